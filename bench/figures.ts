@@ -1,0 +1,71 @@
+// Everything that one run found out, as plain data: what `--json` prints and what the table is made of. It must never
+// hold a judgement; the bars are the table's.
+import type { Fault } from './load-client'
+import type { PerTarget } from './targets'
+
+export interface Figures {
+  start?: StartFigures
+  memory?: MemoryFigures
+  cpu?: CpuFigures
+  latency?: PerTarget<LatencyFigures>
+  throughput?: PerTarget<ThroughputFigures>
+  streams?: PerTarget<StreamsFigures>
+  cuts?: CutsFigures
+  faults: Fault[]
+}
+
+/** One value per start. */
+export interface StartFigures {
+  healthMs: number[]
+  modelsMs: number[]
+}
+
+export interface MemoryFigures {
+  idleMb: PerTarget<number>
+  peakMb: PerTarget<number>
+  afterMb: PerTarget<number>
+}
+
+/** Microseconds of processor time per request or stream, one value per round. */
+export interface CpuFigures {
+  wholeMicros: PerTarget<number[]>
+  burstMicros: PerTarget<number[]>
+  pacedMicros: PerTarget<number[]>
+}
+
+/** One connection; one value per round. */
+export interface LatencyFigures {
+  p50Ms: number[]
+  p99Ms: number[]
+}
+
+/** 128 connections; one value per round. */
+export interface ThroughputFigures extends LatencyFigures {
+  repliesPerSecond: number[]
+  replies: number
+  errors: number
+}
+
+export interface StreamsFigures {
+  streams: number
+  errors: number
+  framesWrong: number
+  framesPerSecond: number
+  cpuMicrosPerFrame: number
+}
+
+export interface CutsFigures {
+  closing: PerTarget<ClosingFigures>
+  /** Of the gateway only: it is the one that keeps anything about a stream. */
+  rss?: { warmMb: number; peakMb: number; endMb: number }
+}
+
+/** From the client's cut to the moment when the vendor's connection closed. */
+export interface ClosingFigures {
+  streams: number
+  /** Cuts of which the vendor never heard, although the stream was still running. */
+  unclosed: number
+  p50Ms: number
+  p99Ms: number
+  maxMs: number
+}

@@ -1,0 +1,81 @@
+// Runs the gateway as an operator would: a config file, a data directory of its own, a key with a balance, and every
+// feature at its default, the durable ledger included. It must never switch anything off to look better.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Child, freePort } from './children'
+import { BURST, gatewayModel, PACED, vendorModel, WHOLE } from './exchange'
+import type { Target } from './targets'
+
+export interface GatewaySetup {
+  command: string[]
+  directory: string
+  flags: string[]
+  key: string
+}
+
+export interface GatewayStart {
+  target: Target
+  child: Child
+  /** From the start of the process to the first answer with status 200. */
+  healthMs: number
+  modelsMs: number
+}
+
+export function setUpGateway(command: string[], directory: string, mockPort: number): GatewaySetup {
+  const configFile = join(directory, 'gateway.config.ts')
+  writeFileSync(configFile, `export default ${JSON.stringify(config(mockPort), null, 2)}\n`)
+  const flags = ['--config', configFile, '--data-dir', join(directory, 'data')]
+  const created = Bun.spawnSync([
+    ...command,
+    'keys',
+    'create',
+    'bench',
+    '--balance',
+    '1000000',
+    '--json',
+    ...flags,
+  ])
+  if (!created.success) throw new Error(`cannot create a key: ${created.stderr}${created.stdout}`)
+  const { key } = JSON.parse(created.stdout.toString()) as { key: string }
+  return { command, directory, flags, key }
+}
+
+function config(mockPort: number): object {
+  const price = {
+    per_1m_input_tokens: '0.25',
+    per_1m_cached_input_tokens: '0.025',
+    per_1m_output_tokens: '2.00',
+  }
+  const model = (answer: string) => [
+    gatewayModel(answer),
+    { family: 'openai-chat', upstream: 'mock', upstreamModel: vendorModel(answer), ownedBy: 'mock', price },
+  ]
+  return {
+    upstreams: {
+      mock: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: 'sk-mock' },
+    },
+    models: Object.fromEntries([WHOLE, BURST, PACED].map(model)),
+  }
+}
+
+export async function startGateway(setup: GatewaySetup): Promise<GatewayStart> {
+  const port = freePort()
+  const headers = { authorization: `Bearer ${setup.key}` }
+  const startedAt = performance.now()
+  const child = new Child({
+    name: 'gateway',
+    command: [...setup.command, 'serve', '--port', String(port), ...setup.flags],
+    directory: setup.directory,
+  })
+  const answers = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
+    await response.arrayBuffer()
+    return response.status === 200
+  }
+  await child.ready(() => answers('/health'), 1)
+  const healthMs = performance.now() - startedAt
+  await child.ready(() => answers('/v1/models'), 1)
+  const modelsMs = performance.now() - startedAt
+  const target: Target = { name: 'gateway', port, pid: child.pid, headers, model: gatewayModel }
+  return { target, child, healthMs, modelsMs }
+}

@@ -1,0 +1,103 @@
+// The bench's end of the load generator: sends it a job, waits for the report, and meters the target meanwhile. It
+// must never let a job's errors pass silently: all go to one list, which is printed with the figures.
+import { join } from 'node:path'
+import { Child } from './children'
+import { requestBody } from './exchange'
+import type { CutJob, CutReport, LoadJob, LoadReport, LoopJob, LoopReport } from './load-job'
+import { cpuMs, rssMb } from './process-meter'
+import type { PerTarget, Target } from './targets'
+
+const RSS_EVERY_MS = 100
+
+/** The errors of one target within one subject. */
+export interface Fault {
+  subject: string
+  target: string
+  errors: number
+  of: number
+  examples: string[]
+}
+
+export interface Metered {
+  report: LoopReport
+  cpuMs: number
+}
+
+export class LoadClient {
+  readonly faults: Fault[] = []
+  readonly peakRssMb: PerTarget<number> = {}
+  /** What is being measured, for the list of faults. */
+  subject = ''
+  private readonly child: Child
+  private takeReport: (report: LoadReport) => void = () => {}
+
+  constructor(directory: string) {
+    this.child = new Child({
+      name: 'load',
+      command: [process.execPath, join(import.meta.dir, 'load.ts')],
+      directory,
+      onMessage: (message) => this.takeReport(message as LoadReport),
+    })
+  }
+
+  /** Loads one target with one kind of answer. CPU time is what the target used from first request to last reply. */
+  async loop(
+    target: Target,
+    answer: string,
+    stream: boolean,
+    size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
+  ): Promise<Metered> {
+    const body = requestBody(target.model(answer), stream)
+    const before = cpuMs(target.pid)
+    const report = (await this.run(target, {
+      kind: 'loop',
+      port: target.port,
+      headers: target.headers,
+      body,
+      stream,
+      ...size,
+    })) as LoopReport
+    this.note(target, report.errors, report.replies, report.faults)
+    return { report, cpuMs: cpuMs(target.pid) - before }
+  }
+
+  async cut(target: Target, job: Omit<CutJob, 'kind' | 'port' | 'headers'>): Promise<CutReport> {
+    const { port, headers } = target
+    const report = (await this.run(target, { kind: 'cut', port, headers, ...job })) as CutReport
+    this.note(target, report.errors, job.streams, report.faults)
+    return report
+  }
+
+  private async run(target: Target, job: LoadJob): Promise<LoadReport> {
+    const { promise, resolve } = Promise.withResolvers<LoadReport>()
+    this.takeReport = resolve
+    const watchPeak = () => {
+      this.peakRssMb[target.name] = Math.max(this.peakRssMb[target.name] ?? 0, rssMb(target.pid))
+    }
+    const watch = setInterval(watchPeak, RSS_EVERY_MS)
+    try {
+      this.child.process.send(job)
+      return await Promise.race([promise, this.broken()])
+    } finally {
+      watchPeak()
+      clearInterval(watch)
+    }
+  }
+
+  private async broken(): Promise<never> {
+    await this.child.process.exited
+    throw this.child.failure('ended in the middle of a job')
+  }
+
+  private note(target: Target, errors: number, of: number, examples: string[]): void {
+    if (errors === 0) return
+    const same = (fault: Fault) => fault.subject === this.subject && fault.target === target.name
+    const known = this.faults.find(same)
+    if (known === undefined) {
+      this.faults.push({ subject: this.subject, target: target.name, errors, of, examples })
+    } else {
+      known.errors += errors
+      known.of += of
+    }
+  }
+}

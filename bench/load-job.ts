@@ -1,0 +1,62 @@
+// What the bench asks of the load generator and what it gets back, as plain data that crosses between two processes.
+// It must never hold behaviour: both processes import it.
+
+/** Closed loop: every connection sends its next request when the reply to the last one is complete. */
+export interface LoopJob {
+  kind: 'loop'
+  port: number
+  headers: Record<string, string>
+  body: string
+  stream: boolean
+  connections: number
+  durationMs: number
+  /** Ends a connection's work earlier than `durationMs`. */
+  repliesPerConnection?: number
+}
+
+export interface LoopReport {
+  replies: number
+  errors: number
+  /** Text frames that did not come, came twice, out of order or with another text. */
+  framesWrong: number
+  elapsedMs: number
+  latencyMs: { p50: number; p99: number; max: number }
+  /** The first few reasons of errors. */
+  faults: string[]
+}
+
+/** Opens marked streams, some at a time, and cuts each after a few frames. */
+export interface CutJob {
+  kind: 'cut'
+  port: number
+  headers: Record<string, string>
+  /** Holds `CUT_MARK` once, which every request replaces by a mark of its own. */
+  body: string
+  streams: number
+  atOnce: number
+}
+
+export interface CutReport {
+  cuts: [mark: string, cutAtMs: number][]
+  errors: number
+  faults: string[]
+}
+
+export type LoadJob = LoopJob | CutJob
+export type LoadReport = LoopReport | CutReport
+
+export const CUT_MARK = 'bench-cut-0000000'
+
+/** All marks have one length, so that the request's content-length holds for every one. */
+export function cutMark(index: number): string {
+  return `bench-cut-${String(index).padStart(7, '0')}`
+}
+
+/** The bytes of one request; ready-made, so that sending costs one write. */
+export function encodeRequest(job: LoadJob): Buffer {
+  const headers = Object.entries(job.headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const head =
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\naccept: */*\r\n` +
+    `content-type: application/json\r\n${headers.join('')}content-length: ${Buffer.byteLength(job.body)}\r\n\r\n`
+  return Buffer.from(head + job.body)
+}

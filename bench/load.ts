@@ -1,0 +1,17 @@
+// The load generator, a process of its own so that its work is not counted as anybody else's: takes one job after
+// the other from the bench and answers each with a report. It must never run two jobs at once.
+import { runLoop } from './closed-loop'
+import { runCuts } from './cut-streams'
+import type { LoadJob } from './load-job'
+
+process.on('message', async (job: LoadJob) => {
+  try {
+    process.send?.(job.kind === 'loop' ? await runLoop(job) : await runCuts(job))
+  } catch (error) {
+    // Without a report the bench would wait for ever; it takes the end of this process for the failure of the job.
+    console.error(error)
+    process.exit(1)
+  }
+})
+// The bench keeps a channel open to this process; when that breaks the bench is gone and nobody is left to stop it.
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,111 @@
+// `bun run bench`: measures the gateway against a bare pipe, and nginx where it is installed, in one run on one
+// machine, and prints one table. It must never fail because something was slow: it only reports.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { killAll, stopAll } from './children'
+import type { Figures } from './figures'
+import { setUpGateway } from './gateway'
+import { LoadClient } from './load-client'
+import { describeMachine } from './machine'
+import { measureCpu } from './measure-cpu'
+import { measureCuts } from './measure-cuts'
+import { measureLatency } from './measure-latency'
+import { measureStart } from './measure-start'
+import { measureStreams } from './measure-streams'
+import { measureThroughput } from './measure-throughput'
+import { type Options, readOptions, type Subject, USAGE } from './options'
+import { rssMb } from './process-meter'
+import { rowsOf } from './rows'
+import { faultList, markdownTable } from './table'
+import { type PerTarget, startMock, startNginx, startPipe, type Target } from './targets'
+
+/** After the start a runtime compiles and collects for a moment. */
+const IDLE_PAUSE_MS = 2000
+
+async function measure(options: Options, directory: string): Promise<{ figures: Figures; nginx: boolean }> {
+  const { amounts } = options
+  const load = new LoadClient(directory)
+  const figures: Figures = { faults: load.faults }
+  const step = async (subject: Subject, run: () => Promise<void>) => {
+    if (!options.subjects.includes(subject)) return
+    console.error(`measuring ${subject} …`)
+    load.subject = subject
+    await run()
+  }
+  const mock = await startMock(directory)
+  const pipe = await startPipe(directory, mock.port)
+  const nginx = await startNginx(directory, mock.port)
+  const setup = setUpGateway(options.gatewayCommand, directory, mock.port)
+  const started = await measureStart(setup, options.subjects.includes('start') ? amounts.starts : 0)
+  if (options.subjects.includes('start')) figures.start = started.figures
+  const others = nginx === null ? [pipe] : [nginx, pipe]
+  const proxies = [...others, started.last.target]
+
+  await Bun.sleep(IDLE_PAUSE_MS)
+  const idleMb = residentMb(proxies)
+  await step('cpu', async () => {
+    figures.cpu = await measureCpu(load, proxies, amounts)
+  })
+  await step('latency', async () => {
+    figures.latency = await measureLatency(load, [mock, ...proxies], amounts)
+  })
+  await step('throughput', async () => {
+    figures.throughput = await measureThroughput(load, [mock, ...proxies], amounts)
+  })
+  await step('streams', async () => {
+    figures.streams = await measureStreams(load, proxies, amounts)
+  })
+  await Bun.sleep(amounts.settleMs)
+  const { mock: _mock, ...peakMb } = load.peakRssMb
+  figures.memory = { idleMb, peakMb, afterMb: residentMb(proxies) }
+
+  await step('cuts', async () => {
+    // A fresh process: what the load before has left would hide or swell the growth.
+    await started.last.child.stop()
+    const { last } = await measureStart(setup, 0)
+    figures.cuts = await measureCuts(load, mock, others, last.target, amounts)
+  })
+  return { figures, nginx: nginx !== null }
+}
+
+function residentMb(targets: Target[]): PerTarget<number> {
+  return Object.fromEntries(targets.map((target) => [target.name, rssMb(target.pid)]))
+}
+
+function print(options: Options, machine: string, figures: Figures, nginx: boolean): void {
+  if (options.json) {
+    console.log(JSON.stringify({ machine, quick: options.quick, figures }, null, 2))
+    return
+  }
+  console.log(`${machine}${options.quick ? '; quick run' : ''}\n`)
+  console.log(markdownTable(rowsOf(figures), nginx))
+  if (figures.faults.length > 0) console.log(`\nErrors:\n${faultList(figures.faults)}`)
+}
+
+async function main(): Promise<number> {
+  if (process.platform === 'win32') throw new Error('the bench reads processor times on Linux and macOS only')
+  const options = readOptions(process.argv.slice(2))
+  if (options === 'help') {
+    console.log(USAGE)
+    return 0
+  }
+  const directory = mkdtempSync(join(options.temporaryDirectory ?? tmpdir(), 'gateway-bench-'))
+  const leave = () => {
+    killAll()
+    rmSync(directory, { recursive: true, force: true })
+  }
+  process.on('exit', leave)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
+  const { figures, nginx } = await measure(options, directory)
+  print(options, describeMachine(directory, nginx), figures, nginx)
+  await stopAll()
+  return 0
+}
+
+try {
+  process.exit(await main())
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exit(1)
+}

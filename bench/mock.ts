@@ -1,0 +1,151 @@
+// The mock vendor, a process of its own: chat completions in OpenAI's wire format, whole, in a burst or paced, as the
+// model name says. It also writes down when a stream was cut before its end. It must stay much cheaper than what is
+// measured: raw sockets, ready-made bytes, no work that a proxy could be charged for.
+import type { Socket } from 'bun'
+import { WHOLE, wholeReply } from './exchange'
+import { HttpReader, type HttpSink } from './http-reader'
+import { type EncodedStream, encodeStream, PacingWheel, VendorStream } from './vendor-stream'
+
+/** What `GET /closings` tells, and forgets. */
+export interface Closings {
+  started: number
+  finished: number
+  closedEarly: number
+  /** Per stream whose request carried a mark: the mark, and when the proxy closed the connection. */
+  marked: [mark: string, closedAtMs: number][]
+}
+
+interface ChatRequest {
+  model?: string
+  stream?: boolean
+  stream_options?: { include_usage?: boolean }
+  user?: string
+}
+
+const NOT_FOUND = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
+const BAD_REQUEST = Buffer.from('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n')
+const reply = encodeJson(wholeReply())
+const streams: Record<'plain' | 'usage', EncodedStream> = {
+  plain: encodeStream(false),
+  usage: encodeStream(true),
+}
+const wheels = new Map<number, PacingWheel>()
+let closings: Closings = { started: 0, finished: 0, closedEarly: 0, marked: [] }
+
+class VendorConnection implements HttpSink {
+  readonly reader = new HttpReader(this)
+  private readonly socket: Socket<VendorConnection>
+  private requestLine = ''
+  private requestBody: Buffer | null = null
+  private unsent: Buffer | null = null
+  private stream: VendorStream | null = null
+  private mark: string | undefined
+  private leaveWheel: (() => void) | null = null
+
+  constructor(socket: Socket<VendorConnection>) {
+    this.socket = socket
+  }
+
+  head(text: string): void {
+    this.requestLine = text.slice(0, text.indexOf('\r\n'))
+    this.requestBody = null
+  }
+
+  body(bytes: Buffer): void {
+    this.requestBody = this.requestBody === null ? bytes : Buffer.concat([this.requestBody, bytes])
+  }
+
+  end(): void {
+    if (this.requestLine.startsWith('POST /v1/chat/completions')) {
+      this.answer()
+    } else if (this.requestLine.startsWith('GET /closings')) {
+      this.send(encodeJson(JSON.stringify(closings)))
+      closings = { started: 0, finished: 0, closedEarly: 0, marked: [] }
+    } else {
+      this.send(NOT_FOUND)
+    }
+  }
+
+  drained(): void {
+    this.stream?.flush()
+    if (this.unsent !== null) this.send(this.unsent)
+  }
+
+  /** Nearly always one write; only the list of closings can be larger than what a socket takes at once. */
+  private send(bytes: Buffer): void {
+    const written = Math.max(0, this.socket.write(bytes))
+    this.unsent = written < bytes.length ? bytes.subarray(written) : null
+  }
+
+  closed(): void {
+    if (this.stream === null) return
+    this.stream = null
+    this.leaveWheel?.()
+    closings.closedEarly += 1
+    if (this.mark !== undefined) {
+      closings.marked.push([this.mark, performance.timeOrigin + performance.now()])
+    }
+  }
+
+  private answer(): void {
+    const body = this.requestBody
+    // Searching is cheaper than parsing, and the whole replies are what is counted in tens of thousands a second.
+    if (body?.includes(`"bench-${WHOLE}"`)) {
+      this.send(reply)
+      return
+    }
+    const request = JSON.parse(body?.toString('latin1') ?? '{}') as ChatRequest
+    const answer = /^bench-(?:burst|paced-(\d+))$/.exec(request.model ?? '')
+    if (answer === null || request.stream !== true) {
+      this.send(BAD_REQUEST)
+    } else {
+      this.startStream(request, answer[1] === undefined ? null : Number(answer[1]))
+    }
+  }
+
+  private startStream(request: ChatRequest, framesPerSecond: number | null): void {
+    const encoded = request.stream_options?.include_usage === true ? streams.usage : streams.plain
+    const stream = new VendorStream(this.socket, encoded, () => {
+      closings.finished += 1
+      this.stream = null
+    })
+    closings.started += 1
+    this.stream = stream
+    this.mark = request.user
+    if (framesPerSecond === null) {
+      while (stream.advance()) {}
+    } else {
+      stream.advance()
+      this.leaveWheel = wheelFor(framesPerSecond).add(stream)
+    }
+  }
+}
+
+function wheelFor(framesPerSecond: number): PacingWheel {
+  const wheel = wheels.get(framesPerSecond) ?? new PacingWheel(framesPerSecond)
+  wheels.set(framesPerSecond, wheel)
+  return wheel
+}
+
+function encodeJson(json: string): Buffer {
+  const head =
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: req_5d8f0c1e\r\nopenai-processing-ms: 12\r\n'
+  return Buffer.from(`${head}content-length: ${Buffer.byteLength(json)}\r\n\r\n${json}`)
+}
+
+Bun.listen<VendorConnection>({
+  hostname: '127.0.0.1',
+  port: Number(process.argv[2]),
+  socket: {
+    open(socket) {
+      socket.setNoDelay(true)
+      socket.data = new VendorConnection(socket)
+    },
+    data: (socket, bytes) => socket.data.reader.push(bytes),
+    drain: (socket) => socket.data.drained(),
+    close: (socket) => socket.data.closed(),
+    error: (socket) => socket.data.closed(),
+  },
+})
+// The bench keeps a channel open to this process; when that breaks the bench is gone and nobody is left to stop it.
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,77 @@
+// Says whether a reply is what the mock vendor sent, whatever a gateway may rightly do to it: another model name,
+// comments between frames, other chunk borders. It must never accept a lost, doubled, swapped or altered text.
+import { CONTENT_FRAMES, frameContent, usage, wholeContent } from './exchange'
+
+export interface Verdict {
+  framesWrong: number
+  /** Absent when the reply is right. */
+  fault?: string
+}
+
+interface Reply {
+  choices?: { message?: { content?: unknown }; delta?: { content?: unknown }; finish_reason?: unknown }[]
+  usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null
+}
+
+const indexOfContent = new Map<unknown, number>(
+  Array.from({ length: CONTENT_FRAMES }, (_, index) => [frameContent(index), index]),
+)
+
+export function checkWhole(text: string): Verdict {
+  const reply = parse(text)
+  if (reply === null) return { framesWrong: 0, fault: `no JSON: ${text.slice(0, 200)}` }
+  if (reply.choices?.[0]?.message?.content !== wholeContent)
+    return { framesWrong: 0, fault: 'content changed' }
+  if (!usageMatches(reply)) return { framesWrong: 0, fault: 'usage changed' }
+  return { framesWrong: 0 }
+}
+
+export function checkStream(text: string): Verdict {
+  const events = text.split('\n\n').filter((event) => event !== '' && !event.startsWith(':'))
+  const last = events.pop()
+  const replies = events.map((event) => (event.startsWith('data: ') ? parse(event.slice(6)) : null))
+  const contents = replies.flatMap((reply) => reply?.choices?.[0]?.delta?.content || [])
+  const framesWrong = countWrong(contents)
+  if (replies.includes(null)) return { framesWrong, fault: 'a frame is no JSON' }
+  if (framesWrong > 0)
+    return { framesWrong, fault: `${framesWrong} of ${CONTENT_FRAMES} frames lost or changed` }
+  if (!replies.some((reply) => reply?.choices?.[0]?.finish_reason === 'stop')) {
+    return { framesWrong, fault: 'no finish frame' }
+  }
+  if (!replies.some((reply) => reply !== null && usageMatches(reply))) {
+    return { framesWrong, fault: 'no usage frame' }
+  }
+  if (last !== 'data: [DONE]') return { framesWrong, fault: 'the stream does not end with [DONE]' }
+  return { framesWrong }
+}
+
+/** Texts that are missing in their order, and texts that should not be there. */
+function countWrong(contents: unknown[]): number {
+  let wrong = 0
+  let expected = 0
+  for (const content of contents) {
+    const index = indexOfContent.get(content) ?? -1
+    if (index < expected) {
+      wrong += 1
+    } else {
+      wrong += index - expected
+      expected = index + 1
+    }
+  }
+  return wrong + CONTENT_FRAMES - expected
+}
+
+function usageMatches(reply: Reply): boolean {
+  return (
+    reply.usage?.prompt_tokens === usage.promptTokens &&
+    reply.usage.completion_tokens === usage.completionTokens
+  )
+}
+
+function parse(text: string): Reply | null {
+  try {
+    return JSON.parse(text) as Reply
+  } catch {
+    return null
+  }
+}

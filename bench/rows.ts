@@ -1,0 +1,200 @@
+// Turns the figures of a run into the rows of its table, and says which of them miss the bar. It must never stop the
+// run for a missed bar: machines differ, and a benchmark reports.
+import { CONTENT_FRAMES, FRAMES_PER_SECOND } from './exchange'
+import type { ClosingFigures, CpuFigures, CutsFigures, Figures, LatencyFigures } from './figures'
+import { STREAMS_AT_ONCE } from './measure-streams'
+import { median } from './statistics'
+import type { PerTarget, TargetName } from './targets'
+
+export interface Row {
+  figure: string
+  bar?: string
+  cells: PerTarget<string>
+  ratio?: string
+  missed?: boolean
+}
+
+const BAR = {
+  ratio: 2,
+  addedP50Ms: 0.6,
+  addedP99Ms: 2,
+  repliesPerSecond: 10_000,
+  startMs: 150,
+  idleMb: 80,
+  closingMs: 500,
+  growthMb: 30,
+}
+
+export function rowsOf(figures: Figures): Row[] {
+  return [
+    ...cpuRows(figures.cpu),
+    ...latencyRows(figures.latency),
+    ...throughputRows(figures),
+    ...streamRows(figures),
+    ...startRows(figures),
+    ...memoryRows(figures),
+    ...cutRows(figures.cuts),
+  ]
+}
+
+function cpuRows(cpu: CpuFigures | undefined): Row[] {
+  if (cpu === undefined) return []
+  const row = (figure: string, micros: PerTarget<number[]>): Row => {
+    const medians = mapTargets(micros, median)
+    const ratio = (medians.gateway ?? Number.NaN) / (medians.pipe ?? Number.NaN)
+    return {
+      figure,
+      bar: `≤ ${BAR.ratio.toFixed(1)}× pipe`,
+      cells: mapTargets(medians, (value) => `${value.toFixed(0)} µs`),
+      ratio: `${ratio.toFixed(2)}×`,
+      missed: !(ratio <= BAR.ratio),
+    }
+  }
+  const stream = `CPU per stream of ${CONTENT_FRAMES} chunks`
+  return [
+    row('CPU per request, 1 KB, not streamed', cpu.wholeMicros),
+    row(`${stream}, as fast as they go`, cpu.burstMicros),
+    row(`${stream}, ${FRAMES_PER_SECOND} a second`, cpu.pacedMicros),
+  ]
+}
+
+function latencyRows(latency: PerTarget<LatencyFigures> | undefined): Row[] {
+  if (latency === undefined) return []
+  const row = (name: string, key: keyof LatencyFigures, barMs: number): Row => {
+    const added = addedMs(latency, key)
+    return {
+      figure: `Added latency, 1 connection, ${name}`,
+      bar: `≤ ${barMs} ms`,
+      cells: mapTargets(added, (value) => `${value.toFixed(2)} ms`),
+      missed: !((added.gateway ?? Number.NaN) <= barMs),
+    }
+  }
+  return [row('p50', 'p50Ms', BAR.addedP50Ms), row('p99', 'p99Ms', BAR.addedP99Ms)]
+}
+
+/** The median over the rounds of: through the proxy, less directly to the vendor in the same round. */
+function addedMs(latency: PerTarget<LatencyFigures>, key: keyof LatencyFigures): PerTarget<number> {
+  const direct = latency.mock?.[key] ?? []
+  const { mock: _mock, ...proxies } = latency
+  return mapTargets(proxies, (proxy) =>
+    median(proxy[key].map((value, round) => value - (direct[round] ?? Number.NaN))),
+  )
+}
+
+function throughputRows({ throughput }: Figures): Row[] {
+  if (throughput === undefined) return []
+  const { mock: _mock, ...proxies } = throughput
+  const perSecond = mapTargets(proxies, (proxy) => median(proxy.repliesPerSecond))
+  const milliseconds = (key: keyof LatencyFigures) =>
+    mapTargets(addedMs(throughput, key), (value) => `${value.toFixed(1)} ms`)
+  return [
+    {
+      figure: 'Requests per second, 128 connections',
+      bar: `≥ ${thousands(BAR.repliesPerSecond)}`,
+      cells: mapTargets(perSecond, thousands),
+      missed: !((perSecond.gateway ?? Number.NaN) >= BAR.repliesPerSecond),
+    },
+    {
+      figure: 'Errors among them',
+      bar: '0',
+      cells: mapTargets(proxies, (proxy) => `${proxy.errors} of ${thousands(proxy.replies)}`),
+      missed: proxies.gateway?.errors !== 0,
+    },
+    { figure: 'Added latency, 128 connections, p50', cells: milliseconds('p50Ms') },
+    { figure: 'Added latency, 128 connections, p99', cells: milliseconds('p99Ms') },
+  ]
+}
+
+function streamRows({ streams }: Figures): Row[] {
+  if (streams === undefined) return []
+  const load = `${thousands(STREAMS_AT_ONCE)} streams at once × ${FRAMES_PER_SECOND} frames/s`
+  return [
+    {
+      figure: `${load}: frames lost or changed`,
+      bar: '0',
+      cells: mapTargets(
+        streams,
+        (proxy) => `${proxy.framesWrong} of ${thousands(proxy.streams * CONTENT_FRAMES)}`,
+      ),
+      missed: streams.gateway?.framesWrong !== 0 || streams.gateway.errors !== 0,
+    },
+    {
+      figure: `${load}: frames per second`,
+      cells: mapTargets(streams, (proxy) => thousands(proxy.framesPerSecond)),
+    },
+    {
+      figure: `${load}: CPU per frame`,
+      cells: mapTargets(streams, (proxy) => `${proxy.cpuMicrosPerFrame.toFixed(1)} µs`),
+    },
+  ]
+}
+
+function startRows({ start }: Figures): Row[] {
+  if (start === undefined) return []
+  const row = (path: string, valuesMs: number[]): Row => ({
+    figure: `Start of the process to the first answer of ${path}`,
+    bar: `≤ ${BAR.startMs} ms`,
+    cells: { gateway: `${median(valuesMs).toFixed(0)} ms` },
+    missed: !(median(valuesMs) <= BAR.startMs),
+  })
+  return [row('`/health`', start.healthMs), row('`/v1/models`', start.modelsMs)]
+}
+
+function memoryRows({ memory }: Figures): Row[] {
+  if (memory === undefined) return []
+  const cells = (values: PerTarget<number>) => mapTargets(values, (value) => `${value.toFixed(0)} MB`)
+  return [
+    {
+      figure: 'Memory (RSS), idle',
+      bar: `≤ ${BAR.idleMb} MB`,
+      cells: cells(memory.idleMb),
+      missed: !((memory.idleMb.gateway ?? Number.NaN) <= BAR.idleMb),
+    },
+    { figure: 'Memory (RSS), most under all of this load', cells: cells(memory.peakMb) },
+    { figure: 'Memory (RSS), some seconds after it', cells: cells(memory.afterMb) },
+  ]
+}
+
+function cutRows(cuts: CutsFigures | undefined): Row[] {
+  if (cuts === undefined) return []
+  const { closing, rss } = cuts
+  const counts = mapTargets(closing, (figure) => thousands(figure.streams))
+  const count = counts.gateway ?? '0'
+  const rows: Row[] = [
+    {
+      figure: 'Client leaves a stream: vendor connection closed after, p99 / longest',
+      bar: `≤ ${BAR.closingMs} ms`,
+      cells: mapTargets(closing, describeClosing),
+      missed: !closedInTime(closing.gateway),
+    },
+  ]
+  if (rss !== undefined) {
+    const growthMb = rss.endMb - rss.warmMb
+    const course = `${rss.warmMb.toFixed(0)} → ${rss.peakMb.toFixed(0)} → ${rss.endMb.toFixed(0)}`
+    rows.push({
+      figure: `Memory growth over ${count} streams left (warm → most → end)`,
+      bar: `< ${BAR.growthMb} MB`,
+      cells: { gateway: `${growthMb.toFixed(0)} MB (${course})` },
+      missed: !(growthMb < BAR.growthMb),
+    })
+  }
+  return rows
+}
+
+function describeClosing(figure: ClosingFigures): string {
+  const times = `${figure.p99Ms.toFixed(0)} / ${figure.maxMs.toFixed(0)} ms`
+  return figure.unclosed === 0 ? times : `${times}, ${figure.unclosed} never`
+}
+
+function closedInTime(figure: ClosingFigures | undefined): boolean {
+  return figure !== undefined && figure.unclosed === 0 && figure.maxMs <= BAR.closingMs
+}
+
+function mapTargets<From, To>(values: PerTarget<From>, map: (value: From) => To): PerTarget<To> {
+  const entries = Object.entries(values) as [TargetName, From][]
+  return Object.fromEntries(entries.map(([name, value]) => [name, map(value)]))
+}
+
+function thousands(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}

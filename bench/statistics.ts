@@ -1,0 +1,36 @@
+// The few numbers that a list of measurements is reduced to. It must never hide a missing measurement: an empty list
+// gives NaN, which the table shows as such.
+
+export function median(values: readonly number[]): number {
+  return quantile([...values].sort(ascending), 0.5)
+}
+
+/** `sorted` ascends. */
+export function quantile(sorted: ArrayLike<number>, share: number): number {
+  if (sorted.length === 0) return Number.NaN
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number
+}
+
+function ascending(left: number, right: number): number {
+  return left - right
+}
+
+/** Collects many values without a box for each: a run has millions of them. */
+export class Samples {
+  private values = new Float64Array(1 << 14)
+  private count = 0
+
+  add(value: number): void {
+    if (this.count === this.values.length) {
+      const larger = new Float64Array(this.values.length * 2)
+      larger.set(this.values)
+      this.values = larger
+    }
+    this.values[this.count++] = value
+  }
+
+  summary(): { p50: number; p99: number; max: number } {
+    const sorted = this.values.slice(0, this.count).sort()
+    return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: quantile(sorted, 1) }
+  }
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bun
+// The command line: a list of commands, each loaded only when it is called.
+
+import { defineCommand } from 'citty'
+import { version } from '../package.json'
+import { runMain } from './run'
+
+const main = defineCommand({
+  meta: {
+    name: 'gateway',
+    version,
+    description: 'One base URL and one key in front of many AI vendors, with prepaid balances.',
+  },
+  subCommands: {
+    serve: () => import('./serve').then((file) => file.serve),
+    keys: () => import('./keys').then((file) => file.keys),
+    balance: () => import('./balance').then((file) => file.balance),
+    usage: () => import('./usage').then((file) => file.usage),
+    models: () => import('./models').then((file) => file.models),
+    config: () => import('./config').then((file) => file.config),
+  },
+})
+
+await runMain(main, process.argv.slice(2))

@@ -1,0 +1,206 @@
+// The catalogue that the gateway starts with: model ids, the vendors behind them, and list prices in US dollars.
+// Copy it, change what you like, and run `gateway config check`. It imports types only, so that the executable can load it.
+
+import type { Config } from './src/config'
+
+export default {
+  server: { host: '127.0.0.1', port: 8080 },
+
+  // A vendor without a key only hides its models: set the variables of those that you use.
+  upstreams: {
+    openai: { kind: 'openai', apiKey: process.env.OPENAI_API_KEY },
+    dashscope: { kind: 'dashscope', apiKey: process.env.DASHSCOPE_API_KEY },
+    google: { kind: 'google', apiKey: process.env.GEMINI_API_KEY },
+    voyage: { kind: 'voyage', apiKey: process.env.VOYAGE_API_KEY },
+    xai: { kind: 'xai', apiKey: process.env.XAI_API_KEY },
+    anthropic: { kind: 'anthropic', apiKey: process.env.ANTHROPIC_API_KEY },
+    // A server on your own machine, such as Ollama, llama.cpp or vLLM:
+    // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
+  },
+
+  models: {
+    // Chat
+    'pgt-5-mini': {
+      family: 'openai-chat',
+      upstream: 'openai',
+      upstreamModel: 'gpt-5-mini',
+      ownedBy: 'openai',
+      reasoning: true,
+      contextTokens: 400_000,
+      price: {
+        per_1m_input_tokens: '0.25',
+        per_1m_cached_input_tokens: '0.025',
+        per_1m_output_tokens: '2.00',
+      },
+    },
+    'pgt-5.4-mini': {
+      family: 'openai-chat',
+      upstream: 'openai',
+      upstreamModel: 'gpt-5.4-mini',
+      ownedBy: 'openai',
+      reasoning: true,
+      contextTokens: 400_000,
+      price: {
+        per_1m_input_tokens: '0.75',
+        per_1m_cached_input_tokens: '0.075',
+        per_1m_output_tokens: '4.50',
+      },
+    },
+    'pgt-6-luna': {
+      family: 'openai-chat',
+      upstream: 'openai',
+      upstreamModel: 'gpt-6-luna',
+      ownedBy: 'openai',
+      reasoning: true,
+      contextTokens: 272_000,
+      price: {
+        per_1m_input_tokens: '0.10',
+        per_1m_cached_input_tokens: '0.01',
+        per_1m_cache_write_tokens: '0.125',
+        per_1m_output_tokens: '0.50',
+      },
+    },
+    'pgt-4.1-mini': {
+      family: 'openai-chat',
+      upstream: 'openai',
+      upstreamModel: 'gpt-4.1-mini',
+      ownedBy: 'openai',
+      contextTokens: 1_047_576,
+      price: {
+        per_1m_input_tokens: '0.40',
+        per_1m_cached_input_tokens: '0.10',
+        per_1m_output_tokens: '1.60',
+      },
+    },
+    'qnx3.8-flash': {
+      family: 'openai-chat',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen3.8-flash',
+      ownedBy: 'alibaba',
+      contextTokens: 1_000_000,
+      price: {
+        per_1m_input_tokens: '0.15',
+        per_1m_cached_input_tokens: '0.016',
+        per_1m_cache_write_tokens: '0.20',
+        per_1m_output_tokens: '0.47',
+      },
+    },
+    'qnx3.8-max': {
+      family: 'openai-chat',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen3.8-max',
+      ownedBy: 'alibaba',
+      contextTokens: 1_000_000,
+      price: {
+        per_1m_input_tokens: '2.00',
+        per_1m_cached_input_tokens: '0.25',
+        per_1m_cache_write_tokens: '2.50',
+        per_1m_output_tokens: '6.00',
+      },
+    },
+    'gkx-4.3': {
+      family: 'openai-chat',
+      upstream: 'xai',
+      upstreamModel: 'grok-4.3',
+      ownedBy: 'xai',
+      contextTokens: 200_000,
+      price: {
+        per_1m_input_tokens: '1.25',
+        per_1m_cached_input_tokens: '0.20',
+        per_1m_output_tokens: '2.50',
+      },
+    },
+    'gmx-3.5-flash-lite': {
+      family: 'openai-chat',
+      upstream: 'google',
+      upstreamModel: 'gemini-3.5-flash-lite',
+      ownedBy: 'google',
+      contextTokens: 1_048_576,
+      price: {
+        per_1m_input_tokens: '0.30',
+        per_1m_cached_input_tokens: '0.03',
+        per_1m_output_tokens: '2.50',
+      },
+    },
+    'gmx-2.5-flash-lite': {
+      family: 'openai-chat',
+      upstream: 'google',
+      upstreamModel: 'gemini-2.5-flash-lite',
+      ownedBy: 'google',
+      contextTokens: 1_048_576,
+      price: {
+        per_1m_input_tokens: '0.10',
+        per_1m_cached_input_tokens: '0.01',
+        per_1m_output_tokens: '0.40',
+      },
+    },
+
+    // Embeddings
+    'text-embedding-v4': {
+      family: 'openai-embeddings',
+      upstream: 'dashscope',
+      ownedBy: 'alibaba',
+      dimensions: [64, 128, 256, 512, 768, 1024, 1536, 2048],
+      batchSize: 10,
+      price: { per_1m_input_tokens: '0.07' },
+    },
+    'text-embedding-3-small': {
+      family: 'openai-embeddings',
+      upstream: 'openai',
+      ownedBy: 'openai',
+      dimensions: { min: 1, max: 1536 },
+      price: { per_1m_input_tokens: '0.02' },
+    },
+    // The vendor retired it in January 2026 and answers 404; the id stays so that callers get a clear error.
+    'text-embedding-004': {
+      family: 'gemini-embeddings',
+      upstream: 'google',
+      ownedBy: 'google',
+      dimensions: { min: 1, max: 768 },
+      price: { per_1m_input_tokens: '0.15' },
+    },
+    'gmx-embedding-001': {
+      family: 'gemini-embeddings',
+      upstream: 'google',
+      upstreamModel: 'gemini-embedding-001',
+      ownedBy: 'google',
+      dimensions: { min: 128, max: 3072 },
+      price: { per_1m_input_tokens: '0.15' },
+    },
+    'gmx-embedding-2-preview': {
+      family: 'gemini-embeddings',
+      upstream: 'google',
+      upstreamModel: 'gemini-embedding-2-preview',
+      ownedBy: 'google',
+      dimensions: { min: 128, max: 3072 },
+      price: { per_1m_input_tokens: '0.20' },
+    },
+    'vgx-4-large': {
+      family: 'voyage-embeddings',
+      upstream: 'voyage',
+      upstreamModel: 'voyage-4-large',
+      ownedBy: 'voyage',
+      dimensions: [256, 512, 1024, 2048],
+      batchTokens: 120_000,
+      price: { per_1m_input_tokens: '0.12' },
+    },
+    'vgx-4': {
+      family: 'voyage-embeddings',
+      upstream: 'voyage',
+      upstreamModel: 'voyage-4',
+      ownedBy: 'voyage',
+      dimensions: [256, 512, 1024, 2048],
+      batchTokens: 320_000,
+      price: { per_1m_input_tokens: '0.06' },
+    },
+    'vgx-4-lite': {
+      family: 'voyage-embeddings',
+      upstream: 'voyage',
+      upstreamModel: 'voyage-4-lite',
+      ownedBy: 'voyage',
+      dimensions: [256, 512, 1024, 2048],
+      batchTokens: 1_000_000,
+      price: { per_1m_input_tokens: '0.02' },
+    },
+  },
+} satisfies Config

@@ -1,0 +1,47 @@
+// The HTTP application: its parts in order. Read this to know what the gateway serves.
+
+import { Elysia } from 'elysia'
+import type { Gateway } from './gateway'
+import { errorResponse } from './http/errors'
+import { healthRoutes } from './http/health'
+import { modelRoutes } from './http/models'
+import { operationRoutes } from './http/operations'
+import { GatewayError } from './lib/errors'
+import type { World } from './world'
+
+export interface AppOptions {
+  /** Headers that mark every answer of an operation, such as that it came from the sandbox. */
+  mark?: Readonly<Record<string, string>>
+}
+
+export function createApp(world: World, gateway: Gateway, options: AppOptions = {}) {
+  return new Elysia({
+    name: 'gateway',
+    serve: { idleTimeout: IDLE_TIMEOUT_SECONDS, maxRequestBodySize: MAX_BODY_BYTES },
+  })
+    .onError(({ error, code, request }) =>
+      errorResponse(
+        code === 'NOT_FOUND' ? notFound(request) : error,
+        'openai',
+        world.newId('req'),
+        world.log,
+      ),
+    )
+    .use(operationRoutes(world, gateway, options.mark ?? {}))
+    .use(modelRoutes(world))
+    .use(healthRoutes(world))
+}
+
+/** For connections that send nothing; requests that wait for a vendor are exempt. */
+const IDLE_TIMEOUT_SECONDS = 120
+/** Beyond the limit of every operation, so that our own 413 answers first. */
+const MAX_BODY_BYTES = 256 * 1024 * 1024
+
+function notFound(request: Request): GatewayError {
+  const { pathname } = new URL(request.url)
+  return new GatewayError(404, {
+    code: 'unknown_route',
+    type: 'invalid_request_error',
+    message: `There is no ${request.method} ${pathname.slice(0, 200)} here. The API is below /v1.`,
+  })
+}

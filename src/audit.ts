@@ -1,0 +1,110 @@
+// Proves on any database that money is right: the invariants that must hold after whatever happened.
+// It only reads, and it must not use the code that moves money: it is the second opinion.
+
+import type { Db, Row } from './db/db'
+
+export interface Audit {
+  accounts: number
+  charges: number
+  transfers: number
+  /** Balance of each of the operator's books, in nano-dollars: what came in, what was earned, what was given away. */
+  books: { fundingNano: number; revenueNano: number; shortfallNano: number }
+  /** One sentence for each violation; none when the books are right. */
+  problems: string[]
+}
+
+/** How long after its expiry an open hold is tolerated: the sweep runs every few seconds. */
+const EXPIRY_MARGIN_MS = 60_000
+
+interface Check {
+  /** Rows that should not exist. */
+  sql: string
+  parameters?: number[]
+  say(row: Row): string
+}
+
+/** What each book has gained, as a sub-select. */
+const moves = `select book, cast(sum(amount) as bigint) as booked from (
+  select to_book as book, amount from transfers union all select from_book as book, -amount from transfers
+) as legs group by book`
+
+function checks(now: number): Check[] {
+  return [
+    {
+      sql: `select name, balance, coalesce(booked, 0) as booked from accounts left join (${moves}) as moved
+        on book = 'account:' || name where balance <> coalesce(booked, 0)`,
+      say: (row) => `account ${row.name}: balance ${row.balance} differs from its ledger ${row.booked}`,
+    },
+    {
+      sql: `select name, accounts.held, coalesce(open, 0) as open from accounts left join
+          (select account, sum(held) as open from charges where state = 'held' group by account) as holds on account = name
+        where accounts.held <> coalesce(open, 0)`,
+      say: (row) => `account ${row.name}: held ${row.held} differs from its open charges ${row.open}`,
+    },
+    {
+      sql: 'select name, balance, held from accounts where held < 0 or balance < held',
+      say: (row) => `account ${row.name}: balance ${row.balance} does not cover held ${row.held}`,
+    },
+    {
+      sql: `select id, state from charges where state not in ('held', 'settled', 'released')
+        or (state = 'released' and amount <> 0) or (state <> 'held' and ended_at is null) or amount < 0 or shortfall < 0`,
+      say: (row) => `charge ${row.id}: impossible state ${row.state}`,
+    },
+    {
+      sql: `select id from charges where state = 'held' and expires_at < $1`,
+      parameters: [now - EXPIRY_MARGIN_MS],
+      say: (row) => `charge ${row.id}: still held though it expired`,
+    },
+    {
+      sql: `select c.id, c.amount from charges c where c.amount > 0 and not exists
+        (select 1 from transfers t where t.id = c.id and t.charge = c.id and t.amount = c.amount
+          and t.from_book = 'account:' || c.account and t.to_book = 'revenue')`,
+      say: (row) => `charge ${row.id}: its amount ${row.amount} was never booked`,
+    },
+    {
+      sql: `select t.id, t.charge from transfers t where t.kind in ('charge', 'shortfall') and not exists
+        (select 1 from charges c where c.id = t.charge and c.state = 'settled'
+          and (case when t.kind = 'charge' then c.amount else c.shortfall end) = t.amount)`,
+      say: (row) => `transfer ${row.id}: no settled charge ${row.charge} of that amount`,
+    },
+    {
+      sql: `select charge, kind from transfers where charge is not null group by charge, kind having count(*) > 1`,
+      say: (row) => `charge ${row.charge}: booked more than once`,
+    },
+  ]
+}
+
+export async function audit(db: Db, now: number): Promise<Audit> {
+  const problems: string[] = []
+  for (const check of checks(now)) {
+    const rows = await db.query({ sql: check.sql, parameters: check.parameters ?? [] })
+    problems.push(...rows.map(check.say))
+  }
+  if (db.kind === 'sqlite') {
+    const rows = await db.query({ sql: 'pragma integrity_check' })
+    if (rows[0]?.integrity_check !== 'ok')
+      problems.push(`the database file is damaged: ${JSON.stringify(rows)}`)
+  }
+  return { ...(await figures(db, problems)), problems }
+}
+
+async function figures(db: Db, problems: string[]): Promise<Omit<Audit, 'problems'>> {
+  const books = await db.query({ sql: moves })
+  const total = (name: string) => (books.find(({ book }) => book === name)?.booked as number | undefined) ?? 0
+  const sum = books.reduce((all, row) => all + BigInt(row.booked as number), 0n)
+  if (sum !== 0n) problems.push(`all books together are ${sum}, not zero`)
+  const count = async (table: string) => {
+    const rows = await db.query({ sql: `select count(*) as count from ${table}` })
+    return rows[0]?.count as number
+  }
+  return {
+    accounts: await count('accounts'),
+    charges: await count('charges'),
+    transfers: await count('transfers'),
+    books: {
+      fundingNano: -total('funding'),
+      revenueNano: total('revenue'),
+      shortfallNano: -total('shortfall'),
+    },
+  }
+}

@@ -1,0 +1,209 @@
+// The configuration file: its schema, and a check that lists every fault at once.
+// Unknown keys are faults, because a typing error in a price must stop the start, not under-bill for a month.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { families } from './families'
+import { type Prices, type Unit, units } from './family'
+import { formatUsd, parseUsd } from './lib/money'
+import { upstreamKinds } from './upstreams'
+
+const closed = { additionalProperties: false }
+const Usd = Type.String({ description: 'Dollars as a decimal string, such as "0.25".' })
+const Milliseconds = Type.Integer({ minimum: 1, maximum: 86_400_000 })
+const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
+
+const Server = Type.Object(
+  {
+    host: Type.Optional(Type.String({ minLength: 1 })),
+    port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
+    /** Take a key from the header `x-api-key` too, for clients that cannot send a bearer token. */
+    acceptXApiKey: Type.Optional(Type.Boolean()),
+  },
+  closed,
+)
+
+const UpstreamEntry = Type.Object(
+  {
+    kind: Type.String(),
+    /** Absent: the vendor's own. */
+    baseUrl: Type.Optional(Type.String({ pattern: '^https?://' })),
+    /**
+     * One key or several, used in turn. `null` for a server that wants none. Undefined, as an unset environment
+     * variable is, hides the models of this upstream.
+     */
+    apiKey: Type.Optional(
+      Type.Union([
+        Type.String({ minLength: 1 }),
+        Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
+        Type.Null(),
+        Type.Undefined(),
+      ]),
+    ),
+    /** Longest wait for the first byte of an answer. Default 10 minutes. */
+    timeoutMs: Type.Optional(Milliseconds),
+    /** Longest silence inside a stream. Default 2 minutes. */
+    idleTimeoutMs: Type.Optional(Milliseconds),
+    /** Longest duration of a whole request. Default 30 minutes. */
+    maxDurationMs: Type.Optional(Milliseconds),
+    /** Most requests running at a time. Default 4096. */
+    concurrency: Type.Optional(Count),
+    /** What to do when the caller leaves a stream: stop the vendor, or read on for its true usage. Default cancel. */
+    onAbort: Type.Optional(Type.Union([Type.Literal('cancel'), Type.Literal('drain')])),
+    /** False for a server that refuses `stream_options`. */
+    streamUsage: Type.Optional(Type.Boolean()),
+  },
+  closed,
+)
+
+const Price = Type.Object(
+  {
+    per_1m_input_tokens: Type.Optional(Usd),
+    per_1m_cached_input_tokens: Type.Optional(Usd),
+    per_1m_cache_write_tokens: Type.Optional(Usd),
+    per_1m_output_tokens: Type.Optional(Usd),
+    per_request: Type.Optional(Usd),
+  },
+  closed,
+)
+
+const ModelEntry = Type.Object(
+  {
+    family: Type.String(),
+    upstream: Type.String(),
+    /** The vendor's name; absent: the same as ours. */
+    upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
+    ownedBy: Type.Optional(Type.String({ minLength: 1 })),
+    price: Type.Optional(Price),
+    /** Costs nothing; a model without a price is refused unless it says so. */
+    free: Type.Optional(Type.Literal(true)),
+    reasoning: Type.Optional(Type.Boolean()),
+    reserveOutputTokens: Type.Optional(Count),
+    contextTokens: Type.Optional(Count),
+    dimensions: Type.Optional(
+      Type.Union([Type.Array(Count, { minItems: 1 }), Type.Object({ min: Count, max: Count }, closed)]),
+    ),
+    batchSize: Type.Optional(Count),
+    batchTokens: Type.Optional(Count),
+  },
+  closed,
+)
+
+const ConfigSchema = Type.Object(
+  {
+    server: Type.Optional(Server),
+    /** `postgres://…`; absent: SQLite in the data directory. */
+    database: Type.Optional(Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()])),
+    upstreams: Type.Record(Type.String(), UpstreamEntry),
+    models: Type.Record(Type.String(), ModelEntry),
+  },
+  closed,
+)
+
+export type Config = Static<typeof ConfigSchema>
+export type UpstreamConfig = Static<typeof UpstreamEntry>
+export type ModelConfig = Static<typeof ModelEntry>
+
+const compiled = TypeCompiler.Compile(ConfigSchema)
+
+/** A model id: lower case, hyphenated, no spaces (spec, chat completions). Dots and slashes for families and owners. */
+const MODEL_ID = /^[a-z0-9][a-z0-9._:/-]{0,127}$/
+
+/** Every fault of a configuration, one sentence each, without any secret; none when it is right. */
+export function faultsOf(value: unknown): string[] {
+  if (!compiled.Check(value)) {
+    const faults = new Map<string, string>()
+    for (const { path, message } of compiled.Errors(value)) {
+      const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
+      if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
+    }
+    return [...faults.values()]
+  }
+  const faults = Object.entries(value.upstreams)
+    .filter(([, { kind }]) => !upstreamKinds.has(kind))
+    .map(
+      ([name, { kind }]) =>
+        `upstreams.${name}.kind: unknown kind "${kind}"; known: ${[...upstreamKinds.keys()].join(', ')}`,
+    )
+  for (const [id, model] of Object.entries(value.models)) {
+    for (const fault of modelFaults(id, model, value)) faults.push(`models.${id}${fault}`)
+  }
+  return faults
+}
+
+function modelFaults(id: string, model: ModelConfig, config: Config): string[] {
+  const faults: string[] = []
+  const family = families.get(model.family)
+  if (!MODEL_ID.test(id)) faults.push(': a model id is lower case, without spaces, at most 128 characters')
+  if (!family)
+    faults.push(`.family: unknown family "${model.family}"; known: ${[...families.keys()].join(', ')}`)
+  if (!(model.upstream in config.upstreams))
+    faults.push(`.upstream: there is no upstream "${model.upstream}"`)
+  if (model.free && model.price) faults.push('.price: a free model has no price')
+  if (!model.free && !model.price)
+    faults.push('.price: missing; a model that costs nothing must say `free: true`')
+  const prices: Prices = {}
+  for (const [key, text] of Object.entries(model.price ?? {})) {
+    const nano = nanoPerUnit(key, text)
+    if (typeof nano === 'string') faults.push(`.price.${key}: ${nano}`)
+    else prices[priceKeys[key] as Unit] = nano
+  }
+  if (!model.price || !family) return faults
+  for (const unit of family.units) {
+    if (prices[unit] === undefined && !faults.some((fault) => fault.startsWith('.price.'))) {
+      faults.push(`.price: the family ${family.name} needs ${keyOfUnit(unit)}`)
+    }
+  }
+  return faults
+}
+
+const priceKeys: Record<string, Unit> = {
+  per_1m_input_tokens: 'input_token',
+  per_1m_cached_input_tokens: 'cached_input_token',
+  per_1m_cache_write_tokens: 'cache_write_token',
+  per_1m_output_tokens: 'output_token',
+  per_request: 'request',
+}
+
+function keyOfUnit(unit: Unit): string | undefined {
+  return Object.keys(priceKeys).find((key) => priceKeys[key] === unit)
+}
+
+/** Whole nano-dollars for one unit, or what is wrong with the price. */
+function nanoPerUnit(key: string, text: string): number | string {
+  const nano = parseUsd(text)
+  if (nano === undefined || nano < 0) return `"${text}" is not an amount of dollars such as "0.25"`
+  if (!key.startsWith('per_1m_')) return nano
+  if (nano % 1_000_000 !== 0) {
+    return `"${text}" is not a whole number of nano-dollars for one: use at most three decimals`
+  }
+  return nano / 1_000_000
+}
+
+/** The price list of a model that has no faults. Cached input and cache writes cost as input where they have no price of their own. */
+export function pricesOf(model: ModelConfig): Prices {
+  const prices: Prices = {}
+  if (model.free) {
+    for (const unit of units) prices[unit] = 0
+    return prices
+  }
+  for (const [key, text] of Object.entries(model.price ?? {})) {
+    prices[priceKeys[key] as Unit] = nanoPerUnit(key, text) as number
+  }
+  if (prices.input_token !== undefined) {
+    prices.cached_input_token ??= prices.input_token
+    prices.cache_write_token ??= prices.input_token
+  }
+  return prices
+}
+
+/** A price list in the words of the configuration, for people and for `models list --json`. */
+export function describePrices(prices: Prices): Record<string, string> {
+  const described: Record<string, string> = {}
+  for (const [key, unit] of Object.entries(priceKeys)) {
+    const nano = prices[unit]
+    if (nano === undefined) continue
+    described[key] = formatUsd(key.startsWith('per_1m_') ? nano * 1_000_000 : nano)
+  }
+  return described
+}

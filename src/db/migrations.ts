@@ -1,0 +1,112 @@
+// The shape of the database, as numbered steps that run once each, in order.
+// A step that has been released must never change: add another one.
+
+import type { Db, Statement } from './db'
+
+/** One step is one transaction. `bigint` holds nano-dollars and milliseconds since 1970. */
+export const migrations: readonly (readonly string[])[] = [
+  [
+    `create table accounts (
+      name text primary key,
+      balance bigint not null,
+      held bigint not null,
+      created_at bigint not null,
+      check (held >= 0), check (balance >= held)
+    )`,
+    `create table keys (
+      id text primary key,
+      name text not null unique,
+      account text not null,
+      hash text not null unique,
+      hint text not null,
+      models text,
+      requests_per_minute bigint,
+      tokens_per_minute bigint,
+      concurrency bigint,
+      budget bigint,
+      budget_period text,
+      expires_at bigint,
+      revoked_at bigint,
+      created_at bigint not null
+    )`,
+    `create table charges (
+      id text primary key,
+      account text not null,
+      key_id text not null,
+      model text not null,
+      operation text not null,
+      state text not null,
+      held bigint not null,
+      amount bigint not null,
+      shortfall bigint not null,
+      prices text not null,
+      usage text,
+      usage_source text,
+      ended_by text,
+      budget_period text,
+      window_minute bigint,
+      window_tokens bigint,
+      created_at bigint not null,
+      expires_at bigint not null,
+      ended_at bigint
+    )`,
+    // Small whatever the history is: holds end. Serves the sweep of expired holds and the count of a key's running requests.
+    `create index charges_open on charges (key_id, expires_at) where state = 'held'`,
+    `create table transfers (
+      id text primary key,
+      at bigint not null,
+      kind text not null,
+      from_book text not null,
+      to_book text not null,
+      amount bigint not null,
+      charge text,
+      note text,
+      check (amount > 0)
+    )`,
+    `create table rate_windows (
+      key_id text not null,
+      minute bigint not null,
+      requests bigint not null,
+      tokens bigint not null,
+      primary key (key_id, minute)
+    )`,
+    `create table budgets (
+      key_id text not null,
+      period text not null,
+      committed bigint not null,
+      primary key (key_id, period)
+    )`,
+    `create table saved_answers (
+      account text not null,
+      idempotency_key text not null,
+      request_hash text not null,
+      charge text not null,
+      status bigint,
+      content_type text,
+      body text,
+      created_at bigint not null,
+      primary key (account, idempotency_key)
+    )`,
+  ],
+]
+
+/** Brings the database to the newest shape. Several nodes may start at once: the version row decides who runs a step. */
+export async function migrate(db: Db, steps = migrations): Promise<void> {
+  await db.batch([{ sql: 'create table if not exists schema_versions (version bigint primary key)' }])
+  const [row] = await db.query({ sql: 'select max(version) as version from schema_versions' })
+  const version = Number(row?.version ?? 0)
+  if (version > steps.length) {
+    throw new Error(
+      `The database has schema version ${version}, this gateway knows only ${steps.length}: use a newer gateway.`,
+    )
+  }
+  for (let next = version + 1; next <= steps.length; next++) {
+    const claim: Statement = {
+      sql: 'insert into schema_versions (version) values ($1) on conflict (version) do nothing returning version',
+      parameters: [next],
+      guard: true,
+    }
+    // Missed: another node is doing this step in its transaction, or has done it.
+    await db.batch([claim, ...(steps[next - 1] as readonly string[]).map((sql) => ({ sql }))])
+  }
+}

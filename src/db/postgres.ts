@@ -1,0 +1,83 @@
+// PostgreSQL behind the seam, for several nodes: a pool of connections, a transaction a batch.
+
+import { SQL } from 'bun'
+import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
+
+const POOL_SIZE = 16
+const CONNECT_TIMEOUT_SECONDS = 5
+/** A statement that runs longer holds row locks that others wait for. */
+const STATEMENT_TIMEOUT_MS = 5_000
+
+class Missed extends Error {
+  constructor(readonly index: number) {
+    super('a guarded statement hit no row')
+  }
+}
+
+export function openPostgres(url: string): Db {
+  const sql = new SQL(url, {
+    max: POOL_SIZE,
+    bigint: true,
+    connectionTimeout: CONNECT_TIMEOUT_SECONDS,
+    connection: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: STATEMENT_TIMEOUT_MS },
+  })
+
+  async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement): Promise<Row[]> {
+    const rows = (await connection.unsafe(statement.sql, [...(statement.parameters ?? [])])) as Record<
+      string,
+      Value | bigint
+    >[]
+    return rows.map(toRow)
+  }
+
+  return {
+    kind: 'postgres',
+    async query(statement) {
+      try {
+        return await run(sql, statement)
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
+    async batch(statements): Promise<BatchResult> {
+      try {
+        return await sql.begin(async (transaction) => {
+          const rows: Row[][] = []
+          for (const [index, statement] of statements.entries()) {
+            const hit = await run(transaction, statement)
+            if (statement.guard && hit.length === 0) throw new Missed(index)
+            rows.push(hit)
+          }
+          return { rows }
+        })
+      } catch (error) {
+        if (error instanceof Missed) return { missed: error.index }
+        throw unavailable(error)
+      }
+    },
+    async close() {
+      await sql.close({ timeout: CONNECT_TIMEOUT_SECONDS })
+    },
+  }
+}
+
+/** PostgreSQL's 64-bit integers arrive as bigint; ours are all exact as numbers. */
+function toRow(row: Record<string, Value | bigint>): Row {
+  const result: Row = {}
+  for (const [name, value] of Object.entries(row)) {
+    if (typeof value === 'bigint' && !Number.isSafeInteger(Number(value))) {
+      throw new RangeError(`${name} is too large: ${value}`)
+    }
+    result[name] = typeof value === 'bigint' ? Number(value) : value
+  }
+  return result
+}
+
+/** Lost connections, time-outs and shutdowns of the server pass; faults of our SQL do not. */
+function unavailable(error: unknown): unknown {
+  const { code = '', errno = '' } = error as { code?: string; errno?: string }
+  const passing =
+    /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|.*TIMEOUT)|ECONN)/.test(code) || /^(08|53|57|40|55)/.test(errno)
+  if (!passing) return error
+  return new DatabaseUnavailable(`PostgreSQL: ${(error as Error).message}`, { cause: error })
+}

@@ -1,0 +1,147 @@
+// SQLite behind the seam: one writer connection, WAL with full sync, group commit.
+// Batches that arrive in one turn of the event loop share one commit, and so one wait for the disk; each is still
+// all or nothing by itself, and its promise resolves only after the commit. No timer: under load groups form by themselves.
+
+import { Database, type Statement as Prepared, SQLiteError } from 'bun:sqlite'
+import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
+
+interface Waiting {
+  statements: readonly Statement[]
+  resolve(result: BatchResult): void
+  reject(error: unknown): void
+}
+
+/** How long a commit waits for another process, such as a command of the CLI, that is writing. */
+const BUSY_TIMEOUT_MS = 5_000
+
+export function openSqlite(path: string, options: { synchronous?: 'full' | 'normal' } = {}): Db {
+  const database = new Database(path, { create: true, strict: true })
+  // First of all: switching to WAL can meet another process that does the same.
+  database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  database.run('pragma journal_mode = wal')
+  database.run(`pragma synchronous = ${options.synchronous ?? 'full'}`)
+  database.run('pragma journal_size_limit = 67108864')
+  const prepared = new Map<string, Prepared>()
+  let waiting: Waiting[] = []
+  let closed = false
+
+  function prepare(sql: string): Prepared {
+    let statement = prepared.get(sql)
+    if (!statement) {
+      // `bigint` makes a SQLite primary key a second index beside the rowid; `integer` is the same type without it.
+      statement = database.prepare(sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(' bigint', ' integer'))
+      prepared.set(sql, statement)
+    }
+    return statement
+  }
+
+  function run(statement: Statement): Row[] {
+    const parameters = (statement.parameters ?? []) as (string | number | null)[]
+    return prepare(statement.sql).all(...parameters) as Row[]
+  }
+
+  /** Runs one batch inside the open transaction; a batch that misses leaves nothing behind. */
+  function runBatch(statements: readonly Statement[]): BatchResult {
+    // A miss of the first statement has changed nothing; only a later guard can leave something to undo.
+    const undoable = statements.some((statement, index) => statement.guard && index > 0)
+    if (undoable) database.run('savepoint guarded')
+    const rows: Row[][] = []
+    let missed = -1
+    for (let index = 0; index < statements.length && missed === -1; index++) {
+      const statement = statements[index] as Statement
+      const hit = run(statement)
+      if (statement.guard && hit.length === 0) missed = index
+      rows.push(hit)
+    }
+    if (undoable) database.run(missed === -1 ? 'release guarded' : 'rollback to guarded; release guarded')
+    return missed === -1 ? { rows } : { missed }
+  }
+
+  /** The careful way, after one of a group threw: each batch in a savepoint, so that the faulty one is undone alone. */
+  function runSeparately(group: Waiting[]): (BatchResult | { error: unknown })[] {
+    return group.map(({ statements }) => {
+      database.run('savepoint batch')
+      try {
+        const result = runBatch(statements)
+        database.run('release batch')
+        return result
+      } catch (error) {
+        // A full disk ends the whole transaction: nothing in it may count.
+        if (!database.inTransaction) throw error
+        database.run('rollback to batch; release batch')
+        return { error }
+      }
+    })
+  }
+
+  function attempt<Result>(work: () => Result): Result {
+    database.run('begin immediate')
+    try {
+      const result = work()
+      database.run('commit')
+      return result
+    } catch (error) {
+      if (database.inTransaction) database.run('rollback')
+      throw error
+    }
+  }
+
+  function commit(group: Waiting[]): (BatchResult | { error: unknown })[] {
+    try {
+      return attempt(() => group.map(({ statements }) => runBatch(statements)))
+    } catch (error) {
+      if (isUnavailable(error)) throw error
+      return attempt(() => runSeparately(group))
+    }
+  }
+
+  function flush(): void {
+    const group = waiting
+    waiting = []
+    try {
+      const results = commit(group)
+      for (let index = 0; index < group.length; index++) {
+        const result = results[index] as BatchResult | { error: unknown }
+        const { resolve, reject } = group[index] as Waiting
+        if ('error' in result) reject(unavailable(result.error))
+        else resolve(result)
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(unavailable(error))
+    }
+  }
+
+  return {
+    kind: 'sqlite',
+    async query(statement) {
+      return run(statement)
+    },
+    batch(statements) {
+      return new Promise<BatchResult>((resolve, reject) => {
+        if (closed) return reject(new DatabaseUnavailable('the database is closed'))
+        waiting.push({ statements, resolve, reject })
+        if (waiting.length === 1) setImmediate(flush)
+      })
+    },
+    async close() {
+      if (closed) return
+      if (waiting.length > 0) flush()
+      closed = true
+      for (const statement of prepared.values()) statement.finalize()
+      database.close()
+    },
+  }
+}
+
+/** Faults of the disk or of another process, which pass; all others are faults of our SQL. */
+function isUnavailable(error: unknown): boolean {
+  return (
+    error instanceof SQLiteError &&
+    /^SQLITE_(FULL|IOERR|READONLY|BUSY|LOCKED|CANTOPEN|NOMEM)/.test(error.code ?? '')
+  )
+}
+
+function unavailable(error: unknown): unknown {
+  if (!isUnavailable(error)) return error
+  return new DatabaseUnavailable(`SQLite: ${(error as Error).message}`, { cause: error })
+}

@@ -1,0 +1,43 @@
+// GET /v1/models: what the calling key may use (spec, Model list).
+
+import { Elysia } from 'elysia'
+import type { Model } from '../family'
+import { invalidRequest } from '../lib/errors'
+import { modelsOf } from '../models'
+import type { World } from '../world'
+import { authorizationOf } from './authorization'
+import { errorResponse } from './errors'
+
+export function modelRoutes(world: World) {
+  const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
+  // The catalogue does not say when a model was made; the start of this process is as good a time as any.
+  const created = Math.floor(world.now() / 1000)
+  const show = ({ id, ownedBy }: Model) => ({ id, object: 'model', created, owned_by: ownedBy })
+
+  async function answer(request: Request, read: (models: Model[]) => unknown): Promise<Response> {
+    const requestId = world.newId('req')
+    try {
+      const key = await world.authenticator.authenticate(authorizationOf(request.headers, acceptXApiKey))
+      return Response.json(read(modelsOf(world.catalogue, key)), { headers: { 'x-request-id': requestId } })
+    } catch (error) {
+      return errorResponse(error, 'openai', requestId, world.log)
+    }
+  }
+
+  return new Elysia({ name: 'models' })
+    .get('/v1/models', ({ request }) =>
+      answer(request, (models) => ({ object: 'list', data: models.map(show) })),
+    )
+    .get('/v1/models/*', ({ request, params }) =>
+      answer(request, (models) => {
+        const id = decodeURIComponent(params['*'])
+        const model = models.find((candidate) => candidate.id === id)
+        if (model) return show(model)
+        throw invalidRequest(
+          'model',
+          `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it.`,
+          'model_not_found',
+        )
+      }),
+    )
+}

@@ -1,0 +1,118 @@
+// The request log: one row a request, without bodies, in a file of its own so that it never delays money.
+// Rows are written in batches; the last few may be lost with the power, which is why nothing here is money.
+
+import { DatabaseUnavailable, type Db, type Row, type Value } from './db/db'
+
+export interface JournalEntry {
+  id: string
+  at: number
+  operation: string
+  account: string | null
+  keyId: string | null
+  model: string | null
+  upstream: string | null
+  stream: boolean
+  status: number
+  errorCode: string | null
+  /** From the request's arrival to the first byte of the answer, and to its last. */
+  firstByteMs: number | null
+  durationMs: number
+  inputTokens: number | null
+  outputTokens: number | null
+  amountNano: number | null
+  usageSource: string | null
+  endedBy: string | null
+}
+
+export interface Journal {
+  write(entry: JournalEntry): void
+  /** The newest rows, newest first. */
+  recent(limit: number): Promise<Row[]>
+  /** Drops what is older than the journal keeps, a little at a time. */
+  trim(now: number): Promise<void>
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+const FLUSH_MS = 250
+const MAX_BUFFERED = 10_000
+const KEEP_MS = 30 * 86_400_000
+const KEEP_ROWS = 2_000_000
+const TRIM_ROWS = 5_000
+
+const TABLE = `create table if not exists requests (
+  number integer primary key, id text not null, at integer not null, operation text not null, account text, key_id text,
+  model text, upstream text, stream integer not null, status integer not null, error_code text, first_byte_ms integer,
+  duration_ms integer not null, input_tokens integer, output_tokens integer, amount integer, usage_source text, ended_by text
+)`
+const INSERT = `insert into requests (id, at, operation, account, key_id, model, upstream, stream, status, error_code,
+  first_byte_ms, duration_ms, input_tokens, output_tokens, amount, usage_source, ended_by)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+
+export async function openJournal(
+  db: Db,
+  log: (event: string, fields: Record<string, unknown>) => void,
+): Promise<Journal> {
+  await db.batch([{ sql: TABLE }])
+  let buffered: JournalEntry[] = []
+  let timer: Timer | undefined
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const entries = buffered
+    buffered = []
+    if (entries.length === 0) return
+    try {
+      await db.batch(entries.map((entry) => ({ sql: INSERT, parameters: valuesOf(entry) })))
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error
+      log('journal_lost', { rows: entries.length, reason: error.message })
+    }
+  }
+
+  return {
+    write(entry) {
+      if (buffered.length < MAX_BUFFERED) buffered.push(entry)
+      timer ??= setTimeout(flush, FLUSH_MS)
+    },
+    recent: (limit) =>
+      db.query({ sql: 'select * from requests order by number desc limit $1', parameters: [limit] }),
+    async trim(now) {
+      await db.batch([
+        {
+          sql: `delete from requests where number in (select number from requests
+            where at < $1 or number <= (select max(number) from requests) - $2 order by number limit $3)`,
+          parameters: [now - KEEP_MS, KEEP_ROWS, TRIM_ROWS],
+        },
+      ])
+    },
+    flush,
+    async close() {
+      await flush()
+      await db.close()
+    },
+  }
+}
+
+function valuesOf(entry: JournalEntry): Value[] {
+  return [
+    entry.id,
+    entry.at,
+    entry.operation,
+    entry.account,
+    entry.keyId,
+    entry.model,
+    entry.upstream,
+    entry.stream ? 1 : 0,
+    entry.status,
+    entry.errorCode,
+    entry.firstByteMs === null ? null : Math.round(entry.firstByteMs),
+    Math.round(entry.durationMs),
+    entry.inputTokens,
+    entry.outputTokens,
+    entry.amountNano,
+    entry.usageSource,
+    entry.endedBy,
+  ]
+}

@@ -1,0 +1,383 @@
+// Money: the only file that moves it. A request holds its worst price before the vendor is called, and is then
+// settled (pays its true price) or released (pays nothing), once, whoever comes first.
+// A balance must never be below what is held on it, and every movement is a transfer between two books, appended
+// and never changed: what one book loses another gains, so all books together are zero.
+
+import { strict as assert } from 'node:assert'
+import { apply, type Db, type Row, type Statement, type Value } from './db/db'
+import { assertNano } from './lib/money'
+
+export interface Charge {
+  id: string
+  account: string
+  keyId: string
+  model: string
+  operation: string
+  heldNano: number
+  /** The price list at admission, as JSON: it is what will be paid, whatever the catalogue says later. */
+  pricesJson: string
+  createdAt: number
+  /** When the hold is given back if nobody has ended it: the longest allowed request and a margin. */
+  expiresAt: number
+  /** The budget period that the hold counts in, for a key with a budget. */
+  budgetPeriod: string | null
+  /** The minute that the request counts in, and the tokens assumed then, for a key with a token limit. */
+  windowMinute: number | null
+  windowTokens: number
+}
+
+/** A further condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
+export interface Condition {
+  name: 'rate' | 'concurrency' | 'budget' | 'idempotency'
+  statement: Statement
+}
+
+export type HoldResult = { held: true } | { refusedBy: Condition['name'] | 'balance' }
+
+export type UsageSource = 'upstream' | 'counted' | 'estimated'
+export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
+
+export interface Settlement {
+  priceNano: number
+  usageSource: UsageSource
+  /** The vendor's usage object as it came, for a later audit. */
+  usageJson: string | null
+  endedBy: EndedBy
+  endedAt: number
+  /** All tokens of the request, for the key's token limit. */
+  tokens: number
+}
+
+/** Takes the worst price of a request out of what the account may spend, if it is there; else changes nothing. */
+export async function hold(
+  db: Db,
+  charge: Charge,
+  conditions: readonly Condition[] = [],
+): Promise<HoldResult> {
+  assertNano(charge.heldNano)
+  assert(charge.heldNano >= 0, 'a hold is not negative')
+  const result = await db.batch([
+    {
+      sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1 returning name',
+      parameters: [charge.heldNano, charge.account],
+      guard: true,
+    },
+    ...conditions.map(({ statement }) => statement),
+    insertCharge(charge),
+  ])
+  if ('rows' in result) return { held: true }
+  if (result.missed === 0) return { refusedBy: 'balance' }
+  return { refusedBy: (conditions[result.missed - 1] as Condition).name }
+}
+
+/**
+ * Ends a charge with its price. Above the hold the rest is taken from what the account has available; what is then
+ * still missing goes to the operator's shortfall book. Answers what the account paid, or undefined when the charge had ended already.
+ */
+export async function settle(
+  db: Db,
+  charge: Charge,
+  settlement: Settlement,
+  also: readonly Statement[] = [],
+): Promise<{ paidNano: number; shortfallNano: number } | undefined> {
+  const { priceNano } = settlement
+  assertNano(priceNano)
+  assert(priceNano >= 0, 'a price is not negative')
+  const covered = priceNano <= charge.heldNano
+  const statements = covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement)
+  const result = await db.batch([...statements, ...counters(charge, settlement.tokens), ...also])
+  if ('missed' in result) return undefined
+  if (covered) return { paidNano: priceNano, shortfallNano: 0 }
+  const row = result.rows[2]?.[0] as Row
+  return { paidNano: row.amount as number, shortfallNano: row.shortfall as number }
+}
+
+/** Ends a charge that costs nothing: refused, failed, or nothing was delivered. False when it had ended already. */
+export async function release(
+  db: Db,
+  charge: Charge,
+  ending: { endedBy: EndedBy; endedAt: number },
+  also: readonly Statement[] = [],
+): Promise<boolean> {
+  const result = await db.batch([
+    endCharge(charge.id, 'released', 0, null, null, ending.endedBy, ending.endedAt),
+    {
+      sql: 'update accounts set held = held - $1 where name = $2',
+      parameters: [charge.heldNano, charge.account],
+    },
+    ...counters(charge, 0),
+    ...also,
+  ])
+  return 'rows' in result
+}
+
+/** Releases charges that nobody ended in time, such as those of a process that died. Answers how many. */
+export async function releaseExpired(db: Db, now: number, options: { all?: boolean } = {}): Promise<number> {
+  const rows = await db.query({
+    sql: `select * from charges where state = 'held' and expires_at <= $1 order by expires_at limit 1000`,
+    parameters: [options.all ? Number.MAX_SAFE_INTEGER : now],
+  })
+  let released = 0
+  for (const row of rows) {
+    const charge = chargeOfRow(row)
+    const freeKey: Statement = {
+      sql: 'delete from saved_answers where charge = $1 and status is null',
+      parameters: [charge.id],
+    }
+    if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey])) released++
+  }
+  return rows.length === 1000 ? released + (await releaseExpired(db, now, options)) : released
+}
+
+/** Makes sure that an account exists. */
+export function openAccount(account: string, now: number): Statement {
+  return {
+    sql: 'insert into accounts (name, balance, held, created_at) values ($1, 0, 0, $2) on conflict (name) do nothing',
+    parameters: [account, now],
+  }
+}
+
+/** Statements that put money on an account. The amount is positive. */
+export function credit(
+  id: string,
+  account: string,
+  amountNano: number,
+  now: number,
+  note: string | null,
+): Statement[] {
+  assertNano(amountNano)
+  assert(amountNano > 0, 'a credit is positive')
+  return [
+    openAccount(account, now),
+    { sql: 'update accounts set balance = balance + $1 where name = $2', parameters: [amountNano, account] },
+    transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, null, note),
+  ]
+}
+
+/** Corrects a balance up or down by hand; down at most by what is available. False when that is too little. */
+export async function adjust(
+  db: Db,
+  adjustment: { id: string; account: string; amountNano: number; now: number; note: string },
+): Promise<boolean> {
+  const { id, account, amountNano, now, note } = adjustment
+  assertNano(amountNano)
+  assert(amountNano !== 0, 'an adjustment changes something')
+  const up = amountNano > 0
+  const result = await db.batch([
+    {
+      sql: 'update accounts set balance = balance + $1 where name = $2 and balance - held + $1 >= 0 returning name',
+      parameters: [amountNano, account],
+      guard: true,
+    },
+    up
+      ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, null, note)
+      : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, null, note),
+  ])
+  return 'rows' in result
+}
+
+export interface Balance {
+  account: string
+  balanceNano: number
+  heldNano: number
+  availableNano: number
+}
+
+export async function balanceOf(db: Db, account: string): Promise<Balance | undefined> {
+  const rows = await db.query({ sql: 'select * from accounts where name = $1', parameters: [account] })
+  return rows[0] && balanceOfRow(rows[0])
+}
+
+export async function balances(db: Db): Promise<Balance[]> {
+  return (await db.query({ sql: 'select * from accounts order by name' })).map(balanceOfRow)
+}
+
+export interface LedgerEntry {
+  id: string
+  at: number
+  kind: string
+  /** Signed, as the account sees it. */
+  amountNano: number
+  balanceAfterNano: number
+  charge: string | null
+  note: string | null
+}
+
+/** All movements of an account, oldest first, with the balance after each. */
+export async function ledgerOf(db: Db, account: string): Promise<LedgerEntry[]> {
+  const rows = await db.query({
+    sql: 'select * from transfers where from_book = $1 or to_book = $1 order by at, id',
+    parameters: [bookOf(account)],
+  })
+  let balanceAfterNano = 0
+  return rows.map((row) => {
+    const amountNano = row.to_book === bookOf(account) ? (row.amount as number) : -(row.amount as number)
+    balanceAfterNano += amountNano
+    return {
+      id: row.id as string,
+      at: row.at as number,
+      kind: row.kind as string,
+      amountNano,
+      balanceAfterNano,
+      charge: row.charge as string | null,
+      note: row.note as string | null,
+    }
+  })
+}
+
+export function bookOf(account: string): string {
+  return `account:${account}`
+}
+
+function balanceOfRow(row: Row): Balance {
+  const balanceNano = row.balance as number
+  const heldNano = row.held as number
+  return { account: row.name as string, balanceNano, heldNano, availableNano: balanceNano - heldNano }
+}
+
+function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
+  const { priceNano, usageJson, usageSource, endedBy, endedAt } = settlement
+  const statements: Statement[] = [
+    endCharge(charge.id, 'settled', priceNano, usageJson, usageSource, endedBy, endedAt),
+    {
+      sql: 'update accounts set balance = balance - $1, held = held - $2 where name = $3',
+      parameters: [priceNano, charge.heldNano, charge.account],
+    },
+  ]
+  if (priceNano > 0) {
+    statements.push(
+      transfer(charge.id, endedAt, 'charge', bookOf(charge.account), 'revenue', priceNano, charge.id, null),
+    )
+  }
+  return statements
+}
+
+/** The amount depends on the balance at this moment, so it is worked out in SQL, under the lock of the account's row. */
+function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
+  const { priceNano, usageJson, usageSource, endedBy, endedAt } = settlement
+  const fromCharge = (id: string, from: string, amount: 'amount' | 'shortfall'): Statement => ({
+    sql: `insert into transfers (id, at, kind, from_book, to_book, amount, charge, note)
+      select cast($1 as text), cast($2 as bigint), '${amount === 'amount' ? 'charge' : 'shortfall'}',
+        cast($3 as text), 'revenue', ${amount}, id, null from charges where id = $4 and ${amount} > 0`,
+    parameters: [id, endedAt, from, charge.id],
+  })
+  return [
+    { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
+    endCharge(charge.id, 'settled', 0, usageJson, usageSource, endedBy, endedAt),
+    {
+      sql: `update charges set
+          amount = (select case when balance - held + $2 < $3 then balance - held + $2 else $3 end from accounts where name = $4),
+          shortfall = (select case when balance - held + $2 < $3 then $3 - (balance - held + $2) else 0 end from accounts where name = $4)
+        where id = $1 returning amount, shortfall`,
+      parameters: [charge.id, charge.heldNano, priceNano, charge.account],
+    },
+    {
+      sql: `update accounts set balance = balance - (select amount from charges where id = $1), held = held - $2 where name = $3`,
+      parameters: [charge.id, charge.heldNano, charge.account],
+    },
+    fromCharge(charge.id, bookOf(charge.account), 'amount'),
+    fromCharge(`${charge.id}:shortfall`, 'shortfall', 'shortfall'),
+  ]
+}
+
+/** The one way in which a charge ends; the guard makes every second attempt miss. */
+function endCharge(
+  id: string,
+  state: 'settled' | 'released',
+  amountNano: number,
+  usageJson: string | null,
+  usageSource: UsageSource | null,
+  endedBy: EndedBy,
+  endedAt: number,
+): Statement {
+  return {
+    sql: `update charges set state = $2, amount = $3, usage = $4, usage_source = $5, ended_by = $6, ended_at = $7
+      where id = $1 and state = 'held' returning id`,
+    parameters: [id, state, amountNano, usageJson, usageSource, endedBy, endedAt],
+    guard: true,
+  }
+}
+
+/** Replaces what was assumed at admission by what it came to, in the key's budget and token window. */
+function counters(charge: Charge, tokens: number): Statement[] {
+  const statements: Statement[] = []
+  if (charge.budgetPeriod !== null) {
+    statements.push({
+      sql: `update budgets set committed = committed - $1 + (select amount from charges where id = $2)
+        where key_id = $3 and period = $4`,
+      parameters: [charge.heldNano, charge.id, charge.keyId, charge.budgetPeriod],
+    })
+  }
+  if (charge.windowMinute !== null && tokens !== charge.windowTokens) {
+    statements.push({
+      sql: 'update rate_windows set tokens = tokens + $1 where key_id = $2 and minute = $3',
+      parameters: [tokens - charge.windowTokens, charge.keyId, charge.windowMinute],
+    })
+  }
+  return statements
+}
+
+function transfer(
+  id: string,
+  at: number,
+  kind: string,
+  from: string,
+  to: string,
+  amountNano: number,
+  charge: string | null,
+  note: string | null,
+): Statement {
+  return {
+    sql: `insert into transfers (id, at, kind, from_book, to_book, amount, charge, note)
+      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    parameters: [id, at, kind, from, to, amountNano, charge, note],
+  }
+}
+
+function insertCharge(charge: Charge): Statement {
+  const parameters: Value[] = [
+    charge.id,
+    charge.account,
+    charge.keyId,
+    charge.model,
+    charge.operation,
+    charge.heldNano,
+    charge.pricesJson,
+    charge.budgetPeriod,
+    charge.windowMinute,
+    charge.windowTokens,
+    charge.createdAt,
+    charge.expiresAt,
+  ]
+  return {
+    sql: `insert into charges (id, account, key_id, model, operation, state, held, amount, shortfall, prices,
+        budget_period, window_minute, window_tokens, created_at, expires_at)
+      values ($1, $2, $3, $4, $5, 'held', $6, 0, 0, $7, $8, $9, $10, $11, $12)`,
+    parameters,
+  }
+}
+
+function chargeOfRow(row: Row): Charge {
+  return {
+    id: row.id as string,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    model: row.model as string,
+    operation: row.operation as string,
+    heldNano: row.held as number,
+    pricesJson: row.prices as string,
+    createdAt: row.created_at as number,
+    expiresAt: row.expires_at as number,
+    budgetPeriod: row.budget_period as string | null,
+    windowMinute: row.window_minute as number | null,
+    windowTokens: row.window_tokens as number,
+  }
+}
+
+/** Opens accounts and credits them in one transaction. */
+export async function addCredit(
+  db: Db,
+  deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
+): Promise<void> {
+  await apply(db, credit(deposit.id, deposit.account, deposit.amountNano, deposit.now, deposit.note))
+}

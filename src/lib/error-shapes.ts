@@ -1,0 +1,47 @@
+// Reads the shapes in which vendors put an error into JSON. Lenient: whatever comes, there is a message.
+
+export interface ErrorShape {
+  message: string
+  code: string | null
+  type: string | null
+  param: string | null
+}
+
+const MAX_MESSAGE_LENGTH = 2000
+
+/** Knows `{error:{…}}`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an array, and plain text. */
+export function readErrorShape(body: unknown): ErrorShape {
+  if (Array.isArray(body)) return readErrorShape(body[0])
+  if (typeof body === 'string') return shape({ message: body })
+  const outer = asObject(body)
+  const inner = outer.error
+  if (typeof inner === 'string') return shape({ ...outer, message: inner })
+  if (inner && typeof inner === 'object') return shape(asObject(inner))
+  if (Array.isArray(outer.detail)) return shape({ message: outer.detail.map(detailOf).join('; ') })
+  if (typeof outer.detail === 'string') return shape({ message: outer.detail })
+  return shape(outer)
+}
+
+/** `body.loc.0: message`, as validation libraries of Python put it. */
+function detailOf(detail: unknown): string {
+  const { loc, msg } = asObject(detail)
+  return `${Array.isArray(loc) ? `${loc.join('.')}: ` : ''}${typeof msg === 'string' ? msg : JSON.stringify(detail)}`
+}
+
+function shape(fields: Record<string, unknown>): ErrorShape {
+  const message = textOf(fields.message)?.slice(0, MAX_MESSAGE_LENGTH)
+  return {
+    message: message || 'The upstream gave no reason.',
+    code: textOf(fields.code) ?? null,
+    type: textOf(fields.type) ?? null,
+    param: textOf(fields.param) ?? null,
+  }
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return value && typeof value === 'object' ? (value as Record<string, unknown>) : {}
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

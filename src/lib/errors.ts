@@ -1,0 +1,65 @@
+// The one error that callers may see, and how it reads in each dialect of error bodies.
+// It must never carry a secret, a prompt or an operator's detail: what is in it reaches the caller.
+
+/** The form of an error body: OpenAI's object, the flat form of some image APIs, or Anthropic's. */
+export type Dialect = 'openai' | 'flat' | 'anthropic'
+
+export interface ErrorDetails {
+  /** Stable machine-readable word, such as `insufficient_balance`. */
+  code: string
+  /** What is wrong and what to do about it. */
+  message: string
+  /** OpenAI's coarse class; `invalid_request_error` where nothing fits better. */
+  type?: string
+  /** The request field at fault, such as `messages[0].role`. */
+  param?: string | null
+  headers?: Record<string, string>
+  /** What happened behind the scenes: for the log, never for the caller. */
+  cause?: unknown
+}
+
+export class GatewayError extends Error {
+  readonly code: string
+  readonly type: string
+  readonly param: string | null
+  readonly headers: Record<string, string>
+
+  constructor(
+    readonly status: number,
+    details: ErrorDetails,
+  ) {
+    super(details.message, { cause: details.cause })
+    this.name = 'GatewayError'
+    this.code = details.code
+    this.type = details.type ?? typeOfStatus(status)
+    this.param = details.param ?? null
+    this.headers = details.headers ?? {}
+  }
+}
+
+/** 400: the caller's request cannot be served as it is; `param` names the field. */
+export function invalidRequest(param: string | null, message: string, code = 'invalid_value'): GatewayError {
+  return new GatewayError(400, { code, message, param })
+}
+
+/**
+ * The JSON value of an error in a dialect. 429 is always the flat form of the spec ("Errors") with an
+ * `error` object beside it, because the official SDKs read nothing but that object.
+ */
+export function errorBody(error: GatewayError, dialect: Dialect, requestId: string): unknown {
+  const { message, type, param, code } = error
+  const object = { message, type, param, code, request_id: requestId }
+  if (dialect === 'anthropic') return { type: 'error', error: { type, message }, request_id: requestId }
+  if (dialect === 'flat' || error.status === 429)
+    return { code, message, request_id: requestId, error: object }
+  return { error: object }
+}
+
+function typeOfStatus(status: number): string {
+  if (status === 401) return 'authentication_error'
+  if (status === 402) return 'insufficient_balance'
+  if (status === 403) return 'permission_error'
+  if (status === 429) return 'rate_limit_error'
+  if (status >= 500) return 'server_error'
+  return 'invalid_request_error'
+}

@@ -1,0 +1,30 @@
+// Money as whole nano-dollars (1 USD = 1,000,000,000) in plain numbers: exact up to about 9 million dollars.
+// It must never hold, produce or accept a fraction of a nano-dollar.
+
+import { strict as assert } from 'node:assert'
+
+export const NANO_PER_USD = 1_000_000_000
+
+/** The largest amount that a number holds exactly. */
+export const MAX_NANO = Number.MAX_SAFE_INTEGER
+
+/** Reads decimal dollars such as `5`, `0.25` or `-1.5`. Undefined when it is no such number, has more than nine decimals or is too large. */
+export function parseUsd(text: string): number | undefined {
+  const match = /^(-?)(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text.trim())
+  if (!match) return undefined
+  const nano = Number(match[2]) * NANO_PER_USD + Number((match[3] ?? '').padEnd(9, '0'))
+  if (nano > MAX_NANO) return undefined
+  return match[1] && nano > 0 ? -nano : nano
+}
+
+/** Dollars as a decimal string with two to nine decimals, such as `4.9993` or `5.00`. */
+export function formatUsd(amountNano: number): string {
+  assertNano(amountNano)
+  const digits = Math.abs(amountNano).toString().padStart(10, '0')
+  const decimals = digits.slice(-9).replace(/0+$/, '').padEnd(2, '0')
+  return `${amountNano < 0 ? '-' : ''}${digits.slice(0, -9)}.${decimals}`
+}
+
+export function assertNano(amountNano: number): void {
+  assert(Number.isSafeInteger(amountNano), `not a whole amount of nano-dollars: ${amountNano}`)
+}

@@ -1,0 +1,167 @@
+// Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month.
+// They are conditions of the hold, in the same transaction and in the database, so that they are exact on any number
+// of nodes and cost nothing for keys without limits. They must never be checked apart from the hold.
+
+import type { Db, Statement } from './db/db'
+import type { Key } from './keys'
+import type { Charge, Condition } from './ledger'
+import { GatewayError } from './lib/errors'
+import { formatUsd } from './lib/money'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
+
+/** The fields of a charge that say which limits it counts in. */
+export function countersOf(key: Key, tokens: number, now: number) {
+  const counted = key.requestsPerMinute !== null || key.tokensPerMinute !== null
+  return {
+    budgetPeriod: key.budgetNano === null ? null : periodOf(key, now).name,
+    windowMinute: counted ? Math.floor(now / MINUTE_MS) : null,
+    windowTokens: counted ? tokens : 0,
+  }
+}
+
+/** What must hold for a request of this key to start. */
+export function conditionsOf(key: Key, charge: Charge): Condition[] {
+  const conditions: Condition[] = []
+  if (charge.windowMinute !== null) conditions.push({ name: 'rate', statement: countRequest(key, charge) })
+  if (key.concurrency !== null) {
+    conditions.push({
+      name: 'concurrency',
+      statement: {
+        // The hold has locked the account's row just before, so two requests of one key cannot both see the last place.
+        sql: `select 1 as free where
+          (select count(*) from charges where key_id = $1 and state = 'held' and expires_at > $2) < $3`,
+        parameters: [key.id, charge.createdAt, key.concurrency],
+        guard: true,
+      },
+    })
+  }
+  if (key.budgetNano !== null && charge.budgetPeriod !== null) {
+    conditions.push({ name: 'budget', statement: countBudget(key.budgetNano, key, charge) })
+  }
+  return conditions
+}
+
+/** Why a condition was missed, with when to come back. */
+export async function refusalOf(
+  db: Db,
+  name: Condition['name'],
+  key: Key,
+  now: number,
+): Promise<GatewayError> {
+  if (name === 'concurrency') {
+    return tooMany(
+      'Throttling.ConcurrencyQuota',
+      `This key may have ${key.concurrency} requests running at a time. Wait for one to end.`,
+      { 'retry-after': '1' },
+    )
+  }
+  if (name === 'budget') return budgetSpent(key, now)
+  const rows = await db.query({
+    sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
+    parameters: [key.id, Math.floor(now / MINUTE_MS)],
+  })
+  const requests = Number(rows[0]?.requests ?? 0)
+  const byRequests = key.requestsPerMinute !== null && requests >= key.requestsPerMinute
+  const limit = byRequests ? `${key.requestsPerMinute} requests` : `${key.tokensPerMinute} tokens`
+  const seconds = secondsToNextMinute(now)
+  return tooMany('Throttling.RateQuota', `This key may use ${limit} a minute. Try again in ${seconds} s.`, {
+    'retry-after': String(seconds),
+    ...rateHeaders(key, requests, Number(rows[0]?.tokens ?? 0), now),
+  })
+}
+
+/** The headers by which OpenAI's clients see how much is left, for a key with limits. */
+export async function rateHeadersOf(
+  db: Db,
+  key: Key,
+  charge: Charge,
+  now: number,
+): Promise<Record<string, string>> {
+  if (charge.windowMinute === null) return {}
+  const rows = await db.query({
+    sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
+    parameters: [key.id, charge.windowMinute],
+  })
+  return rateHeaders(key, Number(rows[0]?.requests ?? 0), Number(rows[0]?.tokens ?? 0), now)
+}
+
+/** The start and end of the calendar period, in UTC, that a key's budget counts in. */
+export function periodOf(key: Key, now: number): { name: string; endsAt: number } {
+  const date = new Date(now)
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
+  const name = (at: number, length: number) => new Date(at).toISOString().slice(0, length)
+  if (key.budgetPeriod === 'month') return { name: name(now, 7), endsAt: Date.UTC(year, month + 1, 1) }
+  const today = Date.UTC(year, month, day)
+  if (key.budgetPeriod === 'day') return { name: name(now, 10), endsAt: today + DAY_MS }
+  const monday = today - ((date.getUTCDay() + 6) % 7) * DAY_MS
+  return { name: `week ${name(monday, 10)}`, endsAt: monday + 7 * DAY_MS }
+}
+
+function countRequest(key: Key, charge: Charge): Statement {
+  return {
+    // Tokens are let in while the minute has any left, so that a request larger than the limit is not refused for ever.
+    sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
+      on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
+      where rate_windows.requests < $4 and rate_windows.tokens < $5 returning requests`,
+    parameters: [
+      key.id,
+      charge.windowMinute,
+      charge.windowTokens,
+      key.requestsPerMinute ?? NO_LIMIT,
+      key.tokensPerMinute ?? NO_LIMIT,
+    ],
+    guard: true,
+  }
+}
+
+function countBudget(budgetNano: number, key: Key, charge: Charge): Statement {
+  return {
+    sql: `insert into budgets (key_id, period, committed)
+      select cast($1 as text), cast($2 as text), cast($3 as bigint) where cast($3 as bigint) <= cast($4 as bigint)
+      on conflict (key_id, period) do update set committed = budgets.committed + cast($3 as bigint)
+      where budgets.committed + cast($3 as bigint) <= cast($4 as bigint) returning committed`,
+    parameters: [key.id, charge.budgetPeriod, charge.heldNano, budgetNano],
+    guard: true,
+  }
+}
+
+function budgetSpent(key: Key, now: number): GatewayError {
+  const { endsAt } = periodOf(key, now)
+  return new GatewayError(402, {
+    code: 'budget_exceeded',
+    message: `This key's budget of $${formatUsd(key.budgetNano ?? 0)} a ${key.budgetPeriod} does not cover this request. It is renewed at ${new Date(endsAt).toISOString()}.`,
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
+function tooMany(code: string, message: string, headers: Record<string, string>): GatewayError {
+  return new GatewayError(429, { code, message, headers })
+}
+
+function rateHeaders(key: Key, requests: number, tokens: number, now: number): Record<string, string> {
+  const headers: Record<string, string> = {}
+  const add = (kind: string, limit: number | null, used: number) => {
+    if (limit === null) return
+    headers[`x-ratelimit-limit-${kind}`] = String(limit)
+    headers[`x-ratelimit-remaining-${kind}`] = String(Math.max(0, limit - used))
+    headers[`x-ratelimit-reset-${kind}`] = `${secondsToNextMinute(now)}s`
+  }
+  add('requests', key.requestsPerMinute, requests)
+  add('tokens', key.tokensPerMinute, tokens)
+  return headers
+}
+
+function secondsToNextMinute(now: number): number {
+  return Math.ceil((MINUTE_MS - (now % MINUTE_MS)) / 1000)
+}
+
+/** Drops windows that no request can count in any more. */
+export function forgetWindows(now: number): Statement {
+  return {
+    sql: 'delete from rate_windows where minute < $1',
+    parameters: [Math.floor((now - DAY_MS) / MINUTE_MS)],
+  }
+}

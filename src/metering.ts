@@ -1,0 +1,86 @@
+// What a request came to: the vendor's own figures where it gave sane ones, else a count of the text that really passed.
+// It must never turn a vendor's fault into a charge for nothing, or into a credit.
+
+import type { Ask, Model, Quantities } from './family'
+import { priceNano, units } from './family'
+import type { EndedBy, UsageSource } from './ledger'
+import type { TokenCounter } from './token-counter'
+
+/** How a request went, whatever way it was answered. */
+export interface Outcome {
+  endedBy: EndedBy
+  /** The vendor's figures; `invalid` when they were absurd. */
+  usage: Quantities | 'invalid' | undefined
+  /** The same, as the vendor wrote them. */
+  usageJson: string | null
+  /** The text that the model made, as far as it was kept, and the length of the rest. */
+  text: string
+  textOmitted: number
+  /** The vendor said that it failed. */
+  failed: boolean
+}
+
+export interface Measure {
+  quantities: Quantities
+  source: UsageSource
+}
+
+/** What is to be paid for; undefined when it is nothing: the request failed or was cut before any output. */
+export async function measure(
+  outcome: Outcome,
+  ask: Ask,
+  model: Model,
+  counter: TokenCounter,
+): Promise<Measure | undefined> {
+  const { usage, text, textOmitted, failed, endedBy } = outcome
+  const broken = failed || endedBy !== 'done'
+  if (usage !== undefined && usage !== 'invalid') {
+    if (broken && text === '' && (usage.output_token ?? 0) === 0) return undefined
+    return { quantities: withRequest(usage, model), source: 'upstream' }
+  }
+  if (broken && text === '' && textOmitted === 0) return undefined
+  const texts = model.family.texts(ask.body)
+  const input = await counter.count(texts.join('\n'))
+  const output = await counter.count(text)
+  const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
+  // Without any text, as with inputs that are tokens already, the quote is the only figure there is.
+  const inputTokens = texts.length > 0 ? input.tokens : (model.family.quote(ask, model).input_token ?? 0)
+  const exact = usage !== 'invalid' && input.exact && output.exact && textOmitted === 0 && texts.length > 0
+  const outputTokens = Math.round(output.tokens * scale)
+  return {
+    quantities: withRequest(
+      { input_token: inputTokens, ...(outputTokens > 0 ? { output_token: outputTokens } : {}) },
+      model,
+    ),
+    source: exact ? 'counted' : 'estimated',
+  }
+}
+
+/** The most that a request can cost, in nano-dollars. */
+export function quoteNano(ask: Ask, model: Model): number {
+  return priceNano(withRequest(model.family.quote(ask, model), model), model.prices)
+}
+
+/** All tokens, of every kind. */
+export function tokensOf(quantities: Quantities): number {
+  return units.reduce((sum, unit) => (unit.endsWith('_token') ? sum + (quantities[unit] ?? 0) : sum), 0)
+}
+
+/** Several replies as one: the sum, or nothing sure when one of them had no figures. */
+export function sumUsage(
+  readings: readonly (Quantities | 'invalid' | undefined)[],
+): Quantities | 'invalid' | undefined {
+  const sum: Quantities = {}
+  for (const usage of readings) {
+    if (usage === undefined || usage === 'invalid') return usage
+    for (const unit of units) {
+      const count = usage[unit]
+      if (count !== undefined) sum[unit] = (sum[unit] ?? 0) + count
+    }
+  }
+  return sum
+}
+
+function withRequest(quantities: Quantities, model: Model): Quantities {
+  return model.prices.request === undefined ? quantities : { ...quantities, request: 1 }
+}

@@ -1,0 +1,47 @@
+// Replies that a directive puts in place of the answer, and the memory of how often a bracket had its effect.
+// Must never word an error: that is the vendor's business.
+
+import { asObject } from './json'
+import type { EventFrame, Reply, Simulator, VendorRequest } from './simulator'
+
+export function provokedReply(simulator: Simulator, request: VendorRequest): Reply | undefined {
+  const { directives } = request
+  if (directives.redirect !== undefined) {
+    const body = { kind: 'text', text: '', contentType: 'text/plain' } as const
+    return { status: 302, headers: { location: directives.redirect }, body }
+  }
+  if (directives.quota) return simulator.outOfQuota(request)
+  if (directives.status !== undefined) {
+    return simulator.fail(request, {
+      status: directives.status,
+      retryAfterSeconds: directives.retryAfterSeconds,
+      text: directives.errorText,
+      code: directives.errorCode,
+    })
+  }
+  return directives.garbage ? garbage(request) : undefined
+}
+
+function garbage(request: VendorRequest): Reply {
+  const text = '<html><body>This is not what you asked for.</body></html>'
+  const streams = asObject(request.json)?.stream === true
+  if (!streams) return { status: 200, headers: {}, body: { kind: 'text', text, contentType: 'text/html' } }
+  const frame: EventFrame = { data: text }
+  return { status: 200, headers: {}, body: { kind: 'events', stream: { frames: [frame], failure: frame } } }
+}
+
+const marksMax = 1000
+
+/** How often each bracket with `times` was seen; the oldest is forgotten first. */
+export class UseCounter {
+  readonly #counts = new Map<string, number>()
+
+  count(mark: string): number {
+    const count = (this.#counts.get(mark) ?? 0) + 1
+    this.#counts.delete(mark)
+    this.#counts.set(mark, count)
+    const oldest = this.#counts.size > marksMax ? this.#counts.keys().next().value : undefined
+    if (oldest !== undefined) this.#counts.delete(oldest)
+    return count
+  }
+}

@@ -1,0 +1,164 @@
+// The sandbox: simulated vendors on one loopback port, for demos without vendor keys and for tests.
+// Must never listen on an outside address, call anything, or remember requests unless asked to.
+
+import { anthropic } from './anthropic'
+import { dashscope } from './dashscope'
+import { deliver, pause, untilEnded } from './delivery'
+import { directiveMark, promptText, readDirectives } from './directives'
+import { provokedReply, UseCounter } from './faults'
+import { google } from './google'
+import { parseJson } from './json'
+import { openai } from './openai'
+import { jsonReply } from './replies'
+import type { Simulator, VendorName, VendorRequest } from './simulator'
+import { voyage } from './voyage'
+import { xai } from './xai'
+
+export { directiveHelp } from './directives'
+export type { VendorName } from './simulator'
+
+export interface SandboxCall {
+  vendor: string
+  method: string
+  /** As the vendor sees it, with the query. */
+  path: string
+  /** Lower-case names. */
+  headers: Record<string, string>
+  body: string
+  /** When it came in, by performance.now(). */
+  at: number
+  /** The client went away before the reply was complete. */
+  aborted: boolean
+  /** When that was noticed, by performance.now(). */
+  abortedAt?: number
+}
+
+export interface Sandbox {
+  /** What the configured base URL of an upstream of this kind would be. */
+  baseUrls: Record<VendorName, string>
+  /** The API key that each simulator accepts. */
+  secrets: Record<VendorName, string>
+  /** Filled only when recording. */
+  calls: SandboxCall[]
+  stop(): Promise<void>
+}
+
+export interface SandboxOptions {
+  /** Keeps every request in `calls`; off by default, because a long demo must not grow. */
+  record?: boolean
+  port?: number
+  /** Pause between the chunks of a stream. */
+  tokenDelayMs?: number
+}
+
+const simulators: Record<VendorName, Simulator> = { openai, dashscope, google, voyage, xai, anthropic }
+const vendorNames = Object.keys(simulators) as VendorName[]
+
+const bodyBytesMax = 256 * 1024 * 1024
+
+export function startSandbox(options: SandboxOptions = {}): Sandbox {
+  const calls: SandboxCall[] = []
+  const live = new Set<AbortController>()
+  const uses = new UseCounter()
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: options.port ?? 0,
+    maxRequestBodySize: bodyBytesMax,
+    // A reply that is cut on purpose is no fault to report.
+    development: false,
+    async fetch(request, listener) {
+      listener.timeout(request, 0)
+      const ended = new AbortController()
+      live.add(ended)
+      const call = await readCall(request)
+      if (options.record) calls.push(call)
+      let complete = false
+      const finish = () => {
+        complete = true
+        live.delete(ended)
+      }
+      const leave = () => {
+        if (complete) return
+        call.aborted = true
+        call.abortedAt = performance.now()
+        live.delete(ended)
+        ended.abort()
+      }
+      if (request.signal.aborted) leave()
+      else request.signal.addEventListener('abort', leave)
+      return respond(call, uses, options.tokenDelayMs ?? 0, ended.signal, finish)
+    },
+  })
+  const origin = `http://127.0.0.1:${server.port}`
+  return {
+    baseUrls: perVendor((name) => `${origin}/${name}${simulators[name].basePath}`),
+    secrets: perVendor((name) => simulators[name].secret),
+    calls,
+    async stop() {
+      for (const controller of live) controller.abort()
+      live.clear()
+      await server.stop(true)
+    },
+  }
+}
+
+function perVendor(value: (name: VendorName) => string): Record<VendorName, string> {
+  return Object.fromEntries(vendorNames.map((name) => [name, value(name)])) as Record<VendorName, string>
+}
+
+async function readCall(request: Request): Promise<SandboxCall> {
+  const { pathname, search } = new URL(request.url)
+  const [, vendor = '', rest = ''] = /^\/([^/]*)(.*)$/.exec(pathname) ?? []
+  return {
+    vendor,
+    method: request.method,
+    path: rest + search,
+    headers: Object.fromEntries(request.headers),
+    // The client may leave while it sends; then there is nothing to read and nobody to tell.
+    body: await request.text().catch(() => ''),
+    at: performance.now(),
+    aborted: false,
+  }
+}
+
+async function respond(
+  call: SandboxCall,
+  uses: UseCounter,
+  tokenDelayMs: number,
+  ended: AbortSignal,
+  finished: () => void,
+): Promise<Response> {
+  const simulator = vendorNames.includes(call.vendor as VendorName)
+    ? simulators[call.vendor as VendorName]
+    : undefined
+  if (!simulator) {
+    const message = `No vendor at this path. There are: ${vendorNames.join(', ')}.`
+    return deliver(jsonReply(404, { error: { message } }), { directives: {}, tokenDelayMs, ended, finished })
+  }
+  const request = readRequest(call)
+  const refused = simulator.refuse(request)
+  if (refused) return deliver(refused, { directives: {}, tokenDelayMs, ended, finished })
+  const prompt = promptText(request.json)
+  const wanted = readDirectives(prompt)
+  const spent = wanted.times !== undefined && uses.count(directiveMark(prompt)) > wanted.times
+  request.directives = spent ? {} : wanted
+  const { directives } = request
+  if (directives.hang) await untilEnded(ended)
+  if (directives.delayMs !== undefined) await pause(directives.delayMs, ended)
+  const reply = provokedReply(simulator, request) ?? simulator.answer(request)
+  return deliver(reply, { directives, tokenDelayMs, ended, finished })
+}
+
+function readRequest(call: SandboxCall): VendorRequest {
+  const { method, headers, body } = call
+  const [path = '', query = ''] = call.path.split('?', 2)
+  return {
+    method,
+    path,
+    query: new URLSearchParams(query),
+    headers,
+    text: body,
+    json: parseJson(body),
+    directives: {},
+  }
+}

@@ -1,0 +1,31 @@
+// Builders of replies and readers of keys that every simulator needs.
+// Must never name a vendor.
+
+import { printJson } from './json'
+import type { EventFrame, Reply, VendorRequest } from './simulator'
+
+export function jsonReply(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
+  return { status, headers, body: { kind: 'json', value } }
+}
+
+export function jsonFrame(value: unknown, event?: string): EventFrame {
+  const data = printJson(value)
+  return event === undefined ? { data } : { event, data }
+}
+
+export function bearerToken(request: VendorRequest): string | undefined {
+  return /^bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+}
+
+/** A key as vendors show it in an error: both ends and nothing between. */
+export function maskedKey(key: string): string {
+  return key.length <= 8 ? '***' : `${key.slice(0, 5)}***${key.slice(-2)}`
+}
+
+export function hexId(length = 32): string {
+  return crypto.randomUUID().replaceAll('-', '').slice(0, length)
+}
+
+export function retryAfterHeader(seconds: number | undefined): Record<string, string> {
+  return seconds === undefined ? {} : { 'retry-after': String(seconds) }
+}

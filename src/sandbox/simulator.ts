@@ -1,0 +1,67 @@
+// What a simulated vendor is: the types between the HTTP listener and the one file per vendor.
+// Must never: hold behaviour, or name what a single vendor does.
+
+import type { Directives } from './directives'
+
+export type VendorName = 'openai' | 'dashscope' | 'google' | 'voyage' | 'xai' | 'anthropic'
+
+/** One request as a vendor sees it: read completely, its path below the vendor's own host. */
+export interface VendorRequest {
+  method: string
+  path: string
+  query: URLSearchParams
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string>>
+  text: string
+  /** The parsed body; undefined when the text is not JSON. */
+  json: unknown
+  directives: Directives
+}
+
+export interface EventFrame {
+  event?: string
+  data: string
+}
+
+/** A stream is a lazy list, so that a reply of any length costs the memory of one frame. */
+export interface EventStream {
+  frames: Iterable<EventFrame>
+  /** Sent after the frames, unless a directive drops it. */
+  last?: EventFrame
+  /** How this vendor reports an error after the reply has begun. */
+  failure: EventFrame
+}
+
+export type ReplyBody =
+  | { kind: 'json'; value: unknown }
+  | { kind: 'text'; text: string; contentType: string }
+  | { kind: 'events'; stream: EventStream }
+
+/** A reply as a value; delivery.ts turns it into bytes and applies the faults of transport. */
+export interface Reply {
+  status: number
+  headers: Record<string, string>
+  body: ReplyBody
+}
+
+/** A failure that a directive asked for, to be put into the vendor's own words. */
+export interface Failure {
+  status: number
+  retryAfterSeconds: number | undefined
+  text: string | undefined
+  code: string | undefined
+}
+
+export interface Simulator {
+  /** The only API key it accepts. */
+  secret: string
+  /** What a configured base URL has behind the vendor's host. */
+  basePath: string
+  /** The vendor's refusal of a missing or wrong key; undefined lets the request in. */
+  refuse(request: VendorRequest): Reply | undefined
+  /** An error of any status in the vendor's own shape. */
+  fail(request: VendorRequest, failure: Failure): Reply
+  /** The vendor's complaint about the operator's account: no credit, no payment, arrears. */
+  outOfQuota(request: VendorRequest): Reply
+  answer(request: VendorRequest): Reply
+}

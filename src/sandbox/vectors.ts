@@ -1,0 +1,45 @@
+// Deterministic embedding vectors: one text and one model always give the same numbers.
+// Must never pretend to meaning: near texts are not near vectors.
+
+/** A vector of unit length, grown from a hash of the text. */
+export function unitVector(text: string, length: number): Float64Array {
+  const vector = new Float64Array(length)
+  let state = Number(BigInt.asUintN(32, BigInt(Bun.hash(text)))) | 1
+  for (let index = 0; index < length; index++) {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    vector[index] = state / 0x80000000
+  }
+  return normalised(vector)
+}
+
+/** How vendors make shorter vectors: the head of the long one; not all of them restore its length. */
+export function shortened(vector: Float64Array, length: number, normalise: boolean): Float64Array {
+  if (length >= vector.length) return vector
+  const head = vector.slice(0, length)
+  return normalise ? normalised(head) : head
+}
+
+function normalised(vector: Float64Array): Float64Array {
+  let sum = 0
+  for (const value of vector) sum += value * value
+  const norm = Math.sqrt(sum)
+  return vector.map((value) => value / norm)
+}
+
+/** Plain numbers with as many digits as float32 keeps. */
+export function asNumbers(vector: Float64Array): number[] {
+  return Array.from(vector, (value) => Math.round(value * 1e8) / 1e8)
+}
+
+export function asBase64(numbers: Float32Array | Int8Array | Uint8Array): string {
+  return Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).toString('base64')
+}
+
+/** Any order but the true one, the same at every call. */
+export function shuffled<Item>(items: readonly Item[]): Item[] {
+  const odd = items.filter((_item, index) => index % 2 === 1)
+  const even = items.filter((_item, index) => index % 2 === 0)
+  return [...odd, ...even.reverse()]
+}

@@ -1,0 +1,67 @@
+// What happens by itself: a list of jobs, each run again some time after it ended. A job that fails is logged and
+// runs again; it must never stop the others or the process.
+
+import { apply } from './db/db'
+import type { Gateway } from './gateway'
+import { forgetAnswers } from './idempotency'
+import { releaseExpired } from './ledger'
+import { forgetWindows } from './limits'
+import type { World } from './world'
+
+interface Job {
+  name: string
+  everyMs: number
+  run(): Promise<unknown>
+}
+
+export interface Scheduler {
+  stop(): Promise<void>
+}
+
+const MINUTE_MS = 60_000
+
+export function startScheduler(world: World, gateway: Gateway): Scheduler {
+  const { db, journal, now } = world
+  const jobs: Job[] = [
+    { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now()) },
+    { name: 'end charges late', everyMs: 2_000, run: () => gateway.endLater() },
+    { name: 'trim journal', everyMs: MINUTE_MS, run: () => journal.trim(now()) },
+    {
+      name: 'forget old rows',
+      everyMs: 10 * MINUTE_MS,
+      run: () => apply(db, [forgetAnswers(now()), forgetWindows(now())]),
+    },
+  ]
+  let stopped = false
+  const timers = new Map<Job, Timer>()
+  const running = new Set<Promise<void>>()
+
+  function plan(job: Job): void {
+    if (stopped) return
+    const timer = setTimeout(() => {
+      const run = runJob(job).finally(() => {
+        running.delete(run)
+        plan(job)
+      })
+      running.add(run)
+    }, job.everyMs)
+    timers.set(job, timer)
+  }
+
+  async function runJob(job: Job): Promise<void> {
+    try {
+      await job.run()
+    } catch (error) {
+      world.log('job_failed', { job: job.name, reason: String(error) })
+    }
+  }
+
+  for (const job of jobs) plan(job)
+  return {
+    async stop() {
+      stopped = true
+      for (const timer of timers.values()) clearTimeout(timer)
+      await Promise.all(running)
+    },
+  }
+}

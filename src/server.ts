@@ -1,0 +1,49 @@
+// A running gateway: opened, listening, and able to stop without losing money or cutting answers short.
+
+import { createApp } from './app'
+import type { Config } from './config'
+import { createGateway } from './gateway'
+import { releaseExpired } from './ledger'
+import { startScheduler } from './scheduler'
+import { type Outside, openWorld, outside, type World } from './world'
+
+export interface Server {
+  world: World
+  url: string
+  /** Stops taking requests, waits for running ones up to the grace, settles what is cut. Answers how many were cut. */
+  stop(graceMs: number): Promise<number>
+}
+
+export interface ServerOptions {
+  config: Config
+  dataDir: string
+  host: string
+  port: number
+  mark?: Readonly<Record<string, string>>
+  outside?: Outside
+}
+
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
+  // With a database of its own this is the only process that serves, so every open hold is of one that died.
+  if (world.db.kind === 'sqlite') await releaseExpired(world.db, world.now(), { all: true })
+  const gateway = createGateway(world)
+  const app = createApp(world, gateway, options.mark ? { mark: options.mark } : {})
+  app.listen({ hostname: options.host, port: options.port })
+  const scheduler = startScheduler(world, gateway)
+  const server = app.server
+  if (!server) throw new Error('the server did not start')
+  return {
+    world,
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${server.port}`,
+    async stop(graceMs) {
+      const closed = server.stop()
+      const cut = await gateway.drain(graceMs)
+      await Promise.race([closed, Bun.sleep(1_000)])
+      await server.stop(true)
+      await scheduler.stop()
+      await world.close()
+      return cut
+    },
+  }
+}

@@ -1,0 +1,326 @@
+// A vendor connection, and the only place that calls one: keys in turn, a limit on running requests, a breaker, time
+// limits. It must never follow a redirect, send a vendor's key to another host, or repeat a request that the vendor may have begun.
+
+import type { UpstreamConfig } from './config'
+import type { Call } from './family'
+import { GatewayError } from './lib/errors'
+
+/** What a vendor is like, in one file each under upstreams/. */
+export interface UpstreamKind {
+  kind: string
+  baseUrl: string
+  /** The environment variable that people keep this vendor's key in. */
+  secretVariable: string
+  /** Where the protocols stand below the base URL. */
+  prefix: { openai: string; native: string }
+  headers(secret: string, protocol: Call['protocol']): Record<string, string>
+  /** Reads an error answer. Lenient: vendors have several shapes. */
+  error(status: number, body: unknown): VendorError
+}
+
+export interface VendorError {
+  message: string
+  code: string | null
+  type: string | null
+  param: string | null
+  /** Operator: about the operator's account with the vendor, never to be shown as the caller's own 401 or 402. */
+  whose: 'caller' | 'operator'
+  /** How long the vendor asks to wait, where it says so in the body. */
+  retryAfterSeconds?: number
+}
+
+/** What a connection needs from outside. */
+export interface UpstreamWorld {
+  fetch: (url: string, init: RequestInit) => Promise<Response>
+  now: () => number
+  log: (event: string, fields: Record<string, unknown>) => void
+}
+
+export interface Upstream {
+  name: string
+  onAbort: 'cancel' | 'drain'
+  streamUsage: boolean
+  timeoutMs: number
+  idleTimeoutMs: number
+  maxDurationMs: number
+  /**
+   * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise.
+   * `done` must be called once the body has been read or given up: it frees the place of the request.
+   */
+  send(call: Call, body: string, signal: AbortSignal): Promise<{ response: Response; done(): void }>
+  /** The error of a vendor that answers 200 with an error in the body. */
+  errorOf(status: number, body: unknown): GatewayError
+}
+
+const DEFAULT_TIMEOUT_MS = 10 * 60_000
+const DEFAULT_IDLE_TIMEOUT_MS = 2 * 60_000
+const DEFAULT_MAX_DURATION_MS = 30 * 60_000
+const DEFAULT_CONCURRENCY = 4096
+/** Attempts in all: other keys after 401 and 429, and a second try where the connection was refused. */
+const MAX_ATTEMPTS = 3
+/** How long a key rests that the vendor does not know, and one that is over its rate when the vendor does not say how long. */
+const UNKNOWN_KEY_REST_MS = 300_000
+const BUSY_KEY_REST_MS = 5_000
+const MAX_KEY_REST_MS = 600_000
+/** Failures in a row that open the breaker, and how long it stays open before one request may try. */
+const BREAKER_FAILURES = 5
+const BREAKER_OPEN_MS = 5_000
+/** What counts as a failure: not an answer of 500, which may be about one request only. */
+const VENDOR_DOWN = new Set(['upstream_unreachable', 'upstream_timeout', 'upstream_unavailable'])
+const MAX_ERROR_BYTES = 64 * 1024
+
+export function createUpstream(
+  name: string,
+  kind: UpstreamKind,
+  config: UpstreamConfig,
+  world: UpstreamWorld,
+): Upstream {
+  const baseUrl = (config.baseUrl ?? kind.baseUrl).replace(/\/+$/, '')
+  const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
+  const keys = secrets.map((secret) => ({ secret, restsUntil: 0 }))
+  const breaker = createBreaker(world.now)
+  const concurrency = config.concurrency ?? DEFAULT_CONCURRENCY
+  const timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
+  let running = 0
+  let turn = 0
+
+  /** The next key that is not resting, or the one that wakes first. */
+  function nextKey() {
+    let earliest = keys[0] as (typeof keys)[number]
+    for (let offset = 0; offset < keys.length; offset++) {
+      const key = keys[(turn + offset) % keys.length] as (typeof keys)[number]
+      if (key.restsUntil <= world.now()) {
+        turn = (turn + offset + 1) % keys.length
+        return key
+      }
+      if (key.restsUntil < earliest.restsUntil) earliest = key
+    }
+    return earliest
+  }
+
+  async function attempt(
+    call: Call,
+    body: string,
+    signal: AbortSignal,
+    secret: string | null,
+  ): Promise<Response> {
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      accept: call.stream ? 'text/event-stream' : 'application/json',
+      // We relay bytes: compressed ones would only have to be unpacked here.
+      'accept-encoding': 'identity',
+      ...(secret === null ? {} : kind.headers(secret, call.protocol)),
+    }
+    return world.fetch(`${baseUrl}${kind.prefix[call.protocol]}${call.path}`, {
+      method: 'POST',
+      headers,
+      body,
+      signal,
+      redirect: 'manual',
+    })
+  }
+
+  async function sendWithRetries(call: Call, body: string, signal: AbortSignal): Promise<Response> {
+    for (let attempts = 1; ; attempts++) {
+      const key = nextKey()
+      let response: Response
+      try {
+        response = await attempt(call, body, signal, key.secret)
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        // Refused means that not a byte was sent: the only failure after which trying again is safe.
+        if (attempts < MAX_ATTEMPTS && isRefused(error)) continue
+        throw failed(
+          502,
+          'upstream_unreachable',
+          `The upstream ${name} cannot be reached. Try again later.`,
+          error,
+        )
+      }
+      if (response.ok) return response
+      const refusal = await readRefusal(response)
+      if (
+        restKey(key, refusal) &&
+        attempts < MAX_ATTEMPTS &&
+        keys.some(({ restsUntil }) => restsUntil <= world.now())
+      )
+        continue
+      throw refusal.error
+    }
+  }
+
+  /** Lets a key rest that the vendor refused; another one may do. */
+  function restKey(
+    key: { restsUntil: number },
+    refusal: { status: number; retryAfterMs: number | undefined },
+  ): boolean {
+    if (refusal.status !== 401 && refusal.status !== 403 && refusal.status !== 429) return false
+    const restMs = refusal.status === 429 ? (refusal.retryAfterMs ?? BUSY_KEY_REST_MS) : UNKNOWN_KEY_REST_MS
+    if (keys.length > 1) key.restsUntil = world.now() + Math.min(restMs, MAX_KEY_REST_MS)
+    return true
+  }
+
+  async function readRefusal(response: Response) {
+    const text = await readText(response)
+    const vendor = kind.error(response.status, parse(text))
+    const retryAfterMs = retryAfterOf(response, vendor, world.now())
+    if (vendor.whose === 'operator') {
+      world.log('upstream_refused_operator', {
+        upstream: name,
+        status: response.status,
+        code: vendor.code,
+        message: vendor.message,
+      })
+    }
+    return { status: response.status, retryAfterMs, error: toCaller(response.status, vendor, retryAfterMs) }
+  }
+
+  /** How a vendor's refusal reads for the caller: their own mistakes as they are, the operator's troubles as ours. */
+  function toCaller(status: number, vendor: VendorError, retryAfterMs?: number): GatewayError {
+    const retryAfter =
+      retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
+    if (vendor.whose === 'operator') {
+      return failed(
+        503,
+        'upstream_unavailable',
+        `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
+      )
+    }
+    if (status >= 300 && status < 400) {
+      return failed(
+        502,
+        'upstream_redirect',
+        `The upstream ${name} answered with a redirect, which is not followed.`,
+      )
+    }
+    if (status === 429) {
+      return new GatewayError(429, {
+        code: vendor.code ?? 'Throttling.RateQuota',
+        message: vendor.message,
+        headers: { 'retry-after': '1', ...retryAfter },
+      })
+    }
+    if (status >= 500) {
+      const unavailable = status === 503 || status === 529
+      return new GatewayError(unavailable ? 503 : status === 504 ? 504 : 502, {
+        code: 'upstream_error',
+        message: `The upstream ${name} failed (HTTP ${status}): ${vendor.message}`,
+        headers: unavailable ? { 'retry-after': '1', ...retryAfter } : retryAfter,
+      })
+    }
+    return new GatewayError(status === 422 ? 400 : status, {
+      code: vendor.code ?? 'upstream_refused',
+      type: vendor.type ?? 'invalid_request_error',
+      message: vendor.message,
+      param: vendor.param,
+    })
+  }
+
+  return {
+    name,
+    onAbort: config.onAbort ?? 'cancel',
+    streamUsage: config.streamUsage ?? true,
+    timeoutMs,
+    idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+    maxDurationMs: config.maxDurationMs ?? DEFAULT_MAX_DURATION_MS,
+    async send(call, body, signal) {
+      if (running >= concurrency) {
+        throw new GatewayError(429, {
+          code: 'Throttling.ConcurrencyQuota',
+          message: `The upstream ${name} already runs ${concurrency} requests, its limit here. Try again in a moment.`,
+          headers: { 'retry-after': '1' },
+        })
+      }
+      if (!breaker.allows()) {
+        throw new GatewayError(503, {
+          code: 'upstream_unavailable',
+          message: `The upstream ${name} has failed repeatedly and is being left alone for a few seconds.`,
+          headers: { 'retry-after': String(Math.ceil(BREAKER_OPEN_MS / 1000)) },
+        })
+      }
+      running++
+      let freed = false
+      const done = () => {
+        if (!freed) running--
+        freed = true
+      }
+      try {
+        const response = await sendWithRetries(call, body, signal)
+        breaker.report(true)
+        return { response, done }
+      } catch (error) {
+        done()
+        // A refusal is an answer; a caller who left says nothing about the vendor.
+        if (error instanceof GatewayError) breaker.report(!VENDOR_DOWN.has(error.code))
+        else breaker.report(undefined)
+        throw error
+      }
+    },
+    errorOf: (status, body) => toCaller(status, kind.error(status, body)),
+  }
+}
+
+/** Opens after failures in a row; when its time is up, one request may try and decides for the others. */
+export function createBreaker(now: () => number) {
+  let failures = 0
+  let openUntil = 0
+  let probing = false
+  return {
+    allows(): boolean {
+      if (failures < BREAKER_FAILURES) return true
+      if (now() < openUntil || probing) return false
+      probing = true
+      return true
+    },
+    /** Undefined: the request ended without telling anything about the vendor. */
+    report(ok: boolean | undefined): void {
+      probing = false
+      if (ok === undefined) return
+      failures = ok ? 0 : failures + 1
+      if (failures >= BREAKER_FAILURES) openUntil = now() + BREAKER_OPEN_MS
+    },
+  }
+}
+
+function failed(status: number, code: string, message: string, cause?: unknown): GatewayError {
+  return new GatewayError(status, { code, message, cause })
+}
+
+function isRefused(error: unknown): boolean {
+  return (error as { code?: string }).code === 'ConnectionRefused'
+}
+
+async function readText(response: Response): Promise<string> {
+  try {
+    const reader = response.body?.getReader()
+    let text = ''
+    const decoder = new TextDecoder()
+    while (reader && text.length < MAX_ERROR_BYTES) {
+      const { done, value } = await reader.read()
+      if (done) return text
+      text += decoder.decode(value, { stream: true })
+    }
+    await reader?.cancel()
+    return text
+  } catch {
+    return ''
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function retryAfterOf(response: Response, vendor: VendorError, now: number): number | undefined {
+  const header = response.headers.get('retry-after')
+  if (header === null)
+    return vendor.retryAfterSeconds === undefined ? undefined : vendor.retryAfterSeconds * 1000
+  const seconds = Number(header)
+  if (Number.isFinite(seconds) && seconds >= 0) return seconds * 1000
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}

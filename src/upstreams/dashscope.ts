@@ -1,0 +1,21 @@
+// Alibaba DashScope (Model Studio): the OpenAI-compatible API and the native one on one host.
+
+import { readErrorShape } from '../lib/error-shapes'
+import type { UpstreamKind } from '../upstream'
+
+/** Bills, quotas and rights of the operator's account. */
+const OPERATOR_CODE =
+  /^(Arrearage|.*BillOverdue|CommodityNotPurchased|InvalidApiKey|invalid_api_key|AccessDenied|.*\.AccessDenied|AllocationQuota|ModelNotFound|model_not_found|insufficient_quota)/
+
+export const dashscope: UpstreamKind = {
+  kind: 'dashscope',
+  baseUrl: 'https://dashscope-intl.aliyuncs.com',
+  secretVariable: 'DASHSCOPE_API_KEY',
+  prefix: { openai: '/compatible-mode/v1', native: '/api/v1' },
+  headers: (secret) => ({ authorization: `Bearer ${secret}` }),
+  error(status, body) {
+    const shape = readErrorShape(body)
+    const operator = [401, 403, 404].includes(status) || OPERATOR_CODE.test(shape.code ?? '')
+    return { ...shape, whose: operator ? 'operator' : 'caller' }
+  },
+}

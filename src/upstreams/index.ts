@@ -1,0 +1,13 @@
+// The vendors that this gateway can connect to.
+
+import type { UpstreamKind } from '../upstream'
+import { anthropic } from './anthropic'
+import { dashscope } from './dashscope'
+import { google } from './google'
+import { openai } from './openai'
+import { voyage } from './voyage'
+import { xai } from './xai'
+
+export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
+  [openai, dashscope, google, voyage, xai, anthropic].map((kind) => [kind.kind, kind]),
+)

@@ -1,0 +1,91 @@
+// Everything from outside in one object: the database, the clock, ids, the network, the log.
+// Made once at start; tests make their own.
+
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from './config'
+import type { Db } from './db/db'
+import { migrate } from './db/migrations'
+import { openPostgres } from './db/postgres'
+import { openSqlite } from './db/sqlite'
+import { type Journal, openJournal } from './journal'
+import { type Authenticator, createAuthenticator } from './keys'
+import { buildCatalogue, type Catalogue } from './models'
+import { createPulse, type Pulse } from './pulse'
+import { createTokenCounter, type TokenCounter } from './token-counter'
+import type { UpstreamWorld } from './upstream'
+
+export type Log = (event: string, fields: Record<string, unknown>) => void
+
+export interface World {
+  config: Config
+  db: Db
+  journal: Journal
+  catalogue: Catalogue
+  authenticator: Authenticator
+  tokenCounter: TokenCounter
+  pulse: Pulse
+  now: () => number
+  newId: (prefix: string) => string
+  log: Log
+  close(): Promise<void>
+}
+
+export interface Outside {
+  now: () => number
+  fetch: UpstreamWorld['fetch']
+  log: Log
+}
+
+/** The real clock, network, and a log of JSON lines on standard error. */
+export const outside: Outside = {
+  now: Date.now,
+  fetch: (url, init) => fetch(url, init),
+  log: (event, fields) => console.error(JSON.stringify({ at: new Date().toISOString(), event, ...fields })),
+}
+
+/** Time-ordered and unique on any number of nodes. */
+export function newId(prefix: string): string {
+  return `${prefix}_${Bun.randomUUIDv7('hex').replaceAll('-', '')}`
+}
+
+/** Opens the database that a configuration names: PostgreSQL, or SQLite in the data directory. */
+export async function openDatabase(config: Config, dataDir: string): Promise<Db> {
+  const db = config.database ? openPostgres(config.database) : openSqlite(join(dataDir, 'gateway.sqlite'))
+  await migrate(db)
+  return db
+}
+
+/** Only the owner may read the data directory. */
+export function makeDataDir(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+}
+
+export async function openWorld(config: Config, dataDir: string, from: Outside = outside): Promise<World> {
+  makeDataDir(dataDir)
+  const db = await openDatabase(config, dataDir)
+  const journal = await openJournal(
+    openSqlite(join(dataDir, 'journal.sqlite'), { synchronous: 'normal' }),
+    from.log,
+  )
+  const tokenCounter = createTokenCounter()
+  const pulse = createPulse(from.now)
+  return {
+    config,
+    db,
+    journal,
+    catalogue: buildCatalogue(config, from),
+    authenticator: createAuthenticator(db, from.now),
+    tokenCounter,
+    pulse,
+    now: from.now,
+    newId,
+    log: from.log,
+    async close() {
+      pulse.stop()
+      tokenCounter.close()
+      await journal.close()
+      await db.close()
+    },
+  }
+}

@@ -1,0 +1,217 @@
+// The real gateway on a real port, with the sandbox as its vendors: what the tests talk to.
+// Closing it audits the books, so that every test is a test of the money too.
+
+import { expect } from 'bun:test'
+import { type Audit, audit } from '../../src/audit'
+import type { Config, ModelConfig, UpstreamConfig } from '../../src/config'
+import { faultsOf } from '../../src/config'
+import type { Row } from '../../src/db/db'
+import { createKey, type KeySettings, makeSecret } from '../../src/keys'
+import { addCredit, type Balance, balanceOf } from '../../src/ledger'
+import { parseUsd } from '../../src/lib/money'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { type Server, startServer } from '../../src/server'
+import { newId, type Outside, outside } from '../../src/world'
+import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
+
+export interface TestGatewayOptions {
+  database?: DatabaseKind
+  /** Serve from the database and folder of another gateway, as a second node or after a restart. */
+  databaseUrl?: string
+  dataDir?: string
+  /** Dollars on the account of the first key. */
+  balance?: string
+  upstreams?: Record<string, Partial<UpstreamConfig>>
+  models?: Record<string, Partial<ModelConfig>>
+  sandbox?: Sandbox
+  outside?: Partial<Outside>
+  tokenDelayMs?: number
+}
+
+export interface TestGateway {
+  server: Server
+  sandbox: Sandbox
+  url: string
+  databaseUrl: string | undefined
+  dataDir: string
+  /** The secret of the first key, whose account is `alice`. */
+  secret: string
+  log: { event: string; fields: Record<string, unknown> }[]
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  chat(body?: Record<string, unknown>, headers?: Record<string, string>): Promise<Response>
+  makeKey(
+    account: string,
+    balance: string,
+    settings?: Partial<KeySettings>,
+  ): Promise<{ secret: string; id: string }>
+  balance(account?: string): Promise<Balance>
+  charges(): Promise<Row[]>
+  journal(): Promise<Row[]>
+  audit(): Promise<Audit>
+  /** Stops the server, and fails when the books are wrong. */
+  close(): Promise<void>
+}
+
+/** Chat models of every kind that tests need, and the spec's embedding models; all with prices that are easy to add up. */
+export const testModels: Record<string, ModelConfig> = {
+  // 1,000 nano-dollars an input token, 100 a cached one, 2,000 an output token.
+  'test-chat': chatModel('openai', 'gpt-4.1-mini'),
+  'test-reasoning': { ...chatModel('openai', 'gpt-5-mini'), reasoning: true },
+  // Takes any field, as Ollama and vLLM do.
+  'test-local': chatModel('openai', 'local-model'),
+  'test-dashscope': chatModel('dashscope', 'qwen-plus'),
+  'test-xai': chatModel('xai', 'grok-4.3'),
+  'test-google': chatModel('google', 'gemini-2.5-flash-lite'),
+  'text-embedding-v4': {
+    ...embeddingModel('openai-embeddings', 'dashscope', 'text-embedding-v4'),
+    batchSize: 10,
+    dimensions: [64, 128, 256, 512, 768, 1024, 1536, 2048],
+  },
+  'test-embedding': embeddingModel('openai-embeddings', 'openai', 'text-embedding-3-small'),
+  'gmx-embedding-001': {
+    ...embeddingModel('gemini-embeddings', 'google', 'gemini-embedding-001'),
+    dimensions: { min: 128, max: 3072 },
+  },
+  'text-embedding-004': embeddingModel('gemini-embeddings', 'google', 'text-embedding-004'),
+  'vgx-4': {
+    ...embeddingModel('voyage-embeddings', 'voyage', 'voyage-4'),
+    dimensions: [256, 512, 1024, 2048],
+    batchTokens: 320_000,
+  },
+}
+
+export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
+  const sandbox =
+    options.sandbox ??
+    startSandbox({ record: true, ...(options.tokenDelayMs ? { tokenDelayMs: options.tokenDelayMs } : {}) })
+  const databaseUrl =
+    options.databaseUrl ?? (options.database === 'postgres' ? await postgresUrl() : undefined)
+  const dataDir = options.dataDir ?? temporaryFolder()
+  const log: TestGateway['log'] = []
+  const server = await startServer({
+    config: testConfig(sandbox, options, databaseUrl),
+    dataDir,
+    host: '127.0.0.1',
+    port: 0,
+    outside: { ...outside, log: (event, fields) => log.push({ event, fields }), ...options.outside },
+  })
+  const { db, journal, now } = server.world
+
+  async function makeKey(account: string, balance: string, settings: Partial<KeySettings> = {}) {
+    const secret = makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+    const id = newId('key')
+    const created = await createKey(db, {
+      id,
+      name: id,
+      account,
+      secret,
+      createdAt: now(),
+      ...NO_LIMITS,
+      ...settings,
+    })
+    if (!created) throw new Error('the key was not made')
+    const amountNano = parseUsd(balance)
+    if (amountNano) await addCredit(db, { id: newId('tr'), account, amountNano, now: now(), note: null })
+    return { secret, id }
+  }
+
+  const { secret } = await makeKey('alice', options.balance ?? '100')
+  const post: TestGateway['post'] = (path, body, headers = {}) =>
+    fetch(`${server.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+    })
+
+  const gateway: TestGateway = {
+    server,
+    sandbox,
+    url: server.url,
+    databaseUrl,
+    dataDir,
+    secret,
+    log,
+    post,
+    chat: (body = {}, headers) =>
+      post('/v1/chat/completions', { model: 'test-chat', messages: say('Hello!'), ...body }, headers),
+    makeKey,
+    async balance(account = 'alice') {
+      const balance = await balanceOf(db, account)
+      if (!balance) throw new Error(`no account ${account}`)
+      return balance
+    },
+    charges: () => db.query({ sql: 'select * from charges order by created_at, id' }),
+    async journal() {
+      await journal.flush()
+      return (await journal.recent(100_000)).reverse()
+    },
+    audit: () => audit(db, now()),
+    async close() {
+      await waitFor(
+        async () => (await db.query({ sql: `select id from charges where state = 'held'` })).length === 0,
+        5_000,
+      )
+      const { problems } = await gateway.audit()
+      await server.stop(0)
+      if (!options.sandbox) await sandbox.stop()
+      expect(problems).toEqual([])
+    },
+  }
+  return gateway
+}
+
+/** One user message. */
+export function say(content: string): { role: 'user'; content: string }[] {
+  return [{ role: 'user', content }]
+}
+
+/** Waits until something is so; the caller then checks it. */
+export async function waitFor(condition: () => boolean | Promise<boolean>, timeoutMs = 3_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  while (!(await condition()) && performance.now() < deadline) await Bun.sleep(5)
+}
+
+const NO_LIMITS: KeySettings = {
+  models: null,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  budgetNano: null,
+  budgetPeriod: null,
+  expiresAt: null,
+}
+
+function testConfig(sandbox: Sandbox, options: TestGatewayOptions, databaseUrl: string | undefined): Config {
+  const upstreams: Record<string, UpstreamConfig> = {}
+  for (const kind of Object.keys(sandbox.baseUrls) as (keyof Sandbox['baseUrls'])[]) {
+    upstreams[kind] = {
+      kind,
+      baseUrl: sandbox.baseUrls[kind],
+      apiKey: sandbox.secrets[kind],
+      ...options.upstreams?.[kind],
+    }
+  }
+  for (const [name, upstream] of Object.entries(options.upstreams ?? {})) {
+    upstreams[name] ??= upstream as UpstreamConfig
+  }
+  const models: Record<string, ModelConfig> = { ...testModels }
+  for (const [id, model] of Object.entries(options.models ?? {})) {
+    models[id] = { ...models[id], ...model } as ModelConfig
+  }
+  const config: Config = { ...(databaseUrl ? { database: databaseUrl } : {}), upstreams, models }
+  expect(faultsOf(config)).toEqual([])
+  return config
+}
+
+function chatModel(upstream: string, upstreamModel: string): ModelConfig {
+  return {
+    family: 'openai-chat',
+    upstream,
+    upstreamModel,
+    price: { per_1m_input_tokens: '1.00', per_1m_cached_input_tokens: '0.10', per_1m_output_tokens: '2.00' },
+  }
+}
+
+function embeddingModel(family: string, upstream: string, upstreamModel: string): ModelConfig {
+  return { family, upstream, upstreamModel, price: { per_1m_input_tokens: '1.00' } }
+}

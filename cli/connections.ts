@@ -2,6 +2,7 @@
 // Bun reads the limit from the environment when it starts, so the process replaces itself once, with the same id.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { isCompiled } from './program'
 
 const VARIABLE = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
 const LIMIT = '65535'
@@ -13,6 +14,7 @@ const C_LIBRARIES: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 /** Returns when the limit is lifted; on Windows, where a process cannot replace itself, a child takes its place. */
 export async function liftConnectionLimit(): Promise<void> {
   if (process.env[VARIABLE]) return
+  // In an executable argv[1] is a path inside it, which must not be passed on.
   const command = [process.execPath, ...process.argv.slice(isCompiled() ? 2 : 1)]
   for (const library of C_LIBRARIES[process.platform] ?? []) {
     if (replaceProcess(library, command)) return
@@ -44,9 +46,4 @@ function replaceProcess(library: string, command: string[]): boolean {
 
 function cText(text: string): Buffer {
   return Buffer.from(`${text}\0`)
-}
-
-/** In a compiled executable argv[1] is a path inside it, which must not be passed on. */
-function isCompiled(): boolean {
-  return Bun.main.startsWith('/$bunfs/') || Bun.main.includes('~BUN')
 }

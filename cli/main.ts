@@ -10,6 +10,11 @@ const main = defineCommand({
     name: 'gateway',
     version,
     description: 'One base URL and one key in front of many AI vendors, with prepaid balances.',
+    examples: [
+      'gateway serve --sandbox',
+      'gateway keys create alice --balance 5',
+      'gateway usage --since 30d --by model',
+    ],
   },
   subCommands: {
     serve: () => import('./serve').then((file) => file.serve),

@@ -1,85 +1,59 @@
 // Runs a command with the exit codes that scripts rely on: 0 success, 1 failure, 2 wrong usage.
 
-import { type ArgsDef, type CommandDef, renderUsage, runCommand } from 'citty'
-
-/** The command could not do its work; the message says why. Exit 1. */
-export class CommandFailed extends Error {}
-
-/** The command was called in a wrong way; the message says how it is called. Exit 2. */
-export class WrongUsage extends Error {}
-
-// biome-ignore lint/suspicious/noExplicitAny: commands differ in their arguments, and citty's own type says any here
-type AnyCommand = CommandDef<any>
-
-interface Meta {
-  name?: string
-  version?: string
-  examples?: readonly string[]
-}
+import { runCommand } from 'citty'
+import { describeFailure, WrongUsage } from './errors'
+import { type AnyCommand, argsOf, helpOf, metaOf, partOf, usageLine } from './help'
+import { paint, print, say } from './output'
+import { orderWords } from './words'
 
 export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void> {
-  const { command, path, rest } = await findCommand(main, rawArgs)
-  if (rawArgs.includes('--help') || rawArgs.includes('-h')) {
-    console.log(await helpOf(command, path))
-    return
-  }
-  if (rawArgs.length === 1 && rawArgs[0] === '--version') {
-    console.log((main.meta as Meta).version)
-    return
-  }
+  const wantsHelp = rawArgs[0] === 'help'
+  const { command, path, rest } = await findCommand(main, wantsHelp ? rawArgs.slice(1) : rawArgs)
   try {
-    if (command.subCommands)
-      throw new WrongUsage(rest.length > 0 ? `Unknown command ${rest[0]}.` : 'Which command?')
-    refuseUnknownFlags(command.args as ArgsDef, rest)
-    await runCommand(command, { rawArgs: rest })
+    if (rawArgs[0] === '--version' || rawArgs[0] === 'version') {
+      print(metaOf(main).version ?? '')
+    } else if ((wantsHelp && rest.length === 0) || asksForHelp(command, rest)) {
+      print(await helpOf(command, path))
+    } else if (command.subCommands) {
+      throw new WrongUsage(rest.length > 0 ? `There is no command ${path} ${rest[0]}.` : 'Which command?')
+    } else {
+      await runCommand(command, { rawArgs: orderWords(argsOf(command), rest) })
+    }
   } catch (error) {
     process.exitCode = await report(error, command, path)
   }
 }
 
 async function report(error: unknown, command: AnyCommand, path: string): Promise<number> {
-  if (error instanceof WrongUsage || (error as Error).name === 'CLIError') {
-    console.error(`${(error as Error).message}\n\n${await helpOf(command, path)}`)
-    return 2
-  }
-  console.error(error instanceof CommandFailed ? error.message : error)
-  return 1
+  const isWrongUsage = error instanceof WrongUsage || (error instanceof Error && error.name === 'CLIError')
+  const text = isWrongUsage ? error.message : describeFailure(error)
+  say(paint('red', text, process.stderr))
+  if (!isWrongUsage) return 1
+  const help = command.subCommands
+    ? await helpOf(command, path, process.stderr)
+    : `Usage  ${usageLine(command, path)}\n${path} --help says more.`
+  say(`\n${help}`)
+  return 2
 }
 
 /** Follows the names of sub-commands as far as they go. */
-async function findCommand(main: AnyCommand, rawArgs: string[]) {
+async function findCommand(main: AnyCommand, words: string[]) {
   let command = main
-  const names = [(main.meta as Meta).name ?? '']
-  let rest = rawArgs
+  let rest = words
+  const names = [metaOf(main).name ?? '']
   for (;;) {
-    const subCommands = command.subCommands as
-      | Record<string, AnyCommand | (() => Promise<AnyCommand>)>
-      | undefined
     const name = rest[0]
-    const next =
-      name !== undefined && subCommands && Object.hasOwn(subCommands, name) ? subCommands[name] : undefined
-    if (!next || name === undefined) return { command, path: names.join(' '), rest }
-    command = typeof next === 'function' ? await next() : next
+    const part = name === undefined ? undefined : await partOf(command, name)
+    if (!part || name === undefined) return { command, path: names.join(' '), rest }
+    command = part
     names.push(name)
     rest = rest.slice(1)
   }
 }
 
-async function helpOf(command: AnyCommand, path: string): Promise<string> {
-  const parent = path.split(' ').slice(0, -1).join(' ')
-  const usage = await renderUsage(command, parent ? { meta: { name: parent } } : undefined)
-  const examples = (command.meta as Meta).examples ?? []
-  return examples.length > 0
-    ? `${usage}\nEXAMPLES\n\n${examples.map((line) => `  ${line}`).join('\n')}\n`
-    : usage
-}
-
-/** A mistyped flag must not be silently ignored: `--balnce 5` would make a key without money. */
-function refuseUnknownFlags(args: ArgsDef | undefined, rest: string[]): void {
-  for (const word of rest) {
-    if (word === '--') return
-    const name = /^--(?:no-)?([^=]+)/.exec(word)?.[1]
-    if (name !== undefined && !(args && name in args))
-      throw new WrongUsage(`Unknown flag ${word.split('=')[0]}.`)
-  }
+function asksForHelp(command: AnyCommand, words: readonly string[]): boolean {
+  // The first word is then a command that does not exist.
+  if (command.subCommands && !words[0]?.startsWith('-')) return false
+  const end = words.indexOf('--')
+  return words.slice(0, end === -1 ? words.length : end).some((word) => word === '--help' || word === '-h')
 }

@@ -7,7 +7,7 @@ import builtIn from '../gateway.config'
 import { type Config, faultsOf } from '../src/config'
 import type { Db } from '../src/db/db'
 import { makeDataDir, openDatabase } from '../src/world'
-import { CommandFailed } from './run'
+import { CommandFailed, lineOf } from './errors'
 
 /** The flags that every command takes. */
 export const settingsArgs = {
@@ -16,12 +16,24 @@ export const settingsArgs = {
     valueHint: 'FILE',
     description: 'Configuration file (default: ./gateway.config.ts, else the built-in one)',
   },
-  'data-dir': { type: 'string', valueHint: 'DIR', description: 'Where the database is' },
+  'data-dir': {
+    type: 'string',
+    valueHint: 'DIR',
+    description: 'Where the database is (default: the data directory of this user)',
+  },
+  json: { type: 'boolean', description: 'Print one JSON document instead of text' },
+} as const
+
+/** The flags of every command but `serve`, for which the sandbox means more. */
+export const commandArgs = {
+  ...settingsArgs,
+  sandbox: { type: 'boolean', description: 'Use the data of `gateway serve --sandbox`' },
 } as const
 
 export interface SettingsFlags {
   config?: string | undefined
   'data-dir'?: string | undefined
+  sandbox?: boolean | undefined
 }
 
 export interface LoadedConfig {
@@ -43,7 +55,7 @@ export async function readConfig(
   try {
     return { value: (await import(file)).default, file }
   } catch (error) {
-    throw new CommandFailed(`${file} cannot be loaded: ${error instanceof Error ? error.message : error}`)
+    throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
   }
 }
 
@@ -53,21 +65,35 @@ export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
   const faults = faultsOf(value)
   if (faults.length > 0) {
     throw new CommandFailed(
-      [`${file ?? 'The built-in configuration'} has faults:`, ...faults.map((fault) => `  ${fault}`)].join(
-        '\n',
-      ),
+      [`${nameOfConfig(file)} has faults:`, ...faults.map((fault) => `  ${fault}`)].join('\n'),
     )
   }
-  const config = value as Config
-  const database = process.env.GATEWAY_DATABASE_URL
-  return { config: database ? { ...config, database } : config, file }
+  const { database: fileDatabase, ...config } = value as Config
+  const database = databaseUrl() ?? fileDatabase
+  // Simulated money has a database of its own, whatever real money is kept in.
+  return { config: database && !flags.sandbox ? { ...config, database } : config, file }
+}
+
+export function nameOfConfig(file: string | undefined): string {
+  return file ?? 'The built-in configuration'
 }
 
 /** The data directory; the sandbox has its own beside it, so that simulated and real money never mix. */
-export function dataDirOf(flags: SettingsFlags, sandbox: boolean): string {
+export function dataDirOf(flags: SettingsFlags): string {
   const named = flags['data-dir'] ?? process.env.GATEWAY_DATA_DIR
   if (named) return resolve(named)
-  return join(dataHome(), sandbox ? 'gateway-sandbox' : 'gateway')
+  return join(dataHome(), flags.sandbox ? 'gateway-sandbox' : 'gateway')
+}
+
+/** The data directory, made if it is not there. */
+export function openDataDir(flags: SettingsFlags): string {
+  const dataDir = dataDirOf(flags)
+  try {
+    makeDataDir(dataDir)
+  } catch (error) {
+    throw new CommandFailed(`The data directory ${dataDir} cannot be used: ${lineOf(error)}.`)
+  }
+  return dataDir
 }
 
 /** Runs a command's work on the database, which a running server may be using at the same time. */
@@ -76,14 +102,31 @@ export async function withDatabase<Result>(
   work: (db: Db, config: Config) => Promise<Result>,
 ): Promise<Result> {
   const { config } = await loadConfig(flags)
-  const dataDir = dataDirOf(flags, false)
-  makeDataDir(dataDir)
-  const db = await openDatabase(config, dataDir)
+  const dataDir = openDataDir(flags)
+  const db = await openDatabase(config, dataDir).catch((error) => {
+    const where = config.database ? 'The database' : `The database in ${dataDir}`
+    throw new CommandFailed(`${where} cannot be opened: ${lineOf(error)}.`)
+  })
   try {
     return await work(db, config)
   } finally {
     await db.close()
   }
+}
+
+function databaseUrl(): string | undefined {
+  const url = process.env.GATEWAY_DATABASE_URL
+  if (url && !/^postgres(ql)?:\/\//.test(url)) {
+    throw new CommandFailed('GATEWAY_DATABASE_URL must begin with postgres://.')
+  }
+  return url || undefined
+}
+
+/** Syntax errors come as a list, with the place apart from the message. */
+function reasonOf(error: unknown): string {
+  const first = error instanceof AggregateError ? error.errors[0] : error
+  const { position } = first as { position?: { line: number; column: number } | null }
+  return `${lineOf(first)}${position ? ` (line ${position.line}, column ${position.column})` : ''}`
 }
 
 function dataHome(): string {

@@ -7,6 +7,7 @@ import { healthRoutes } from './http/health'
 import { modelRoutes } from './http/models'
 import { operationRoutes } from './http/operations'
 import { GatewayError } from './lib/errors'
+import { operations } from './operations'
 import type { World } from './world'
 
 export interface AppOptions {
@@ -39,6 +40,13 @@ const MAX_BODY_BYTES = 256 * 1024 * 1024
 
 function notFound(request: Request): GatewayError {
   const { pathname } = new URL(request.url)
+  if (operations.some(({ path }) => path === pathname)) {
+    return new GatewayError(405, {
+      code: 'method_not_allowed',
+      message: `${pathname} takes POST, not ${request.method}.`,
+      headers: { allow: 'POST' },
+    })
+  }
   return new GatewayError(404, {
     code: 'unknown_route',
     type: 'invalid_request_error',

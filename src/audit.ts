@@ -36,6 +36,11 @@ function checks(now: number): Check[] {
       say: (row) => `account ${row.name}: balance ${row.balance} differs from its ledger ${row.booked}`,
     },
     {
+      sql: `select book, booked from (${moves}) as moved where book like 'account:%'
+        and not exists (select 1 from accounts where 'account:' || name = book)`,
+      say: (row) => `${row.book}: the ledger has ${row.booked} for an account that does not exist`,
+    },
+    {
       sql: `select name, accounts.held, coalesce(open, 0) as open from accounts left join
           (select account, sum(held) as open from charges where state = 'held' group by account) as holds on account = name
         where accounts.held <> coalesce(open, 0)`,
@@ -62,10 +67,25 @@ function checks(now: number): Check[] {
       say: (row) => `charge ${row.id}: its amount ${row.amount} was never booked`,
     },
     {
+      sql: `select c.id, c.shortfall from charges c where c.shortfall > 0 and not exists
+        (select 1 from transfers t where t.kind = 'shortfall' and t.charge = c.id and t.amount = c.shortfall)`,
+      say: (row) => `charge ${row.id}: its shortfall ${row.shortfall} was never booked`,
+    },
+    {
       sql: `select t.id, t.charge from transfers t where t.kind in ('charge', 'shortfall') and not exists
         (select 1 from charges c where c.id = t.charge and c.state = 'settled'
           and (case when t.kind = 'charge' then c.amount else c.shortfall end) = t.amount)`,
       say: (row) => `transfer ${row.id}: no settled charge ${row.charge} of that amount`,
+    },
+    {
+      sql: `select id, kind, from_book, to_book from transfers where not (case kind
+        when 'credit' then from_book = 'funding' and to_book like 'account:%'
+        when 'adjust' then (from_book = 'funding' and to_book like 'account:%')
+          or (from_book like 'account:%' and to_book = 'funding')
+        when 'charge' then from_book like 'account:%' and to_book = 'revenue'
+        when 'shortfall' then from_book = 'shortfall' and to_book = 'revenue'
+        else 1 = 0 end)`,
+      say: (row) => `transfer ${row.id}: a ${row.kind} does not go from ${row.from_book} to ${row.to_book}`,
     },
     {
       sql: `select charge, kind from transfers where charge is not null group by charge, kind having count(*) > 1`,

@@ -105,40 +105,47 @@ export type UpstreamConfig = Static<typeof UpstreamEntry>
 export type ModelConfig = Static<typeof ModelEntry>
 
 const compiled = TypeCompiler.Compile(ConfigSchema)
+const compiledModel = TypeCompiler.Compile(ModelEntry)
 
 /** A model id: lower case, hyphenated, no spaces (spec, chat completions). Dots and slashes for families and owners. */
 const MODEL_ID = /^[a-z0-9][a-z0-9._:/-]{0,127}$/
 
 /** Every fault of a configuration, one sentence each, without any secret; none when it is right. */
 export function faultsOf(value: unknown): string[] {
-  if (!compiled.Check(value)) {
-    const faults = new Map<string, string>()
-    for (const { path, message } of compiled.Errors(value)) {
-      const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
-      if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
-    }
-    return [...faults.values()]
+  const faults = new Map<string, string>()
+  for (const { path, message } of compiled.Errors(value)) {
+    const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
+    if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
-  const faults = Object.entries(value.upstreams)
-    .filter(([, { kind }]) => !upstreamKinds.has(kind))
-    .map(
-      ([name, { kind }]) =>
-        `upstreams.${name}.kind: unknown kind "${kind}"; known: ${[...upstreamKinds.keys()].join(', ')}`,
+  // What has the right form is judged further even when its neighbour has not, so that one check shows all there is.
+  const { upstreams, models } = (isRecord(value) ? value : {}) as { upstreams?: unknown; models?: unknown }
+  for (const [name, entry] of Object.entries(isRecord(upstreams) ? upstreams : {})) {
+    const kind = isRecord(entry) ? entry.kind : undefined
+    if (typeof kind !== 'string' || upstreamKinds.has(kind)) continue
+    faults.set(
+      `kind of ${name}`,
+      `upstreams.${name}.kind: unknown kind "${kind}"; known: ${[...upstreamKinds.keys()].join(', ')}`,
     )
-  for (const [id, model] of Object.entries(value.models)) {
-    for (const fault of modelFaults(id, model, value)) faults.push(`models.${id}${fault}`)
   }
-  return faults
+  const names = new Set(Object.keys(isRecord(upstreams) ? upstreams : {}))
+  for (const [id, entry] of Object.entries(isRecord(models) ? models : {})) {
+    if (!compiledModel.Check(entry)) continue
+    for (const fault of modelFaults(id, entry, names)) faults.set(`${id} ${fault}`, `models.${id}${fault}`)
+  }
+  return [...faults.values()]
 }
 
-function modelFaults(id: string, model: ModelConfig, config: Config): string[] {
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function modelFaults(id: string, model: ModelConfig, upstreams: Set<string>): string[] {
   const faults: string[] = []
   const family = families.get(model.family)
   if (!MODEL_ID.test(id)) faults.push(': a model id is lower case, without spaces, at most 128 characters')
   if (!family)
     faults.push(`.family: unknown family "${model.family}"; known: ${[...families.keys()].join(', ')}`)
-  if (!(model.upstream in config.upstreams))
-    faults.push(`.upstream: there is no upstream "${model.upstream}"`)
+  if (!upstreams.has(model.upstream)) faults.push(`.upstream: there is no upstream "${model.upstream}"`)
   if (model.free && model.price) faults.push('.price: a free model has no price')
   if (!model.free && !model.price)
     faults.push('.price: missing; a model that costs nothing must say `free: true`')

@@ -181,7 +181,7 @@ export function createGateway(world: World): Gateway {
       if (isStream && response.body) return await stream(flight, response.body, done)
       const { text, json } = await readReply(flight, response)
       done()
-      const body = withModel(text, flight.model)
+      const body = withModel(text, json, flight.model)
       const reading = flight.family.read(json)
       if (reading.failed) throw flight.model.upstream.errorOf(400, json)
       const outcome: Outcome = {
@@ -252,11 +252,13 @@ export function createGateway(world: World): Gateway {
       }),
       async finish(outcome) {
         done()
-        await end(flight, outcome, {
-          status: 200,
-          contentType: 'text/event-stream',
-          body: fromLatin1(captured),
-        })
+        const saved = { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
+        try {
+          await end(flight, outcome, saved)
+        } catch (error) {
+          world.log('charge_not_ended', { request: flight.charge.id, error: String(error) })
+          throw error
+        }
       },
     })
     flight.entry.firstByteMs = world.now() - flight.entry.at
@@ -467,11 +469,16 @@ async function readReply(flight: Flight, response: Response): Promise<{ text: st
   try {
     if (Number(response.headers.get('content-length')) > MAX_REPLY_BYTES) throw garbage(model, 'too large')
     const text = await response.text()
-    return { text, json: JSON.parse(text) }
+    const json: unknown = JSON.parse(text)
+    if (typeof json !== 'object' || json === null || Array.isArray(json))
+      throw garbage(model, 'not a JSON object')
+    return { text, json }
   } catch (error) {
     if (controller.signal.aborted) throw controller.signal.reason
     if (error instanceof GatewayError) throw error
-    throw garbage(model, error instanceof SyntaxError ? 'not JSON' : 'cut off', error)
+    if (!(error instanceof SyntaxError)) throw garbage(model, 'cut off', error)
+    // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
+    throw garbage(model, 'not JSON', error.name)
   } finally {
     clearTimeout(deadline)
   }
@@ -487,10 +494,15 @@ function readVendor<Result>({ model }: Flight, read: () => Result): Result {
 }
 
 /** The reply with the gateway's id in the place of the vendor's model name. */
-function withModel(text: string, model: Model): string {
+function withModel(text: string, json: unknown, model: Model): string {
+  const named = (json as { model?: unknown } | null)?.model
+  if (typeof named !== 'string' || named === model.id) return text
+  // Nearly all vendors write it like this; inside a string the quotes would be escaped.
+  const usual = `"model":${JSON.stringify(named)}`
+  const at = text.indexOf(usual)
+  if (at !== -1) return `${text.slice(0, at)}"model":"${model.id}"${text.slice(at + usual.length)}`
   const scanned = scanObject(text)
-  if (!('members' in scanned) || !scanned.members.has('model')) return text
-  return editObject(text, scanned, { set: { model: JSON.stringify(model.id) } })
+  return 'members' in scanned ? editObject(text, scanned, { set: { model: `"${model.id}"` } }) : text
 }
 
 function usageJsonOf(reply: unknown): string | null {

@@ -44,7 +44,7 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
     name: 'idempotency',
     statement: {
       sql: `insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
-        values ($1, $2, $3, $4, $5) on conflict (account, idempotency_key) do nothing returning charge`,
+        values ($1, $2, $3, $4, $5) on conflict (account, idempotency_key) do nothing`,
       parameters: [key.account, key.value, key.requestHash, chargeId, now],
       guard: true,
     },
@@ -53,7 +53,7 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
 
 /** Goes with the settlement. */
 export function saveAnswer(chargeId: string, answer: SavedAnswer): Statement {
-  const kept = answer.body.length <= MAX_SAVED_LENGTH
+  const kept = Buffer.byteLength(answer.body) <= MAX_SAVED_LENGTH
   return {
     sql: 'update saved_answers set status = $2, content_type = $3, body = $4 where charge = $1',
     parameters: [chargeId, answer.status, answer.contentType, kept ? answer.body : null],

@@ -56,8 +56,15 @@ export async function openJournal(
   await db.batch([{ sql: TABLE }])
   let buffered: JournalEntry[] = []
   let timer: Timer | undefined
+  let flushing = Promise.resolve()
 
-  async function flush(): Promise<void> {
+  /** Resolves when every row that was written until now is in the file, also those of a flush that is under way. */
+  function flush(): Promise<void> {
+    flushing = flushing.then(insertBuffered, insertBuffered)
+    return flushing
+  }
+
+  async function insertBuffered(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
     const entries = buffered

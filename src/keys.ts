@@ -75,15 +75,22 @@ export interface Authenticator {
 
 /** Looks keys up with a short-lived cache in front of the database. */
 export function createAuthenticator(db: Db, now: () => number): Authenticator {
-  const cache = new Map<string, { key: Key | undefined; readAt: number }>()
+  // By the whole secret, never a part of it. It holds nothing that the requests themselves do not.
+  const cache = new Map<string, { key: Key; readAt: number }>()
 
-  async function find(hash: string): Promise<Key | undefined> {
-    const cached = cache.get(hash)
+  async function find(secret: string): Promise<Key | undefined> {
+    const cached = cache.get(secret)
     if (cached && now() - cached.readAt < CACHE_MS) return cached.key
-    const rows = await db.query({ sql: 'select * from keys where hash = $1', parameters: [hash] })
+    if (!isSecret(secret)) {
+      throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
+    }
+    const rows = await db.query({
+      sql: 'select * from keys where hash = $1',
+      parameters: [hashSecret(secret)],
+    })
     const key = rows[0] && keyOfRow(rows[0])
     if (cache.size >= CACHE_ENTRIES) cache.clear()
-    cache.set(hash, { key, readAt: now() })
+    if (key) cache.set(secret, { key, readAt: now() })
     return key
   }
 
@@ -92,9 +99,7 @@ export function createAuthenticator(db: Db, now: () => number): Authenticator {
       if (!authorization) throw unauthorized('No API key: send the header `Authorization: Bearer <API_KEY>`.')
       const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
       if (!secret) throw unauthorized('The Authorization header must read `Bearer <API_KEY>`.')
-      if (!isSecret(secret))
-        throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
-      const key = await find(hashSecret(secret))
+      const key = await find(secret)
       if (!key) throw unauthorized('Incorrect API key.')
       if (key.revokedAt !== null) throw unauthorized('This API key has been revoked.')
       if (key.expiresAt !== null && key.expiresAt <= now()) throw unauthorized('This API key has expired.')
@@ -125,7 +130,7 @@ export async function createKey(
     {
       sql: `insert into keys (id, name, account, hash, hint, models, requests_per_minute, tokens_per_minute, concurrency,
           budget, budget_period, expires_at, created_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict (name) do nothing returning id`,
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict (name) do nothing`,
       parameters,
       guard: true,
     },
@@ -161,7 +166,7 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
 export async function rollKey(db: Db, id: string, secret: string): Promise<boolean> {
   const result = await db.batch([
     {
-      sql: 'update keys set hash = $2, hint = $3 where id = $1 and revoked_at is null returning id',
+      sql: 'update keys set hash = $2, hint = $3 where id = $1 and revoked_at is null',
       parameters: [id, hashSecret(secret), hintOf(secret)],
       guard: true,
     },
@@ -173,7 +178,7 @@ export async function rollKey(db: Db, id: string, secret: string): Promise<boole
 export async function revokeKey(db: Db, id: string, now: number): Promise<boolean> {
   const result = await db.batch([
     {
-      sql: 'update keys set revoked_at = $2 where id = $1 and revoked_at is null returning id',
+      sql: 'update keys set revoked_at = $2 where id = $1 and revoked_at is null',
       parameters: [id, now],
       guard: true,
     },

@@ -4,8 +4,8 @@
 // and never changed: what one book loses another gains, so all books together are zero.
 
 import { strict as assert } from 'node:assert'
-import { apply, type Db, type Row, type Statement, type Value } from './db/db'
-import { assertNano } from './lib/money'
+import type { Db, Row, Statement, Value } from './db/db'
+import { assertNano, formatUsd, MAX_NANO } from './lib/money'
 
 export interface Charge {
   id: string
@@ -58,7 +58,7 @@ export async function hold(
   assert(charge.heldNano >= 0, 'a hold is not negative')
   const result = await db.batch([
     {
-      sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1 returning name',
+      sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
       parameters: [charge.heldNano, charge.account],
       guard: true,
     },
@@ -137,7 +137,7 @@ export function openAccount(account: string, now: number): Statement {
   }
 }
 
-/** Statements that put money on an account. The amount is positive. */
+/** Statements that put money on an account; they miss when it would be more than a number holds. The amount is positive. */
 export function credit(
   id: string,
   account: string,
@@ -149,12 +149,16 @@ export function credit(
   assert(amountNano > 0, 'a credit is positive')
   return [
     openAccount(account, now),
-    { sql: 'update accounts set balance = balance + $1 where name = $2', parameters: [amountNano, account] },
+    {
+      sql: 'update accounts set balance = balance + $1 where name = $2 and balance <= $3',
+      parameters: [amountNano, account, MAX_NANO - amountNano],
+      guard: true,
+    },
     transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, null, note),
   ]
 }
 
-/** Corrects a balance up or down by hand; down at most by what is available. False when that is too little. */
+/** Corrects a balance up or down by hand; down at most by what is available. False when there is no such room. */
 export async function adjust(
   db: Db,
   adjustment: { id: string; account: string; amountNano: number; now: number; note: string },
@@ -165,8 +169,9 @@ export async function adjust(
   const up = amountNano > 0
   const result = await db.batch([
     {
-      sql: 'update accounts set balance = balance + $1 where name = $2 and balance - held + $1 >= 0 returning name',
-      parameters: [amountNano, account],
+      sql: `update accounts set balance = balance + $1
+        where name = $2 and balance - held + $1 >= 0 and balance <= $3 - $1`,
+      parameters: [amountNano, account, MAX_NANO],
       guard: true,
     },
     up
@@ -262,8 +267,9 @@ function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
     parameters: [id, endedAt, from, charge.id],
   })
   return [
-    { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
+    // First the charge, then the account, as all ends of a charge lock them: else two of them could wait for each other.
     endCharge(charge.id, 'settled', 0, usageJson, usageSource, endedBy, endedAt),
+    { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
     {
       sql: `update charges set
           amount = (select case when balance - held + $2 < $3 then balance - held + $2 else $3 end from accounts where name = $4),
@@ -292,7 +298,7 @@ function endCharge(
 ): Statement {
   return {
     sql: `update charges set state = $2, amount = $3, usage = $4, usage_source = $5, ended_by = $6, ended_at = $7
-      where id = $1 and state = 'held' returning id`,
+      where id = $1 and state = 'held'`,
     parameters: [id, state, amountNano, usageJson, usageSource, endedBy, endedAt],
     guard: true,
   }
@@ -374,10 +380,12 @@ function chargeOfRow(row: Row): Charge {
   }
 }
 
-/** Opens accounts and credits them in one transaction. */
+/** Opens an account if there is none yet, and credits it. */
 export async function addCredit(
   db: Db,
   deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
 ): Promise<void> {
-  await apply(db, credit(deposit.id, deposit.account, deposit.amountNano, deposit.now, deposit.note))
+  const { id, account, amountNano, now, note } = deposit
+  const result = await db.batch(credit(id, account, amountNano, now, note))
+  if ('missed' in result) throw new RangeError(`An account can have at most $${formatUsd(MAX_NANO)}.`)
 }

@@ -105,7 +105,7 @@ function countRequest(key: Key, charge: Charge): Statement {
     // Tokens are let in while the minute has any left, so that a request larger than the limit is not refused for ever.
     sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
       on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
-      where rate_windows.requests < $4 and rate_windows.tokens < $5 returning requests`,
+      where rate_windows.requests < $4 and rate_windows.tokens < $5`,
     parameters: [
       key.id,
       charge.windowMinute,
@@ -122,7 +122,7 @@ function countBudget(budgetNano: number, key: Key, charge: Charge): Statement {
     sql: `insert into budgets (key_id, period, committed)
       select cast($1 as text), cast($2 as text), cast($3 as bigint) where cast($3 as bigint) <= cast($4 as bigint)
       on conflict (key_id, period) do update set committed = budgets.committed + cast($3 as bigint)
-      where budgets.committed + cast($3 as bigint) <= cast($4 as bigint) returning committed`,
+      where budgets.committed + cast($3 as bigint) <= cast($4 as bigint)`,
     parameters: [key.id, charge.budgetPeriod, charge.heldNano, budgetNano],
     guard: true,
   }

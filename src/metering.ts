@@ -35,7 +35,9 @@ export async function measure(
   const { usage, text, textOmitted, failed, endedBy } = outcome
   const broken = failed || endedBy !== 'done'
   if (usage !== undefined && usage !== 'invalid') {
-    if (broken && text === '' && (usage.output_token ?? 0) === 0) return undefined
+    // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
+    const used = endedBy === 'client' && (usage.output_token ?? 0) > 0
+    if (broken && text === '' && textOmitted === 0 && !used) return undefined
     return { quantities: withRequest(usage, model), source: 'upstream' }
   }
   if (broken && text === '' && textOmitted === 0) return undefined

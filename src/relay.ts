@@ -17,7 +17,7 @@ export interface RelayOptions {
   startedAt: number
   pulse: Pulse
   now: () => number
-  /** Settles. Called once; the stream does not end before it resolves. */
+  /** Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone. */
   finish(outcome: Outcome): Promise<void>
   /** Stops the call to the vendor. */
   abort(): void
@@ -39,7 +39,7 @@ const CLOSE_MS = 1_000
 /** How long a stream is read on after its caller left. */
 const DRAIN_MS = 120_000
 /** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
-const UNREAD_LENGTH = 32 * 1024
+const UNREAD_LENGTH = 64 * 1024
 /** Text that is kept for counting. */
 const TEXT_LENGTH = 256 * 1024
 
@@ -74,8 +74,10 @@ export function relayEvents(
   const stopWatching = options.pulse.watch((now) => {
     if (now - options.startedAt > options.model.upstream.maxDurationMs) return stop('timeout')
     if (callerLeft) return
-    if (waitsForVendor && now - lastPieceAt > options.model.upstream.idleTimeoutMs) return stop('timeout')
-    if (!waitsForVendor && now - lastPullAt > STALL_MS) {
+    // A vendor is not silent while nobody reads it, and a caller does not stall while there is nothing to read.
+    const waitsSince = Math.max(lastPieceAt, lastPullAt)
+    if (waitsForVendor && now - waitsSince > options.model.upstream.idleTimeoutMs) return stop('timeout')
+    if (!waitsForVendor && now - lastSentAt > STALL_MS) {
       output.error(new Error('the client stopped reading'))
       return leave()
     }
@@ -119,16 +121,17 @@ export function relayEvents(
     const whole = meter.isComplete()
     await finish(whole ? 'done' : 'upstream')
     if (rest) send(rest)
-    if (!whole) send(options.errorEvent('upstream'))
+    if (!whole && !meter.failed()) send(options.errorEvent('upstream'))
     if (!callerLeft) output.close()
   }
 
   async function fail(): Promise<void> {
     const endedBy = stopped ?? options.whyCut()
+    stop(endedBy)
     const settled = finishing !== undefined
     await finish(endedBy)
-    // After the closing event there is nothing left to tell the caller.
-    if (!settled) send(options.errorEvent(endedBy))
+    // After the closing event, or the vendor's own error, there is nothing left to tell the caller.
+    if (!settled && !meter.failed()) send(options.errorEvent(endedBy))
     if (!callerLeft) output.close()
   }
 
@@ -138,7 +141,7 @@ export function relayEvents(
     if (finishing) return
     if (!options.drain) {
       stop('client')
-      void finish('client')
+      finish('client').catch(() => {})
       return
     }
     const deadline = setTimeout(() => stop('client'), DRAIN_MS)
@@ -146,11 +149,12 @@ export function relayEvents(
       try {
         while (!finishing) await step()
       } catch {
+        stop('client')
         await finish('client')
       } finally {
         clearTimeout(deadline)
       }
-    })()
+    })().catch(() => {})
   }
 
   return new ReadableStream<Uint8Array>(
@@ -198,7 +202,10 @@ function createMeter({ model, hideUsage }: Pick<RelayOptions, 'model' | 'hideUsa
     try {
       json = JSON.parse(data)
     } catch {
-      return {}
+      if (!reportsUsage(data)) return {}
+      // Figures such as NaN: nobody can read this event, so whoever did not ask for it shall not have to.
+      usage = 'invalid'
+      return { usage, usageOnly: true }
     }
     if (typeof json !== 'object' || json === null) return {}
     const reading = stream?.read(json) ?? {}
@@ -207,7 +214,8 @@ function createMeter({ model, hideUsage }: Pick<RelayOptions, 'model' | 'hideUsa
       usageJson = JSON.stringify((json as { usage?: unknown }).usage ?? null)
     }
     failed ||= reading.failed === true
-    finished ||= reading.finished === true
+    // Usage alone cannot tell: some vendors report it on every event.
+    finished ||= reading.finished === true || reading.usageOnly === true
     return reading
   }
 
@@ -264,8 +272,10 @@ function createMeter({ model, hideUsage }: Pick<RelayOptions, 'model' | 'hideUsa
     isComplete(): boolean {
       if (ended) return true
       readUnread()
-      return finished || usage !== undefined
+      return finished
     },
+    /** True when the vendor has told the caller an error. */
+    failed: () => failed,
     outcome(endedBy: EndedBy): Outcome {
       // Text is only needed where the vendor's own figures are missing.
       if (usage === undefined || usage === 'invalid' || failed || endedBy !== 'done') readUnread()
@@ -274,11 +284,15 @@ function createMeter({ model, hideUsage }: Pick<RelayOptions, 'model' | 'hideUsa
   }
 }
 
-/** Whether a text may have an event with usage or an error. Most vendors say `"usage":null` on every event. */
+/** Whether a text may have an event with usage or an error. */
 function mayReport(text: string): boolean {
-  if (text.includes('"error"')) return true
+  return text.includes('"error"') || reportsUsage(text)
+}
+
+/** Most vendors say `"usage":null` on every event. */
+function reportsUsage(text: string): boolean {
   for (let at = text.indexOf('"usage"'); at !== -1; at = text.indexOf('"usage"', at + 7)) {
-    if (!/^\s*:\s*null/.test(text.slice(at + 7, at + 23))) return true
+    if (!text.startsWith(':null', at + 7) && !/^\s*:\s*null/.test(text.slice(at + 7, at + 23))) return true
   }
   return false
 }

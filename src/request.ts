@@ -21,6 +21,9 @@ export interface CheckedRequest {
   scanned: ScannedObject
 }
 
+/** Most of a caller's own word that an error repeats. */
+const MAX_SHOWN_LENGTH = 128
+
 const decoder = new TextDecoder('utf-8', { fatal: true })
 const validators = new Map([...families.values()].map((family) => [family, createValidator(family.body)]))
 
@@ -60,13 +63,12 @@ function decode(bytes: Uint8Array): string {
 function scan(text: string): ScannedObject {
   const scanned = scanObject(text)
   if ('members' in scanned) return scanned
-  if (scanned.fault === 'too deep') throw notJson(`The body nests more than ${MAX_DEPTH} levels deep.`)
+  const field = scanned.key?.slice(0, MAX_SHOWN_LENGTH) ?? null
+  if (scanned.fault === 'too deep') {
+    throw invalidRequest(field, `The field '${field}' nests more than ${MAX_DEPTH} levels deep.`, 'too_deep')
+  }
   if (scanned.fault === 'duplicate key') {
-    throw invalidRequest(
-      scanned.key ?? null,
-      `The body has the field '${scanned.key}' twice.`,
-      'duplicate_field',
-    )
+    throw invalidRequest(field, `The body has the field '${field}' twice.`, 'duplicate_field')
   }
   throw notJson('The body is not a JSON object.')
 }

@@ -23,13 +23,21 @@ export interface ServerOptions {
   outside?: Outside
 }
 
+const LAST_BYTES_MS = 1_000
+
 export async function startServer(options: ServerOptions): Promise<Server> {
   const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
   // With a database of its own this is the only process that serves, so every open hold is of one that died.
   if (world.db.kind === 'sqlite') await releaseExpired(world.db, world.now(), { all: true })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark ? { mark: options.mark } : {})
-  app.listen({ hostname: options.host, port: options.port })
+  app.listen({
+    hostname: options.host,
+    port: options.port,
+    // Two gateways on one port would each get some of the requests, and only one of them has the right keys.
+    reusePort: false,
+    development: false,
+  })
   const scheduler = startScheduler(world, gateway)
   const server = app.server
   if (!server) throw new Error('the server did not start')
@@ -39,8 +47,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     async stop(graceMs) {
       const closed = server.stop()
       const cut = await gateway.drain(graceMs)
-      await Promise.race([closed, Bun.sleep(1_000)])
-      await server.stop(true)
+      // Last bytes may still be on their way; a caller who does not take them is not waited for.
+      const deadline = setTimeout(() => server.stop(true), LAST_BYTES_MS)
+      await closed
+      clearTimeout(deadline)
       await scheduler.stop()
       await world.close()
       return cut

@@ -58,15 +58,17 @@ const DEFAULT_MAX_DURATION_MS = 30 * 60_000
 const DEFAULT_CONCURRENCY = 4096
 /** Attempts in all: other keys after 401 and 429, and a second try where the connection was refused. */
 const MAX_ATTEMPTS = 3
-/** How long a key rests that the vendor does not know, and one that is over its rate when the vendor does not say how long. */
+/** How long a key rests that the vendor does not serve, and one that is over its rate when the vendor does not say how long. */
 const UNKNOWN_KEY_REST_MS = 300_000
 const BUSY_KEY_REST_MS = 5_000
 const MAX_KEY_REST_MS = 600_000
 /** Failures in a row that open the breaker, and how long it stays open before one request may try. */
 const BREAKER_FAILURES = 5
 const BREAKER_OPEN_MS = 5_000
-/** What counts as a failure: not an answer of 500, which may be about one request only. */
-const VENDOR_DOWN = new Set(['upstream_unreachable', 'upstream_timeout', 'upstream_unavailable'])
+/** What counts as a failure: no answer at all. One of 500 or 403 may be about one request or one model only. */
+const VENDOR_DOWN = new Set(['upstream_unreachable', 'upstream_timeout'])
+/** When to come back after a refusal that the operator has to see to. */
+const OPERATOR_RETRY_SECONDS = 30
 const MAX_ERROR_BYTES = 64 * 1024
 
 export function createUpstream(
@@ -149,20 +151,22 @@ export function createUpstream(
     }
   }
 
-  /** Lets a key rest that the vendor refused; another one may do. */
+  /** Lets a key rest that the vendor refused; another one may do. A single key is never tried twice. */
   function restKey(
     key: { restsUntil: number },
-    refusal: { status: number; retryAfterMs: number | undefined },
+    refusal: { status: number; whose: VendorError['whose']; retryAfterMs: number | undefined },
   ): boolean {
-    if (refusal.status !== 401 && refusal.status !== 403 && refusal.status !== 429) return false
+    // Some vendors answer 400 to a bad key; a model that is gone is gone for every key.
+    const ofKey = refusal.status === 429 || (refusal.whose === 'operator' && refusal.status !== 404)
+    if (!ofKey || keys.length === 1) return false
     const restMs = refusal.status === 429 ? (refusal.retryAfterMs ?? BUSY_KEY_REST_MS) : UNKNOWN_KEY_REST_MS
-    if (keys.length > 1) key.restsUntil = world.now() + Math.min(restMs, MAX_KEY_REST_MS)
+    key.restsUntil = world.now() + Math.min(restMs, MAX_KEY_REST_MS)
     return true
   }
 
   async function readRefusal(response: Response) {
     const text = await readText(response)
-    const vendor = kind.error(response.status, parse(text))
+    const vendor = readError(response.status, parse(text))
     const retryAfterMs = retryAfterOf(response, vendor, world.now())
     if (vendor.whose === 'operator') {
       world.log('upstream_refused_operator', {
@@ -172,19 +176,36 @@ export function createUpstream(
         message: vendor.message,
       })
     }
-    return { status: response.status, retryAfterMs, error: toCaller(response.status, vendor, retryAfterMs) }
+    const error = toCaller(response.status, vendor, retryAfterMs)
+    return { status: response.status, whose: vendor.whose, retryAfterMs, error }
+  }
+
+  /** An error body in our terms, without our own keys, which some vendors quote in their complaints. */
+  function readError(status: number, body: unknown): VendorError {
+    const vendor = kind.error(status, body)
+    let { message } = vendor
+    for (const { secret } of keys) if (secret !== null) message = message.replaceAll(secret, '…')
+    // A vendor's 402 is the operator's bill; callers who read 402 would look at their own balance.
+    return { ...vendor, message, whose: status === 402 ? 'operator' : vendor.whose }
   }
 
   /** How a vendor's refusal reads for the caller: their own mistakes as they are, the operator's troubles as ours. */
   function toCaller(status: number, vendor: VendorError, retryAfterMs?: number): GatewayError {
     const retryAfter =
       retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
+    if (status === 404) {
+      return new GatewayError(502, {
+        code: 'upstream_model_missing',
+        message: `The upstream ${name} does not have this model, or no longer. Choose another one from GET /v1/models.`,
+        headers: { 'x-should-retry': 'false' },
+      })
+    }
     if (vendor.whose === 'operator') {
-      return failed(
-        503,
-        'upstream_unavailable',
-        `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
-      )
+      return new GatewayError(503, {
+        code: 'upstream_unavailable',
+        message: `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
+        headers: { 'retry-after': String(OPERATOR_RETRY_SECONDS) },
+      })
     }
     if (status >= 300 && status < 400) {
       return failed(
@@ -250,13 +271,13 @@ export function createUpstream(
         return { response, done }
       } catch (error) {
         done()
-        // A refusal is an answer; a caller who left says nothing about the vendor.
-        if (error instanceof GatewayError) breaker.report(!VENDOR_DOWN.has(error.code))
-        else breaker.report(undefined)
+        if (error instanceof GatewayError && VENDOR_DOWN.has(error.code)) breaker.report(false)
+        // A refusal is an answer; a call that was cut, as when its caller left, says nothing about the vendor.
+        else breaker.report(signal.aborted ? undefined : true)
         throw error
       }
     },
-    errorOf: (status, body) => toCaller(status, kind.error(status, body)),
+    errorOf: (status, body) => toCaller(status, readError(status, body)),
   }
 }
 

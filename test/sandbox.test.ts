@@ -1,4 +1,5 @@
-// The sandbox speaks every vendor's true wire format, errors and quirks included: what it gets wrong, no other test can notice.
+// The sandbox speaks every vendor's true wire format, errors and quirks included: what it gets wrong, no
+// other test can notice.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { deliver } from '../src/sandbox/delivery'

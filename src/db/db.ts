@@ -1,6 +1,6 @@
 // The seam between the gateway and its database: two functions, so that a database is about a hundred lines.
 // SQL stands in the file whose meaning it is and is the same for every database: integers and text, $1 parameters
-// in order, `insert/update … where … returning`, `on conflict`. There are no interactive transactions.
+// in order, `insert/update … where …`, `on conflict`, `returning` only where the rows are wanted: they cost time. There are no interactive transactions.
 
 export type Value = string | number | null
 export type Row = Record<string, Value>

@@ -92,7 +92,11 @@ export const migrations: readonly (readonly string[])[] = [
 
 /** Brings the database to the newest shape. Several nodes may start at once: the version row decides who runs a step. */
 export async function migrate(db: Db, steps = migrations): Promise<void> {
-  await db.batch([{ sql: 'create table if not exists schema_versions (version bigint primary key)' }])
+  const versions: Statement = {
+    sql: 'create table if not exists schema_versions (version bigint primary key)',
+  }
+  // On PostgreSQL nodes that start at once can collide here in spite of `if not exists`; the loser then finds it made.
+  await db.batch([versions]).catch(() => db.batch([versions]))
   const [row] = await db.query({ sql: 'select max(version) as version from schema_versions' })
   const version = Number(row?.version ?? 0)
   if (version > steps.length) {
@@ -102,7 +106,7 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
   }
   for (let next = version + 1; next <= steps.length; next++) {
     const claim: Statement = {
-      sql: 'insert into schema_versions (version) values ($1) on conflict (version) do nothing returning version',
+      sql: 'insert into schema_versions (version) values ($1) on conflict (version) do nothing',
       parameters: [next],
       guard: true,
     }

@@ -8,6 +8,9 @@ const CONNECT_TIMEOUT_SECONDS = 5
 /** A statement that runs longer holds row locks that others wait for. */
 const STATEMENT_TIMEOUT_MS = 5_000
 
+/** Rows, and how many were read or changed. */
+type ResultRows = Record<string, Value | bigint>[] & { count: number }
+
 class Missed extends Error {
   constructor(readonly index: number) {
     super('a guarded statement hit no row')
@@ -22,19 +25,16 @@ export function openPostgres(url: string): Db {
     connection: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: STATEMENT_TIMEOUT_MS },
   })
 
-  async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement): Promise<Row[]> {
-    const rows = (await connection.unsafe(statement.sql, [...(statement.parameters ?? [])])) as Record<
-      string,
-      Value | bigint
-    >[]
-    return rows.map(toRow)
+  async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {
+    const rows = (await connection.unsafe(statement.sql, [...(statement.parameters ?? [])])) as ResultRows
+    return { hits: rows.count, found: rows.map(toRow) }
   }
 
   return {
     kind: 'postgres',
     async query(statement) {
       try {
-        return await run(sql, statement)
+        return (await run(sql, statement)).found
       } catch (error) {
         throw unavailable(error)
       }
@@ -44,9 +44,9 @@ export function openPostgres(url: string): Db {
         return await sql.begin(async (transaction) => {
           const rows: Row[][] = []
           for (const [index, statement] of statements.entries()) {
-            const hit = await run(transaction, statement)
-            if (statement.guard && hit.length === 0) throw new Missed(index)
-            rows.push(hit)
+            const { hits, found } = await run(transaction, statement)
+            if (statement.guard && hits === 0) throw new Missed(index)
+            rows.push(found)
           }
           return { rows }
         })

@@ -2,8 +2,14 @@
 // Batches that arrive in one turn of the event loop share one commit, and so one wait for the disk; each is still
 // all or nothing by itself, and its promise resolves only after the commit. No timer: under load groups form by themselves.
 
-import { Database, type Statement as Prepared, SQLiteError } from 'bun:sqlite'
+import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
+
+/** A prepared statement, and whether it gives rows. */
+interface Known {
+  statement: Prepared
+  hasRows: boolean
+}
 
 interface Waiting {
   statements: readonly Statement[]
@@ -13,31 +19,40 @@ interface Waiting {
 
 /** How long a commit waits for another process, such as a command of the CLI, that is writing. */
 const BUSY_TIMEOUT_MS = 5_000
+const NO_ROWS: Row[] = []
 
-export function openSqlite(path: string, options: { synchronous?: 'full' | 'normal' } = {}): Db {
+/** `durable: false` leaves the sync to the system: the last commits may be lost with the power, never with the process. */
+export function openSqlite(path: string, { durable = true } = {}): Db {
   const database = new Database(path, { create: true, strict: true })
   // First of all: switching to WAL can meet another process that does the same.
   database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   database.run('pragma journal_mode = wal')
-  database.run(`pragma synchronous = ${options.synchronous ?? 'full'}`)
+  database.run(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
   database.run('pragma journal_size_limit = 67108864')
-  const prepared = new Map<string, Prepared>()
+  const begin = database.prepare('begin immediate')
+  const end = database.prepare('commit')
+  const prepared = new Map<string, Known>()
   let waiting: Waiting[] = []
   let closed = false
 
-  function prepare(sql: string): Prepared {
-    let statement = prepared.get(sql)
-    if (!statement) {
-      // `bigint` makes a SQLite primary key a second index beside the rowid; `integer` is the same type without it.
-      statement = database.prepare(sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(' bigint', ' integer'))
-      prepared.set(sql, statement)
+  function prepare(sql: string): Known {
+    let known = prepared.get(sql)
+    if (!known) {
+      const statement = database.prepare(dialectOf(sql))
+      known = { statement, hasRows: statement.columnNames.length > 0 }
+      prepared.set(sql, known)
     }
-    return statement
+    return known
   }
 
-  function run(statement: Statement): Row[] {
-    const parameters = (statement.parameters ?? []) as (string | number | null)[]
-    return prepare(statement.sql).all(...parameters) as Row[]
+  /** The rows of a statement, and how many were read or changed. */
+  function run({ sql, parameters = [] }: Statement): { rows: Row[]; hits: number } {
+    const { statement, hasRows } = prepare(sql)
+    const values = parameters as SQLQueryBindings[]
+    if (!hasRows) return { rows: NO_ROWS, hits: statement.run(...values).changes }
+    const rows = statement.all(...values) as Row[]
+    for (const row of rows) assertExact(row)
+    return { rows, hits: rows.length }
   }
 
   /** Runs one batch inside the open transaction; a batch that misses leaves nothing behind. */
@@ -49,9 +64,9 @@ export function openSqlite(path: string, options: { synchronous?: 'full' | 'norm
     let missed = -1
     for (let index = 0; index < statements.length && missed === -1; index++) {
       const statement = statements[index] as Statement
-      const hit = run(statement)
-      if (statement.guard && hit.length === 0) missed = index
-      rows.push(hit)
+      const { rows: found, hits } = run(statement)
+      if (statement.guard && hits === 0) missed = index
+      rows.push(found)
     }
     if (undoable) database.run(missed === -1 ? 'release guarded' : 'rollback to guarded; release guarded')
     return missed === -1 ? { rows } : { missed }
@@ -75,10 +90,10 @@ export function openSqlite(path: string, options: { synchronous?: 'full' | 'norm
   }
 
   function attempt<Result>(work: () => Result): Result {
-    database.run('begin immediate')
+    begin.run()
     try {
       const result = work()
-      database.run('commit')
+      end.run()
       return result
     } catch (error) {
       if (database.inTransaction) database.run('rollback')
@@ -114,7 +129,12 @@ export function openSqlite(path: string, options: { synchronous?: 'full' | 'norm
   return {
     kind: 'sqlite',
     async query(statement) {
-      return run(statement)
+      if (closed) throw new DatabaseUnavailable('the database is closed')
+      try {
+        return run(statement).rows
+      } catch (error) {
+        throw unavailable(error)
+      }
     },
     batch(statements) {
       return new Promise<BatchResult>((resolve, reject) => {
@@ -127,9 +147,27 @@ export function openSqlite(path: string, options: { synchronous?: 'full' | 'norm
       if (closed) return
       if (waiting.length > 0) flush()
       closed = true
-      for (const statement of prepared.values()) statement.finalize()
+      for (const { statement } of prepared.values()) statement.finalize()
+      begin.finalize()
+      end.finalize()
       database.close()
     },
+  }
+}
+
+/** Our common SQL as SQLite likes it best: keys that are the table itself, not a second index beside it. */
+function dialectOf(sql: string): string {
+  const text = sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(' bigint', ' integer')
+  return text.startsWith('create table') && text.includes('text primary key') ? `${text} without rowid` : text
+}
+
+/** A number holds integers exactly only up to 2^53; what is beyond has been rounded on the way here. */
+function assertExact(row: Row): void {
+  for (const name in row) {
+    const value = row[name]
+    if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
+      throw new RangeError(`${name} is too large: ${value}`)
+    }
   }
 }
 

@@ -111,12 +111,13 @@ export function embeddingsReply(
     }
     offset += embeddings.length
   }
+  if (data.length !== inputsOf(body).length) throw new Error('not as many vectors as inputs')
   return { object: 'list', data, model: model.id, usage: { prompt_tokens: tokens, total_tokens: tokens } }
 }
 
-/** A vendor's token count, where it is one. */
+/** A vendor's token count, where it is one. Zero says that the vendor does not count: no input is empty. */
 export function tokenUsage(tokens: unknown): { usage?: Quantities | 'invalid' } {
-  if (tokens === undefined || tokens === null) return {}
+  if (tokens === undefined || tokens === null || tokens === 0) return {}
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0 || (tokens as number) > 100_000_000)
     return { usage: 'invalid' }
   return { usage: { input_token: tokens as number } }

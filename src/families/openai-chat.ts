@@ -130,7 +130,7 @@ export const openaiChat: Family<Body> = {
     return {
       ...usageOf(usage),
       text: textOf(reply as Completion, 'message'),
-      failed: isObject(error),
+      failed: isError(error),
       finished: true,
     }
   },
@@ -142,7 +142,7 @@ export const openaiChat: Family<Body> = {
       const chunk = event as Completion
       const choices = Array.isArray(chunk.choices) ? chunk.choices : []
       const reading: Reading = { ...usageOf(chunk.usage), text: textOf(chunk, 'delta') }
-      if (isObject(chunk.error)) reading.failed = true
+      if (isError(chunk.error)) reading.failed = true
       if (choices.some((choice) => choice?.finish_reason)) reading.finished = true
       if (choices.length === 0 && isObject(chunk.usage)) reading.usageOnly = true
       return reading
@@ -169,9 +169,9 @@ interface Delta {
   tool_calls?: unknown
 }
 
-/** The most output tokens of one candidate. */
+/** The most output tokens of one candidate. Of two limits a vendor may know either one, so the larger counts. */
 function outputLimit(body: Body, model: Model): number {
-  return body.max_completion_tokens ?? body.max_tokens ?? model.reserveOutputTokens
+  return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || model.reserveOutputTokens
 }
 
 function mediaTokens(body: Body): number {
@@ -248,6 +248,11 @@ function textsIn(message: Body['messages'][number]): string[] {
     typeof (part as { text?: unknown }).text === 'string' ? [(part as unknown as { text: string }).text] : [],
   )
   return 'tool_calls' in message ? [...texts, JSON.stringify(message.tool_calls)] : texts
+}
+
+/** An object, as OpenAI has it, or a sentence, as other servers do. */
+function isError(error: unknown): boolean {
+  return isObject(error) || (typeof error === 'string' && error !== '')
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -21,9 +21,13 @@ export async function readBody(request: Request, maxBytes: number, exempt: () =>
   if (length > SMALL_BYTES) exempt()
   const bytes = length > maxBytes ? readPieces(request.body, maxBytes) : request.bytes()
   // Small bodies come with the headers or soon after, under the server's own timeout: no timer for them.
-  const body = length > SMALL_BYTES ? await withDeadline(bytes) : await bytes
-  exempt()
-  return body
+  try {
+    const body = length > SMALL_BYTES ? await withDeadline(bytes) : await bytes
+    exempt()
+    return body
+  } catch (error) {
+    throw error instanceof GatewayError ? error : brokenOff(request, error)
+  }
 }
 
 /** A body of unknown length must not be taken in whole before its size is known. */
@@ -54,6 +58,20 @@ function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError(413, {
     code: 'body_too_large',
     message: `The body is larger than ${maxBytes} bytes, the most that is read here.`,
+  })
+}
+
+function brokenOff(request: Request, cause: unknown): GatewayError {
+  if (request.signal.aborted) {
+    return new GatewayError(499, {
+      code: 'caller_left',
+      message: 'The caller left before the body was complete.',
+    })
+  }
+  return new GatewayError(400, {
+    code: 'body_unreadable',
+    message: 'The body broke off or is not framed as HTTP wants it. Send the request again.',
+    cause,
   })
 }
 

@@ -2,7 +2,7 @@
 
 import { Elysia } from 'elysia'
 import type { Model } from '../family'
-import { invalidRequest } from '../lib/errors'
+import { GatewayError } from '../lib/errors'
 import { modelsOf } from '../models'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
@@ -30,14 +30,23 @@ export function modelRoutes(world: World) {
     )
     .get('/v1/models/*', ({ request, params }) =>
       answer(request, (models) => {
-        const id = decodeURIComponent(params['*'])
+        const id = decoded(params['*'])
         const model = models.find((candidate) => candidate.id === id)
         if (model) return show(model)
-        throw invalidRequest(
-          'model',
-          `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it.`,
-          'model_not_found',
-        )
+        throw new GatewayError(404, {
+          code: 'model_not_found',
+          message: `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it.`,
+          param: 'model',
+        })
       }),
     )
+}
+
+/** Clients encode ids such as `owner/name:tag`; what does not decode is no id of ours. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
 }

@@ -54,7 +54,7 @@ export function scanObject(text: string): Scan {
     const valueStart = skipSpace(text, colon + 1)
     const valueEnd = skipValue(text, valueStart)
     if (valueEnd === -1) return { fault: 'not an object' }
-    if (valueEnd === -2) return { fault: 'too deep' }
+    if (valueEnd === -2) return { fault: 'too deep', key }
     members.set(key, { start: at, valueStart, valueEnd })
     at = skipSpace(text, valueEnd)
     const next = text.charCodeAt(at)
@@ -66,29 +66,47 @@ export function scanObject(text: string): Scan {
 
 /** `text` with single members set or dropped and every other character untouched. */
 export function editObject(text: string, scan: ScannedObject, edit: Edit): string {
-  const set = new Map(Object.entries(edit.set ?? {}))
   const drop = new Set(edit.drop)
-  let head = text.slice(0, scan.end)
-  let body = ''
-  let tail = text.slice(scan.end)
-  let previousEnd = -1
-  for (const [key, member] of scan.members) {
-    if (previousEnd === -1) head = text.slice(0, member.start)
-    // The comma and the white space in front of a member go with it.
-    const gap = previousEnd === -1 ? '' : text.slice(previousEnd, member.start)
-    previousEnd = member.valueEnd
-    if (drop.has(key)) continue
-    const value = set.get(key)
-    set.delete(key)
-    body += body ? gap : ''
-    body +=
-      value === undefined
-        ? text.slice(member.start, member.valueEnd)
-        : text.slice(member.start, member.valueStart) + value
+  let added = ''
+  const changes: { from: number; to: number; put: string }[] = []
+  for (const key in edit.set) {
+    const member = scan.members.get(key)
+    const value = edit.set[key] as string
+    if (member && !drop.has(key)) changes.push({ from: member.valueStart, to: member.valueEnd, put: value })
+    else added += `,${JSON.stringify(key)}:${value}`
   }
-  if (previousEnd !== -1) tail = text.slice(previousEnd)
-  for (const [key, value] of set) body += `${body ? ',' : ''}${JSON.stringify(key)}:${value}`
-  return head + body + tail
+  const kept = drop.size === 0 ? scan.members.size : addDrops(changes, scan, drop)
+  if (added) changes.push({ from: scan.end, to: scan.end, put: kept === 0 ? added.slice(1) : added })
+  changes.sort((a, b) => a.from - b.from)
+  let result = ''
+  let at = 0
+  for (const { from, to, put } of changes) {
+    result += text.slice(at, from) + put
+    at = to
+  }
+  return result + text.slice(at)
+}
+
+/** Adds the removal of each dropped member with one comma beside it. Answers how many members stay. */
+function addDrops(
+  changes: { from: number; to: number; put: string }[],
+  scan: ScannedObject,
+  drop: Set<string>,
+): number {
+  let kept = 0
+  let previousEnd = -1
+  for (const [key, { start, valueEnd }] of scan.members) {
+    if (!drop.has(key)) {
+      // The first one that stays loses the comma in front of it.
+      if (kept === 0 && previousEnd !== -1) changes.push({ from: previousEnd, to: start, put: '' })
+      kept++
+    } else {
+      // What is dropped goes with all that stands between it and the member before.
+      changes.push({ from: previousEnd === -1 ? start : previousEnd, to: valueEnd, put: '' })
+    }
+    previousEnd = valueEnd
+  }
+  return kept
 }
 
 function decodeKey(quoted: string): string | undefined {

@@ -61,6 +61,8 @@ export function fromLatin1(text: string): string {
 
 /** Index after the last blank line, looking no further back than three characters before `from`. */
 function endOfLastEvent(text: string, from: number): number {
+  // Nearly always a piece ends where an event does.
+  if (text.endsWith('\n\n')) return text.length
   const floor = Math.max(0, from - 3)
   let end = 0
   for (const blank of ['\n\n', '\r\n\r\n', '\r\r']) {

@@ -2,7 +2,7 @@
 // It must never alter the body: unknown fields and odd numbers go to the vendor as they came.
 
 import { Kind, type TSchema } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { type GatewayError, invalidRequest } from './errors'
 
 /** Compiles the schema once; the result throws a 400 for a body that does not fit. */
@@ -12,8 +12,29 @@ export function createValidator(schema: TSchema): (body: unknown) => void {
     if (compiled.Check(body)) return
     const fault = compiled.Errors(body).First()
     if (!fault) throw new Error('a schema refused a body without saying why')
-    throw describe(parameterOf(fault.path), fault.schema, fault.value)
+    const { path, schema: expected, value } = innermost(fault)
+    throw describe(parameterOf(path), expected, value)
   }
+}
+
+/** Where a value fits none of several forms, the fault of the form that fits furthest into it. */
+function innermost(fault: ValueError): ValueError {
+  let furthest = fault
+  for (const form of fault.errors) {
+    const [first, second] = form
+    // All items fit and only their number does not: the form that was meant.
+    const isLength = first?.path === fault.path && first.schema.type === 'array' && Array.isArray(fault.value)
+    if (isLength && !second) return first
+    const inner = first && innermost(first)
+    if (inner && isFurther(inner.path, furthest.path)) furthest = inner
+  }
+  return furthest
+}
+
+function isFurther(path: string, than: string): boolean {
+  const [parts, others] = [path.split('/'), than.split('/')]
+  const differs = parts.findIndex((part, index) => part !== others[index])
+  return differs !== -1 && (differs >= others.length || Number(parts[differs]) > Number(others[differs]))
 }
 
 /** `/messages/0/role` as people write it: `messages[0].role`. */
@@ -34,7 +55,7 @@ function describe(name: string, schema: TSchema, value: unknown): GatewayError {
   if (value === undefined) {
     return invalidRequest(param, `Missing required parameter: ${shown}.`, 'missing_required_parameter')
   }
-  const variants: TSchema[] = schema[Kind] === 'Union' ? schema.anyOf : [schema]
+  const variants = variantsOf(schema)
   if (variants.every((variant) => variant.const !== undefined || variant.type === 'null')) {
     const values = variants.flatMap(({ const: word }) => (word === undefined ? [] : [`'${word}'`]))
     return invalidRequest(param, `Invalid value for ${shown}. Supported values are: ${values.join(', ')}.`)
@@ -52,6 +73,11 @@ function describe(name: string, schema: TSchema, value: unknown): GatewayError {
     )
   }
   return invalidRequest(param, `Invalid ${shown}: ${boundOf(fitting, value)}`, boundCode(fitting, value))
+}
+
+/** The plain forms of a schema: a union may hold unions. */
+function variantsOf(schema: TSchema): TSchema[] {
+  return schema[Kind] === 'Union' ? (schema.anyOf as TSchema[]).flatMap(variantsOf) : [schema]
 }
 
 function boundOf(schema: TSchema, value: unknown): string {

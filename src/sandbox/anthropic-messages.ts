@@ -1,4 +1,5 @@
-// The messages shape of Anthropic, whole and streamed: content blocks, usage that excludes cached input, named events.
+// The messages shape of Anthropic, whole and streamed: content blocks, usage that excludes cached input,
+// named events.
 // Must never check a request: it renders one that was accepted.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from './answers'

@@ -1,4 +1,5 @@
-// Simulates Anthropic: messages, token counting and the model list, as strict about headers and fields as the true service.
+// Simulates Anthropic: messages, token counting and the model list, as strict about headers and fields as
+// the true service.
 // Must never ignore an unknown field: the true service refuses it unless a beta header allows it.
 
 import { countInput, messageReply } from './anthropic-messages'

@@ -1,4 +1,5 @@
-// Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and the flat errors of its native paths.
+// Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and the flat errors of its
+// native paths.
 // Must never accept what the true service refuses: big batches, odd vector lengths, base64 vectors.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from './json'
@@ -214,7 +215,9 @@ function embeddings(request: VendorRequest, body: JsonObject): Reply {
     return algorithmError(request, "Value error, encoding_format is invalid, only 'float' is supported.")
   }
   const tokens = countInputs(inputs, request)
-  const items = embeddingItems(request, inputs, { dimensions: lengths[0] ?? 1024, normalised: true })
+  // Longer vectors than the default exist too.
+  const dimensions = asNumber(body.dimensions) ?? lengths[0] ?? 1024
+  const items = embeddingItems(request, inputs, { dimensions, normalised: true })
   const list = embeddingList(request, items, name, { prompt_tokens: tokens, total_tokens: tokens })
   return jsonReply(200, { ...list, id: crypto.randomUUID() }, headers())
 }

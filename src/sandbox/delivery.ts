@@ -69,7 +69,8 @@ function byteStream(bytes: AsyncGenerator<Uint8Array>, delivery: Delivery): Read
         delivery.finished()
         controller.close()
       } catch (error) {
-        // An errored body makes the server drop the socket without the closing chunk: the client sees a broken transfer.
+        // An errored body makes the server drop the socket without the closing chunk: the client
+        // sees a broken transfer.
         // A client drops what it has not read yet when it learns of a cut: let it read up to there first.
         await pause(beforeCutMs, delivery.ended)
         delivery.finished()

@@ -1,5 +1,6 @@
-// Directives: words in brackets inside a prompt, such as `[sandbox status=429 retry_after=2]`, that make a simulator
-// misbehave on purpose. Must never fail: unknown words and bad values are ignored.
+// Directives: words in brackets inside a prompt, such as `[sandbox status=429 retry_after=2]`, that make
+// a simulator misbehave on purpose.
+// Must never fail: unknown words and bad values are ignored.
 
 import { asArray, asObject, asString } from './json'
 

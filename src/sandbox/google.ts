@@ -1,4 +1,5 @@
-// Simulates Google's Gemini API: native embeddings and model list, and its OpenAI-compatible chat and embeddings.
+// Simulates Google's Gemini API: native embeddings and model list, and its OpenAI-compatible chat and
+// embeddings.
 // Must never report token usage for native embeddings: the true service has none to bill by.
 
 import {

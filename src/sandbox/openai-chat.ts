@@ -1,4 +1,5 @@
-// The chat completions shape of OpenAI, whole and streamed, as several vendors speak it with quirks of their own.
+// The chat completions shape of OpenAI, whole and streamed, as several vendors speak it with quirks of
+// their own.
 // Must never name a vendor: what differs between them is a field of ChatDialect.
 
 import {

@@ -1,4 +1,5 @@
-// Simulates OpenAI: chat completions, embeddings and the model list, as strict about parameters as the true service.
+// Simulates OpenAI: chat completions, embeddings and the model list, as strict about parameters as the
+// true service.
 // Must never be lenient, except to models named `local-…`, which stand for any other server of this shape.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from './json'

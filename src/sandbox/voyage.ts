@@ -1,4 +1,5 @@
-// Simulates Voyage: embeddings with its own field names, limits by items and by tokens, and errors in `detail`.
+// Simulates Voyage: embeddings with its own field names, limits by items and by tokens, and errors in
+// `detail`.
 // Must never keep vectors in order: the true service promises only a true index.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from './json'

@@ -10,7 +10,9 @@ export const voyage: UpstreamKind = {
   prefix: { openai: '', native: '' },
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
-    const operator = status === 401 || status === 403 || status === 404
-    return { ...readErrorShape(body), whose: operator ? 'operator' : 'caller' }
+    const shape = readErrorShape(body)
+    // An account without a payment method is a 429 with this sentence.
+    const operator = [401, 403, 404].includes(status) || shape.message.includes('payment method')
+    return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
 }

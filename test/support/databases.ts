@@ -1,6 +1,5 @@
 // Fresh databases for tests: SQLite files, and a real PostgreSQL that the tests bring themselves.
 
-import { afterAll } from 'bun:test'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +9,7 @@ import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
 import { openSqlite } from '../../src/db/sqlite'
+import { whenTestsEnd } from './ending'
 
 export type DatabaseKind = Db['kind']
 export const databaseKinds: readonly DatabaseKind[] = ['sqlite', 'postgres']
@@ -34,12 +34,18 @@ export async function postgresUrl(): Promise<string> {
   return `postgres://postgres:secret@127.0.0.1:${port}/${name}`
 }
 
+/** Where a new, empty database is: the path of a SQLite file, or the URL of a PostgreSQL database. */
+export async function databaseAddress(kind: DatabaseKind): Promise<string> {
+  return kind === 'sqlite' ? join(temporaryFolder(), 'gateway.sqlite') : postgresUrl()
+}
+
+export function openAddress(address: string): Db {
+  return address.startsWith('postgres:') ? openPostgres(address) : openSqlite(address)
+}
+
 /** A new database with the gateway's tables. */
 export async function openTestDatabase(kind: DatabaseKind): Promise<Db> {
-  const db =
-    kind === 'sqlite'
-      ? openSqlite(join(temporaryFolder(), 'gateway.sqlite'))
-      : openPostgres(await postgresUrl())
+  const db = openAddress(await databaseAddress(kind))
   await migrate(db)
   return db
 }
@@ -57,7 +63,13 @@ async function startPostgres() {
     persistent: false,
     // The server refuses to run as root; in containers tests usually do.
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ['-c', 'max_connections=200'],
+    // Its data ends with the tests, so no commit has to wait for the disk.
+    postgresFlags: [
+      'max_connections=200',
+      'fsync=off',
+      'synchronous_commit=off',
+      'full_page_writes=off',
+    ].flatMap((setting) => ['-c', setting]),
     onLog: () => {},
     onError: () => {},
   })
@@ -75,8 +87,7 @@ export function freePort(): Promise<number> {
   })
 }
 
-afterAll(async () => {
+whenTestsEnd(async () => {
   if (started) await (await started).server.stop()
-  started = undefined
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })

@@ -181,7 +181,11 @@ const NO_LIMITS: KeySettings = {
   expiresAt: null,
 }
 
-function testConfig(sandbox: Sandbox, options: TestGatewayOptions, databaseUrl: string | undefined): Config {
+export function testConfig(
+  sandbox: Sandbox,
+  options: TestGatewayOptions,
+  databaseUrl: string | undefined,
+): Config {
   const upstreams: Record<string, UpstreamConfig> = {}
   for (const kind of Object.keys(sandbox.baseUrls) as (keyof Sandbox['baseUrls'])[]) {
     upstreams[kind] = {

@@ -1,0 +1,49 @@
+// gateway config: judges a configuration file, all faults at once, before a server has to.
+
+import { defineCommand } from 'citty'
+import { type Config, faultsOf } from '../src/config'
+import { availability, listModels } from './catalogue'
+import { CommandFailed } from './errors'
+import { paint, print, printJson } from './output'
+import { commandArgs, nameOfConfig, readConfig } from './settings'
+import { renderBlock } from './table'
+
+const check = defineCommand({
+  meta: {
+    name: 'check',
+    description: 'List all faults of the configuration, or what it offers when it has none.',
+    examples: ['gateway config check', 'gateway config check --config ./gateway.config.ts --json'],
+  },
+  args: commandArgs,
+  async run({ args }) {
+    const { value, file } = await readConfig(args)
+    const faults = faultsOf(value)
+    const models =
+      faults.length > 0
+        ? []
+        : listModels(value as Config, args).map(({ model, reason }) => ({ id: model.id, reason }))
+    if (args.json) {
+      printJson({
+        ok: faults.length === 0,
+        file: file ?? null,
+        faults,
+        models: models.flatMap(({ id, reason }) => (reason === null ? [id] : [])),
+        hidden: models.flatMap(({ id, reason }) => (reason === null ? [] : [{ id, reason }])),
+      })
+    }
+    if (faults.length > 0) {
+      const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`
+      throw new CommandFailed(
+        [`${nameOfConfig(file)} has ${count}:`, ...faults.map((fault) => `  ${fault}`)].join('\n'),
+      )
+    }
+    if (args.json) return
+    print(paint('green', `${nameOfConfig(file)} is right.`))
+    if (models.length > 0) print(`\n${renderBlock(availability(models))}`)
+  },
+})
+
+export const config = defineCommand({
+  meta: { name: 'config', description: 'Check the configuration file.' },
+  subCommands: { check },
+})

@@ -1,0 +1,44 @@
+// What commands print: results on standard output, messages on standard error, colour only where a person looks at a
+// terminal. It must never put anything but the one document on standard output when JSON is wanted.
+
+import { writeSync } from 'node:fs'
+
+/** A result. `console.log` rather than a stream: when the reader of a pipe leaves, as `head` does, it says nothing. */
+export function print(text: string): void {
+  console.log(text)
+}
+
+/** A message for people. Not `console.error`, which paints everything red on a terminal. */
+export function say(text: string): void {
+  try {
+    writeSync(process.stderr.fd, `${text}\n`)
+  } catch {
+    // Nobody reads standard error any more; what was done is done.
+  }
+}
+
+export function printJson(value: unknown): void {
+  console.log(JSON.stringify(value, null, 2))
+}
+
+const STYLES = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+}
+export type Style = keyof typeof STYLES
+
+/** Text in a style; just the text where colour is not wanted. */
+export function paint(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
+  if (!stream.isTTY || process.env.NO_COLOR || process.env.TERM === 'dumb') return text
+  const [on, off] = STYLES[style]
+  return `\u001b[${on}m${text}\u001b[${off}m`
+}
+
+/** Columns of the terminal that results go to; undefined where they go to a file or another program. */
+export function terminalWidth(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns || 80 : undefined
+}

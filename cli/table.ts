@@ -1,0 +1,122 @@
+// Lays text out in columns: tables with a title line, and blocks of labelled lines.
+// Without a width nothing is wrapped or shortened, so that other programs get every value whole.
+
+import { paint, terminalWidth } from './output'
+
+export interface Column {
+  title: string
+  /** `decimal` puts the points of amounts below each other. Default left. */
+  align?: 'left' | 'right' | 'decimal'
+  /** Gives way when the table is wider than the terminal: its text is wrapped, and its long words are cut. */
+  flexible?: boolean
+}
+
+const GAP = '  '
+const FLEXIBLE_WIDTH_MIN = 12
+const LABEL_INDENT = '  '
+
+/** A table; the text of a flexible column must be without colour. */
+export function renderTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width = terminalWidth(),
+): string {
+  const body = rows.map((row) => [...row])
+  for (const [index, { align }] of columns.entries()) if (align === 'decimal') alignPoints(body, index)
+  const widths = fit(columns, naturalWidths(columns, body), width)
+  const titles = columns.map(({ title, align }, index) => pad(title, widths[index] ?? 0, align))
+  const lines = [paint('dim', titles.join(GAP).trimEnd())]
+  for (const row of body) {
+    const cells = columns.map(({ flexible }, index) => {
+      const text = row[index] ?? ''
+      return flexible ? wrap(text, widths[index] ?? 0) : [text]
+    })
+    const height = Math.max(...cells.map((cell) => cell.length))
+    for (let line = 0; line < height; line++) {
+      const parts = columns.map(({ align }, index) =>
+        pad(cells[index]?.[line] ?? '', widths[index] ?? 0, align),
+      )
+      lines.push(parts.join(GAP).trimEnd())
+    }
+  }
+  return lines.join('\n')
+}
+
+/** Labels in one column, texts in another; long texts go on below themselves. */
+export function renderBlock(
+  entries: readonly (readonly [string, string])[],
+  width = terminalWidth(),
+): string {
+  const labelWidth = Math.max(...entries.map(([label]) => label.length))
+  const indent = LABEL_INDENT.length + labelWidth + GAP.length
+  return entries
+    .flatMap(([label, text]) =>
+      wrap(text, width === undefined ? undefined : width - indent).map((line, index) =>
+        index === 0
+          ? `${LABEL_INDENT}${paint('dim', label.padEnd(labelWidth))}${GAP}${line}`
+          : `${' '.repeat(indent)}${line}`,
+      ),
+    )
+    .join('\n')
+}
+
+/** Lines of at most the width, broken between words; a word that is longer loses its middle. */
+export function wrap(text: string, width: number | undefined): string[] {
+  if (width === undefined || Bun.stringWidth(text) <= width) return [text]
+  const lines: string[] = []
+  let line = ''
+  for (const whole of text.split(' ')) {
+    const word = shorten(whole, width)
+    if (line === '') line = word
+    else if (Bun.stringWidth(line) + 1 + Bun.stringWidth(word) <= width) line += ` ${word}`
+    else {
+      lines.push(line)
+      line = word
+    }
+  }
+  return [...lines, line]
+}
+
+function shorten(word: string, width: number): string {
+  if (Bun.stringWidth(word) <= width) return word
+  const kept = Math.max(width - 1, 2)
+  return `${word.slice(0, Math.ceil(kept / 2))}…${word.slice(-Math.floor(kept / 2))}`
+}
+
+function naturalWidths(columns: readonly Column[], rows: readonly string[][]): number[] {
+  return columns.map(({ title }, index) =>
+    Math.max(title.length, ...rows.map((row) => Bun.stringWidth(row[index] ?? ''))),
+  )
+}
+
+/** Takes width from the flexible columns, the last first, until the table fits or none can give more. */
+function fit(columns: readonly Column[], natural: number[], width: number | undefined): number[] {
+  const widths = [...natural]
+  if (width === undefined) return widths
+  const total = widths.reduce((sum, each) => sum + each, 0) + GAP.length * (columns.length - 1)
+  let excess = total - width
+  for (let index = columns.length - 1; index >= 0 && excess > 0; index--) {
+    const { flexible, title } = columns[index] as Column
+    if (!flexible) continue
+    const own = widths[index] ?? 0
+    const given = Math.max(0, Math.min(excess, own - Math.max(FLEXIBLE_WIDTH_MIN, title.length)))
+    widths[index] = own - given
+    excess -= given
+  }
+  return widths
+}
+
+/** Gives all amounts of a column as many characters behind the point as the longest has. */
+function alignPoints(rows: string[][], column: number): void {
+  const decimals = (text: string) => (text.includes('.') ? text.length - text.indexOf('.') : 0)
+  const most = Math.max(0, ...rows.map((row) => decimals(row[column] ?? '')))
+  for (const row of rows) {
+    const text = row[column] ?? ''
+    row[column] = text + ' '.repeat(most - decimals(text))
+  }
+}
+
+function pad(text: string, width: number, align: Column['align'] = 'left'): string {
+  const space = ' '.repeat(Math.max(0, width - Bun.stringWidth(text)))
+  return align === 'left' ? text + space : space + text
+}

@@ -1,0 +1,45 @@
+// Durations as people type them, and moments as people read them.
+
+import { WrongUsage } from './errors'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const UNITS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS }
+const LONGEST_MS = 100 * 365 * DAY_MS
+
+/** Reads a duration such as `45m`, `12h`, `30d` or `2w`. */
+export function parseDurationMs(flag: string, text: string): number {
+  const match = /^(\d{1,9})([smhdw])$/.exec(text)
+  const durationMs = match ? Number(match[1]) * (UNITS[match[2] as string] as number) : 0
+  if (durationMs <= 0 || durationMs > LONGEST_MS) {
+    throw new WrongUsage(`--${flag} takes a duration such as 45m, 12h, 30d or 2w, not "${text}".`)
+  }
+  return durationMs
+}
+
+/** `2026-08-21T14:03:22.000Z`, or null: for JSON. */
+export function isoTime(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString()
+}
+
+/** `2026-08-21 14:03:22`, in UTC: for tables. */
+export function shortTime(at: number): string {
+  return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
+}
+
+/** How far away a moment is: `in 30 days`, `2 hours ago`. */
+export function distance(at: number, now: number): string {
+  const awayMs = Math.abs(at - now)
+  const [name, unitMs] = (
+    [
+      ['day', DAY_MS],
+      ['hour', HOUR_MS],
+      ['minute', MINUTE_MS],
+    ] as const
+  ).find(([, unit]) => awayMs >= unit) ?? ['second', SECOND_MS]
+  const count = Math.round(awayMs / unitMs)
+  const amount = `${count} ${name}${count === 1 ? '' : 's'}`
+  return at > now ? `in ${amount}` : `${amount} ago`
+}

@@ -1,0 +1,55 @@
+// Checks the words behind a command before they are read: a mistyped flag must never be silently ignored, because
+// `--balnce 5` would make a key without money. Negative amounts are words of their own, not flags.
+
+import type { ArgsDef } from 'citty'
+import { WrongUsage } from './errors'
+
+/** The same words in the one order that cannot be misread: flags with their values, then `--` and the rest. */
+export function orderWords(args: ArgsDef, words: readonly string[]): string[] {
+  const flags = new Map<string, string>()
+  const positional: string[] = []
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] as string
+    if (word === '--') {
+      positional.push(...words.slice(index + 1))
+      break
+    }
+    if (!isFlag(word)) {
+      positional.push(word)
+      continue
+    }
+    const { name, value } = readFlag(args, word, words[index + 1])
+    if (flags.has(name)) throw new WrongUsage(`--${name} is given twice.`)
+    flags.set(name, value === undefined ? `--${name}` : `--${name}=${value}`)
+    if (value !== undefined && !word.includes('=')) index++
+  }
+  const places = Object.values(args).filter(({ type }) => type === 'positional').length
+  const extra = positional[places]
+  if (extra !== undefined) throw new WrongUsage(`Unexpected argument "${extra}".`)
+  return [...flags.values(), '--', ...positional]
+}
+
+function isFlag(word: string): boolean {
+  return word.length > 1 && word.startsWith('-') && !/^-\.?\d/.test(word)
+}
+
+function readFlag(
+  args: ArgsDef,
+  word: string,
+  next: string | undefined,
+): { name: string; value: string | undefined } {
+  const [, name = '', inline] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
+  const definition = Object.hasOwn(args, name) ? args[name] : undefined
+  if (!definition || definition.type === 'positional') {
+    throw new WrongUsage(`Unknown flag ${word.split('=')[0]}.`)
+  }
+  if (definition.type === 'boolean') {
+    if (inline !== undefined) throw new WrongUsage(`--${name} takes no value.`)
+    return { name, value: undefined }
+  }
+  const value = inline ?? next
+  if (value === undefined || (inline === undefined && value.startsWith('--'))) {
+    throw new WrongUsage(`--${name} needs a value.`)
+  }
+  return { name, value }
+}

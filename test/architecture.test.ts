@@ -1,0 +1,253 @@
+// The design as a test: layers, purity, vendor names, sizes. Each rule is also shown sources that break it, so that a
+// rule which stopped noticing anything fails here.
+
+import { describe, expect, test } from 'bun:test'
+import { Glob } from 'bun'
+import {
+  cycleFaults,
+  fileFaults,
+  importFaults,
+  longFiles,
+  longFunctions,
+  type SourceFile,
+  vendorFaults,
+  wordingFaults,
+} from './support/source-rules'
+
+const ROOT = `${import.meta.dir}/..`
+const FILE_LINES_MOST = 500
+const FUNCTION_LINES_MOST = 70
+
+/** What is longer than it may be, and why; the figure may only go down. */
+const longFilesAllowed: Record<string, number> = {
+  // The line is to be read in one piece, from the key to the last byte.
+  'src/gateway.ts': 600,
+}
+const longFunctionsAllowed: Record<string, number> = {}
+
+const program = await read('{src,cli}/**/*.ts', 'gateway.config.ts')
+const around = await read('{bench,test}/**/*.ts', 'build.ts')
+
+describe('the source keeps', () => {
+  test('its layers', () => expect(importFaults(program)).toEqual([]))
+  test('imports without a circle', () => expect(cycleFaults(program)).toEqual([]))
+  test('process, clock and network at the edge', () => expect(wordingFaults(program)).toEqual([]))
+  test('vendors in their folders', () => expect(vendorFaults(program)).toEqual([]))
+  test('files that say what they are for', () => {
+    // This file and the rules name the forbidden words.
+    const others = around.filter(
+      ({ path }) => !/^test\/(architecture\.test|support\/source-rules)\.ts$/.test(path),
+    )
+    expect(fileFaults([...program, ...others])).toEqual([])
+  })
+  test(`files of at most ${FILE_LINES_MOST} lines`, () => {
+    expect(over(longFiles(program, FILE_LINES_MOST), longFilesAllowed)).toEqual([])
+  })
+  test(`functions of at most ${FUNCTION_LINES_MOST} lines`, () => {
+    expect(over(longFunctions([...program, ...around], FUNCTION_LINES_MOST), longFunctionsAllowed)).toEqual(
+      [],
+    )
+  })
+  test('lists of exceptions without one that is no longer needed', () => {
+    const files = longFiles(program, FILE_LINES_MOST)
+    const functions = longFunctions([...program, ...around], FUNCTION_LINES_MOST)
+    expect(Object.keys(longFilesAllowed).filter((name) => !files.has(name))).toEqual([])
+    expect(Object.keys(longFunctionsAllowed).filter((name) => !functions.has(name))).toEqual([])
+  })
+})
+
+interface Breach {
+  title: string
+  find: (files: readonly SourceFile[]) => string[]
+  /** Files that keep the rule, which must pass. */
+  good: Record<string, string>
+  /** Files that break it, which must be named. */
+  bad: Record<string, string>
+}
+
+const breaches: readonly Breach[] = [
+  {
+    title: 'a family that reads the database',
+    find: importFaults,
+    good: {
+      'src/families/a.ts': `import type { Db } from '../db/db'\nexport let db: Db`,
+      'src/db/db.ts': '',
+    },
+    bad: { 'src/families/a.ts': `import { db } from '../db/db'\nexport { db }`, 'src/db/db.ts': '' },
+  },
+  {
+    title: 'a family that imports another',
+    find: importFaults,
+    good: { 'src/families/a.ts': `export * from './embeddings'`, 'src/families/embeddings.ts': '' },
+    bad: { 'src/families/a.ts': `export * from './b'`, 'src/families/b.ts': '' },
+  },
+  {
+    title: 'an upstream that knows the connection',
+    find: importFaults,
+    good: {
+      'src/upstreams/a.ts': `import type { U } from '../upstream'\nexport let u: U`,
+      'src/upstream.ts': '',
+    },
+    bad: { 'src/upstreams/a.ts': `export * from '../upstream'`, 'src/upstream.ts': '' },
+  },
+  {
+    title: 'lib that imports ours',
+    find: importFaults,
+    good: { 'src/lib/a.ts': `export * from './b'`, 'src/lib/b.ts': '' },
+    bad: { 'src/lib/a.ts': `export * from '../family'`, 'src/family.ts': '' },
+  },
+  {
+    title: 'Elysia outside HTTP',
+    find: importFaults,
+    good: { 'src/http/a.ts': `export * from 'elysia'` },
+    bad: { 'src/keys.ts': `export * from 'elysia'` },
+  },
+  {
+    title: 'citty outside the command line',
+    find: importFaults,
+    good: { 'cli/a.ts': `export * from 'citty'` },
+    bad: { 'src/server.ts': `export * from 'citty'` },
+  },
+  {
+    title: 'the program on its tests',
+    find: importFaults,
+    good: { 'cli/a.ts': `export * from '../package.json'` },
+    bad: { 'src/a.ts': `export * from '../test/support/gateway'` },
+  },
+  {
+    title: 'a folder without a layer',
+    find: importFaults,
+    good: { 'src/lib/a.ts': '' },
+    bad: { 'src/plugins/a.ts': '' },
+  },
+  {
+    title: 'a circle',
+    find: cycleFaults,
+    good: { 'src/a.ts': `export * from './b'`, 'src/b.ts': `import type { A } from './a'\nexport let a: A` },
+    bad: {
+      'src/a.ts': `export * from './b'`,
+      'src/b.ts': `import('./c')`,
+      'src/c.ts': `export * from './a'`,
+    },
+  },
+  {
+    title: 'the environment in src',
+    find: wordingFaults,
+    good: { 'cli/a.ts': 'export const a = process.env.A', 'src/a.ts': '// process.env is not for us\n' },
+    bad: { 'src/a.ts': 'export const a = process.env.A' },
+  },
+  {
+    title: 'process in the sandbox',
+    find: wordingFaults,
+    good: { 'src/sandbox/a.ts': 'export const a = Date.now()' },
+    bad: { 'src/sandbox/a.ts': 'export const a = () => process.exit(1)' },
+  },
+  {
+    title: 'the clock in a family',
+    find: wordingFaults,
+    good: { 'src/families/a.ts': 'export const read = (prefetch: number) => prefetch' },
+    bad: { 'src/families/a.ts': 'export const read = () => performance.now()' },
+  },
+  {
+    title: 'the network in the line',
+    find: wordingFaults,
+    good: { 'src/gateway.ts': 'export const send = (world: any) => world.fetch(1)' },
+    bad: { 'src/gateway.ts': `export const send = () => fetch('http://localhost')` },
+  },
+  {
+    title: 'a vendor told apart',
+    find: vendorFaults,
+    good: {
+      'src/a.ts': `// OpenAI does so\nexport const f = (e: any) => [e.dialect === 'anthropic', e.g('openai')]`,
+      'src/families/a.ts': `export const f = (kind: string) => kind === 'openai'`,
+    },
+    bad: { 'src/a.ts': `export const f = (e: any) => e.kind === 'openai'` },
+  },
+  {
+    title: 'a vendor in a name',
+    find: vendorFaults,
+    good: { 'cli/a.ts': 'export const qwenThinks = true' },
+    bad: { 'src/a.ts': 'export const qwenThinks = true' },
+  },
+  {
+    title: 'a file without a first word',
+    find: fileFaults,
+    good: { 'cli/a.ts': '#!/usr/bin/env bun\n// What it does.\n' },
+    bad: { 'cli/a.ts': 'export const a = 1\n// What it does.\n' },
+  },
+  {
+    title: 'a name that says nothing',
+    find: fileFaults,
+    good: { 'src/commonwealth.ts': '// What it does.\n' },
+    bad: { 'src/http-utils.ts': '// What it does.\n' },
+  },
+  {
+    title: 'something unfinished',
+    find: fileFaults,
+    good: { 'src/a.ts': '// To do it well.\n' },
+    bad: { 'src/a.ts': '// What it does.\n// TODO: the rest\n' },
+  },
+  {
+    title: 'a long file',
+    find: (files) => [...longFiles(files, 3).keys()],
+    good: { 'src/a.ts': '// 1\n// 2\n// 3\n' },
+    bad: { 'src/a.ts': '// 1\n// 2\n// 3\n// 4\n' },
+  },
+  ...longFunctionBreaches(),
+]
+
+describe('a rule notices', () => {
+  for (const { title, find, good, bad } of breaches) {
+    test(title, () => {
+      expect(find(sources(good))).toEqual([])
+      const [fault, ...more] = find(sources(bad))
+      expect(fault).toContain(Object.keys(bad)[0])
+      expect(more).toEqual([])
+    })
+  }
+})
+
+/** The same body, just short enough and one line too long, in every form of a function. */
+function longFunctionBreaches(): Breach[] {
+  const heads: Record<string, [head: string, end: string]> = {
+    'a long function': ['export async function f(a: number): Promise<void> {', '}'],
+    'a long function with its parameters below': ['function f(\n  a: number,\n): void {', '}'],
+    'a long function that unpacks': ['function f({\n  a,\n}: { a: number }): void {', '}'],
+    'a long arrow function': ['export const f = async (a: number) => {', '}'],
+    'a long method': ['  async f(a) {', '  },'],
+    'a long property': ['  f: async (a) => {', '  },'],
+  }
+  const body = (lines: number) => Array.from({ length: lines }, () => '    a()').join('\n')
+  const inner = `    function g() {\n${body(5)}\n    }`
+  return Object.entries(heads).map(([title, [head, end]]) => {
+    const headLines = head.split('\n').length
+    const write = (lines: number) => ({
+      'src/a.ts': `${head}\n${inner}\n${body(lines)}\n    const other = call(\n    )\n${end}\n`,
+    })
+    return {
+      title,
+      find: (files) => [...longFunctions(files, 10).keys()],
+      good: write(10 - headLines - 3),
+      bad: write(11 - headLines - 3),
+    }
+  })
+}
+
+function sources(texts: Record<string, string>): SourceFile[] {
+  return Object.entries(texts).map(([path, text]) => ({ path, text }))
+}
+
+function over(sizes: Map<string, number>, allowed: Record<string, number>): string[] {
+  return [...sizes]
+    .filter(([name, lines]) => lines > (allowed[name] ?? 0))
+    .map(([name, lines]) => `${name}: ${lines} lines`)
+}
+
+async function read(...patterns: string[]): Promise<SourceFile[]> {
+  const paths = patterns.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]).sort()
+  const files = paths.map(async (path) => ({
+    path: path.replaceAll('\\', '/'),
+    text: await Bun.file(`${ROOT}/${path}`).text(),
+  }))
+  return Promise.all(files)
+}

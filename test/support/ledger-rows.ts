@@ -1,0 +1,58 @@
+// Charges and keys for tests of the ledger, filled in where a test does not care.
+
+import type { Key } from '../../src/keys'
+import type { Charge, Settlement } from '../../src/ledger'
+
+export const START = Date.UTC(2026, 2, 10, 12)
+
+let charges = 0
+
+export function makeCharge(heldNano: number, fields: Partial<Charge> = {}): Charge {
+  return {
+    id: `charge-${++charges}`,
+    account: 'alice',
+    keyId: 'key-1',
+    model: 'any',
+    operation: 'chat',
+    heldNano,
+    pricesJson: '{"input_token":1}',
+    createdAt: START,
+    expiresAt: START + 60_000,
+    budgetPeriod: null,
+    windowMinute: null,
+    windowTokens: 0,
+    ...fields,
+  }
+}
+
+export function makeSettlement(priceNano: number, fields: Partial<Settlement> = {}): Settlement {
+  return {
+    priceNano,
+    usageSource: 'upstream',
+    usageJson: null,
+    endedBy: 'done',
+    endedAt: START + 1_000,
+    tokens: 0,
+    ...fields,
+  }
+}
+
+/** A key without limits. */
+export function makeKey(fields: Partial<Key> = {}): Key {
+  return {
+    id: 'key-1',
+    name: 'key-1',
+    account: 'alice',
+    hint: '',
+    models: null,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
+    concurrency: null,
+    budgetNano: null,
+    budgetPeriod: null,
+    expiresAt: null,
+    revokedAt: null,
+    createdAt: START,
+    ...fields,
+  }
+}

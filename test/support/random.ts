@@ -1,0 +1,33 @@
+// Random choices that a seed repeats.
+
+export interface Random {
+  /** A whole number from 0 up to, but not including, `end`. */
+  below(end: number): number
+  chance(share: number): boolean
+  pick<Item>(items: readonly Item[]): Item
+}
+
+/** The seed of this run: an environment variable's, to repeat a failure, or a new one. */
+export function seedOf(variable: string): number {
+  return Number(process.env[variable] ?? crypto.getRandomValues(new Uint32Array(1))[0])
+}
+
+/** The generator known as mulberry32: small, fast and good enough for tests. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  const below = (end: number) => Math.floor(next() * end)
+  return {
+    below,
+    chance: (share) => next() < share,
+    pick<Item>(items: readonly Item[]): Item {
+      if (items.length === 0) throw new Error('there is nothing to pick from')
+      return items[below(items.length)] as Item
+    },
+  }
+}

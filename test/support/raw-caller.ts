@@ -1,0 +1,88 @@
+// A caller on a bare socket, who can do what no HTTP client lets one do: leave in the middle, in every way there is.
+
+import { createConnection, type Socket } from 'node:net'
+
+/** Closing politely, by a reset, or only the sending half. */
+export type Leaving = 'fin' | 'rst' | 'half'
+
+/** The most of the newest bytes that are kept: enough to see how an answer ends. */
+const TAIL_LENGTH = 4_096
+
+export class RawCaller {
+  /** All bytes that came. */
+  bytes = 0
+  /** The server has closed the connection. */
+  closed = false
+  #head = ''
+  #tail = ''
+
+  private constructor(readonly socket: Socket) {
+    socket.on('data', (piece: Buffer) => {
+      this.bytes += piece.length
+      const text = piece.toString('latin1')
+      if (this.#head.length < TAIL_LENGTH) this.#head += text
+      this.#tail = (this.#tail + text).slice(-TAIL_LENGTH)
+    })
+    // A reset is what the tests are about.
+    socket.on('error', () => {})
+    socket.on('end', () => {
+      this.closed = true
+    })
+    socket.on('close', () => {
+      this.closed = true
+    })
+  }
+
+  static connect(url: string): Promise<RawCaller> {
+    const { hostname, port } = new URL(url)
+    return new Promise((resolve, reject) => {
+      const socket = createConnection({ host: hostname, port: Number(port), allowHalfOpen: true })
+      socket.once('error', reject)
+      socket.once('connect', () => {
+        socket.off('error', reject)
+        resolve(new RawCaller(socket))
+      })
+    })
+  }
+
+  send(bytes: string | Uint8Array): void {
+    this.socket.write(bytes)
+  }
+
+  /** The first bytes that came, in latin1. */
+  head(): string {
+    return this.#head
+  }
+
+  /** The newest bytes that came, in latin1. */
+  tail(): string {
+    return this.#tail
+  }
+
+  pause(): void {
+    this.socket.pause()
+  }
+
+  resume(): void {
+    this.socket.resume()
+  }
+
+  leave(how: Leaving): void {
+    if (how === 'fin') this.socket.destroy()
+    else if (how === 'rst') this.socket.resetAndDestroy()
+    else this.socket.end()
+  }
+}
+
+/** The bytes of a chat request. */
+export function chatRequest(secret: string, body: object, headers: Record<string, string> = {}): string {
+  const text = JSON.stringify(body)
+  const lines = Object.entries({
+    host: 'gateway',
+    authorization: `Bearer ${secret}`,
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(text)),
+    ...headers,
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST /v1/chat/completions HTTP/1.1\r\n${lines.join('')}\r\n${text}`
+}

@@ -1,0 +1,144 @@
+// relayEvents with the vendor, the caller and the clock in the test's hand.
+// It is the real relay and the real family; only what is outside of both is made here.
+
+import type { UpstreamConfig } from '../../src/config'
+import type { Model } from '../../src/family'
+import type { EndedBy } from '../../src/ledger'
+import type { Outcome } from '../../src/metering'
+import { buildCatalogue } from '../../src/models'
+import type { Pulse } from '../../src/pulse'
+import { type RelayOptions, relayEvents } from '../../src/relay'
+import { outside } from '../../src/world'
+import { testModels } from './gateway'
+
+/** A clock and its pulse that only move when they are told to. */
+export interface HandClock {
+  pulse: Pulse
+  now: () => number
+  /** Lets everything settle, then time pass at once, and then one beat. */
+  pass(milliseconds: number): Promise<void>
+  /** How many are waiting for a beat. */
+  watchers(): number
+}
+
+export function createHandClock(): HandClock {
+  const beats = new Set<(now: number) => void>()
+  let at = 1_000_000
+  return {
+    pulse: {
+      watch(beat) {
+        beats.add(beat)
+        return () => beats.delete(beat)
+      },
+      stop: () => beats.clear(),
+    },
+    now: () => at,
+    async pass(milliseconds) {
+      await Bun.sleep(0)
+      at += milliseconds
+      for (const beat of [...beats]) beat(at)
+      await Bun.sleep(0)
+    },
+    watchers: () => beats.size,
+  }
+}
+
+/** A model of the test catalogue, of an upstream with these settings. */
+export function modelForRelay(id = 'test-chat', upstream: Partial<UpstreamConfig> = {}): Model {
+  const entry = testModels[id]
+  if (!entry) throw new Error(`there is no test model ${id}`)
+  const upstreams = { [entry.upstream]: { kind: entry.upstream, apiKey: 'none', ...upstream } }
+  const catalogue = buildCatalogue({ upstreams, models: { [id]: entry } }, outside)
+  return catalogue.models.get(id) as Model
+}
+
+/** A vendor's body that gives one piece a pull, and notes what is done to it. */
+export interface Source {
+  body: ReadableStream<Uint8Array>
+  /** Pieces that were taken. */
+  taken(): number
+  cancelled(): boolean
+}
+
+export function sourceOf(pieces: readonly Uint8Array[], end: 'close' | 'break' = 'close'): Source {
+  let taken = 0
+  let cancelled = false
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const piece = pieces[taken]
+        if (piece) {
+          taken++
+          controller.enqueue(piece)
+        } else if (end === 'close') controller.close()
+        else controller.error(new Error('the vendor hung up'))
+      },
+      cancel() {
+        cancelled = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return { body, taken: () => taken, cancelled: () => cancelled }
+}
+
+/** What of a stream's reader a caller needs; the types of Bun and of node differ in the rest. */
+export interface Reader {
+  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
+  cancel(): Promise<void>
+}
+
+export interface Relaying {
+  reader: Reader
+  /** What `finish` was called with: never more than once. */
+  outcomes: Outcome[]
+  /** How often the call to the vendor was stopped. */
+  aborts(): number
+  captured(): string
+}
+
+/** The event by which the relays of these tests tell why they ended early. */
+export function earlyEnd(endedBy: EndedBy): string {
+  return `data: {"error":{"code":"ended_by_${endedBy}"}}\n\n`
+}
+
+export function startRelaying(
+  body: ReadableStream<Uint8Array>,
+  options: Partial<RelayOptions> & { clock?: HandClock } = {},
+): Relaying {
+  const { clock = createHandClock(), ...rest } = options
+  const outcomes: Outcome[] = []
+  let aborts = 0
+  let captured = ''
+  const output = relayEvents(body, {
+    model: rest.model ?? modelForRelay(),
+    hideUsage: true,
+    drain: false,
+    startedAt: clock.now(),
+    pulse: clock.pulse,
+    now: clock.now,
+    async finish(outcome) {
+      outcomes.push(outcome)
+    },
+    abort() {
+      aborts++
+    },
+    whyCut: () => 'upstream',
+    errorEvent: earlyEnd,
+    capture(text) {
+      captured += text
+    },
+    ...rest,
+  })
+  return { reader: output.getReader(), outcomes, aborts: () => aborts, captured: () => captured }
+}
+
+/** Everything that a caller gets who reads to the end. */
+export async function readAll(reader: Reader): Promise<Buffer> {
+  const pieces: Uint8Array[] = []
+  for (;;) {
+    const { value } = await reader.read()
+    if (!value) return Buffer.concat(pieces)
+    pieces.push(value)
+  }
+}

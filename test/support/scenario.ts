@@ -1,0 +1,127 @@
+// Requests as table rows: what is sent, what the caller must see, and what it may have cost.
+// Every row counts its side effects (calls to vendors, charges, journal rows): a right status alone proves little.
+
+import { expect } from 'bun:test'
+import type { Row } from '../../src/db/db'
+import type { SandboxCall } from '../../src/sandbox'
+import type { TestGateway } from './gateway'
+
+// biome-ignore lint/suspicious/noExplicitAny: replies have any shape, and tests read them by path
+export type Json = any
+
+export interface Scenario {
+  name: string
+  /** Default POST. */
+  method?: string
+  /** Default chat completions. */
+  path?: string
+  /** Default: the gateway's first key; null sends none. */
+  key?: string | null
+  headers?: Record<string, string>
+  /** Text, bytes and streams go as they are, everything else as JSON. A function is called when the row is played. */
+  body?: unknown
+  status: number
+  /** Members of the `error` object. */
+  error?: { code?: string; type?: string; param?: string | null }
+  /** Pieces of text that must be in the answer's body, and that must not be. */
+  words?: string[]
+  absent?: string[]
+  /** Headers of the answer; null: not there. */
+  answers?: Record<string, string | RegExp | null>
+  /** Side effects; by default the request never gets past its check: no call, no charge, one journal row. */
+  vendorCalls?: number
+  charges?: number
+  journalRows?: number
+}
+
+export interface Played {
+  response: Response
+  text: string
+  /** Undefined when the answer is not JSON. */
+  json: Json
+  calls: SandboxCall[]
+  charges: Row[]
+  journal: Row[]
+}
+
+/** Plays one row against a gateway that nobody else uses meanwhile, and checks all that the row says. */
+export async function play(gateway: TestGateway, scenario: Scenario): Promise<Played> {
+  const { vendorCalls = 0, charges = 0, journalRows = 1 } = scenario
+  const played = await request(gateway, scenario)
+  const { response, text, json } = played
+  // With the body beside it a wrong status explains itself.
+  const body = text.slice(0, 600)
+  expect({ status: response.status, body }).toEqual({ status: scenario.status, body })
+  if (scenario.error) expect(json?.error).toMatchObject(scenario.error)
+  for (const word of scenario.words ?? []) expect(text).toContain(word)
+  for (const word of scenario.absent ?? []) expect(text).not.toContain(word)
+  for (const [name, value] of Object.entries(scenario.answers ?? {})) {
+    const header = response.headers.get(name)
+    if (value instanceof RegExp) expect(header ?? '').toMatch(value)
+    else expect(header).toBe(value)
+  }
+  // Every answer can be found again in the log and the journal.
+  const requestId = response.headers.get('x-request-id')
+  expect(requestId).toMatch(/^req_[0-9a-f]{32}$/)
+  if (json?.error) expect(json.error.request_id).toBe(requestId)
+  expect({
+    vendorCalls: played.calls.length,
+    charges: played.charges.length,
+    journalRows: played.journal.length,
+  }).toEqual({ vendorCalls, charges, journalRows })
+  for (const row of played.journal) {
+    const { id, status, error_code } = row
+    expect({ id, status, error_code }).toEqual({
+      id: requestId,
+      status: response.status,
+      error_code: json?.error?.code ?? null,
+    })
+  }
+  return played
+}
+
+/** Sends the row's request and collects what it left behind. */
+async function request(gateway: TestGateway, scenario: Scenario): Promise<Played> {
+  const { method = 'POST', path = '/v1/chat/completions', key = gateway.secret } = scenario
+  const before = await traces(gateway)
+  const body = bodyOf(scenario.body)
+  const response = await fetch(`${gateway.url}${path}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...scenario.headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  })
+  const text = await response.text()
+  const after = await traces(gateway)
+  return {
+    response,
+    text,
+    json: parsed(text),
+    calls: after.calls.slice(before.calls.length),
+    charges: after.charges.slice(before.charges.length),
+    journal: after.journal.slice(before.journal.length),
+  }
+}
+
+async function traces(gateway: TestGateway) {
+  const calls = [...gateway.sandbox.calls]
+  return { calls, charges: await gateway.charges(), journal: await gateway.journal() }
+}
+
+function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> | ReadableStream | undefined {
+  const value = typeof body === 'function' ? body() : body
+  const asItIs = value === undefined || typeof value === 'string' || value instanceof Uint8Array
+  return asItIs || value instanceof ReadableStream ? value : JSON.stringify(value)
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -6,8 +6,8 @@ import { type Column, renderTable } from './table'
 import { isoTime, shortTime } from './times'
 
 /** `$5.00`, `-$1.50`: in sentences. */
-export function dollars(amountNano: number): string {
-  return `${amountNano < 0 ? '-' : ''}$${formatUsd(Math.abs(amountNano))}`
+export function dollars(amountNano: number | bigint): string {
+  return `${amountNano < 0 ? '-' : ''}$${formatUsd(amountNano < 0 ? -amountNano : amountNano)}`
 }
 
 export function balanceJson(balance: Balance) {

@@ -189,6 +189,6 @@ function auditBlock({ books, problems, accounts, charges, transfers }: Audit): s
 }
 
 /** All books together are zero: what came in and was not earned is on the accounts. */
-function onAccounts({ fundingNano, revenueNano, shortfallNano }: Audit['books']): number {
+function onAccounts({ fundingNano, revenueNano, shortfallNano }: Audit['books']): bigint {
   return fundingNano + shortfallNano - revenueNano
 }

@@ -7,8 +7,11 @@ export interface Audit {
   accounts: number
   charges: number
   transfers: number
-  /** Balance of each of the operator's books, in nano-dollars: what came in, what was earned, what was given away. */
-  books: { fundingNano: number; revenueNano: number; shortfallNano: number }
+  /**
+   * Balance of each of the operator's books, in nano-dollars: what came in, what was earned, what was given away.
+   * Bigints: over all accounts and years they outgrow what a number holds.
+   */
+  books: { fundingNano: bigint; revenueNano: bigint; shortfallNano: bigint }
   /** One sentence for each violation; none when the books are right. */
   problems: string[]
 }
@@ -109,13 +112,14 @@ export async function audit(db: Db, now: number): Promise<Audit> {
 }
 
 async function figures(db: Db, problems: string[]): Promise<Omit<Audit, 'problems'>> {
-  const books = await db.query({ sql: moves })
-  const total = (name: string) => (books.find(({ book }) => book === name)?.booked as number | undefined) ?? 0
-  const sum = books.reduce((all, row) => all + BigInt(row.booked as number), 0n)
+  const rows = await db.query({ sql: `select book, cast(booked as text) as booked from (${moves}) as moved` })
+  const books = new Map(rows.map(({ book, booked }) => [book, BigInt(booked as string)]))
+  const total = (name: string) => books.get(name) ?? 0n
+  const sum = [...books.values()].reduce((all, booked) => all + booked, 0n)
   if (sum !== 0n) problems.push(`all books together are ${sum}, not zero`)
   const count = async (table: string) => {
-    const rows = await db.query({ sql: `select count(*) as count from ${table}` })
-    return rows[0]?.count as number
+    const counted = await db.query({ sql: `select count(*) as count from ${table}` })
+    return counted[0]?.count as number
   }
   return {
     accounts: await count('accounts'),

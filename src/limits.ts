@@ -49,6 +49,7 @@ export async function refusalOf(
   db: Db,
   name: Condition['name'],
   key: Key,
+  charge: Charge,
   now: number,
 ): Promise<GatewayError> {
   if (name === 'concurrency') {
@@ -58,7 +59,7 @@ export async function refusalOf(
       { 'retry-after': '1' },
     )
   }
-  if (name === 'budget') return budgetSpent(key, now)
+  if (name === 'budget') return budgetSpent(db, key, charge, now)
   const rows = await db.query({
     sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
     parameters: [key.id, Math.floor(now / MINUTE_MS)],
@@ -128,12 +129,24 @@ function countBudget(budgetNano: number, key: Key, charge: Charge): Statement {
   }
 }
 
-function budgetSpent(key: Key, now: number): GatewayError {
-  const { endsAt } = periodOf(key, now)
+async function budgetSpent(db: Db, key: Key, charge: Charge, now: number): Promise<GatewayError> {
+  const rows = await db.query({
+    sql: `select committed, (select cast(coalesce(sum(held), 0) as bigint) from charges
+        where key_id = $1 and budget_period = $2 and state = 'held') as running
+      from budgets where key_id = $1 and period = $2`,
+    parameters: [key.id, charge.budgetPeriod],
+  })
+  const budgetNano = key.budgetNano ?? 0
+  const runningNano = Number(rows[0]?.running ?? 0)
+  const leftNano = Math.max(0, budgetNano - Number(rows[0]?.committed ?? 0))
+  const inFlight = leftNano + runningNano >= charge.heldNano
+  const left = `This request may cost up to $${formatUsd(charge.heldNano)}; this key's budget of $${formatUsd(budgetNano)} a ${key.budgetPeriod} has $${formatUsd(leftNano)} left`
   return new GatewayError(402, {
-    code: 'budget_exceeded',
-    message: `This key's budget of $${formatUsd(key.budgetNano ?? 0)} a ${key.budgetPeriod} does not cover this request. It is renewed at ${new Date(endsAt).toISOString()}.`,
-    headers: { 'x-should-retry': 'false' },
+    code: inFlight ? 'in_flight' : 'budget_exceeded',
+    message: inFlight
+      ? `${left} while running requests hold $${formatUsd(runningNano)}. Try again when they have ended.`
+      : `${left}. It is renewed at ${new Date(periodOf(key, now).endsAt).toISOString()}.`,
+    headers: inFlight ? { 'retry-after': '1' } : { 'x-should-retry': 'false' },
   })
 }
 

@@ -1,12 +1,12 @@
 // One slow clock for everything that waits: a thousand streams need no thousand timers.
 
 export interface Pulse {
-  /** Calls `beat` about every second until the returned function is called. */
+  /** Calls `beat` a few times a second until the returned function is called. */
   watch(beat: (now: number) => void): () => void
   stop(): void
 }
 
-const BEAT_MS = 1_000
+const BEAT_MS = 250
 
 export function createPulse(now: () => number): Pulse {
   const beats = new Set<(now: number) => void>()

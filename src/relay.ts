@@ -303,7 +303,7 @@ function createRename(id: string): (text: string) => string {
   let from: string | undefined
   return (text) => {
     // Inside a JSON string its quotes are escaped, so this can only be a key.
-    from ??= /"model"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text)?.[0]
+    from ??= /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(text)?.[0]
     return from === undefined || from === wanted ? text : text.replaceAll(from, wanted)
   }
 }

@@ -11,6 +11,7 @@ import { type Catalogue, resolveModel } from './models'
 import type { Operation } from './operations'
 
 export interface CheckedRequest {
+  operation: Operation
   key: Key
   model: Model
   family: Family
@@ -48,7 +49,7 @@ export function checkRequest(
   }
   validators.get(family)?.(body)
   family.check?.(body, model)
-  return { key, model, family, ask: { body, byteLength: bytes.byteLength }, text, scanned }
+  return { operation, key, model, family, ask: { body, byteLength: bytes.byteLength }, text, scanned }
 }
 
 function decode(bytes: Uint8Array): string {

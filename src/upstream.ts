@@ -31,7 +31,7 @@ export interface VendorError {
 
 /** What a connection needs from outside. */
 export interface UpstreamWorld {
-  fetch: (url: string, init: RequestInit) => Promise<Response>
+  fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
   now: () => number
   log: (event: string, fields: Record<string, unknown>) => void
 }
@@ -71,6 +71,13 @@ const VENDOR_DOWN = new Set(['upstream_unreachable', 'upstream_timeout'])
 const OPERATOR_RETRY_SECONDS = 30
 const MAX_ERROR_BYTES = 64 * 1024
 
+/** One of the vendor's keys; after a refusal it rests while others are tried. */
+interface VendorKey {
+  secret: string | null
+  restsUntil: number
+  headers: Map<string, Headers>
+}
+
 export function createUpstream(
   name: string,
   kind: UpstreamKind,
@@ -79,7 +86,7 @@ export function createUpstream(
 ): Upstream {
   const baseUrl = (config.baseUrl ?? kind.baseUrl).replace(/\/+$/, '')
   const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
-  const keys = secrets.map((secret) => ({ secret, restsUntil: 0 }))
+  const keys = secrets.map((secret): VendorKey => ({ secret, restsUntil: 0, headers: new Map() }))
   const breaker = createBreaker(world.now)
   const concurrency = config.concurrency ?? DEFAULT_CONCURRENCY
   const timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
@@ -88,9 +95,9 @@ export function createUpstream(
 
   /** The next key that is not resting, or the one that wakes first. */
   function nextKey() {
-    let earliest = keys[0] as (typeof keys)[number]
+    let earliest = keys[0] as VendorKey
     for (let offset = 0; offset < keys.length; offset++) {
-      const key = keys[(turn + offset) % keys.length] as (typeof keys)[number]
+      const key = keys[(turn + offset) % keys.length] as VendorKey
       if (key.restsUntil <= world.now()) {
         turn = (turn + offset + 1) % keys.length
         return key
@@ -100,26 +107,33 @@ export function createUpstream(
     return earliest
   }
 
-  async function attempt(
-    call: Call,
-    body: string,
-    signal: AbortSignal,
-    secret: string | null,
-  ): Promise<Response> {
-    const headers: Record<string, string> = {
-      'content-type': 'application/json',
-      accept: call.stream ? 'text/event-stream' : 'application/json',
-      // We relay bytes: compressed ones would only have to be unpacked here.
-      'accept-encoding': 'identity',
-      ...(secret === null ? {} : kind.headers(secret, call.protocol)),
-    }
+  function attempt(call: Call, body: string, signal: AbortSignal, key: VendorKey): Promise<Response> {
     return world.fetch(`${baseUrl}${kind.prefix[call.protocol]}${call.path}`, {
       method: 'POST',
-      headers,
+      headers: headersOf(key, call),
       body,
       signal,
       redirect: 'manual',
+      // Ours apply; Bun's own would cut a model that thinks for longer than five minutes.
+      timeout: false,
     })
+  }
+
+  /** Made once for each kind of call: they are the same every time. */
+  function headersOf(key: VendorKey, { protocol, stream }: Call): Headers {
+    const name = `${protocol} ${stream}`
+    let headers = key.headers.get(name)
+    if (!headers) {
+      headers = new Headers({
+        'content-type': 'application/json',
+        accept: stream ? 'text/event-stream' : 'application/json',
+        // We relay bytes: compressed ones would only have to be unpacked here.
+        'accept-encoding': 'identity',
+        ...(key.secret === null ? {} : kind.headers(key.secret, protocol)),
+      })
+      key.headers.set(name, headers)
+    }
+    return headers
   }
 
   async function sendWithRetries(call: Call, body: string, signal: AbortSignal): Promise<Response> {
@@ -127,7 +141,7 @@ export function createUpstream(
       const key = nextKey()
       let response: Response
       try {
-        response = await attempt(call, body, signal, key.secret)
+        response = await attempt(call, body, signal, key)
       } catch (error) {
         if (signal.aborted) throw signal.reason
         // Refused means that not a byte was sent: the only failure after which trying again is safe.
@@ -308,7 +322,7 @@ function failed(status: number, code: string, message: string, cause?: unknown):
 }
 
 function isRefused(error: unknown): boolean {
-  return (error as { code?: string }).code === 'ConnectionRefused'
+  return (error as { code?: string }).code === 'ECONNREFUSED'
 }
 
 async function readText(response: Response): Promise<string> {

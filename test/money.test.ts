@@ -3,15 +3,21 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../src/config'
+import type { Row } from '../src/db/db'
 import { openPostgres } from '../src/db/postgres'
+import { families } from '../src/families'
+import type { Family, Model } from '../src/family'
 import { addCredit } from '../src/ledger'
 import { NANO_PER_USD } from '../src/lib/money'
 import { type DatabaseKind, databaseKinds } from './support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
+import { generators } from './support/generated-bodies'
 import { closeNodes, flood, restart, startNodes, startTwin, statusesOf } from './support/nodes'
+import { createRandom, seedOf } from './support/random'
 
 setDefaultTimeout(60_000)
 
+const seed = seedOf('QUOTE_SEED')
 const CENT = NANO_PER_USD / 100
 
 /** A cent a request, whatever it says: what is held is what it costs. */
@@ -89,11 +95,11 @@ function overdraftTests(kind: DatabaseKind): void {
     const response = await gateway.chat({ max_tokens: 1_000 })
     expect(response.status).toBe(402)
     const { error } = (await response.json()) as { error: Record<string, unknown> }
-    const needed =
-      (gateway.sandbox.calls.length === 0 && Number(/up to \$([\d.]+)/.exec(String(error.message))?.[1])) || 0
+    const needed = Number(/^This request may cost up to \$([\d.]+);/.exec(String(error.message))?.[1])
     // 2,000 nano-dollars for each token of output, and a little for the input.
     expect(needed).toBeGreaterThan(0.002)
     expect(needed).toBeLessThan(0.0022)
+    expect(gateway.sandbox.calls).toEqual([])
     expect(error).toMatchObject({ code: 'insufficient_balance', type: 'insufficient_balance', param: null })
     expect(error.message).toContain('the account has $0.001 available. Add money to the account')
     expect(error.request_id).toBe(response.headers.get('x-request-id'))
@@ -114,9 +120,14 @@ function limitTests(kind: DatabaseKind): void {
     })
     expect(statusesOf(answers)).toEqual({ 200: 5, 402: 95 })
     const refused = answers.find(({ status }) => status === 402)
-    expect(JSON.parse(refused?.text ?? '').error).toMatchObject({ code: 'budget_exceeded' })
-    expect(refused?.text).toContain("This key's budget of $0.05 a day")
+    expect(['budget_exceeded', 'in_flight']).toContain(JSON.parse(refused?.text ?? '').error.code)
+    expect(refused?.text).toContain("this key's budget of $0.05 a day")
     expect(first.sandbox.calls).toHaveLength(5)
+    const late = await first.post(...flatRequest(0), bearer(secret))
+    expect([late.headers.get('retry-after'), late.headers.get('x-should-retry')]).toEqual([null, 'false'])
+    const { error } = (await late.json()) as { error: { code: string; message: string } }
+    expect(error.code).toBe('budget_exceeded')
+    expect(error.message).toMatch(/a day has \$0\.00 left\. It is renewed at \d{4}-\d\d-\d\dT00:00:00/)
     expect((await first.post(...flatRequest(0))).status).toBe(200)
     await closeNodes(nodes)
   })
@@ -228,27 +239,36 @@ function limitTests(kind: DatabaseKind): void {
 }
 
 function inFlightTests(kind: DatabaseKind): void {
-  test('that hold all the money make others wait, and then their turn comes', async () => {
-    const gateway = await startTestGateway({ database: kind, balance: '0.05', models })
-    const running = flood(5, () =>
-      gateway.post('/v1/chat/completions', {
-        model: 'flat-chat',
-        messages: say('[sandbox delay_ms=700 status=500]'),
-      }),
-    )
-    await waitFor(() => gateway.sandbox.calls.length === 5)
-    const refused = await gateway.post(...flatRequest(0))
-    expect(refused.status).toBe(402)
-    expect(refused.headers.get('retry-after')).toBe('1')
-    const { error } = (await refused.json()) as { error: { code: string; message: string } }
-    expect(error.code).toBe('in_flight')
-    expect(error.message).toContain('has $0.00 available while running requests hold $0.05')
-    // The vendor fails, so that the money comes back.
-    expect(statusesOf(await running)).toEqual({ 502: 5 })
-    expect((await gateway.post(...flatRequest(0))).status).toBe(200)
-    expect(await gateway.balance()).toMatchObject({ balanceNano: 4 * CENT, heldNano: 0 })
-    await gateway.close()
-  })
+  test.each([
+    { whole: 'the account', balance: '0.05', budgetNano: null, words: 'the account has $0.00 available' },
+    {
+      whole: 'the budget',
+      balance: '1',
+      budgetNano: 5 * CENT,
+      words: "this key's budget of $0.05 a day has $0.00 left",
+    },
+  ])(
+    'that hold all of $whole make others wait, and then their turn comes',
+    async ({ balance, budgetNano, words }) => {
+      const gateway = await startTestGateway({ database: kind, balance: '0', models })
+      const { secret } = await gateway.makeKey('alice', balance, { budgetNano, budgetPeriod: 'day' })
+      const slow = { model: 'flat-chat', messages: say('[sandbox delay_ms=700 status=500]') }
+      const running = flood(5, () => gateway.post('/v1/chat/completions', slow, bearer(secret)))
+      await waitFor(() => gateway.sandbox.calls.length === 5)
+      const refused = await gateway.post(...flatRequest(0), bearer(secret))
+      expect(refused.status).toBe(402)
+      expect([refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual(['1', null])
+      const { error } = (await refused.json()) as { error: { code: string; message: string } }
+      expect(error.code).toBe('in_flight')
+      expect(error.message).toContain(`${words} while running requests hold $0.05`)
+      // The vendor fails, so that the money comes back.
+      expect(statusesOf(await running)).toEqual({ 502: 5 })
+      expect((await gateway.post(...flatRequest(0), bearer(secret))).status).toBe(200)
+      expect(await gateway.charges()).toHaveLength(6)
+      expect((await gateway.balance()).heldNano).toBe(0)
+      await gateway.close()
+    },
+  )
 }
 
 function priceTests(kind: DatabaseKind): void {
@@ -314,7 +334,10 @@ function priceTests(kind: DatabaseKind): void {
     expect(response.headers.get('x-gateway-cost-usd')).toBe('0.0005')
     expect((await gateway.charges())[0]).toMatchObject({ amount: 500_000, shortfall: 1_505_000 })
     expect(await gateway.balance()).toMatchObject({ balanceNano: 0, heldNano: 0 })
-    expect((await gateway.audit()).books).toMatchObject({ revenueNano: 2_005_000, shortfallNano: 1_505_000 })
+    expect((await gateway.audit()).books).toMatchObject({
+      revenueNano: 2_005_000n,
+      shortfallNano: 1_505_000n,
+    })
     expect((await gateway.chat()).status).toBe(402)
     await gateway.close()
   })
@@ -611,7 +634,7 @@ describe('an Idempotency-Key', () => {
         model: 'flat-chat',
         stream,
         n: 24,
-        messages: say(`${words} [sandbox tokens=${stream ? 900 : 36000}]`),
+        messages: say(`${words} [sandbox tokens=${stream ? 900 : 48000}]`),
       }
       const first = await gateway.chat(body, key)
       expect(first.status).toBe(200)
@@ -624,6 +647,66 @@ describe('an Idempotency-Key', () => {
       await gateway.close()
     },
   )
+})
+
+describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
+  test('of every family', () => {
+    // A new family needs a generator of bodies, or nothing proves that its quote is high enough.
+    expect(Object.keys(generators).sort()).toEqual([...families.keys()].sort())
+  })
+
+  test.each(Object.keys(generators))('%s: by two tokenizers', async (name) => {
+    const family = families.get(name) as Family
+    const random = createRandom(seed)
+    const [{ countTokens: newest }, { countTokens: oldest }] = await Promise.all([
+      import('gpt-tokenizer/encoding/o200k_base'),
+      import('gpt-tokenizer/encoding/r50k_base'),
+    ])
+    const options = { disallowedSpecial: new Set<string>() }
+    for (let round = 0; round < 400; round++) {
+      const { body, inputTokens, outputTokens } = (generators[name] as (typeof generators)[string])(
+        random,
+        'm',
+      )
+      const byteLength = Buffer.byteLength(JSON.stringify(body))
+      const model = { upstreamModel: 'm', reserveOutputTokens: 1 } as Model
+      const { input_token: input = 0, output_token: output = 0 } = family.quote({ body, byteLength }, model)
+      for (const countTokens of [newest, oldest]) {
+        const counted = inputTokens((text) => countTokens(text, options))
+        if (input < counted)
+          throw new Error(`${input} is less than ${counted} tokens of ${JSON.stringify(body)}`)
+      }
+      expect(output).toBeGreaterThanOrEqual(outputTokens)
+    }
+  })
+
+  test.each([
+    ['openai-chat', 'test-local'],
+    ['openai-embeddings', 'test-embedding'],
+    ['openai-embeddings', 'text-embedding-v4'],
+    ['gemini-embeddings', 'gmx-embedding-001'],
+    ['voyage-embeddings', 'vgx-4'],
+  ])('%s: as %s reports it', async (name, model) => {
+    const gateway = await startTestGateway()
+    const random = createRandom(seed)
+    const isChat = name === 'openai-chat'
+    for (let round = 0; round < 80; round++) {
+      const generated = (generators[name] as (typeof generators)[string])(random, model)
+      const { body } = generated
+      if (model !== 'test-embedding' && isTokens(body.input)) continue
+      // As much output as the limits allow.
+      if (isChat) (body.messages as unknown[]).push(...say('[sandbox tokens=5000]'))
+      const response = await gateway.post(isChat ? '/v1/chat/completions' : '/v1/embeddings', body)
+      const text = await response.text()
+      if (response.status !== 200) throw new Error(`${text} for ${JSON.stringify(body)}`)
+      const charge = (await gateway.charges()).at(-1) as Row
+      expect(charge).toMatchObject({ state: 'settled', shortfall: 0 })
+      expect(charge.amount as number).toBeLessThanOrEqual(charge.held as number)
+      if (isChat) expect(charge.amount as number).toBeGreaterThan(generated.outputTokens * 2_000)
+    }
+    expect(gateway.sandbox.calls.length).toBeGreaterThan(40)
+    await gateway.close()
+  })
 })
 
 describe('a hold', () => {
@@ -725,7 +808,13 @@ function outageTests(kind: DatabaseKind): void {
         where datname = current_database() and pid <> pg_backend_pid()`,
     })
     expect(statusesOf(await running)).toEqual({ 200: 40 })
-    await waitFor(async () => (await gateway.balance().catch(() => undefined))?.heldNano === 0, 15_000)
+    // Each dead connection of the pool fails one more query.
+    const { db } = gateway.server.world
+    await waitFor(async () => {
+      const reads = Array.from({ length: 32 }, () => db.query({ sql: 'select pg_sleep(0.01)' }))
+      return (await Promise.allSettled(reads)).every(({ status }) => status === 'fulfilled')
+    }, 15_000)
+    await waitFor(async () => (await gateway.balance()).heldNano === 0, 15_000)
     expect((await gateway.balance()).balanceNano).toBe(100 * NANO_PER_USD - 40 * CENT)
     expect((await gateway.charges()).filter(({ state }) => state === 'settled')).toHaveLength(40)
     expect((await gateway.post(...flatRequest(0))).status).toBe(200)
@@ -753,6 +842,10 @@ function makeClock() {
       now += milliseconds
     },
   }
+}
+
+function isTokens(input: unknown): boolean {
+  return Array.isArray(input) && typeof [input].flat(3)[0] === 'number'
 }
 
 function sumOf(charges: readonly Record<string, unknown>[]): number {

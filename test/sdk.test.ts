@@ -214,6 +214,9 @@ describe('models', () => {
       object: 'model',
       owned_by: 'openai',
     })
+    const caught = await failureOf(client.models.retrieve('no-such-model'))
+    expect(caught).toBeInstanceOf(OpenAI.NotFoundError)
+    expect(caught.code).toBe('model_not_found')
   })
 })
 

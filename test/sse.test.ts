@@ -1,7 +1,7 @@
 // Event streams, however the network cuts them: the splitter on random text, and the relay on real streams of the
 // simulated vendors, cut and ended at every byte.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createEventSplitter, dataOfEvent, MAX_EVENT_BYTES, splitEvents, toLatin1 } from '../src/lib/sse'
 import { measure, type Outcome } from '../src/metering'
 import { type Sandbox, startSandbox, type VendorName } from '../src/sandbox'
@@ -9,6 +9,8 @@ import type { TokenCounter } from '../src/token-counter'
 import { say } from './support/gateway'
 import { createRandom, type Random } from './support/random'
 import { earlyEnd, modelForRelay, readAll, type Source, sourceOf, startRelaying } from './support/relaying'
+
+setDefaultTimeout(60_000)
 
 const encoder = new TextEncoder()
 

@@ -1,10 +1,10 @@
-// What a stream costs, however it goes: every way in which a vendor counts, miscounts, breaks off or falls silent, and
-// every moment at which a caller can leave, with the exact charge.
+// What a stream costs, however it goes: every way in which a vendor counts, miscounts, breaks off, falls silent or is
+// faster than its caller, with the exact charge.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import type { UpstreamConfig } from '../src/config'
-import type { Row } from '../src/db/db'
+import { DatabaseUnavailable, type Row } from '../src/db/db'
 import type { Quantities } from '../src/family'
 import { formatUsd } from '../src/lib/money'
 import { databaseKinds } from './support/databases'
@@ -20,6 +20,8 @@ import {
 } from './support/relaying'
 import type { Json } from './support/scenario'
 import { chunk, completion, DONE, eventStream, startVendor, usageChunk } from './support/vendor'
+
+setDefaultTimeout(60_000)
 
 // The prices of the test models, in nano-dollars.
 const INPUT = 1_000
@@ -575,6 +577,44 @@ describe('a vendor with ways of its own', () => {
     const sent = odd + chunk('!', 'stop') + usageChunk(7, 2) + DONE
     expect(text).toBe(sent.replaceAll('odd-model-2026', 'test-odd'))
     expect(charge.amount).toBe(price({ input_token: 7, output_token: 2 }))
+  })
+
+  test('answers, and then the database is gone: 503, nothing is paid, and nothing goes on behind it', async () => {
+    let cancelled = false
+    vendor.answer = () => {
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(Buffer.from(chunk('Hello'))),
+        cancel() {
+          cancelled = true
+        },
+      })
+      return eventStream(body)
+    }
+    const { secret } = await gateway.makeKey('limited', '5', { requestsPerMinute: 100 })
+    const { db, pulse } = gateway.server.world
+    const { query } = db
+    const { watch } = pulse
+    let watched = 0
+    pulse.watch = (beat) => {
+      watched++
+      return watch.call(pulse, beat)
+    }
+    // The one thing that is read between the vendor's answer and the caller's first byte.
+    db.query = (statement) =>
+      statement.sql.includes('rate_windows')
+        ? Promise.reject(new DatabaseUnavailable('gone'))
+        : query.call(db, statement)
+    const headers = { authorization: `Bearer ${secret}` }
+    const response = await gateway.chat({ model: 'test-odd', stream: true }, headers)
+    db.query = query
+    pulse.watch = watch
+    // A stream that had begun would be watched for ever.
+    expect(watched).toBe(0)
+    expect(response.status).toBe(503)
+    expect(await response.json()).toMatchObject({ error: { code: 'database_unavailable' } })
+    expect(await gateway.balance('limited')).toMatchObject({ heldNano: 0, balanceNano: 5_000_000_000 })
+    await waitFor(() => cancelled, 10_000)
+    expect(cancelled).toBe(true)
   })
 
   test('leaves out the blank line of the last event: it counts, and the caller gets it whole', async () => {

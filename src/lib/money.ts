@@ -15,10 +15,10 @@ export function parseUsd(text: string): number | undefined {
   return match[1] && nano > 0 ? -nano : nano
 }
 
-/** Dollars as a decimal string with two to nine decimals, such as `4.9993` or `5.00`. */
-export function formatUsd(amountNano: number): string {
-  assertNano(amountNano)
-  const digits = Math.abs(amountNano).toString().padStart(10, '0')
+/** Dollars as a decimal string with two to nine decimals, such as `4.9993` or `5.00`. Bigints are sums over many accounts. */
+export function formatUsd(amountNano: number | bigint): string {
+  if (typeof amountNano === 'number') assertNano(amountNano)
+  const digits = amountNano.toString().replace('-', '').padStart(10, '0')
   const decimals = digits.slice(-9).replace(/0+$/, '').padEnd(2, '0')
   return `${amountNano < 0 ? '-' : ''}${digits.slice(0, -9)}.${decimals}`
 }

@@ -1,0 +1,63 @@
+// Reads a vendor's whole reply, with a limit on its size. Lenient: only what is no JSON object at all is refused.
+
+import { garbage } from './failures'
+import type { Model } from './family'
+import { GatewayError } from './lib/errors'
+import { editObject, scanObject } from './lib/json'
+
+const MAX_REPLY_BYTES = 256 * 1024 * 1024
+
+export interface VendorReply {
+  text: string
+  json: object
+}
+
+/** Throws the reason of the signal when it cuts the reply. */
+export async function readReply(response: Response, model: Model, signal: AbortSignal): Promise<VendorReply> {
+  try {
+    const text = await readText(response, model)
+    const json: unknown = JSON.parse(text)
+    if (typeof json !== 'object' || json === null || Array.isArray(json))
+      throw garbage(model, 'not a JSON object')
+    return { text, json }
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    if (error instanceof GatewayError) throw error
+    if (!(error instanceof SyntaxError)) throw garbage(model, 'cut off', error)
+    // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
+    throw garbage(model, 'not JSON', error.name)
+  }
+}
+
+/** The reply's text with the gateway's id in the place of the vendor's model name. */
+export function withModel({ text, json }: VendorReply, model: Model): string {
+  const { model: named } = json as { model?: unknown }
+  if (typeof named !== 'string' || named === model.id) return text
+  // Nearly all vendors write it like this; inside a string the quotes would be escaped.
+  const usual = `"model":${JSON.stringify(named)}`
+  const at = text.indexOf(usual)
+  if (at !== -1) return `${text.slice(0, at)}"model":"${model.id}"${text.slice(at + usual.length)}`
+  const scanned = scanObject(text)
+  return 'members' in scanned ? editObject(text, scanned, { set: { model: `"${model.id}"` } }) : text
+}
+
+/** The vendor's usage object as it came. */
+export function usageJsonOf(json: object): string | null {
+  const { usage } = json as { usage?: unknown }
+  return usage === undefined ? null : JSON.stringify(usage)
+}
+
+async function readText(response: Response, model: Model): Promise<string> {
+  const length = response.headers.get('content-length')
+  if (Number(length) > MAX_REPLY_BYTES) throw garbage(model, 'too large')
+  // With a length it cannot grow; without one it must not be taken in whole before its size is known.
+  if (length !== null || !response.body) return response.text()
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of response.body) {
+    bytes += piece.byteLength
+    if (bytes > MAX_REPLY_BYTES) throw garbage(model, 'too large')
+    pieces.push(piece)
+  }
+  return new TextDecoder().decode(Buffer.concat(pieces))
+}

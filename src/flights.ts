@@ -128,8 +128,9 @@ export function createFlights(world: World): Flights {
     const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
     let paidNano = 0
     await safely(flight, async () => {
-      paidNano = measured ? await settleMeasured(flight, outcome, measured, saved) : 0
-      if (!measured) await releaseUnpaid(flight, outcome.endedBy)
+      if (!measured) return releaseUnpaid(flight, outcome.endedBy)
+      const settled = await settleMeasured(flight, outcome, measured, saved)
+      paidNano = settled?.paidNano ?? 0
     })
     if (outcome.usage === 'invalid') {
       world.log('upstream_usage_invalid', {
@@ -149,12 +150,12 @@ export function createFlights(world: World): Flights {
     return paidNano
   }
 
-  async function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {
+  function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {
     const { charge, model, idempotencyKey } = flight
     const { endedBy, usageJson, failed } = outcome
     // Only a whole answer may be given again.
     const keep = endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id)
-    const settled = await settle(
+    return settle(
       db,
       charge,
       {
@@ -167,7 +168,6 @@ export function createFlights(world: World): Flights {
       },
       idempotencyKey ? [keep] : [],
     )
-    return settled?.paidNano ?? 0
   }
 
   async function giveUp(flight: Flight, error: unknown): Promise<void> {

@@ -86,8 +86,8 @@ export function createGateway(world: World): Gateway {
   /** The vendor's answer goes to the caller as it is. */
   async function serveSingle(flight: Flight, call: Call, incoming: Incoming): Promise<Response> {
     const { family, model, controller } = flight
-    const stopListening = call.stream ? listen(flight, incoming) : undefined
-    const { response, done } = await send(flight, call).finally(stopListening)
+    const sending = call.stream ? send(flight, call).finally(listen(flight, incoming)) : send(flight, call)
+    const { response, done } = await sending
     try {
       const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true
       if (isStream && response.body) return await stream(flight, response.body, done)

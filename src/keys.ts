@@ -69,8 +69,8 @@ export function hashSecret(secret: string): string {
 }
 
 export interface Authenticator {
-  /** The key that an Authorization header names; throws 401. */
-  authenticate(authorization: string | null): Promise<Key>
+  /** The key that an Authorization header names; throws or rejects with 401. */
+  authenticate(authorization: string | null): Key | Promise<Key>
 }
 
 /** Looks keys up with a short-lived cache in front of the database. */
@@ -78,9 +78,7 @@ export function createAuthenticator(db: Db, now: () => number): Authenticator {
   // By the whole secret, never a part of it. It holds nothing that the requests themselves do not.
   const cache = new Map<string, { key: Key; readAt: number }>()
 
-  async function find(secret: string): Promise<Key | undefined> {
-    const cached = cache.get(secret)
-    if (cached && now() - cached.readAt < CACHE_MS) return cached.key
+  async function find(secret: string): Promise<Key> {
     if (!isSecret(secret)) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
@@ -88,24 +86,34 @@ export function createAuthenticator(db: Db, now: () => number): Authenticator {
       sql: 'select * from keys where hash = $1',
       parameters: [hashSecret(secret)],
     })
-    const key = rows[0] && keyOfRow(rows[0])
+    if (!rows[0]) throw unauthorized('Incorrect API key.')
+    const key = keyOfRow(rows[0])
     if (cache.size >= CACHE_ENTRIES) cache.clear()
-    if (key) cache.set(secret, { key, readAt: now() })
-    return key
+    cache.set(secret, { key, readAt: now() })
+    return assertValid(key, now())
   }
 
   return {
-    async authenticate(authorization) {
-      if (!authorization) throw unauthorized('No API key: send the header `Authorization: Bearer <API_KEY>`.')
-      const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-      if (!secret) throw unauthorized('The Authorization header must read `Bearer <API_KEY>`.')
-      const key = await find(secret)
-      if (!key) throw unauthorized('Incorrect API key.')
-      if (key.revokedAt !== null) throw unauthorized('This API key has been revoked.')
-      if (key.expiresAt !== null && key.expiresAt <= now()) throw unauthorized('This API key has expired.')
-      return key
+    authenticate(authorization) {
+      const secret = secretOf(authorization)
+      const cached = cache.get(secret)
+      if (cached && now() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
+      return find(secret)
     },
   }
+}
+
+function secretOf(authorization: string | null): string {
+  if (!authorization) throw unauthorized('No API key: send the header `Authorization: Bearer <API_KEY>`.')
+  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+  if (!secret) throw unauthorized('The Authorization header must read `Bearer <API_KEY>`.')
+  return secret
+}
+
+function assertValid(key: Key, now: number): Key {
+  if (key.revokedAt !== null) throw unauthorized('This API key has been revoked.')
+  if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('This API key has expired.')
+  return key
 }
 
 export function mayUse(key: Key, modelId: string): boolean {

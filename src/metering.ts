@@ -25,22 +25,30 @@ export interface Measure {
   source: UsageSource
 }
 
-/** What is to be paid for; undefined when it is nothing: the request failed or was cut before any output. */
-export async function measure(
+/**
+ * What is to be paid for; undefined when it is nothing: the request failed or was cut before any output. A promise only
+ * where text must be counted.
+ */
+export function measure(
   outcome: Outcome,
   ask: Ask,
   model: Model,
   counter: TokenCounter,
-): Promise<Measure | undefined> {
+): Measure | undefined | Promise<Measure> {
   const { usage, text, textOmitted, failed, endedBy } = outcome
   const broken = failed || endedBy !== 'done'
-  if (usage !== undefined && usage !== 'invalid') {
-    // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
-    const used = endedBy === 'client' && (usage.output_token ?? 0) > 0
-    if (broken && text === '' && textOmitted === 0 && !used) return undefined
-    return { quantities: withRequest(usage, model), source: 'upstream' }
+  const empty = text === '' && textOmitted === 0
+  if (usage === undefined || usage === 'invalid') {
+    return broken && empty ? undefined : count(outcome, ask, model, counter)
   }
-  if (broken && text === '' && textOmitted === 0) return undefined
+  // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
+  const used = endedBy === 'client' && (usage.output_token ?? 0) > 0
+  if (broken && empty && !used) return undefined
+  return { quantities: withRequest(usage, model), source: 'upstream' }
+}
+
+async function count(outcome: Outcome, ask: Ask, model: Model, counter: TokenCounter): Promise<Measure> {
+  const { usage, text, textOmitted } = outcome
   const texts = model.family.texts(ask.body)
   const input = await counter.count(texts.join('\n'))
   const output = await counter.count(text)
@@ -49,13 +57,8 @@ export async function measure(
   const inputTokens = texts.length > 0 ? input.tokens : (model.family.quote(ask, model).input_token ?? 0)
   const exact = usage !== 'invalid' && input.exact && output.exact && textOmitted === 0 && texts.length > 0
   const outputTokens = Math.round(output.tokens * scale)
-  return {
-    quantities: withRequest(
-      { input_token: inputTokens, ...(outputTokens > 0 ? { output_token: outputTokens } : {}) },
-      model,
-    ),
-    source: exact ? 'counted' : 'estimated',
-  }
+  const quantities = { input_token: inputTokens, ...(outputTokens > 0 ? { output_token: outputTokens } : {}) }
+  return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
 }
 
 /** The most that a request can cost, in nano-dollars. */

@@ -47,14 +47,17 @@ export function usageJsonOf(json: object): string | null {
   return usage === undefined ? null : JSON.stringify(usage)
 }
 
-async function readText(response: Response, model: Model): Promise<string> {
+function readText(response: Response, model: Model): Promise<string> {
   const length = response.headers.get('content-length')
   if (Number(length) > MAX_REPLY_BYTES) throw garbage(model, 'too large')
   // With a length it cannot grow; without one it must not be taken in whole before its size is known.
-  if (length !== null || !response.body) return response.text()
+  return length !== null || !response.body ? response.text() : readPieces(response.body, model)
+}
+
+async function readPieces(body: ReadableStream<Uint8Array>, model: Model): Promise<string> {
   const pieces: Uint8Array[] = []
   let bytes = 0
-  for await (const piece of response.body) {
+  for await (const piece of body) {
     bytes += piece.byteLength
     if (bytes > MAX_REPLY_BYTES) throw garbage(model, 'too large')
     pieces.push(piece)

@@ -19,10 +19,7 @@ const FILE_LINES_MOST = 500
 const FUNCTION_LINES_MOST = 70
 
 /** What is longer than it may be, and why; the figure may only go down. */
-const longFilesAllowed: Record<string, number> = {
-  // The line is to be read in one piece, from the key to the last byte.
-  'src/gateway.ts': 600,
-}
+const longFilesAllowed: Record<string, number> = {}
 const longFunctionsAllowed: Record<string, number> = {}
 
 const program = await read('{src,cli}/**/*.ts', 'gateway.config.ts')

@@ -160,8 +160,8 @@ export function createGateway(world: World): Gateway {
       whyCut: () => (draining ? 'shutdown' : 'upstream'),
       errorEvent: (endedBy) => errorEvent(cutError(endedBy), flight),
       ...(flight.idempotencyKey && {
-        capture: (text: string) => {
-          if (captured.length <= MAX_SAVED_LENGTH) captured += text
+        capture: (bytes: Buffer) => {
+          if (captured.length <= MAX_SAVED_LENGTH) captured += bytes.toString('latin1')
         },
       }),
       async finish(outcome) {

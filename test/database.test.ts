@@ -18,6 +18,7 @@ import {
   postgresUrl,
   temporaryFolder,
 } from './support/databases'
+import { waitFor } from './support/gateway'
 
 setDefaultTimeout(60_000)
 
@@ -484,12 +485,15 @@ describe('PostgreSQL', () => {
     const [db, other] = [openPostgres(address), openPostgres(address)]
     await db.batch([{ sql: THINGS }])
     const running = Array.from({ length: 20 }, (_, id) =>
-      db.batch([insert(id), { sql: 'select pg_sleep(0.4)' }]).then(
+      db.batch([insert(id), { sql: 'select pg_sleep(0.7)' }]).then(
         () => undefined,
         (error: unknown) => error,
       ),
     )
-    await Bun.sleep(100)
+    await waitFor(async () => {
+      const sleeping = `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+      return (await other.query({ sql: sleeping })).length > 8
+    })
     await cutConnections(other)
     const errors = await Promise.all(running)
     for (const error of errors) if (error !== undefined) expect(error).toBeInstanceOf(DatabaseUnavailable)
@@ -533,7 +537,8 @@ describe('PostgreSQL', () => {
       sql: 'update things set size = $1 where id = $1',
       parameters: [id],
     })
-    const pause: Statement = { sql: 'select pg_sleep(0.1)' }
+    // Long enough for the other one to have its first lock.
+    const pause: Statement = { sql: 'select pg_sleep(0.5)' }
     const errors = await Promise.all([
       errorOf(db.batch([touch(1), pause, touch(2)])),
       errorOf(db.batch([touch(2), pause, touch(1)])),

@@ -12,9 +12,11 @@ import { NANO_PER_USD } from '../src/lib/money'
 import { type DatabaseKind, databaseKinds } from './support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { generators } from './support/generated-bodies'
+import { type HeldVendor, startHeldVendor } from './support/held-vendor'
 import { makeCharge } from './support/ledger-rows'
 import { closeNodes, flood, restart, startNodes, startTwin, statusesOf } from './support/nodes'
 import { createRandom, seedOf } from './support/random'
+import { completion } from './support/vendor'
 
 setDefaultTimeout(60_000)
 
@@ -33,15 +35,91 @@ const models: Record<string, ModelConfig> = {
   },
 }
 
+// Those that take long begin first and go on beside the others.
+describe.concurrent('a hold', () => {
+  test('that nobody ends, as of a node that died, is given back by itself when its time is over', async () => {
+    const clock = makeClock()
+    const gateway = await startTestGateway({ balance: '0.01', models, outside: { now: clock.now } })
+    const orphan = makeCharge(CENT, { createdAt: clock.now(), expiresAt: clock.now() + 60_000 })
+    expect(await hold(gateway.server.world.db, orphan)).toEqual({ held: true })
+    expect((await gateway.post(...flatRequest(0))).status).toBe(402)
+    clock.pass(60_000)
+    await waitFor(async () => (await gateway.balance()).heldNano === 0, 15_000)
+    expect((await gateway.charges())[0]).toMatchObject({ state: 'released', ended_by: 'expired', amount: 0 })
+    expect((await gateway.post(...flatRequest(0))).status).toBe(200)
+    await gateway.close()
+  })
+
+  test('is never outlived by its request', async () => {
+    const gateway = await startTestGateway({
+      models,
+      upstreams: { openai: { maxDurationMs: 300, timeoutMs: 60_000, idleTimeoutMs: 60_000 } },
+    })
+    const prompts = ['[sandbox delay_ms=20000]', '[sandbox hang]']
+    for (const prompt of prompts) {
+      const response = await gateway.chat({ model: 'flat-chat', messages: say(prompt) })
+      expect(response.status).toBe(504)
+      expect(((await response.json()) as { error: { code: string } }).error.code).toBe('upstream_timeout')
+    }
+    const input = Array.from({ length: 3 }, () => '[sandbox delay_ms=20000]')
+    const response = await gateway.post('/v1/embeddings', { model: 'flat-embedding', input })
+    expect(response.status).toBe(504)
+    for (const charge of await gateway.charges())
+      expect(charge).toMatchObject({ state: 'released', ended_by: 'timeout' })
+    await gateway.close()
+  })
+})
+
+describe.concurrent('an Idempotency-Key', () => {
+  test.each([
+    ['empty', ''],
+    ['too long', 'k'.repeat(256)],
+  ])('that is %s is refused, and nothing is sent', async (_, value) => {
+    const gateway = await startTestGateway()
+    const response = await gateway.chat({}, { 'idempotency-key': value })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({
+      error: { param: 'Idempotency-Key', message: expect.stringContaining('1 to 255') },
+    })
+    expect(gateway.sandbox.calls).toEqual([])
+    expect((await gateway.chat({}, { 'idempotency-key': 'k'.repeat(255) })).status).toBe(200)
+    await gateway.close()
+  })
+
+  test.each([false, true])(
+    'of an answer that is too large to keep says so instead of paying twice (stream: %p)',
+    async (stream) => {
+      const gateway = await startTestGateway({ models })
+      const key = { 'idempotency-key': 'large' }
+      const words = '界'.repeat(2_000)
+      const body = {
+        model: 'flat-chat',
+        stream,
+        n: 24,
+        messages: say(`${words} [sandbox tokens=${stream ? 900 : 48000}]`),
+      }
+      const first = await gateway.chat(body, key)
+      expect(first.status).toBe(200)
+      expect(Buffer.byteLength(await first.text())).toBeGreaterThan(4 * 1024 * 1024)
+      const again = await gateway.chat(body, key)
+      expect(again.status).toBe(409)
+      expect(await again.json()).toMatchObject({ error: { code: 'idempotency_answer_too_large' } })
+      expect(again.headers.get('x-should-retry')).toBe('false')
+      expect(gateway.sandbox.calls).toHaveLength(1)
+      await gateway.close()
+    },
+  )
+})
+
 for (const kind of databaseKinds) {
   // PostgreSQL has only so many connections to give.
   const group = kind === 'sqlite' ? describe.concurrent : describe
-  describe(`overdraft on ${kind}`, () => overdraftTests(kind))
   group(`limits of a key on ${kind}`, () => limitTests(kind))
   group(`running requests on ${kind}`, () => inFlightTests(kind))
   group(`an Idempotency-Key on ${kind}`, () => idempotencyTests(kind))
   group(`the price of a request on ${kind}`, () => priceTests(kind))
   group(`a database that is down: ${kind}`, () => outageTests(kind))
+  describe(`overdraft on ${kind}`, () => overdraftTests(kind))
 }
 
 function overdraftTests(kind: DatabaseKind): void {
@@ -223,21 +301,29 @@ function limitTests(kind: DatabaseKind): void {
   })
 
   test('places for running requests are exact on all nodes and come free again', async () => {
-    const nodes = await startNodes(kind, 2, { models })
+    const vendor = startHeldVendor()
+    const nodes = await startNodes(kind, 2, heldBy(vendor))
     const [first] = nodes
     const { secret } = await first.makeKey('alice', '0', { concurrency: 3 })
-    const body = { model: 'flat-chat', messages: say('[sandbox delay_ms=500]') }
-    const answers = await flood(50, (index) => {
+    const statuses: number[] = []
+    const running = flood(50, async (index) => {
       const node = nodes[index % nodes.length] as TestGateway
-      return node.post('/v1/chat/completions', body, bearer(secret))
+      const response = await node.chat({ model: 'held-chat' }, bearer(secret))
+      statuses.push(response.status)
+      return response
     })
+    await waitFor(() => statuses.length === 47, 20_000)
+    expect(statusesOf(statuses.map((status) => ({ status })))).toEqual({ 429: 47 })
+    vendor.letGo()
+    const answers = await running
     expect(statusesOf(answers)).toEqual({ 200: 3, 429: 47 })
     const refused = answers.find(({ status }) => status === 429)
     expect(JSON.parse(refused?.text ?? '')).toMatchObject({ code: 'Throttling.ConcurrencyQuota' })
     expect(refused?.headers.get('retry-after')).toBe('1')
-    expect(first.sandbox.calls).toHaveLength(3)
+    expect(vendor.requests).toBe(3)
     expect((await first.post(...flatRequest(0), bearer(secret))).status).toBe(200)
     await closeNodes(nodes)
+    await vendor.stop()
   })
 }
 
@@ -253,61 +339,60 @@ function inFlightTests(kind: DatabaseKind): void {
   ])(
     'that hold all of $whole make others wait, and then their turn comes',
     async ({ balance, budgetNano, words }) => {
-      const gateway = await startTestGateway({ database: kind, balance: '0', models })
+      // The vendor fails in the end, so that the money comes back.
+      const vendor = startHeldVendor(() => Response.json({}, { status: 500 }))
+      const gateway = await startTestGateway({ database: kind, balance: '0', ...heldBy(vendor) })
       const { secret } = await gateway.makeKey('alice', balance, { budgetNano, budgetPeriod: 'day' })
-      const slow = { model: 'flat-chat', messages: say('[sandbox delay_ms=500 status=500]') }
-      const running = flood(5, () => gateway.post('/v1/chat/completions', slow, bearer(secret)))
-      await waitFor(() => gateway.sandbox.calls.length === 5)
+      const running = flood(5, () => gateway.chat({ model: 'held-chat' }, bearer(secret)))
+      await waitFor(() => vendor.requests === 5, 20_000)
       const refused = await gateway.post(...flatRequest(0), bearer(secret))
       expect(refused.status).toBe(402)
       expect([refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual(['1', null])
       const { error } = (await refused.json()) as { error: { code: string; message: string } }
       expect(error.code).toBe('in_flight')
       expect(error.message).toContain(`${words} while running requests hold $0.05`)
-      // The vendor fails, so that the money comes back.
+      vendor.letGo()
       expect(statusesOf(await running)).toEqual({ 502: 5 })
       expect((await gateway.post(...flatRequest(0), bearer(secret))).status).toBe(200)
       expect(await gateway.charges()).toHaveLength(6)
       expect((await gateway.balance()).heldNano).toBe(0)
       await gateway.close()
+      await vendor.stop()
     },
   )
 }
 
 function priceTests(kind: DatabaseKind): void {
   test('is the one of its beginning, though it changes while the request runs', async () => {
-    const price = (text: string) => ({
-      models: { 'test-chat': { price: { per_1m_input_tokens: text, per_1m_output_tokens: text } } },
-    })
-    const old = await startTestGateway({ database: kind, ...price('1.00') })
-    const prompt = say('[sandbox delay_ms=500 prompt_tokens=10 tokens=20]')
-    const running = [old.chat({ messages: prompt }), old.chat({ messages: prompt, stream: true })]
-    await waitFor(() => old.sandbox.calls.length === 2)
+    const vendor = startHeldVendor()
+    const priced = (dollars: string) => {
+      const price = { per_1m_input_tokens: dollars, per_1m_output_tokens: dollars }
+      const { upstreams, models: held } = heldBy(vendor)
+      return { upstreams, models: { ...held, 'held-chat': { ...held['held-chat'], price } } }
+    }
+    const ask = (gateway: TestGateway) => flood(1, () => gateway.chat({ model: 'held-chat' }))
+    const old = await startTestGateway({ database: kind, ...priced('1.00') })
+    const running = [ask(old)]
+    await waitFor(() => vendor.requests === 1, 20_000)
     // PostgreSQL: another node with new prices beside the old one. SQLite: the old one ends and a new one begins.
-    const twin = kind === 'postgres' ? await startTwin(old, price('3.00')) : undefined
-    const early = await twin?.chat({ messages: say('[sandbox prompt_tokens=10 tokens=20]') })
-    expect(early?.status ?? 200).toBe(200)
-    for (const response of await Promise.all(running)) await response.text()
-    const young = twin ?? (await restart(old, price('3.00')))
-    await (await young.chat({ messages: say('[sandbox prompt_tokens=10 tokens=20]') })).text()
-    const rows = (await young.charges()).map(({ prices, amount }) => [
-      JSON.parse(prices as string).output_token,
-      amount,
-    ])
-    const oldRows = [
+    const twin = kind === 'postgres' ? await startTwin(old, priced('3.00')) : undefined
+    if (twin) running.push(ask(twin))
+    await waitFor(() => vendor.requests === running.length, 20_000)
+    vendor.letGo()
+    await Promise.all(running)
+    const young = twin ?? (await restart(old, priced('3.00')))
+    await ask(young)
+    const rows = await young.charges()
+    const figures = rows.map(({ prices, amount }) => [JSON.parse(prices as string).output_token, amount])
+    const both = [
       [1_000, 30_000],
-      [1_000, 30_000],
-    ]
-    const youngRows = [
-      [3_000, 90_000],
       [3_000, 90_000],
     ]
-    expect(rows).toEqual(
-      kind === 'postgres' ? [...oldRows, ...youngRows] : [...oldRows, youngRows[0] as number[]],
-    )
+    expect(figures).toEqual(kind === 'postgres' ? [...both, [3_000, 90_000]] : both)
     await young.close()
     if (kind === 'postgres') await old.close()
     else await old.sandbox.stop()
+    await vendor.stop()
   })
 
   test('may be above the hold when the caller set no limit: the rest is taken from what is there', async () => {
@@ -628,47 +713,6 @@ function idempotencyTests(kind: DatabaseKind): void {
   })
 }
 
-describe.concurrent('an Idempotency-Key', () => {
-  test.each([
-    ['empty', ''],
-    ['too long', 'k'.repeat(256)],
-  ])('that is %s is refused, and nothing is sent', async (_, value) => {
-    const gateway = await startTestGateway()
-    const response = await gateway.chat({}, { 'idempotency-key': value })
-    expect(response.status).toBe(400)
-    expect(await response.json()).toMatchObject({
-      error: { param: 'Idempotency-Key', message: expect.stringContaining('1 to 255') },
-    })
-    expect(gateway.sandbox.calls).toEqual([])
-    expect((await gateway.chat({}, { 'idempotency-key': 'k'.repeat(255) })).status).toBe(200)
-    await gateway.close()
-  })
-
-  test.each([false, true])(
-    'of an answer that is too large to keep says so instead of paying twice (stream: %p)',
-    async (stream) => {
-      const gateway = await startTestGateway({ models })
-      const key = { 'idempotency-key': 'large' }
-      const words = '界'.repeat(2_000)
-      const body = {
-        model: 'flat-chat',
-        stream,
-        n: 24,
-        messages: say(`${words} [sandbox tokens=${stream ? 900 : 48000}]`),
-      }
-      const first = await gateway.chat(body, key)
-      expect(first.status).toBe(200)
-      expect(Buffer.byteLength(await first.text())).toBeGreaterThan(4 * 1024 * 1024)
-      const again = await gateway.chat(body, key)
-      expect(again.status).toBe(409)
-      expect(await again.json()).toMatchObject({ error: { code: 'idempotency_answer_too_large' } })
-      expect(again.headers.get('x-should-retry')).toBe('false')
-      expect(gateway.sandbox.calls).toHaveLength(1)
-      await gateway.close()
-    },
-  )
-})
-
 describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
   test('of every family', () => {
     // A new family needs a generator of bodies, or nothing proves that its quote is high enough.
@@ -729,40 +773,6 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
   })
 })
 
-describe.concurrent('a hold', () => {
-  test('that nobody ends, as of a node that died, is given back by itself when its time is over', async () => {
-    const clock = makeClock()
-    const gateway = await startTestGateway({ balance: '0.01', models, outside: { now: clock.now } })
-    const orphan = makeCharge(CENT, { createdAt: clock.now(), expiresAt: clock.now() + 60_000 })
-    expect(await hold(gateway.server.world.db, orphan)).toEqual({ held: true })
-    expect((await gateway.post(...flatRequest(0))).status).toBe(402)
-    clock.pass(60_000)
-    await waitFor(async () => (await gateway.balance()).heldNano === 0, 15_000)
-    expect((await gateway.charges())[0]).toMatchObject({ state: 'released', ended_by: 'expired', amount: 0 })
-    expect((await gateway.post(...flatRequest(0))).status).toBe(200)
-    await gateway.close()
-  })
-
-  test('is never outlived by its request', async () => {
-    const gateway = await startTestGateway({
-      models,
-      upstreams: { openai: { maxDurationMs: 300, timeoutMs: 60_000, idleTimeoutMs: 60_000 } },
-    })
-    const prompts = ['[sandbox delay_ms=20000]', '[sandbox hang]']
-    for (const prompt of prompts) {
-      const response = await gateway.chat({ model: 'flat-chat', messages: say(prompt) })
-      expect(response.status).toBe(504)
-      expect(((await response.json()) as { error: { code: string } }).error.code).toBe('upstream_timeout')
-    }
-    const input = Array.from({ length: 3 }, () => '[sandbox delay_ms=20000]')
-    const response = await gateway.post('/v1/embeddings', { model: 'flat-embedding', input })
-    expect(response.status).toBe(504)
-    for (const charge of await gateway.charges())
-      expect(charge).toMatchObject({ state: 'released', ended_by: 'timeout' })
-    await gateway.close()
-  })
-})
-
 function outageTests(kind: DatabaseKind): void {
   if (kind === 'sqlite') {
     test('a full disk: nothing is sent without a hold, and all is settled when there is space again', async () => {
@@ -790,12 +800,14 @@ function outageTests(kind: DatabaseKind): void {
     })
 
     test('a disk that fills while a request runs: its answer comes and is paid later', async () => {
-      const gateway = await startTestGateway({ models })
+      // An answer that needs new pages when it is saved.
+      const vendor = startHeldVendor(() => Response.json(completion('x'.repeat(100_000), 10, 20)))
+      const gateway = await startTestGateway(heldBy(vendor))
       const { db } = gateway.server.world
-      const prompt = say('[sandbox delay_ms=400 tokens=30000]')
-      const running = gateway.chat({ model: 'flat-chat', messages: prompt }, { 'idempotency-key': 'late' })
-      await waitFor(() => gateway.sandbox.calls.length === 1)
+      const running = gateway.chat({ model: 'held-chat' }, { 'idempotency-key': 'late' })
+      await waitFor(() => vendor.requests === 1, 20_000)
       await fillDisk(db)
+      vendor.letGo()
       const response = await running
       expect(response.status).toBe(200)
       await response.text()
@@ -805,20 +817,22 @@ function outageTests(kind: DatabaseKind): void {
       await waitFor(async () => (await gateway.charges())[0]?.state === 'settled', 10_000)
       expect(await gateway.balance()).toMatchObject({ balanceNano: 100 * NANO_PER_USD - CENT, heldNano: 0 })
       await gateway.close()
+      await vendor.stop()
     })
     return
   }
 
   test('connections that are cut: every answer is paid exactly once, and new requests are served again', async () => {
-    const gateway = await startTestGateway({ database: kind, models })
+    const vendor = startHeldVendor()
+    const gateway = await startTestGateway({ database: kind, ...heldBy(vendor) })
     const other = openPostgres(gateway.databaseUrl as string)
-    const body = { model: 'flat-chat', messages: say('[sandbox delay_ms=400]') }
-    const running = flood(40, () => gateway.post('/v1/chat/completions', body))
-    await waitFor(() => gateway.sandbox.calls.length === 40)
+    const running = flood(40, () => gateway.chat({ model: 'held-chat' }))
+    await waitFor(() => vendor.requests === 40, 20_000)
     await other.query({
       sql: `select pg_terminate_backend(pid) as done from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid()`,
     })
+    vendor.letGo()
     expect(statusesOf(await running)).toEqual({ 200: 40 })
     // Each dead connection of the pool fails one more query.
     const { db } = gateway.server.world
@@ -832,7 +846,14 @@ function outageTests(kind: DatabaseKind): void {
     expect((await gateway.post(...flatRequest(0))).status).toBe(200)
     await other.close()
     await gateway.close()
+    await vendor.stop()
   })
+}
+
+/** The settings of a gateway with a model of a vendor that waits; a request costs a cent. */
+function heldBy(vendor: HeldVendor) {
+  const held: ModelConfig = { family: 'openai-chat', upstream: 'held', price: flatPrice }
+  return { upstreams: { held: vendor.upstream }, models: { ...models, 'held-chat': held } }
 }
 
 /** A request that costs a cent: a chat, a streamed chat or an embedding. */

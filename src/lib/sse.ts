@@ -5,33 +5,48 @@
 export const MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 export interface EventSplitter {
-  /**
-   * Takes a piece of the stream and gives the part that consists of whole events, in latin1: one character a byte, so
-   * searching and cutting in it cannot break a multi-byte letter. Empty when no event ended in this piece.
-   */
-  push(piece: Uint8Array): string
+  /** Takes a piece of the stream and gives the part that consists of whole events; empty when none ended in it. */
+  push(piece: Uint8Array): Buffer
   /** What came after the last whole event. */
-  rest(): string
+  rest(): Buffer
 }
 
+const NEW_LINE = 10
+const RETURN = 13
+const EMPTY = Buffer.alloc(0)
+
 export function createEventSplitter(): EventSplitter {
-  let carried = ''
+  let carried: Buffer = EMPTY
   return {
     push(piece) {
-      const text = toLatin1(piece)
-      const whole = carried ? carried + text : text
+      const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+      const whole = carried.length > 0 ? Buffer.concat([carried, bytes]) : bytes
       // Only where the new piece begins can an end be found that was not there before.
       const end = endOfLastEvent(whole, carried.length)
       if (end === whole.length) {
-        carried = ''
+        carried = EMPTY
         return whole
       }
       if (whole.length - end > MAX_EVENT_BYTES) throw new Error('an event of the stream is too long')
-      carried = whole.slice(end)
-      return whole.slice(0, end)
+      carried = whole.subarray(end)
+      return whole.subarray(0, end)
     },
     rest: () => carried,
   }
+}
+
+/** Index after the last blank line: \n\n, \r\r or \r\n\r\n. The search goes back to three bytes before `from`. */
+function endOfLastEvent(bytes: Buffer, from: number): number {
+  const floor = Math.max(1, from - 3)
+  for (let at = bytes.length - 1; at >= floor; at--) {
+    const byte = bytes[at]
+    if (byte !== NEW_LINE && byte !== RETURN) continue
+    const before = bytes[at - 1]
+    if (before === byte) return at + 1
+    if (byte === NEW_LINE && before === RETURN && bytes[at - 2] === NEW_LINE && bytes[at - 3] === RETURN)
+      return at + 1
+  }
+  return 0
 }
 
 /** The `data` of one event, its lines joined, as a JavaScript string; undefined for a comment or an empty event. */
@@ -46,28 +61,19 @@ export function dataOfEvent(event: string): string | undefined {
   return data === undefined ? undefined : fromLatin1(data)
 }
 
-/** Single events of a text that consists of whole ones, each with its closing blank line. */
+/** Single events of a text (in latin1: one character a byte) that consists of whole ones, each with its closing blank line. */
 export function splitEvents(whole: string): string[] {
-  return whole.match(/.*?(?:\r\n\r\n|\n\n|\r\r)|.+$/gs) ?? []
-}
-
-export function toLatin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  if (whole.includes('\r')) return whole.match(/.*?(?:\r\n\r\n|\n\n|\r\r)|.+$/gs) ?? []
+  const events: string[] = []
+  for (let at = 0; at < whole.length; ) {
+    const blank = whole.indexOf('\n\n', at)
+    const end = blank === -1 ? whole.length : blank + 2
+    events.push(whole.slice(at, end))
+    at = end
+  }
+  return events
 }
 
 export function fromLatin1(text: string): string {
   return Buffer.from(text, 'latin1').toString('utf8')
-}
-
-/** Index after the last blank line, looking no further back than three characters before `from`. */
-function endOfLastEvent(text: string, from: number): number {
-  // Nearly always a piece ends where an event does.
-  if (text.endsWith('\n\n')) return text.length
-  const floor = Math.max(0, from - 3)
-  let end = 0
-  for (const blank of ['\n\n', '\r\n\r\n', '\r\r']) {
-    const at = text.lastIndexOf(blank)
-    if (at >= floor && at + blank.length > end) end = at + blank.length
-  }
-  return end
 }

@@ -125,8 +125,8 @@ export function startRelaying(
     },
     whyCut: () => 'upstream',
     errorEvent: earlyEnd,
-    capture(text) {
-      captured += text
+    capture(bytes) {
+      captured += bytes.toString('latin1')
     },
     ...rest,
   })

@@ -1,0 +1,195 @@
+// Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
+// It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
+
+import type { Model, Quantities, Reading } from './family'
+import type { EndedBy } from './ledger'
+import { createEventSplitter, dataOfEvent, splitEvents } from './lib/sse'
+import type { Outcome } from './metering'
+
+/** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
+const UNREAD_BYTES = 64 * 1024
+/** Text that is kept for counting. */
+const TEXT_LENGTH = 256 * 1024
+const ERROR = Buffer.from('"error"')
+const USAGE = Buffer.from('"usage"')
+const NULL = Buffer.from(':null')
+const BLANK_LINE = Buffer.from('\n\n')
+const NOTHING = Buffer.alloc(0)
+
+export interface StreamMeter {
+  /** Whole events to send on, and whether the closing one is among them. */
+  push(piece: Uint8Array): { bytes: Buffer; end: boolean }
+  /** What is left when the vendor closes: a last event without its blank line, or nothing that makes sense. */
+  close(): Buffer
+  /** True when the answer is whole though the stream may have lacked its closing event. */
+  isComplete(): boolean
+  /** True when the vendor has told the caller an error. */
+  failed(): boolean
+  outcome(endedBy: EndedBy): Outcome
+}
+
+export function createStreamMeter(model: Model, hideUsage: boolean): StreamMeter {
+  const { stream } = model.family
+  if (!stream) throw new Error(`${model.family.name} has no streams`)
+  const { end, read: readEvent } = stream
+  const endBytes = Buffer.from(end)
+  const splitter = createEventSplitter()
+  const rename = createRename(model.id)
+  let unread: Buffer[] = []
+  let unreadBytes = 0
+  let text = ''
+  let textOmitted = 0
+  let usage: Quantities | 'invalid' | undefined
+  let usageJson: string | null = null
+  let failed = false
+  let finished = false
+  let ended = false
+
+  function read(event: string): Reading {
+    const data = dataOfEvent(event)
+    if (data === undefined || data === end) return {}
+    let json: unknown
+    try {
+      json = JSON.parse(data)
+    } catch {
+      if (!reportsUsage(data)) return {}
+      // Figures such as NaN: nobody can read this event, so whoever did not ask for it shall not have to.
+      usage = 'invalid'
+      return { usage, usageOnly: true }
+    }
+    if (typeof json !== 'object' || json === null) return {}
+    const reading = readEvent(json)
+    if (reading.usage) {
+      usage = reading.usage
+      usageJson = JSON.stringify((json as { usage?: unknown }).usage ?? null)
+    }
+    failed ||= reading.failed === true
+    // Usage alone cannot tell: some vendors report it on every event.
+    finished ||= reading.finished === true || reading.usageOnly === true
+    return reading
+  }
+
+  function readUnread(): void {
+    for (const event of splitEvents(Buffer.concat(unread).toString('latin1'))) {
+      const made = read(event).text ?? ''
+      if (text.length < TEXT_LENGTH) text += made
+      else textOmitted += made.length
+    }
+    unread = []
+    unreadBytes = 0
+  }
+
+  /** The events that are to be shown, after a look at those that may carry usage, an error or the end. */
+  function inspect(whole: Buffer): Buffer {
+    const first = firstOf(whole, [indexOfReport(whole), whole.indexOf(endBytes)])
+    if (first === -1) return whole
+    // What stands before the event of the first find passes as it is.
+    const from = whole.lastIndexOf(BLANK_LINE, first)
+    const start = from === -1 ? 0 : from + BLANK_LINE.length
+    let shown = ''
+    for (const event of splitEvents(whole.toString('latin1', start))) {
+      if (event.includes(end) && dataOfEvent(event) === end) ended = true
+      const reading = event.includes('"error"') || event.includes('"usage"') ? read(event) : {}
+      if (!(reading.usageOnly && hideUsage)) shown += event
+    }
+    if (shown.length === whole.length - start) return whole
+    return Buffer.concat([whole.subarray(0, start), Buffer.from(shown, 'latin1')])
+  }
+
+  return {
+    push(piece) {
+      const whole = splitter.push(piece)
+      if (whole.length === 0) return { bytes: NOTHING, end: false }
+      unread.push(whole)
+      unreadBytes += whole.length
+      if (unreadBytes > UNREAD_BYTES) readUnread()
+      const wasEnded = ended
+      const bytes = rename(inspect(whole))
+      return { bytes, end: ended && !wasEnded }
+    },
+    close() {
+      const rest = splitter.rest().toString('latin1').trimEnd()
+      if (rest === '') return NOTHING
+      const data = dataOfEvent(rest)
+      if (data === end) ended = true
+      else if (!isJson(data)) return NOTHING
+      const event = Buffer.from(`${rest}\n\n`, 'latin1')
+      unread.push(event)
+      return rename(inspect(event))
+    },
+    isComplete() {
+      if (ended) return true
+      readUnread()
+      return finished
+    },
+    failed: () => failed,
+    outcome(endedBy) {
+      // Text is only needed where the vendor's own figures are missing.
+      if (usage === undefined || usage === 'invalid' || failed || endedBy !== 'done') readUnread()
+      return { endedBy, usage, usageJson, text, textOmitted, failed }
+    },
+  }
+}
+
+/** Where the first event may be that has usage or an error. Most vendors say `"usage":null` on every event. */
+function indexOfReport(bytes: Buffer): number {
+  const error = bytes.indexOf(ERROR)
+  for (let at = bytes.indexOf(USAGE); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
+    if (!isNull(bytes, at + USAGE.length)) return firstOf(bytes, [error, at])
+  }
+  return error
+}
+
+function isNull(bytes: Buffer, at: number): boolean {
+  if (bytes[at] === NULL[0] && bytes[at + 1] === NULL[1]) return true
+  return /^\s*:\s*null/.test(bytes.toString('latin1', at, at + 16))
+}
+
+/** The smallest index that was found, or -1. */
+function firstOf(bytes: Buffer, indexes: number[]): number {
+  const first = Math.min(...indexes.map((index) => (index === -1 ? bytes.length : index)))
+  return first === bytes.length ? -1 : first
+}
+
+function reportsUsage(text: string): boolean {
+  return /"usage"\s*:\s*(?!null)/.test(text)
+}
+
+/** Puts the gateway's model id in the place of the vendor's, which it learns from the first event that names one. */
+function createRename(id: string): (bytes: Buffer) => Buffer {
+  const wanted = Buffer.from(`"model":${JSON.stringify(id)}`)
+  let from: Buffer | undefined
+  return (bytes) => {
+    if (from === undefined) {
+      // Inside a JSON string its quotes are escaped, so this can only be a key.
+      const found = /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1'))?.[0]
+      if (found === undefined) return bytes
+      from = Buffer.from(found, 'latin1')
+    }
+    return from.equals(wanted) ? bytes : replaceAll(bytes, from, wanted)
+  }
+}
+
+function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
+  const places: number[] = []
+  for (let at = bytes.indexOf(from); at !== -1; at = bytes.indexOf(from, at + from.length)) places.push(at)
+  if (places.length === 0) return bytes
+  const result = Buffer.allocUnsafe(bytes.length + places.length * (to.length - from.length))
+  let read = 0
+  let written = 0
+  for (const place of places) {
+    written += bytes.copy(result, written, read, place)
+    written += to.copy(result, written)
+    read = place + from.length
+  }
+  bytes.copy(result, written, read)
+  return result
+}
+
+function isJson(data: string | undefined): boolean {
+  try {
+    return data !== undefined && typeof JSON.parse(data) === 'object'
+  } catch {
+    return false
+  }
+}

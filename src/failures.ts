@@ -75,7 +75,8 @@ export function notPaid(charge: Charge, balance: Balance | undefined): GatewayEr
     message: inFlight
       ? `${needed}; ${available} while running requests hold $${formatUsd(balance.heldNano)}. Try again when they have ended.`
       : `${needed}; ${available}. Add money to the account or ask for less output.`,
-    headers: inFlight ? { 'retry-after': '1' } : { 'x-should-retry': 'false' },
+    // Official SDKs do not try again after a 402 unless they are told to.
+    headers: inFlight ? { 'retry-after': '1', 'x-should-retry': 'true' } : { 'x-should-retry': 'false' },
   })
 }
 

@@ -13,7 +13,7 @@ import { editObject } from './lib/json'
 import { formatUsd } from './lib/money'
 import { fromLatin1 } from './lib/sse'
 import { rateHeadersOf } from './limits'
-import { measure, type Outcome, sumUsage } from './metering'
+import { measure, type Outcome, plausible, sumUsage } from './metering'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
 import { checkRequest } from './request'
@@ -85,7 +85,7 @@ export function createGateway(world: World): Gateway {
 
   /** The vendor's answer goes to the caller as it is. */
   async function serveSingle(flight: Flight, call: Call, incoming: Incoming): Promise<Response> {
-    const { family, model, controller } = flight
+    const { family, ask, model, controller } = flight
     const sending = call.stream ? send(flight, call).finally(listen(flight, incoming)) : send(flight, call)
     const { response, done } = await sending
     try {
@@ -97,9 +97,9 @@ export function createGateway(world: World): Gateway {
       if (reading.failed) throw model.upstream.errorOf(400, reply.json)
       const outcome: Outcome = {
         endedBy: 'done',
-        usage: reading.usage,
+        usage: plausible(reading.usage, ask, model),
         usageJson: usageJsonOf(reply.json),
-        text: reading.usage === undefined || reading.usage === 'invalid' ? (reading.text ?? '') : '',
+        text: reading.text ?? '',
         textOmitted: 0,
         failed: false,
       }
@@ -126,7 +126,9 @@ export function createGateway(world: World): Gateway {
     await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
     const outcome: Outcome = {
       endedBy: 'done',
-      usage: readVendor(flight, () => sumUsage(replies.map((reply) => family.read(reply).usage))),
+      usage: readVendor(flight, () => {
+        return plausible(sumUsage(replies.map((reply) => family.read(reply).usage)), ask, model)
+      }),
       usageJson: `[${replies.map((reply) => usageJsonOf(reply)).join()}]`,
       text: '',
       textOmitted: 0,
@@ -152,6 +154,7 @@ export function createGateway(world: World): Gateway {
     const body = relayEvents(source, {
       model,
       hideUsage: family.stream?.showsUsage(ask.body) !== true,
+      judge: (usage) => plausible(usage, ask, model),
       drain: model.upstream.onAbort === 'drain' || flight.idempotencyKey !== null,
       startedAt: entry.at,
       pulse: world.pulse,

@@ -146,7 +146,7 @@ async function budgetSpent(db: Db, key: Key, charge: Charge, now: number): Promi
     message: inFlight
       ? `${left} while running requests hold $${formatUsd(runningNano)}. Try again when they have ended.`
       : `${left}. It is renewed at ${new Date(periodOf(key, now).endsAt).toISOString()}.`,
-    headers: inFlight ? { 'retry-after': '1' } : { 'x-should-retry': 'false' },
+    headers: inFlight ? { 'retry-after': '1', 'x-should-retry': 'true' } : { 'x-should-retry': 'false' },
   })
 }
 

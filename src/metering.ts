@@ -6,11 +6,16 @@ import { priceNano, units } from './family'
 import type { EndedBy, UsageSource } from './ledger'
 import type { TokenCounter } from './token-counter'
 
+const PLAUSIBLE_FACTOR = 4
+const PLAUSIBLE_EXTRA_TOKENS = 50_000
+/** A caller who sets no limit can get all that a model can write at once. */
+const PLAUSIBLE_OUTPUT_TOKENS = 2_000_000
+
 /** How a request went, whatever way it was answered. */
 export interface Outcome {
   endedBy: EndedBy
   /** The vendor's figures; `invalid` when they were absurd. */
-  usage: Quantities | 'invalid' | undefined
+  usage: ReportedUsage
   /** The same, as the vendor wrote them. */
   usageJson: string | null
   /** The text that the model made, as far as it was kept, and the length of the rest. */
@@ -55,10 +60,26 @@ async function count(outcome: Outcome, ask: Ask, model: Model, counter: TokenCou
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
   // Without any text, as with inputs that are tokens already, the quote is the only figure there is.
   const inputTokens = texts.length > 0 ? input.tokens : (model.family.quote(ask, model).input_token ?? 0)
-  const exact = usage !== 'invalid' && input.exact && output.exact && textOmitted === 0 && texts.length > 0
+  const exact = usage === undefined && input.exact && output.exact && textOmitted === 0 && texts.length > 0
   const outputTokens = Math.round(output.tokens * scale)
   const quantities = { input_token: inputTokens, ...(outputTokens > 0 ? { output_token: outputTokens } : {}) }
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
+}
+
+export type ReportedUsage = Quantities | 'invalid' | undefined
+
+/**
+ * A vendor's figures, where a request of this size can have come to them. Generous, because vendors add tokens of their
+ * own and pictures have more than their links show; but a slip of the vendor's must not empty an account.
+ */
+export function plausible(usage: ReportedUsage, ask: Ask, model: Model): ReportedUsage {
+  if (usage === undefined || usage === 'invalid') return usage
+  const quote = model.family.quote(ask, model)
+  const output = usage.output_token ?? 0
+  const input = tokensOf(usage) - output
+  const mostInput = PLAUSIBLE_FACTOR * (quote.input_token ?? 0) + PLAUSIBLE_EXTRA_TOKENS
+  const mostOutput = PLAUSIBLE_FACTOR * (quote.output_token ?? 0) + PLAUSIBLE_OUTPUT_TOKENS
+  return input <= mostInput && output <= mostOutput ? usage : 'invalid'
 }
 
 /** The most that a request can cost, in nano-dollars. */
@@ -72,9 +93,7 @@ export function tokensOf(quantities: Quantities): number {
 }
 
 /** Several replies as one: the sum, or nothing sure when one of them had no figures. */
-export function sumUsage(
-  readings: readonly (Quantities | 'invalid' | undefined)[],
-): Quantities | 'invalid' | undefined {
+export function sumUsage(readings: readonly ReportedUsage[]): ReportedUsage {
   const sum: Quantities = {}
   for (const usage of readings) {
     if (usage === undefined || usage === 'invalid') return usage

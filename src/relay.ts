@@ -2,16 +2,12 @@
 // Whole events pass as the bytes they came in, at the caller's pace, with constant memory; `finish` is called once,
 // whatever ends the stream, and always before the last byte goes out, so that no answer is complete before it is paid.
 
-import type { Model } from './family'
 import type { EndedBy } from './ledger'
 import type { Outcome } from './metering'
 import type { Pulse } from './pulse'
-import { createStreamMeter } from './stream-meter'
+import { createStreamMeter, type StreamMeterOptions } from './stream-meter'
 
-export interface RelayOptions {
-  model: Model
-  /** The caller did not ask for the event that only carries usage. */
-  hideUsage: boolean
+export interface RelayOptions extends StreamMeterOptions {
   /** Read on when the caller leaves, for the vendor's true usage. */
   drain: boolean
   startedAt: number
@@ -43,7 +39,7 @@ export function relayEvents(
   options: RelayOptions,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader()
-  const meter = createStreamMeter(options.model, options.hideUsage)
+  const meter = createStreamMeter(options)
   let finishing: Promise<void> | undefined
   let stopped: EndedBy | undefined
   let waitsForVendor = false

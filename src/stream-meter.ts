@@ -1,10 +1,10 @@
 // Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
 // It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
 
-import type { Model, Quantities, Reading } from './family'
+import type { Model, Reading } from './family'
 import type { EndedBy } from './ledger'
 import { createEventSplitter, dataOfEvent, splitEvents } from './lib/sse'
-import type { Outcome } from './metering'
+import type { Outcome, ReportedUsage } from './metering'
 
 /** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
 const UNREAD_BYTES = 64 * 1024
@@ -15,6 +15,14 @@ const USAGE = Buffer.from('"usage"')
 const NULL = Buffer.from(':null')
 const BLANK_LINE = Buffer.from('\n\n')
 const NOTHING = Buffer.alloc(0)
+
+export interface StreamMeterOptions {
+  model: Model
+  /** The caller did not ask for the event that only carries usage. */
+  hideUsage: boolean
+  /** The vendor's figures, or `invalid` where this request cannot have come to them. */
+  judge(usage: ReportedUsage): ReportedUsage
+}
 
 export interface StreamMeter {
   /** Whole events to send on, and whether the closing one is among them. */
@@ -28,7 +36,7 @@ export interface StreamMeter {
   outcome(endedBy: EndedBy): Outcome
 }
 
-export function createStreamMeter(model: Model, hideUsage: boolean): StreamMeter {
+export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOptions): StreamMeter {
   const { stream } = model.family
   if (!stream) throw new Error(`${model.family.name} has no streams`)
   const { end, read: readEvent } = stream
@@ -39,7 +47,7 @@ export function createStreamMeter(model: Model, hideUsage: boolean): StreamMeter
   let unreadBytes = 0
   let text = ''
   let textOmitted = 0
-  let usage: Quantities | 'invalid' | undefined
+  let usage: ReportedUsage
   let usageJson: string | null = null
   let failed = false
   let finished = false
@@ -60,7 +68,7 @@ export function createStreamMeter(model: Model, hideUsage: boolean): StreamMeter
     if (typeof json !== 'object' || json === null) return {}
     const reading = readEvent(json)
     if (reading.usage) {
-      usage = reading.usage
+      usage = judge(reading.usage)
       usageJson = JSON.stringify((json as { usage?: unknown }).usage ?? null)
     }
     failed ||= reading.failed === true

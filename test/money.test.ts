@@ -347,7 +347,10 @@ function inFlightTests(kind: DatabaseKind): void {
       await waitFor(() => vendor.requests === 5, 20_000)
       const refused = await gateway.post(...flatRequest(0), bearer(secret))
       expect(refused.status).toBe(402)
-      expect([refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual(['1', null])
+      expect([refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual([
+        '1',
+        'true',
+      ])
       const { error } = (await refused.json()) as { error: { code: string; message: string } }
       expect(error.code).toBe('in_flight')
       expect(error.message).toContain(`${words} while running requests hold $0.05`)
@@ -453,6 +456,8 @@ const usageFaults: UsageFault[] = [
   { fault: 'string', source: 'estimated', logged: true },
   { fault: 'huge', source: 'estimated', logged: true },
   { fault: 'overflow', source: 'estimated', logged: true },
+  // A number, but not one that so short a request can have come to.
+  { fault: 'every_chunk prompt_tokens=5000000', source: 'estimated', logged: true },
   { fault: 'every_chunk', source: 'upstream', logged: false },
 ]
 

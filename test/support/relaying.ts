@@ -113,6 +113,7 @@ export function startRelaying(
   const output = relayEvents(body, {
     model: rest.model ?? modelForRelay(),
     hideUsage: true,
+    judge: (usage) => usage,
     drain: false,
     startedAt: clock.now(),
     pulse: clock.pulse,

@@ -31,13 +31,19 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   if (world.db.kind === 'sqlite') await releaseExpired(world.db, world.now(), { all: true })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark ? { mark: options.mark } : {})
-  app.listen({
-    hostname: options.host,
-    port: options.port,
-    // Two gateways on one port would each get some of the requests, and only one of them has the right keys.
-    reusePort: false,
-    development: false,
-  })
+  try {
+    app.listen({
+      hostname: options.host,
+      port: options.port,
+      // Two gateways on one port would each get some of the requests, and only one of them has the right keys.
+      reusePort: false,
+      development: false,
+    })
+  } catch (error) {
+    // An open world keeps the process alive.
+    await world.close()
+    throw error
+  }
   const scheduler = startScheduler(world, gateway)
   const server = app.server
   if (!server) throw new Error('the server did not start')

@@ -3,6 +3,7 @@
 
 import { defineCommand } from 'citty'
 import { version } from '../package.json'
+import { liftConnectionLimit } from './connections'
 import { runMain } from './run'
 
 const main = defineCommand({
@@ -26,4 +27,6 @@ const main = defineCommand({
   },
 })
 
+// Before the server is loaded, because this process then begins anew and would load it twice.
+if (process.argv[2] === 'serve') await liftConnectionLimit()
 await runMain(main, process.argv.slice(2))

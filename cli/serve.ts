@@ -7,7 +7,6 @@ import type { Config } from '../src/config'
 import { type Sandbox, startSandbox } from '../src/sandbox'
 import { type Server, startServer } from '../src/server'
 import { availability } from './catalogue'
-import { liftConnectionLimit } from './connections'
 import { type Demonstration, prepareDemonstration } from './demonstration'
 import { CommandFailed, lineOf, WrongUsage } from './errors'
 import { paint, print, say } from './output'
@@ -53,7 +52,6 @@ export const serve = defineCommand({
   },
   async run({ args }) {
     const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
-    await liftConnectionLimit()
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
     lockDataDir(dataDir)

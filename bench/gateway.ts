@@ -22,6 +22,12 @@ export interface GatewayStart {
 }
 
 export function setUpGateway(command: string[], directory: string, mockPort: number): GatewaySetup {
+  const [executable = ''] = command
+  if (Bun.which(executable) === null) {
+    throw new Error(
+      `there is no ${executable}: build it with \`bun run build\`, or say what to run by --gateway`,
+    )
+  }
   const configFile = join(directory, 'gateway.config.ts')
   writeFileSync(configFile, `export default ${JSON.stringify(config(mockPort), null, 2)}\n`)
   const flags = ['--config', configFile, '--data-dir', join(directory, 'data')]

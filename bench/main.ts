@@ -56,9 +56,10 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   await step('streams', async () => {
     figures.streams = await measureStreams(load, proxies, amounts)
   })
-  await Bun.sleep(amounts.settleMs)
   const { mock: _mock, ...peakMb } = load.peakRssMb
-  figures.memory = { idleMb, peakMb, afterMb: residentMb(proxies) }
+  const loaded = Object.keys(peakMb).length > 0
+  if (loaded) await Bun.sleep(amounts.settleMs)
+  figures.memory = { idleMb, peakMb, afterMb: loaded ? residentMb(proxies) : {} }
 
   await step('cuts', async () => {
     // A fresh process: what the load before has left would hide or swell the growth.

@@ -56,13 +56,13 @@ const QUICK: Amounts = {
   burstMs: 800,
   pacedConnections: 100,
   pacedStreamsPerConnection: 1,
-  singleConnectionMs: 600,
+  singleConnectionMs: 500,
   throughputRounds: 2,
-  throughputMs: 800,
+  throughputMs: 700,
   manyStreamsPerConnection: 1,
   cutStreams: 2000,
   cutWarmUpStreams: 500,
-  settleMs: 4000,
+  settleMs: 3000,
 }
 
 export const USAGE = `bun bench/main.ts [options]

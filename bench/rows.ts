@@ -143,7 +143,7 @@ function startRows({ start }: Figures): Row[] {
 function memoryRows({ memory }: Figures): Row[] {
   if (memory === undefined) return []
   const cells = (values: PerTarget<number>) => mapTargets(values, (value) => `${value.toFixed(0)} MB`)
-  return [
+  const rows: Row[] = [
     {
       figure: 'Memory (RSS), idle',
       bar: `≤ ${BAR.idleMb} MB`,
@@ -153,6 +153,8 @@ function memoryRows({ memory }: Figures): Row[] {
     { figure: 'Memory (RSS), most under all of this load', cells: cells(memory.peakMb) },
     { figure: 'Memory (RSS), some seconds after it', cells: cells(memory.afterMb) },
   ]
+  // Without any load in this run there is nothing to say about its most and its after.
+  return rows.filter((row) => row.cells.gateway !== undefined)
 }
 
 function cutRows(cuts: CutsFigures | undefined): Row[] {

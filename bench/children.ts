@@ -2,6 +2,7 @@
 // which is shown when the child fails. It must never leave a process behind, also after a failure or ctrl-C.
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { cpuMs } from './process-meter'
 
 const STOP_DEADLINE_MS = 10_000
 const READY_DEADLINE_MS = 20_000
@@ -51,6 +52,7 @@ export class Child {
   }
 
   async stop(): Promise<void> {
+    if (!this.ended) stoppedCpuMs += cpuMs(this.pid)
     this.process.kill('SIGTERM')
     const force = setTimeout(() => this.process.kill('SIGKILL'), STOP_DEADLINE_MS)
     await this.process.exited
@@ -69,6 +71,13 @@ export class Child {
 }
 
 const running = new Set<Child>()
+let stoppedCpuMs = 0
+
+/** Processor time of all children so far, also of those that were stopped. */
+export function childrenCpuMs(): number {
+  const alive = [...running].filter((child) => !child.ended)
+  return alive.reduce((sum, child) => sum + cpuMs(child.pid), stoppedCpuMs)
+}
 
 export async function stopAll(): Promise<void> {
   await Promise.all([...running].map((child) => child.stop()))

@@ -13,7 +13,7 @@ const FILE_SYSTEMS = new Map([
 ])
 
 /** `dataDirectory` lies on a disk, or in memory, where a durable write costs nothing: that is worth saying. */
-export function describeMachine(dataDirectory: string, nginx: boolean): string {
+export function describeMachine(dataDirectory: string, nginx: boolean, othersShare: number): string {
   const processors = cpus()
   const parts = [
     `${processors[0]?.model.trim() ?? 'unknown processor'}, ${processors.length} cores`,
@@ -22,6 +22,7 @@ export function describeMachine(dataDirectory: string, nginx: boolean): string {
     `Bun ${Bun.version}`,
     ...(nginx ? [nginxVersion()] : []),
     `data on ${fileSystem(dataDirectory)}`,
+    `other programs used ${Math.round(othersShare * 100)} % of the processors`,
     new Date().toISOString().slice(0, 10),
   ]
   return parts.join('; ')

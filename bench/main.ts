@@ -3,7 +3,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { killAll, stopAll } from './children'
+import { watchBystanders } from './bystanders'
+import { childrenCpuMs, killAll, stopAll } from './children'
 import type { Figures } from './figures'
 import { setUpGateway } from './gateway'
 import { LoadClient } from './load-client'
@@ -74,6 +75,11 @@ function residentMb(targets: Target[]): PerTarget<number> {
   return Object.fromEntries(targets.map((target) => [target.name, rssMb(target.pid)]))
 }
 
+function ownCpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
 function print(options: Options, machine: string, figures: Figures, nginx: boolean): void {
   if (options.json) {
     console.log(JSON.stringify({ machine, quick: options.quick, figures }, null, 2))
@@ -98,8 +104,10 @@ async function main(): Promise<number> {
   }
   process.on('exit', leave)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
+  const bystanders = watchBystanders()
   const { figures, nginx } = await measure(options, directory)
-  print(options, describeMachine(directory, nginx), figures, nginx)
+  const othersShare = bystanders.share(childrenCpuMs() + ownCpuMs())
+  print(options, describeMachine(directory, nginx, othersShare), figures, nginx)
   await stopAll()
   return 0
 }

@@ -1,0 +1,29 @@
+// How much of the machine went to programs that are not part of the run: with much of it the figures are those of a
+// busy machine, and a reader has to know. It must never change a figure.
+import { cpus } from 'node:os'
+
+export interface Bystanders {
+  /** Share of all processor time since the start, from 0 to 1; `ownMs` is what the run itself has used. */
+  share(ownMs: number): number
+}
+
+export function watchBystanders(): Bystanders {
+  const start = totals()
+  return {
+    share(ownMs) {
+      const now = totals()
+      const othersMs = now.busyMs - start.busyMs - ownMs
+      return Math.max(0, othersMs) / (now.allMs - start.allMs)
+    },
+  }
+}
+
+function totals(): { busyMs: number; allMs: number } {
+  let idleMs = 0
+  let allMs = 0
+  for (const { times } of cpus()) {
+    idleMs += times.idle
+    allMs += times.user + times.nice + times.sys + times.idle + times.irq
+  }
+  return { busyMs: allMs - idleMs, allMs }
+}

@@ -39,9 +39,9 @@ async function inTurns(
 ): Promise<PerTarget<number[]>> {
   const micros: PerTarget<number[]> = {}
   const stream = answer !== WHOLE
+  if (warmUp !== null) for (const proxy of proxies) await load.loop(proxy, answer, stream, warmUp)
   for (let round = 0; round < rounds; round++) {
     for (const proxy of proxies) {
-      if (warmUp !== null) await load.loop(proxy, answer, stream, warmUp)
       const { report, cpuMs } = await load.loop(proxy, answer, stream, size)
       micros[proxy.name] = [...(micros[proxy.name] ?? []), (cpuMs * 1000) / report.replies]
     }

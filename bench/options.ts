@@ -16,6 +16,7 @@ export interface Options {
 export interface Amounts {
   starts: number
   rounds: number
+  /** Once per target and kind of answer: a runtime compiles what is hot for some seconds. */
   warmUpMs: number
   wholeMs: number
   burstMs: number
@@ -34,7 +35,7 @@ export interface Amounts {
 const FULL: Amounts = {
   starts: 7,
   rounds: 5,
-  warmUpMs: 500,
+  warmUpMs: 8000,
   wholeMs: 2500,
   burstMs: 2500,
   pacedConnections: 200,
@@ -51,9 +52,9 @@ const FULL: Amounts = {
 const QUICK: Amounts = {
   starts: 3,
   rounds: 2,
-  warmUpMs: 250,
-  wholeMs: 800,
-  burstMs: 800,
+  warmUpMs: 800,
+  wholeMs: 700,
+  burstMs: 700,
   pacedConnections: 100,
   pacedStreamsPerConnection: 1,
   singleConnectionMs: 500,

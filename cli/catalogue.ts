@@ -9,6 +9,8 @@ import { CommandFailed } from './errors'
 
 export interface ListedModel {
   model: Model
+  /** The same model for each operation that it serves. */
+  forms: readonly Model[]
   entry: ModelConfig
   /** Why it is not available; null when it is. */
   reason: string | null
@@ -18,20 +20,21 @@ export interface ListedModel {
 export function listModels(config: Config, options: { sandbox?: boolean | undefined }): ListedModel[] {
   const { models } = buildCatalogue(withAllVendors(config), outside)
   const { hidden } = buildCatalogue(options.sandbox ? withAllVendors(config) : config, outside)
-  return [...models.values()].map((model) => ({
-    model,
-    entry: config.models[model.id] as ModelConfig,
-    reason: hidden.get(model.id) ?? null,
+  return [...models].map(([id, forms]) => ({
+    model: forms[0] as Model,
+    forms,
+    entry: config.models[id] as ModelConfig,
+    reason: hidden.get(id) ?? null,
   }))
 }
 
 /** One model, available or not. */
-export function findModel(config: Config, id: string): Model {
+export function findModel(config: Config, id: string): ListedModel {
   const listed = listModels(config, {}).find(({ model }) => model.id === id)
   if (!listed) {
     throw new CommandFailed(`The configuration has no model "${id}"; \`models list\` shows all.`)
   }
-  return listed.model
+  return listed
 }
 
 /** Entries that say which models are available and which are not and why, for a block. */

@@ -27,7 +27,7 @@ export async function prepareDemonstration({ world, url }: Server): Promise<Demo
   const secret = makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
   const key = await prepareKey(db, secret, now())
   await fill(db, key.account, now())
-  const model = [...catalogue.models.values()].find(({ family }) => family.operation === 'chat')
+  const model = [...catalogue.models.values()].flat().find(({ family }) => family.operation === 'chat')
   if (!model) throw new CommandFailed('The configuration has no chat model to try.')
   const body = { model: model.id, stream: true, messages: [{ role: 'user', content: 'Hello!' }] }
   const words = [

@@ -73,7 +73,7 @@ const price = defineCommand({
       )
     }
     const { config } = await loadConfig(args)
-    const model = findModel(config, id)
+    const { model } = findModel(config, id)
     const answer =
       text !== undefined
         ? priceText(model, text)
@@ -100,7 +100,7 @@ function modelJson({ model, entry, reason }: ListedModel) {
     owned_by: model.ownedBy,
     available: reason === null,
     reason,
-    price: describePrices(model.prices),
+    price: describePrices(model.priceList),
   }
 }
 
@@ -135,18 +135,18 @@ function amountText(amount: unknown): string {
     .join(' / ')
 }
 
-function answerJson(model: Model, { quantities, amountNano, isMost }: PriceAnswer) {
+function answerJson(model: Model, { quantities, prices, amountNano, isMost }: PriceAnswer) {
   return {
     model: model.id,
     amount_usd: formatUsd(amountNano),
     /** True: the most that it can cost, not what it will cost. */
     at_most: isMost,
     quantities: Object.fromEntries(Object.entries(quantities).map(([unit, count]) => [`${unit}s`, count])),
-    price: describePrices(model.prices),
+    price: describePrices(prices),
   }
 }
 
-function showAnswer(model: Model, { quantities, amountNano, isMost }: PriceAnswer): void {
+function showAnswer(model: Model, { quantities, prices, amountNano, isMost }: PriceAnswer): void {
   const columns: Column[] = [
     { title: model.id },
     { title: 'COUNT', align: 'right' },
@@ -155,7 +155,7 @@ function showAnswer(model: Model, { quantities, amountNano, isMost }: PriceAnswe
   const rows = Object.entries(quantities).map(([unit, count]) => [
     wordsOf(unit),
     String(count),
-    formatUsd(priceNano({ [unit as Unit]: count }, model.prices)),
+    formatUsd(priceNano({ [unit as Unit]: count }, prices)),
   ])
   print(renderTable(columns, [...rows, [isMost ? 'at most' : 'total', '', formatUsd(amountNano)]]))
   if (isMost) {

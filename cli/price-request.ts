@@ -2,16 +2,26 @@
 // The same functions as for a real request, so that the answer cannot differ from the bill.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { type Ask, type Model, priceNano, type Quantities, type Unit, units } from '../src/family'
+import {
+  type Ask,
+  type Model,
+  type Prices,
+  priceNano,
+  type Quantities,
+  type Unit,
+  units,
+} from '../src/family'
 import { GatewayError } from '../src/lib/errors'
 import { createValidator } from '../src/lib/validate'
-import { quoteNano } from '../src/metering'
+import { quoteNano, tariffOf } from '../src/metering'
 import type { OperationName } from '../src/operations'
 import { CommandFailed, WrongUsage } from './errors'
 import { parseCount } from './values'
 
 export interface PriceAnswer {
   quantities: Quantities
+  /** Of one of each unit. */
+  prices: Prices
   amountNano: number
   /** A quote: the most that it can cost, held until the true price is known. */
   isMost: boolean
@@ -46,13 +56,14 @@ export function readQuantities(flags: Record<string, unknown>): Quantities | und
 }
 
 export function priceQuantities(model: Model, stated: Quantities): PriceAnswer {
-  const quantities = model.prices.request === undefined ? stated : { request: 1, ...stated }
+  const { prices } = tariffOf({ body: {}, byteLength: 0, at: 0 }, model)
+  const quantities = prices.request === undefined ? stated : { request: 1, ...stated }
   for (const unit of Object.keys(quantities) as Unit[]) {
-    if (model.prices[unit] !== undefined) continue
-    const priced = Object.keys(model.prices).map(wordsOf).join(', ')
+    if (prices[unit] !== undefined) continue
+    const priced = Object.keys(prices).map(wordsOf).join(', ')
     throw new CommandFailed(`${model.id} has no price for ${wordsOf(unit)}; it has one for ${priced}.`)
   }
-  return { quantities, amountNano: priceNano(quantities, model.prices), isMost: false }
+  return { quantities, prices, amountNano: priceNano(quantities, prices), isMost: false }
 }
 
 export function priceText(model: Model, text: string): PriceAnswer {
@@ -70,12 +81,13 @@ export function priceBody(model: Model, text: string): PriceAnswer {
   const given = parseObject(text)
   const body = { ...given, model: model.id }
   const sent = given.model === model.id ? text : JSON.stringify(body)
-  const ask: Ask = { body, byteLength: Buffer.byteLength(sent) }
+  const ask: Ask = { body, byteLength: Buffer.byteLength(sent), at: 0 }
   try {
     createValidator(model.family.body)(body)
     model.family.check?.(body, model)
     const quantities = model.family.quote(ask, model)
-    return { quantities, amountNano: quoteNano(ask, model), isMost: true }
+    const { prices } = tariffOf(ask, model)
+    return { quantities, prices, amountNano: quoteNano(ask, model), isMost: true }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     throw new CommandFailed(`The gateway would refuse this request: ${error.message}`)

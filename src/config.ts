@@ -4,7 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { families } from './families'
-import { type Prices, type Unit, units } from './family'
+import { type Family, type PriceList, type Unit, units } from './family'
 import { formatUsd, parseUsd } from './lib/money'
 import { upstreamKinds } from './upstreams'
 
@@ -50,11 +50,16 @@ const UpstreamEntry = Type.Object(
     concurrency: Type.Optional(Count),
     /** What to do when the caller leaves a stream: stop the vendor, or read on for its true usage. Default cancel. */
     onAbort: Type.Optional(Type.Union([Type.Literal('cancel'), Type.Literal('drain')])),
+    /** Hosts that the vendor's results may lie on, beside those that are known: `files.example.com`, or `.example.com` for all below it. */
+    fileHosts: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9.:-]+$' }))),
     /** False for a server that refuses `stream_options`. */
     streamUsage: Type.Optional(Type.Boolean()),
   },
   closed,
 )
+
+/** One figure, or one for each size, quality or resolution. A request for any other is refused. */
+const UsdByTier = Type.Union([Usd, Type.Record(Type.String({ minLength: 1 }), Usd, { minProperties: 1 })])
 
 const Price = Type.Object(
   {
@@ -62,6 +67,11 @@ const Price = Type.Object(
     per_1m_cached_input_tokens: Type.Optional(Usd),
     per_1m_cache_write_tokens: Type.Optional(Usd),
     per_1m_output_tokens: Type.Optional(Usd),
+    per_1m_input_image_tokens: Type.Optional(Usd),
+    per_1m_output_image_tokens: Type.Optional(Usd),
+    per_1m_characters: Type.Optional(Usd),
+    per_image: Type.Optional(UsdByTier),
+    per_input_image: Type.Optional(UsdByTier),
     per_request: Type.Optional(Usd),
   },
   closed,
@@ -69,7 +79,8 @@ const Price = Type.Object(
 
 const ModelEntry = Type.Object(
   {
-    family: Type.String(),
+    /** One payload contract, or one for each operation that the model serves. */
+    family: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
     upstream: Type.String(),
     /** The vendor's name; absent: the same as ours. */
     upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
@@ -85,6 +96,17 @@ const ModelEntry = Type.Object(
     ),
     batchSize: Type.Optional(Count),
     batchTokens: Type.Optional(Count),
+    /** Sizes of images that callers may ask for; absent: what the family knows. */
+    sizes: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })),
+    /** How many reference images a request must and may have. */
+    referenceImages: Type.Optional(
+      Type.Object(
+        { min: Type.Integer({ minimum: 0, maximum: 100 }), max: Type.Integer({ minimum: 0, maximum: 100 }) },
+        closed,
+      ),
+    ),
+    /** False for a model that edits whole images only. */
+    mask: Type.Optional(Type.Boolean()),
   },
   closed,
 )
@@ -141,27 +163,41 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 function modelFaults(id: string, model: ModelConfig, upstreams: Set<string>): string[] {
   const faults: string[] = []
-  const family = families.get(model.family)
   if (!MODEL_ID.test(id)) faults.push(': a model id is lower case, without spaces, at most 128 characters')
-  if (!family)
-    faults.push(`.family: unknown family "${model.family}"; known: ${[...families.keys()].join(', ')}`)
+  for (const name of [model.family].flat()) {
+    if (!families.has(name))
+      faults.push(`.family: unknown family "${name}"; known: ${[...families.keys()].join(', ')}`)
+  }
+  const operations = familiesOf(model).map(({ operation }) => operation)
+  if (new Set(operations).size < operations.length) faults.push('.family: two families for one operation')
   if (!upstreams.has(model.upstream)) faults.push(`.upstream: there is no upstream "${model.upstream}"`)
   if (model.free && model.price) faults.push('.price: a free model has no price')
   if (!model.free && !model.price)
     faults.push('.price: missing; a model that costs nothing must say `free: true`')
-  const prices: Prices = {}
-  for (const [key, text] of Object.entries(model.price ?? {})) {
+  return [...faults, ...priceFaults(model)]
+}
+
+function priceFaults(model: ModelConfig): string[] {
+  const faults: string[] = []
+  for (const [key, text] of amountsOf(model.price ?? {})) {
     const nano = nanoPerUnit(key, text)
     if (typeof nano === 'string') faults.push(`.price.${key}: ${nano}`)
-    else prices[priceKeys[key] as Unit] = nano
   }
-  if (!model.price || !family) return faults
-  for (const unit of family.units) {
-    if (prices[unit] === undefined && !faults.some((fault) => fault.startsWith('.price.'))) {
-      faults.push(`.price: the family ${family.name} needs ${keyOfUnit(unit)}`)
-    }
+  if (!model.price || faults.length > 0) return faults
+  for (const family of familiesOf(model)) {
+    const lacking = family.units.map((list) =>
+      list.map(keyOfUnit).filter((key) => !(key in (model.price ?? {}))),
+    )
+    if (lacking.some((keys) => keys.length === 0)) continue
+    const wanted = lacking.map((keys) => keys.join(' and ')).join(', or ')
+    faults.push(`.price: the family ${family.name} needs ${wanted}`)
   }
   return faults
+}
+
+/** The families of a model, as far as they are known. */
+export function familiesOf(model: ModelConfig): Family[] {
+  return [model.family].flat().flatMap((name) => families.get(name) ?? [])
 }
 
 const priceKeys: Record<string, Unit> = {
@@ -169,11 +205,23 @@ const priceKeys: Record<string, Unit> = {
   per_1m_cached_input_tokens: 'cached_input_token',
   per_1m_cache_write_tokens: 'cache_write_token',
   per_1m_output_tokens: 'output_token',
+  per_1m_input_image_tokens: 'input_image_token',
+  per_1m_output_image_tokens: 'output_image_token',
+  per_1m_characters: 'character',
+  per_image: 'image',
+  per_input_image: 'input_image',
   per_request: 'request',
 }
 
-function keyOfUnit(unit: Unit): string | undefined {
-  return Object.keys(priceKeys).find((key) => priceKeys[key] === unit)
+function keyOfUnit(unit: Unit): string {
+  return Object.keys(priceKeys).find((key) => priceKeys[key] === unit) as string
+}
+
+/** All amounts of a price list, each with its key: `per_image` twice when it has two tiers. */
+function amountsOf(price: object): [key: string, text: string][] {
+  return Object.entries(price).flatMap(([key, amount]) =>
+    typeof amount === 'string' ? [[key, amount]] : Object.values(amount).map((text) => [key, text as string]),
+  ) as [string, string][]
 }
 
 /** Whole nano-dollars for one unit, or what is wrong with the price. */
@@ -188,29 +236,37 @@ function nanoPerUnit(key: string, text: string): number | string {
 }
 
 /** The price list of a model that has no faults. Cached input and cache writes cost as input where they have no price of their own. */
-export function pricesOf(model: ModelConfig): Prices {
-  const prices: Prices = {}
+export function priceListOf(model: ModelConfig): PriceList {
+  const list: PriceList = {}
   if (model.free) {
-    for (const unit of units) prices[unit] = 0
-    return prices
+    for (const unit of units) list[unit] = 0
+    return list
   }
-  for (const [key, text] of Object.entries(model.price ?? {})) {
-    prices[priceKeys[key] as Unit] = nanoPerUnit(key, text) as number
+  for (const [key, amount] of Object.entries(model.price ?? {})) {
+    const nano = (text: string) => nanoPerUnit(key, text) as number
+    list[priceKeys[key] as Unit] =
+      typeof amount === 'string'
+        ? nano(amount)
+        : Object.fromEntries(Object.entries(amount).map(([tier, text]) => [tier, nano(text)]))
   }
-  if (prices.input_token !== undefined) {
-    prices.cached_input_token ??= prices.input_token
-    prices.cache_write_token ??= prices.input_token
+  if (list.input_token !== undefined) {
+    list.cached_input_token ??= list.input_token
+    list.cache_write_token ??= list.input_token
   }
-  return prices
+  return list
 }
 
 /** A price list in the words of the configuration, for people and for `models list --json`. */
-export function describePrices(prices: Prices): Record<string, string> {
-  const described: Record<string, string> = {}
+export function describePrices(list: PriceList): Record<string, string | Record<string, string>> {
+  const described: Record<string, string | Record<string, string>> = {}
   for (const [key, unit] of Object.entries(priceKeys)) {
-    const nano = prices[unit]
-    if (nano === undefined) continue
-    described[key] = formatUsd(key.startsWith('per_1m_') ? nano * 1_000_000 : nano)
+    const price = list[unit]
+    if (price === undefined) continue
+    const usd = (nano: number) => formatUsd(key.startsWith('per_1m_') ? nano * 1_000_000 : nano)
+    described[key] =
+      typeof price === 'number'
+        ? usd(price)
+        : Object.fromEntries(Object.entries(price).map(([tier, nano]) => [tier, usd(nano)]))
   }
   return described
 }

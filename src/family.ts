@@ -14,6 +14,11 @@ export const units = [
   'cached_input_token',
   'cache_write_token',
   'output_token',
+  'input_image_token',
+  'output_image_token',
+  'character',
+  'image',
+  'input_image',
 ] as const
 export type Unit = (typeof units)[number]
 
@@ -23,21 +28,40 @@ export type Quantities = { [unit in Unit]?: number }
 /** Nano-dollars for one of each unit. */
 export type Prices = { [unit in Unit]?: number }
 
+/** A price list in which a unit may cost differently by a tier, such as an image by its size or a second by its resolution. */
+export type PriceList = { [unit in Unit]?: number | { [tier: string]: number } }
+
 /** A request to a vendor as a value. Path is relative to the vendor's base URL for that protocol. */
 export interface Call {
   path: string
   /** Many vendors offer an OpenAI-compatible API beside their native one, under another prefix and other auth. */
   protocol: 'openai' | 'native'
-  /** An edit of the caller's own text, or a fresh JSON value. */
-  body: { edit: Edit } | { json: unknown }
+  /** An edit of the caller's own text, a fresh JSON value, or the parts of a form in their order. */
+  body: { edit: Edit } | { json: unknown } | { form: readonly FormPart[] }
+  /** Beside those of the connection. */
+  headers?: Readonly<Record<string, string>>
   /** Wants a stream of server-sent events as the answer. */
   stream: boolean
 }
 
-/** What a caller asked: the parsed body, and its size, which bounds the tokens in it. */
+/** One part of a form: a text, or a file that the caller sent. */
+export type FormPart = { name: string; value: string } | { name: string; upload: Upload }
+
+/** A file of a form. Its bytes are on disk, or in memory where a tool made them; they are gone when the request has ended. */
+export interface Upload {
+  filename: string
+  contentType: string
+  bytes: Blob
+  /** What its first bytes say that it is; undefined for what is no picture that we know. */
+  picture: { format: 'png' | 'jpeg' | 'webp'; width: number; height: number } | undefined
+}
+
+/** What a caller asked: the parsed body, the size of the text in it, which bounds the tokens, and when. */
 export interface Ask<Body = unknown> {
   body: Body
   byteLength: number
+  /** Milliseconds since 1970. */
+  at: number
 }
 
 /** How a family reads one event of a stream, or a whole reply. */
@@ -46,6 +70,8 @@ export interface Reading {
   usage?: Quantities | 'invalid'
   /** Text that the model made, to be counted when no usage comes. */
   text?: string
+  /** Something of worth went to the caller that is not text, such as an unfinished picture. */
+  delivered?: boolean
   /** The vendor says that it failed. */
   failed?: boolean
   /** The vendor says that the answer is complete. */
@@ -58,13 +84,15 @@ export interface Reading {
 export interface Family<Body = unknown> {
   name: string
   operation: OperationName
-  /** The units that a model of this family must have a price for. */
-  units: readonly Unit[]
+  /** What a model of this family must have a price for: all units of one of these lists. */
+  units: readonly (readonly Unit[])[]
   dialect: Dialect
-  /** Open objects: unknown fields pass. */
+  /** Open objects: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
   /** Rules that a schema cannot say; throws invalidRequest with the field named. */
   check?(body: Body, model: Model): void
+  /** The tier that the request is priced by: the field that decides it, and its names in a price list, the most exact first. */
+  tier?(body: Body, model: Model): { field: string; names: readonly string[] }
   /** The most that the request can cost. */
   quote(ask: Ask<Body>, model: Model): Quantities
   /** Several: parts of a batch, sent side by side. */
@@ -76,14 +104,23 @@ export interface Family<Body = unknown> {
   stream?: {
     /** Reads one event of a stream (parsed JSON). */
     read(event: unknown): Reading
-    /** The `data` that closes a complete stream. */
-    end: string
+    /** The `data` that closes a complete stream; null where the vendor just closes after its last event. */
+    end: string | null
     /** True when the caller wants to see the usage event. */
     showsUsage(body: Body): boolean
   }
-  /** The texts of the request, to be counted when the vendor reports no usage. */
-  texts(body: Body): string[]
+  /** The answer is sound: each event of the vendor's stream, or its reply, holds a piece of it or says where it is. */
+  sound?: {
+    format(body: Body, model: Model): SoundFormat
+    read(json: unknown): { piece?: Uint8Array; url?: string }
+  }
+  /** The addresses in a reply under which the vendor keeps results for a while. */
+  links?(reply: unknown): string[]
+  /** The texts of the request, to be counted when the vendor reports no usage. Absent: the quote is paid then. */
+  texts?(body: Body): string[]
 }
+
+export type SoundFormat = 'mp3' | 'wav'
 
 /** A model as the catalogue has it, ready to use. */
 export interface Model {
@@ -93,9 +130,9 @@ export interface Model {
   /** The vendor's name for it. */
   upstreamModel: string
   ownedBy: string
-  prices: Prices
-  /** The price list as it is stored with every charge. */
-  pricesJson: string
+  priceList: PriceList
+  /** The price list where no tier makes a difference: the same for every request. */
+  tariff: Tariff | undefined
   /** Thinks before it answers, and refuses sampling parameters. */
   reasoning: boolean
   /** Output tokens that are held when the caller sets no limit. */
@@ -108,6 +145,32 @@ export interface Model {
   batchSize: number | undefined
   /** Most tokens that the vendor takes in one call. */
   batchTokens: number | undefined
+  /** Sizes of images that may be asked for; undefined leaves it to the family. */
+  sizes: readonly string[] | undefined
+  /** How many reference images a request may have. */
+  referenceImages: { min: number; max: number } | undefined
+  /** False for a model that edits whole images only. */
+  mask: boolean
+}
+
+/** The prices of one request, and the same as they are stored with its charge. */
+export interface Tariff {
+  prices: Prices
+  json: string
+}
+
+/** The prices that hold for a tier; undefined when the list has none of its names for some unit. */
+export function pricesOfTier(list: PriceList, names: readonly string[]): Prices | undefined {
+  const prices: Prices = {}
+  for (const unit of units) {
+    const price = list[unit]
+    if (price === undefined) continue
+    const name = names.find((name) => typeof price === 'object' && Object.hasOwn(price, name))
+    const each = typeof price === 'number' ? price : name === undefined ? undefined : price[name]
+    if (each === undefined) return undefined
+    prices[unit] = each
+  }
+  return prices
 }
 
 /** The price of quantities, in nano-dollars. Exact: whole counts times whole prices. */

@@ -16,7 +16,16 @@ import {
 import type { JournalEntry } from './journal'
 import { balanceOf, type Charge, type EndedBy, hold, release, settle } from './ledger'
 import { conditionsOf, countersOf, refusalOf } from './limits'
-import { type Measure, measure, type Outcome, quoteNano, tokensOf } from './metering'
+import {
+  inputTokensOf,
+  type Measure,
+  measure,
+  type Outcome,
+  outputTokensOf,
+  quoteNano,
+  tariffOf,
+  tokensOf,
+} from './metering'
 import type { CheckedRequest } from './request'
 import type { World } from './world'
 
@@ -72,9 +81,9 @@ export function createFlights(world: World): Flights {
     entry: JournalEntry,
     idempotencyHeader: string | null,
   ): Promise<Flight | SavedAnswer> {
-    const { key, model, ask, text, operation } = checked
+    const { key, model, ask, fingerprint, operation } = checked
     const now = world.now()
-    const idempotencyKey = idempotencyKeyOf(key.account, idempotencyHeader, operation.path, text)
+    const idempotencyKey = idempotencyKeyOf(key.account, idempotencyHeader, operation.path, fingerprint)
     const saved = idempotencyKey && (await answerAgain(db, idempotencyKey))
     if (saved) return saved
     const charge: Charge = {
@@ -84,7 +93,7 @@ export function createFlights(world: World): Flights {
       model: model.id,
       operation: operation.name,
       heldNano: quoteNano(ask, model),
-      pricesJson: model.pricesJson,
+      pricesJson: tariffOf(ask, model).json,
       createdAt: now,
       expiresAt: now + model.upstream.maxDurationMs + HOLD_MARGIN_MS,
       ...countersOf(key, estimateTokens(checked), now),
@@ -143,8 +152,8 @@ export function createFlights(world: World): Flights {
     entry.endedBy = outcome.endedBy
     entry.usageSource = measured?.source ?? null
     entry.amountNano = paidNano
-    entry.inputTokens = measured ? tokensOf({ ...measured.quantities, output_token: 0 }) : null
-    entry.outputTokens = measured?.quantities.output_token ?? null
+    entry.inputTokens = measured ? inputTokensOf(measured.quantities) : null
+    entry.outputTokens = measured ? outputTokensOf(measured.quantities) : null
     entry.durationMs = world.now() - entry.at
     world.journal.write(entry)
     return paidNano
@@ -159,7 +168,7 @@ export function createFlights(world: World): Flights {
       db,
       charge,
       {
-        priceNano: priceNano(measured.quantities, model.prices),
+        priceNano: priceNano(measured.quantities, tariffOf(flight.ask, model).prices),
         usageSource: measured.source,
         usageJson,
         endedBy,
@@ -225,7 +234,7 @@ export function createFlights(world: World): Flights {
 /** A usual request's tokens, for the key's token limit until the true figure is known. */
 function estimateTokens({ family, ask, model }: CheckedRequest): number {
   const quote = family.quote(ask, model)
-  return Math.ceil((quote.input_token ?? 0) / 4) + (quote.output_token ?? 0)
+  return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
 }
 
 async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<void> {

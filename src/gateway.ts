@@ -4,8 +4,9 @@
 
 import { DatabaseUnavailable } from './db/db'
 import { callerLeft, cutError, databaseDown, garbage, shuttingDown } from './failures'
-import type { Call } from './family'
+import type { Call, Family } from './family'
 import { createFlights, type Flight } from './flights'
+import type { Form } from './form'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from './idempotency'
 import type { JournalEntry } from './journal'
 import { errorBody, GatewayError } from './lib/errors'
@@ -14,9 +15,11 @@ import { formatUsd } from './lib/money'
 import { fromLatin1 } from './lib/sse'
 import { rateHeadersOf } from './limits'
 import { measure, type Outcome, plausible, sumUsage } from './metering'
+import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
-import { checkRequest } from './request'
+import { checkRequest, inDialect } from './request'
+import type { CallBody } from './upstream'
 import { readReply, usageJsonOf, withModel } from './vendor-reply'
 import type { World } from './world'
 
@@ -26,8 +29,8 @@ export interface Incoming {
   requestId: string
   authorization: string | null
   idempotencyKey: string | null
-  /** Reads the body; throws 413. Not called before the key is known. */
-  body(): Promise<Uint8Array>
+  /** Reads the body, or the form that the operation takes; throws 413. Not called before the key is known. */
+  body(): Promise<Uint8Array | Form>
   /** Fires when the caller leaves. A function, because making one costs time and few requests need it. */
   signal(): AbortSignal
 }
@@ -50,12 +53,16 @@ export function createGateway(world: World): Gateway {
 
   async function handle(incoming: Incoming): Promise<Response> {
     const entry = newEntry(incoming, world.now())
+    let content: Uint8Array | Form | undefined
+    let family: Family | undefined
     try {
       if (draining) throw shuttingDown()
       const key = await world.authenticator.authenticate(incoming.authorization)
       entry.keyId = key.id
       entry.account = key.account
-      const checked = checkRequest(world.catalogue, key, incoming.operation, await incoming.body())
+      content = await incoming.body()
+      const checked = checkRequest(world.catalogue, key, incoming.operation, content, entry.at)
+      family = checked.family
       entry.model = checked.model.id
       entry.upstream = checked.model.upstream.name
       entry.stream = (checked.ask.body as { stream?: unknown }).stream === true
@@ -67,7 +74,10 @@ export function createGateway(world: World): Gateway {
       entry.errorCode = shown instanceof GatewayError ? shown.code : 'internal_error'
       entry.durationMs = world.now() - entry.at
       world.journal.write(entry)
-      throw shown
+      throw family ? inDialect(shown, family.dialect) : shown
+    } finally {
+      // The vendor has had the files, or will not want them any more.
+      if (content && !(content instanceof Uint8Array)) await content.dispose()
     }
   }
 
@@ -101,6 +111,7 @@ export function createGateway(world: World): Gateway {
         usageJson: usageJsonOf(reply.json),
         text: reading.text ?? '',
         textOmitted: 0,
+        delivered: true,
         failed: false,
       }
       const body = withModel(reply, model)
@@ -132,6 +143,7 @@ export function createGateway(world: World): Gateway {
       usageJson: `[${replies.map((reply) => usageJsonOf(reply)).join()}]`,
       text: '',
       textOmitted: 0,
+      delivered: true,
       failed: false,
     }
     const measured = await measure(outcome, ask, model, world.tokenCounter)
@@ -191,12 +203,17 @@ export function createGateway(world: World): Gateway {
 
   /** One call to the vendor, with a time limit until the answer has been read or a stream has begun. */
   function send(flight: Flight, call: Call) {
-    const { model, controller, text, scanned, entry } = flight
+    const { model, controller, entry } = flight
     const { upstream } = model
-    const body =
-      'edit' in call.body ? editObject(text, scanned, call.body.edit) : JSON.stringify(call.body.json)
     flight.deadlineAt = Math.min(world.now() + upstream.timeoutMs, entry.at + upstream.maxDurationMs)
-    return upstream.send(call, body, controller.signal)
+    return upstream.send(call, callBody(flight, call), controller.signal)
+  }
+
+  function callBody({ source }: Flight, { body }: Call): CallBody {
+    if ('json' in body) return JSON.stringify(body.json)
+    if ('form' in body) return encodeForm(body.form, world.newId('form'))
+    if (!source) throw new Error('there is no text to edit')
+    return editObject(source.text, source.scanned, body.edit)
   }
 
   /** Cuts the call to the vendor when the caller of a stream leaves before it begins. */

@@ -1,9 +1,10 @@
 // What a request came to: the vendor's own figures where it gave sane ones, else a count of the text that really passed.
 // It must never turn a vendor's fault into a charge for nothing, or into a credit.
 
-import type { Ask, Model, Quantities } from './family'
-import { priceNano, units } from './family'
+import type { Ask, Model, Quantities, Tariff } from './family'
+import { priceNano, pricesOfTier, units } from './family'
 import type { EndedBy, UsageSource } from './ledger'
+import { invalidRequest } from './lib/errors'
 import type { TokenCounter } from './token-counter'
 
 const PLAUSIBLE_FACTOR = 4
@@ -21,6 +22,8 @@ export interface Outcome {
   /** The text that the model made, as far as it was kept, and the length of the rest. */
   text: string
   textOmitted: number
+  /** Something else of worth went to the caller. */
+  delivered: boolean
   /** The vendor said that it failed. */
   failed: boolean
 }
@@ -40,11 +43,13 @@ export function measure(
   model: Model,
   counter: TokenCounter,
 ): Measure | undefined | Promise<Measure> {
-  const { usage, text, textOmitted, failed, endedBy } = outcome
+  const { usage, text, textOmitted, delivered, failed, endedBy } = outcome
   const broken = failed || endedBy !== 'done'
-  const empty = text === '' && textOmitted === 0
+  const empty = text === '' && textOmitted === 0 && !delivered
   if (usage === undefined || usage === 'invalid') {
-    return broken && empty ? undefined : count(outcome, ask, model, counter)
+    if (broken && empty) return undefined
+    const { texts } = model.family
+    return texts ? count(outcome, texts(ask.body), ask, model, counter) : asQuoted(outcome, ask, model)
   }
   // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
   const used = endedBy === 'client' && (usage.output_token ?? 0) > 0
@@ -52,9 +57,14 @@ export function measure(
   return { quantities: withRequest(usage, model), source: 'upstream' }
 }
 
-async function count(outcome: Outcome, ask: Ask, model: Model, counter: TokenCounter): Promise<Measure> {
+async function count(
+  outcome: Outcome,
+  texts: string[],
+  ask: Ask,
+  model: Model,
+  counter: TokenCounter,
+): Promise<Measure> {
   const { usage, text, textOmitted } = outcome
-  const texts = model.family.texts(ask.body)
   const input = await counter.count(texts.join('\n'))
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
@@ -66,30 +76,68 @@ async function count(outcome: Outcome, ask: Ask, model: Model, counter: TokenCou
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
 }
 
+/** The price of a request that nobody counts afterwards: exact where it is of the caller's own characters, else the most. */
+function asQuoted({ usage }: Outcome, ask: Ask, model: Model): Measure {
+  const quantities = model.family.quote(ask, model)
+  const exact = usage === undefined && tokensOf(quantities) === 0
+  return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
+}
+
 export type ReportedUsage = Quantities | 'invalid' | undefined
 
 /**
- * A vendor's figures, where a request of this size can have come to them. Generous, because vendors add tokens of their
- * own and pictures have more than their links show; but a slip of the vendor's must not empty an account.
+ * A vendor's figures, where a request of this size can have come to them. Generous with tokens, because vendors add some
+ * of their own and pictures have more than their links show; but a slip of the vendor's must not empty an account.
  */
 export function plausible(usage: ReportedUsage, ask: Ask, model: Model): ReportedUsage {
   if (usage === undefined || usage === 'invalid') return usage
   const quote = model.family.quote(ask, model)
-  const output = usage.output_token ?? 0
-  const input = tokensOf(usage) - output
-  const mostInput = PLAUSIBLE_FACTOR * (quote.input_token ?? 0) + PLAUSIBLE_EXTRA_TOKENS
-  const mostOutput = PLAUSIBLE_FACTOR * (quote.output_token ?? 0) + PLAUSIBLE_OUTPUT_TOKENS
-  return input <= mostInput && output <= mostOutput ? usage : 'invalid'
+  const mostInput = PLAUSIBLE_FACTOR * inputTokensOf(quote) + PLAUSIBLE_EXTRA_TOKENS
+  const mostOutput = PLAUSIBLE_FACTOR * outputTokensOf(quote) + PLAUSIBLE_OUTPUT_TOKENS
+  const sane =
+    inputTokensOf(usage) <= mostInput &&
+    outputTokensOf(usage) <= mostOutput &&
+    (usage.image ?? 0) <= (quote.image ?? 0) &&
+    (usage.input_image ?? 0) <= (quote.input_image ?? 0)
+  return sane ? usage : 'invalid'
+}
+
+/** The prices that a request is held and settled at. Throws 400 for a tier that the model does not have. */
+export function tariffOf({ body }: Ask, model: Model): Tariff {
+  if (model.tariff) return model.tariff
+  const { field, names } = model.family.tier?.(body, model) ?? { field: null, names: [] }
+  const prices = pricesOfTier(model.priceList, names)
+  if (prices) return { prices, json: JSON.stringify(prices) }
+  const known = new Set(
+    Object.values(model.priceList).flatMap((price) => (typeof price === 'object' ? Object.keys(price) : [])),
+  )
+  throw invalidRequest(
+    field,
+    `Invalid value for '${field}': ${model.id} has no price for ${names[0]}. It has one for: ${[...known].join(', ')}.`,
+  )
 }
 
 /** The most that a request can cost, in nano-dollars. */
 export function quoteNano(ask: Ask, model: Model): number {
-  return priceNano(withRequest(model.family.quote(ask, model), model), model.prices)
+  return priceNano(withRequest(model.family.quote(ask, model), model), tariffOf(ask, model).prices)
 }
 
 /** All tokens, of every kind. */
 export function tokensOf(quantities: Quantities): number {
-  return units.reduce((sum, unit) => (unit.endsWith('_token') ? sum + (quantities[unit] ?? 0) : sum), 0)
+  return inputTokensOf(quantities) + outputTokensOf(quantities)
+}
+
+export function inputTokensOf(quantities: Quantities): number {
+  return (
+    (quantities.input_token ?? 0) +
+    (quantities.cached_input_token ?? 0) +
+    (quantities.cache_write_token ?? 0) +
+    (quantities.input_image_token ?? 0)
+  )
+}
+
+export function outputTokensOf(quantities: Quantities): number {
+  return (quantities.output_token ?? 0) + (quantities.output_image_token ?? 0)
 }
 
 /** Several replies as one: the sum, or nothing sure when one of them had no figures. */
@@ -106,5 +154,5 @@ export function sumUsage(readings: readonly ReportedUsage[]): ReportedUsage {
 }
 
 function withRequest(quantities: Quantities, model: Model): Quantities {
-  return model.prices.request === undefined ? quantities : { ...quantities, request: 1 }
+  return model.priceList.request === undefined ? quantities : { ...quantities, request: 1 }
 }

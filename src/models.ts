@@ -1,11 +1,11 @@
 // The catalogue: which models there are, ready to use, and why others are not.
 
-import { type Config, pricesOf } from './config'
-import { families } from './families'
-import type { Family, Model } from './family'
+import { type Config, familiesOf, type ModelConfig, priceListOf } from './config'
+import { type Model, pricesOfTier } from './family'
 import type { Key } from './keys'
 import { mayUse } from './keys'
 import { invalidRequest } from './lib/errors'
+import type { Operation } from './operations'
 import { createUpstream, type Upstream, type UpstreamWorld } from './upstream'
 import { upstreamKinds } from './upstreams'
 
@@ -13,7 +13,8 @@ import { upstreamKinds } from './upstreams'
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
 
 export interface Catalogue {
-  models: ReadonlyMap<string, Model>
+  /** A model that serves several operations stands once for each, in the order of its families. */
+  models: ReadonlyMap<string, readonly Model[]>
   upstreams: ReadonlyMap<string, Upstream>
   /** Models that are configured but cannot be used now, with the reason. */
   hidden: ReadonlyMap<string, string>
@@ -35,37 +36,41 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
       upstreams.set(name, createUpstream(name, kind, entry, world))
     }
   }
-  const models = new Map<string, Model>()
+  const models = new Map<string, Model[]>()
   const hidden = new Map<string, string>()
   for (const [id, entry] of Object.entries(config.models)) {
     const upstream = upstreams.get(entry.upstream)
-    const family = families.get(entry.family) as Family
-    if (!upstream) {
-      hidden.set(id, missing.get(entry.upstream) ?? `there is no upstream ${entry.upstream}`)
-      continue
-    }
-    const prices = pricesOf(entry)
-    models.set(id, {
-      id,
-      family,
-      upstream,
-      upstreamModel: entry.upstreamModel ?? id,
-      ownedBy: entry.ownedBy ?? entry.upstream,
-      prices,
-      pricesJson: JSON.stringify(prices),
-      reasoning: entry.reasoning ?? false,
-      reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
-      contextTokens: entry.contextTokens,
-      dimensions: entry.dimensions,
-      batchSize: entry.batchSize,
-      batchTokens: entry.batchTokens,
-    })
+    if (upstream) models.set(id, buildModels(id, entry, upstream))
+    else hidden.set(id, missing.get(entry.upstream) ?? `there is no upstream ${entry.upstream}`)
   }
   return { models, upstreams, hidden }
 }
 
-/** The model that a request names; the same answer for one that does not exist and one that the key may not use. */
-export function resolveModel(catalogue: Catalogue, key: Key, id: unknown): Model {
+function buildModels(id: string, entry: ModelConfig, upstream: Upstream): Model[] {
+  const priceList = priceListOf(entry)
+  const prices = pricesOfTier(priceList, [])
+  return familiesOf(entry).map((family) => ({
+    id,
+    family,
+    upstream,
+    upstreamModel: entry.upstreamModel ?? id,
+    ownedBy: entry.ownedBy ?? entry.upstream,
+    priceList,
+    tariff: prices && { prices, json: JSON.stringify(prices) },
+    reasoning: entry.reasoning ?? false,
+    reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
+    contextTokens: entry.contextTokens,
+    dimensions: entry.dimensions,
+    batchSize: entry.batchSize,
+    batchTokens: entry.batchTokens,
+    sizes: entry.sizes,
+    referenceImages: entry.referenceImages,
+    mask: entry.mask ?? true,
+  }))
+}
+
+/** The model that a request names, for its operation; the same answer for one that does not exist and one that the key may not use. */
+export function resolveModel(catalogue: Catalogue, key: Key, operation: Operation, id: unknown): Model {
   if (id === undefined || id === null || id === '') {
     throw invalidRequest(
       'model',
@@ -75,8 +80,8 @@ export function resolveModel(catalogue: Catalogue, key: Key, id: unknown): Model
   }
   if (typeof id !== 'string')
     throw invalidRequest('model', "Invalid type for 'model': expected a string.", 'invalid_type')
-  const model = catalogue.models.get(id)
-  if (!model || !mayUse(key, id)) {
+  const models = catalogue.models.get(id)
+  if (!models || !mayUse(key, id)) {
     const shown = id.length > 128 ? `${id.slice(0, 128)}…` : id
     throw invalidRequest(
       'model',
@@ -84,9 +89,17 @@ export function resolveModel(catalogue: Catalogue, key: Key, id: unknown): Model
       'model_not_found',
     )
   }
-  return model
+  const model = models.find(({ family }) => family.operation === operation.name)
+  if (model) return model
+  const served = models.map(({ family }) => family.operation).join(' and ')
+  throw invalidRequest(
+    'model',
+    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served}.`,
+    'endpoint_model_mismatch',
+  )
 }
 
+/** Each model once, whatever it serves. */
 export function modelsOf(catalogue: Catalogue, key: Key): Model[] {
-  return [...catalogue.models.values()].filter(({ id }) => mayUse(key, id))
+  return [...catalogue.models.values()].flatMap(([model]) => (model && mayUse(key, model.id) ? [model] : []))
 }

@@ -1,14 +1,20 @@
 // The table of what a caller can ask. HTTP routes, tools and documentation are made from it.
 
+import type { Dialect } from './lib/errors'
+
 export interface Operation {
   name: OperationName
   path: string
+  /** How a request is written: a JSON object, or a form with files. */
+  body: 'json' | 'form'
+  /** The form of errors that are raised before the model is known. */
+  dialect: Dialect
   /** Bytes of the largest body that is read; a larger one is 413. */
   maxBodyBytes: number
   summary: string
 }
 
-export type OperationName = 'chat' | 'embeddings'
+export type OperationName = 'chat' | 'embeddings' | 'speech' | 'image' | 'image-edit'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -16,6 +22,8 @@ export const operations: readonly Operation[] = [
   {
     name: 'chat',
     path: '/v1/chat/completions',
+    body: 'json',
+    dialect: 'openai',
     // Room for several images and files as base64.
     maxBodyBytes: 64 * MEBIBYTE,
     summary: 'Chat completion: text, multimodal, tools, reasoning, streaming',
@@ -23,7 +31,34 @@ export const operations: readonly Operation[] = [
   {
     name: 'embeddings',
     path: '/v1/embeddings',
+    body: 'json',
+    dialect: 'openai',
     maxBodyBytes: 16 * MEBIBYTE,
     summary: 'Text embeddings',
+  },
+  {
+    name: 'speech',
+    path: '/v1/audio/speech',
+    body: 'json',
+    dialect: 'openai',
+    maxBodyBytes: MEBIBYTE,
+    summary: 'Text to speech: the answer is the sound itself',
+  },
+  {
+    name: 'image',
+    path: '/v1/images/generations',
+    body: 'json',
+    // It has the other form beside it, and callers of every family read their own.
+    dialect: 'flat',
+    maxBodyBytes: 64 * MEBIBYTE,
+    summary: 'Image generation, from a text or from reference images; the payload depends on the model',
+  },
+  {
+    name: 'image-edit',
+    path: '/v1/images/edits',
+    body: 'form',
+    dialect: 'openai',
+    maxBodyBytes: 256 * MEBIBYTE,
+    summary: 'Image editing, from uploaded images and a mask',
   },
 ]

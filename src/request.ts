@@ -3,10 +3,12 @@
 
 import { families } from './families'
 import type { Ask, Family, Model } from './family'
+import { bodyOfForm, type Form } from './form'
 import type { Key } from './keys'
-import { type GatewayError, invalidRequest } from './lib/errors'
+import { type Dialect, GatewayError, invalidRequest } from './lib/errors'
 import { MAX_DEPTH, type ScannedObject, scanObject } from './lib/json'
 import { createValidator } from './lib/validate'
+import { tariffOf } from './metering'
 import { type Catalogue, resolveModel } from './models'
 import type { Operation } from './operations'
 
@@ -16,10 +18,10 @@ export interface CheckedRequest {
   model: Model
   family: Family
   ask: Ask
-  /** The body as it came. */
-  text: string
-  /** Where its members stand. */
-  scanned: ScannedObject
+  /** The body as it came and where its members stand; undefined for a form. */
+  source: { text: string; scanned: ScannedObject } | undefined
+  /** What tells this request from another one of the same key: the body, or a hash of it. */
+  fingerprint: string
 }
 
 /** Most of a caller's own word that an error repeats. */
@@ -28,28 +30,52 @@ const MAX_SHOWN_LENGTH = 128
 const decoder = new TextDecoder('utf-8', { fatal: true })
 const validators = new Map([...families.values()].map((family) => [family, createValidator(family.body)]))
 
-/** Throws a GatewayError that names the field at fault. */
+/** Throws a GatewayError that names the field at fault, in the dialect of its family as soon as that is known. */
 export function checkRequest(
   catalogue: Catalogue,
   key: Key,
   operation: Operation,
-  bytes: Uint8Array,
+  content: Uint8Array | Form,
+  now: number,
 ): CheckedRequest {
+  const parsed = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
+  const model = resolveModel(catalogue, key, operation, parsed.body.model)
+  const { family } = model
+  const body = ArrayBuffer.isView(content) ? parsed.body : bodyOfForm(content, family.body)
+  const ask: Ask = { body, byteLength: parsed.byteLength, at: now }
+  try {
+    validators.get(family)?.(body)
+    family.check?.(body, model)
+    // Throws for a size or the like that has no price.
+    tariffOf(ask, model)
+  } catch (error) {
+    throw inDialect(error, family.dialect)
+  }
+  return { operation, key, model, family, ask, source: parsed.source, fingerprint: parsed.fingerprint }
+}
+
+/** An error whose reader expects this form of it. */
+export function inDialect(error: unknown, dialect: Dialect): unknown {
+  if (error instanceof GatewayError) error.dialect = dialect
+  return error
+}
+
+interface Parsed {
+  body: Record<string, unknown>
+  byteLength: number
+  source: CheckedRequest['source']
+  fingerprint: string
+}
+
+function parseJson(bytes: Uint8Array): Parsed {
   const text = decode(bytes)
   const scanned = scan(text)
-  const body = parse(text)
-  const model = resolveModel(catalogue, key, body.model)
-  const { family } = model
-  if (family.operation !== operation.name) {
-    throw invalidRequest(
-      'model',
-      `The model \`${model.id}\` does not serve ${operation.path}: it is a model for ${family.operation}.`,
-      'endpoint_model_mismatch',
-    )
-  }
-  validators.get(family)?.(body)
-  family.check?.(body, model)
-  return { operation, key, model, family, ask: { body, byteLength: bytes.byteLength }, text, scanned }
+  return { body: parse(text), byteLength: bytes.byteLength, source: { text, scanned }, fingerprint: text }
+}
+
+function parseForm(form: Form): Parsed {
+  const body = Object.fromEntries(form.fields)
+  return { body, byteLength: form.textBytes, source: undefined, fingerprint: form.hash }
 }
 
 function decode(bytes: Uint8Array): string {

@@ -40,7 +40,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
   const { stream } = model.family
   if (!stream) throw new Error(`${model.family.name} has no streams`)
   const { end, read: readEvent } = stream
-  const endBytes = Buffer.from(end)
+  const endBytes = end === null ? undefined : Buffer.from(end)
   const splitter = createEventSplitter()
   const rename = createRename(model.id)
   let unread: Buffer[] = []
@@ -49,6 +49,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
   let textOmitted = 0
   let usage: ReportedUsage
   let usageJson: string | null = null
+  let delivered = false
   let failed = false
   let finished = false
   let ended = false
@@ -71,6 +72,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
       usage = judge(reading.usage)
       usageJson = JSON.stringify((json as { usage?: unknown }).usage ?? null)
     }
+    delivered ||= reading.delivered === true
     failed ||= reading.failed === true
     // Usage alone cannot tell: some vendors report it on every event.
     finished ||= reading.finished === true || reading.usageOnly === true
@@ -89,14 +91,14 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
 
   /** The events that are to be shown, after a look at those that may carry usage, an error or the end. */
   function inspect(whole: Buffer): Buffer {
-    const first = firstOf(whole, [indexOfReport(whole), whole.indexOf(endBytes)])
+    const first = firstOf(whole, [indexOfReport(whole), endBytes ? whole.indexOf(endBytes) : -1])
     if (first === -1) return whole
     // What stands before the event of the first find passes as it is.
     const from = whole.lastIndexOf(BLANK_LINE, first)
     const start = from === -1 ? 0 : from + BLANK_LINE.length
     let shown = ''
     for (const event of splitEvents(whole.toString('latin1', start))) {
-      if (event.includes(end) && dataOfEvent(event) === end) ended = true
+      if (end !== null && event.includes(end) && dataOfEvent(event) === end) ended = true
       const reading = event.includes('"error"') || event.includes('"usage"') ? read(event) : {}
       if (!(reading.usageOnly && hideUsage)) shown += event
     }
@@ -134,7 +136,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
     outcome(endedBy) {
       // Text is only needed where the vendor's own figures are missing.
       if (usage === undefined || usage === 'invalid' || failed || endedBy !== 'done') readUnread()
-      return { endedBy, usage, usageJson, text, textOmitted, failed }
+      return { endedBy, usage, usageJson, text, textOmitted, delivered, failed }
     },
   }
 }

@@ -1,9 +1,11 @@
-// A vendor connection, and the only place that calls one: keys in turn, a limit on running requests, a breaker, time
+// A vendor connection, and the only place that calls one with its key: keys in turn, a limit on running requests, a breaker, time
 // limits. It must never follow a redirect, send a vendor's key to another host, or repeat a request that the vendor may have begun.
 
 import type { UpstreamConfig } from './config'
 import type { Call } from './family'
 import { GatewayError } from './lib/errors'
+import type { EncodedForm } from './multipart'
+import { createFetchFile, type FetchFile } from './vendor-file'
 
 /** What a vendor is like, in one file each under upstreams/. */
 export interface UpstreamKind {
@@ -14,6 +16,8 @@ export interface UpstreamKind {
   /** Where the protocols stand below the base URL. */
   prefix: { openai: string; native: string }
   headers(secret: string, protocol: Call['protocol']): Record<string, string>
+  /** Hosts that its results lie on, beside its own: `files.example.com`, or `.example.com` with all below it. */
+  fileHosts: readonly string[]
   /** Reads an error answer. Lenient: vendors have several shapes. */
   error(status: number, body: unknown): VendorError
 }
@@ -47,10 +51,14 @@ export interface Upstream {
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise.
    * `done` must be called once the body has been read or given up: it frees the place of the request.
    */
-  send(call: Call, body: string, signal: AbortSignal): Promise<{ response: Response; done(): void }>
+  send(call: Call, body: CallBody, signal: AbortSignal): Promise<{ response: Response; done(): void }>
+  fetchFile: FetchFile
   /** The error of a vendor that answers 200 with an error in the body. */
   errorOf(status: number, body: unknown): GatewayError
 }
+
+/** A call's body, ready to go: JSON, or a form. */
+export type CallBody = string | EncodedForm
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000
 const DEFAULT_IDLE_TIMEOUT_MS = 2 * 60_000
@@ -107,11 +115,11 @@ export function createUpstream(
     return earliest
   }
 
-  function attempt(call: Call, body: string, signal: AbortSignal, key: VendorKey): Promise<Response> {
+  function attempt(call: Call, body: CallBody, signal: AbortSignal, key: VendorKey): Promise<Response> {
     return world.fetch(`${baseUrl}${kind.prefix[call.protocol]}${call.path}`, {
       method: 'POST',
-      headers: headersOf(key, call),
-      body,
+      headers: headersOf(key, call, body),
+      body: typeof body === 'string' ? body : body.stream(),
       signal,
       redirect: 'manual',
       // Ours apply; Bun's own would cut a model that thinks for longer than five minutes.
@@ -119,8 +127,19 @@ export function createUpstream(
     })
   }
 
+  function headersOf(key: VendorKey, call: Call, body: CallBody): Headers {
+    const usual = usualHeadersOf(key, call)
+    if (typeof body === 'string' && !call.headers) return usual
+    const headers = new Headers(usual)
+    for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value)
+    if (typeof body === 'string') return headers
+    headers.set('content-type', body.contentType)
+    headers.set('content-length', String(body.byteLength))
+    return headers
+  }
+
   /** Made once for each kind of call: they are the same every time. */
-  function headersOf(key: VendorKey, { protocol, stream }: Call): Headers {
+  function usualHeadersOf(key: VendorKey, { protocol, stream }: Call): Headers {
     const name = `${protocol} ${stream}`
     let headers = key.headers.get(name)
     if (!headers) {
@@ -136,7 +155,7 @@ export function createUpstream(
     return headers
   }
 
-  async function sendWithRetries(call: Call, body: string, signal: AbortSignal): Promise<Response> {
+  async function sendWithRetries(call: Call, body: CallBody, signal: AbortSignal): Promise<Response> {
     for (let attempts = 1; ; attempts++) {
       const key = nextKey()
       let response: Response
@@ -291,6 +310,7 @@ export function createUpstream(
         throw error
       }
     },
+    fetchFile: createFetchFile(name, kind, config, world),
     errorOf: (status, body) => toCaller(status, readError(status, body)),
   }
 }

@@ -158,7 +158,7 @@ describe('batches', () => {
     expect(reported[1].prompt_tokens).toBe(70)
     expect(reported.reduce((sum, usage) => sum + usage.prompt_tokens, 0)).toBe(tokens)
     expect(charges).toMatchObject([{ state: 'settled', amount: tokens * 1_000, usage_source: 'upstream' }])
-    expect(journal).toMatchObject([{ input_tokens: tokens, output_tokens: null, amount: tokens * 1_000 }])
+    expect(journal).toMatchObject([{ input_tokens: tokens, output_tokens: 0, amount: tokens * 1_000 }])
   })
 
   for (const model of ['gmx-embedding-001', 'test-unnumbered']) {

@@ -739,7 +739,10 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       )
       const byteLength = Buffer.byteLength(JSON.stringify(body))
       const model = { upstreamModel: 'm', reserveOutputTokens: 1 } as Model
-      const { input_token: input = 0, output_token: output = 0 } = family.quote({ body, byteLength }, model)
+      const { input_token: input = 0, output_token: output = 0 } = family.quote(
+        { body, byteLength, at: 0 },
+        model,
+      )
       for (const countTokens of [newest, oldest]) {
         const counted = inputTokens((text) => countTokens(text, options))
         if (input < counted)

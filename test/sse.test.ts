@@ -229,7 +229,7 @@ async function relay({ hideUsage }: Recorded, source: Source) {
   const output = await readAll(relaying.reader)
   expect(relaying.outcomes.length).toBe(1)
   const outcome = relaying.outcomes[0] as Outcome
-  const ask = { body: { messages: say('Hello') }, byteLength: 100 }
+  const ask = { body: { messages: say('Hello') }, byteLength: 100, at: 0 }
   const { endedBy, failed, usageJson } = outcome
   return {
     output: output.toString(),

@@ -18,7 +18,7 @@ const MAX_INPUTS_A_CALL = 100
 export const geminiEmbeddings: Family<EmbeddingsBody> = {
   name: 'gemini-embeddings',
   operation: 'embeddings',
-  units: ['input_token'],
+  units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
 

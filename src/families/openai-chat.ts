@@ -83,7 +83,7 @@ const MEDIA_TOKENS = 32_768
 export const openaiChat: Family<Body> = {
   name: 'openai-chat',
   operation: 'chat',
-  units: ['input_token', 'output_token'],
+  units: [['input_token', 'output_token']],
   dialect: 'openai',
   body: Body,
 

@@ -17,7 +17,7 @@ const MAX_INPUTS_A_CALL = 2048
 export const openaiEmbeddings: Family<EmbeddingsBody> = {
   name: 'openai-embeddings',
   operation: 'embeddings',
-  units: ['input_token'],
+  units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
   check: checkDimensions,

@@ -20,7 +20,7 @@ const NATIVE_FIELDS = ['input_type', 'truncation'] as const
 export const voyageEmbeddings: Family<EmbeddingsBody> = {
   name: 'voyage-embeddings',
   operation: 'embeddings',
-  units: ['input_token'],
+  units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
 

@@ -4,12 +4,13 @@
 import { type Dialect, errorBody, GatewayError } from '../lib/errors'
 import type { Log } from '../world'
 
+/** `dialect` is for errors that were raised before it was known which contract the request is of. */
 export function errorResponse(error: unknown, dialect: Dialect, requestId: string, log: Log): Response {
   const known = error instanceof GatewayError ? error : internal(error, requestId, log)
   if (known.cause && known.status >= 500) {
     log('request_failed', { request: requestId, code: known.code, cause: String(known.cause) })
   }
-  return new Response(JSON.stringify(errorBody(known, dialect, requestId)), {
+  return new Response(JSON.stringify(errorBody(known, known.dialect ?? dialect, requestId)), {
     status: known.status,
     headers: { 'content-type': 'application/json', 'x-request-id': requestId, ...known.headers },
   })

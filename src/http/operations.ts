@@ -30,7 +30,7 @@ export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<R
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {
-          return errorResponse(error, 'openai', requestId, world.log)
+          return errorResponse(error, operation.dialect, requestId, world.log)
         }
       },
       { parse: 'none', detail: { summary: operation.summary } },

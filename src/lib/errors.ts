@@ -23,6 +23,8 @@ export class GatewayError extends Error {
   readonly type: string
   readonly param: string | null
   readonly headers: Record<string, string>
+  /** The form in which the caller reads it, once it is known which contract the request is of. */
+  dialect: Dialect | undefined
 
   constructor(
     readonly status: number,
@@ -51,8 +53,13 @@ export function errorBody(error: GatewayError, dialect: Dialect, requestId: stri
   const object = { message, type, param, code, request_id: requestId }
   if (dialect === 'anthropic') return { type: 'error', error: { type, message }, request_id: requestId }
   if (dialect === 'flat' || error.status === 429)
-    return { code, message, request_id: requestId, error: object }
+    return { code: flatCode(error), message, request_id: requestId, error: object }
   return { error: object }
+}
+
+/** Our own words for a bad parameter are one word in the flat form; a vendor's, in its own spelling, stay. */
+function flatCode({ status, code }: GatewayError): string {
+  return status === 400 && /^[a-z0-9_]+$/.test(code) ? 'InvalidParameter' : code
 }
 
 function typeOfStatus(status: number): string {

@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Directives } from './directives'
 import { printJson } from './json'
-import type { EventFrame, EventStream, Reply } from './simulator'
+import type { EventFrame, EventStream, Reply, ReplyBody } from './simulator'
 
 export interface Delivery {
   directives: Directives
@@ -28,13 +28,18 @@ export function deliver(reply: Reply, delivery: Delivery): Response {
     headers.set('cache-control', 'no-cache')
     return new Response(byteStream(eventBytes(body.stream, delivery), delivery), { status, headers })
   }
-  headers.set('content-type', body.kind === 'text' ? body.contentType : 'application/json')
-  const text = body.kind === 'text' ? body.text : printJson(body.value)
+  headers.set('content-type', body.kind === 'json' ? 'application/json' : body.contentType)
+  const bytes = bytesOf(body)
   if (delivery.directives.cutAfter !== undefined) {
-    return new Response(byteStream(halfOf(text), delivery), { status, headers })
+    return new Response(byteStream(halfOf(bytes), delivery), { status, headers })
   }
   delivery.finished()
-  return new Response(text, { status, headers })
+  return new Response(bytes, { status, headers })
+}
+
+function bytesOf(body: Exclude<ReplyBody, { kind: 'events' }>): Uint8Array<ArrayBuffer> {
+  if (body.kind === 'bytes') return body.bytes as Uint8Array<ArrayBuffer>
+  return Buffer.from(body.kind === 'text' ? body.text : printJson(body.value))
 }
 
 /** Resolves after the delay, or at once when the request has ended. */
@@ -83,8 +88,7 @@ function byteStream(bytes: AsyncGenerator<Uint8Array>, delivery: Delivery): Read
   })
 }
 
-async function* halfOf(text: string): AsyncGenerator<Uint8Array> {
-  const bytes = new TextEncoder().encode(text)
+async function* halfOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes.subarray(0, Math.ceil(bytes.length / 2))
   throw new ConnectionCut()
 }

@@ -9,8 +9,8 @@ import { provokedReply, UseCounter } from './faults'
 import { google } from './google'
 import { parseJson } from './json'
 import { openai } from './openai'
-import { jsonReply } from './replies'
-import type { Simulator, VendorName, VendorRequest } from './simulator'
+import { bytesReply, jsonReply } from './replies'
+import type { FormField, Simulator, VendorName, VendorRequest } from './simulator'
 import { voyage } from './voyage'
 import { xai } from './xai'
 
@@ -25,6 +25,8 @@ export interface SandboxCall {
   /** Lower-case names. */
   headers: Record<string, string>
   body: string
+  /** In place of the body where it is a form. */
+  form?: readonly FormField[]
   /** When it came in, by performance.now(). */
   at: number
   /** The client went away before the reply was complete. */
@@ -53,6 +55,9 @@ export interface SandboxOptions {
 
 const simulators: Record<VendorName, Simulator> = { openai, dashscope, google, voyage, xai, anthropic }
 const vendorNames = Object.keys(simulators) as VendorName[]
+
+/** Below it a vendor keeps its results. */
+const FILES = '/files'
 
 const bodyBytesMax = 256 * 1024 * 1024
 
@@ -86,7 +91,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       }
       if (request.signal.aborted) leave()
       else request.signal.addEventListener('abort', leave)
-      return respond(call, uses, options.tokenDelayMs ?? 0, ended.signal, finish)
+      return respond(call, new URL(request.url).origin, uses, options.tokenDelayMs ?? 0, ended.signal, finish)
     },
   })
   const origin = `http://127.0.0.1:${server.port}`
@@ -114,15 +119,23 @@ async function readCall(request: Request): Promise<SandboxCall> {
     method: request.method,
     path: rest + search,
     headers: Object.fromEntries(request.headers),
-    // The client may leave while it sends; then there is nothing to read and nobody to tell.
-    body: await request.text().catch(() => ''),
+    ...(await readContent(request)),
     at: performance.now(),
     aborted: false,
   }
 }
 
+/** The client may leave while it sends; then there is nothing to read and nobody to tell. */
+async function readContent(request: Request): Promise<{ body: string; form?: FormField[] }> {
+  const isForm = request.headers.get('content-type')?.startsWith('multipart/form-data')
+  if (!isForm) return { body: await request.text().catch(() => '') }
+  const form = await request.formData().catch(() => undefined)
+  return { body: '', ...(form && { form: [...form.entries()] as FormField[] }) }
+}
+
 async function respond(
   call: SandboxCall,
+  origin: string,
   uses: UseCounter,
   tokenDelayMs: number,
   ended: AbortSignal,
@@ -135,10 +148,19 @@ async function respond(
     const message = `No vendor at this path. There are: ${vendorNames.join(', ')}.`
     return deliver(jsonReply(404, { error: { message } }), { directives: {}, tokenDelayMs, ended, finished })
   }
-  const request = readRequest(call)
+  const request = readRequest(call, `${origin}/${call.vendor}${FILES}`)
+  const file =
+    request.path.startsWith(FILES) && simulator.file?.(request.path.slice(FILES.length), request.query)
+  if (file)
+    return deliver(bytesReply(file.bytes, file.contentType), {
+      directives: {},
+      tokenDelayMs,
+      ended,
+      finished,
+    })
   const refused = simulator.refuse(request)
   if (refused) return deliver(refused, { directives: {}, tokenDelayMs, ended, finished })
-  const prompt = promptText(request.json)
+  const prompt = promptText(request.json ?? request.form)
   const wanted = readDirectives(prompt)
   const spent = wanted.times !== undefined && uses.count(directiveMark(prompt)) > wanted.times
   request.directives = spent ? {} : wanted
@@ -149,7 +171,7 @@ async function respond(
   return deliver(reply, { directives, tokenDelayMs, ended, finished })
 }
 
-function readRequest(call: SandboxCall): VendorRequest {
+function readRequest(call: SandboxCall, filesUrl: string): VendorRequest {
   const { method, headers, body } = call
   const [path = '', query = ''] = call.path.split('?', 2)
   return {
@@ -159,6 +181,8 @@ function readRequest(call: SandboxCall): VendorRequest {
     headers,
     text: body,
     json: parseJson(body),
+    form: call.form,
+    filesUrl,
     directives: {},
   }
 }

@@ -8,6 +8,10 @@ export function jsonReply(status: number, value: unknown, headers: Record<string
   return { status, headers, body: { kind: 'json', value } }
 }
 
+export function bytesReply(bytes: Uint8Array, contentType: string): Reply {
+  return { status: 200, headers: {}, body: { kind: 'bytes', bytes, contentType } }
+}
+
 export function jsonFrame(value: unknown, event?: string): EventFrame {
   const data = printJson(value)
   return event === undefined ? { data } : { event, data }

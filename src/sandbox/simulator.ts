@@ -5,6 +5,8 @@ import type { Directives } from './directives'
 
 export type VendorName = 'openai' | 'dashscope' | 'google' | 'voyage' | 'xai' | 'anthropic'
 
+export type FormField = readonly [name: string, value: string | File]
+
 /** One request as a vendor sees it: read completely, its path below the vendor's own host. */
 export interface VendorRequest {
   method: string
@@ -15,6 +17,10 @@ export interface VendorRequest {
   text: string
   /** The parsed body; undefined when the text is not JSON. */
   json: unknown
+  /** The fields and files of a multipart body; undefined for any other. */
+  form: readonly FormField[] | undefined
+  /** Where this vendor's own files lie: `http://…/files`. */
+  filesUrl: string
   directives: Directives
 }
 
@@ -35,6 +41,7 @@ export interface EventStream {
 export type ReplyBody =
   | { kind: 'json'; value: unknown }
   | { kind: 'text'; text: string; contentType: string }
+  | { kind: 'bytes'; bytes: Uint8Array; contentType: string }
   | { kind: 'events'; stream: EventStream }
 
 /** A reply as a value; delivery.ts turns it into bytes and applies the faults of transport. */
@@ -64,4 +71,6 @@ export interface Simulator {
   /** The vendor's complaint about the operator's account: no credit, no payment, arrears. */
   outOfQuota(request: VendorRequest): Reply
   answer(request: VendorRequest): Reply
+  /** A result below `filesUrl`, which everybody may fetch who knows its path; undefined when there is none. */
+  file?(path: string, query: URLSearchParams): { bytes: Uint8Array; contentType: string } | undefined
 }

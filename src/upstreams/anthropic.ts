@@ -10,6 +10,7 @@ export const anthropic: UpstreamKind = {
   baseUrl: 'https://api.anthropic.com/v1',
   secretVariable: 'ANTHROPIC_API_KEY',
   prefix: { openai: '', native: '' },
+  fileHosts: [],
   headers: (secret, protocol) =>
     protocol === 'openai'
       ? { authorization: `Bearer ${secret}` }

@@ -12,6 +12,7 @@ export const dashscope: UpstreamKind = {
   baseUrl: 'https://dashscope-intl.aliyuncs.com',
   secretVariable: 'DASHSCOPE_API_KEY',
   prefix: { openai: '/compatible-mode/v1', native: '/api/v1' },
+  fileHosts: ['.aliyuncs.com'],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const shape = readErrorShape(body)

@@ -8,6 +8,7 @@ export const google: UpstreamKind = {
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   secretVariable: 'GEMINI_API_KEY',
   prefix: { openai: '/openai', native: '' },
+  fileHosts: [],
   headers: (secret, protocol) =>
     protocol === 'openai' ? { authorization: `Bearer ${secret}` } : { 'x-goog-api-key': secret },
   error(status, body) {

@@ -17,6 +17,7 @@ export const openai: UpstreamKind = {
   baseUrl: 'https://api.openai.com/v1',
   secretVariable: 'OPENAI_API_KEY',
   prefix: { openai: '', native: '' },
+  fileHosts: ['oaidalleapiprodscus.blob.core.windows.net'],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const shape = readErrorShape(body)

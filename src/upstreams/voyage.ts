@@ -8,6 +8,7 @@ export const voyage: UpstreamKind = {
   baseUrl: 'https://api.voyageai.com/v1',
   secretVariable: 'VOYAGE_API_KEY',
   prefix: { openai: '', native: '' },
+  fileHosts: [],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const shape = readErrorShape(body)

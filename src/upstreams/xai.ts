@@ -8,6 +8,7 @@ export const xai: UpstreamKind = {
   baseUrl: 'https://api.x.ai/v1',
   secretVariable: 'XAI_API_KEY',
   prefix: { openai: '', native: '' },
+  fileHosts: ['.x.ai'],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const shape = readErrorShape(body)

@@ -49,7 +49,7 @@ export function modelForRelay(id = 'test-chat', upstream: Partial<UpstreamConfig
   if (!entry) throw new Error(`there is no test model ${id}`)
   const upstreams = { [entry.upstream]: { kind: entry.upstream, apiKey: 'none', ...upstream } }
   const catalogue = buildCatalogue({ upstreams, models: { [id]: entry } }, outside)
-  return catalogue.models.get(id) as Model
+  return catalogue.models.get(id)?.[0] as Model
 }
 
 /** A vendor's body that gives one piece a pull, and notes what is done to it. */

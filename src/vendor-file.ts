@@ -1,0 +1,74 @@
+// Fetches a result that a vendor's reply points to, such as a sound or a picture.
+// It must only ever reach hosts of that vendor, never follow a redirect, and never carry the vendor's key.
+
+import type { UpstreamConfig } from './config'
+import { GatewayError } from './lib/errors'
+import type { UpstreamKind, UpstreamWorld } from './upstream'
+
+/** Fetches a file of a vendor. The body is still to be read; throws a GatewayError where it is not to be had. */
+export type FetchFile = (url: string, signal: AbortSignal) => Promise<Response>
+
+export function createFetchFile(
+  name: string,
+  kind: UpstreamKind,
+  config: UpstreamConfig,
+  world: UpstreamWorld,
+): FetchFile {
+  const ownHost = new URL(config.baseUrl ?? kind.baseUrl).host
+  const hosts = [...kind.fileHosts, ...(config.fileHosts ?? [])]
+
+  return async (text, signal) => {
+    const url = parse(text)
+    if (!url || !isAllowed(url, ownHost, hosts)) {
+      world.log('upstream_file_refused', { upstream: name, host: url?.host.slice(0, 255) ?? null })
+      throw new GatewayError(502, {
+        code: 'upstream_file_refused',
+        message: `The upstream ${name} points to a file on a host that is not one of its own. The operator can allow it as one of \`fileHosts\`.`,
+      })
+    }
+    const response = await fetchOnce(url, signal)
+    if (response.ok) return response
+    await response.body?.cancel()
+    throw unavailable(`HTTP ${response.status}`)
+  }
+
+  async function fetchOnce(url: URL, signal: AbortSignal): Promise<Response> {
+    try {
+      return await world.fetch(url.href, {
+        headers: { 'accept-encoding': 'identity' },
+        signal,
+        redirect: 'manual',
+        timeout: false,
+      })
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      throw unavailable('no connection', error)
+    }
+  }
+
+  function unavailable(why: string, cause?: unknown): GatewayError {
+    return new GatewayError(502, {
+      code: 'upstream_file_unavailable',
+      message: `The upstream ${name} made a result but did not hand it over (${why}). Try again.`,
+      cause,
+    })
+  }
+}
+
+function parse(text: string): URL | undefined {
+  const url = URL.parse(text)
+  return url && (url.protocol === 'https:' || url.protocol === 'http:') && !url.username && !url.password
+    ? url
+    : undefined
+}
+
+/**
+ * The host of the connection itself, or one that is listed: by its name, or as `.example.com` with all hosts below it.
+ * A listed host is only reached at the usual ports, unless it is listed with another one.
+ */
+export function isAllowed(url: URL, ownHost: string, hosts: readonly string[]): boolean {
+  if (url.host === ownHost) return true
+  return hosts.some((host) =>
+    host.startsWith('.') ? url.port === '' && url.hostname.endsWith(host) : url.host === host,
+  )
+}

@@ -14,6 +14,7 @@ export default {
     voyage: { kind: 'voyage', apiKey: process.env.VOYAGE_API_KEY },
     xai: { kind: 'xai', apiKey: process.env.XAI_API_KEY },
     anthropic: { kind: 'anthropic', apiKey: process.env.ANTHROPIC_API_KEY },
+    ark: { kind: 'ark', apiKey: process.env.ARK_API_KEY },
     // A server on your own machine, such as Ollama, llama.cpp or vLLM:
     // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
   },
@@ -201,6 +202,177 @@ export default {
       dimensions: [256, 512, 1024, 2048],
       batchTokens: 1_000_000,
       price: { per_1m_input_tokens: '0.02' },
+    },
+
+    // Speech
+    'qnx3-tts-flash': {
+      family: 'dashscope-speech',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen3-tts-flash',
+      ownedBy: 'alibaba',
+      price: { per_1m_characters: '10.00' },
+    },
+    'qnx3-tts-instruct-flash': {
+      family: 'dashscope-speech',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen3-tts-instruct-flash',
+      ownedBy: 'alibaba',
+      price: { per_1m_characters: '11.50' },
+    },
+
+    // Images in the multimodal style
+    'qnx-image-2.0': {
+      family: 'dashscope-images',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen-image-2.0',
+      ownedBy: 'alibaba',
+      price: { per_image: '0.035' },
+    },
+    'qnx-image-2.0-pro': {
+      family: 'dashscope-images',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen-image-2.0-pro',
+      ownedBy: 'alibaba',
+      price: { per_image: '0.075' },
+    },
+    'qnx-image-max': {
+      family: 'dashscope-images',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen-image-max',
+      ownedBy: 'alibaba',
+      price: { per_image: '0.075' },
+    },
+    'qnx-image-edit': {
+      family: 'dashscope-images',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen-image-edit',
+      ownedBy: 'alibaba',
+      referenceImages: { min: 1, max: 3 },
+      price: { per_image: '0.045' },
+    },
+    'qnx-image-edit-plus': {
+      family: 'dashscope-images',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen-image-edit-plus',
+      ownedBy: 'alibaba',
+      referenceImages: { min: 1, max: 3 },
+      price: { per_image: '0.03' },
+    },
+    'qnx-image-edit-max': {
+      family: 'dashscope-images',
+      upstream: 'dashscope',
+      upstreamModel: 'qwen-image-edit-max',
+      ownedBy: 'alibaba',
+      referenceImages: { min: 1, max: 3 },
+      price: { per_image: '0.075' },
+    },
+
+    // Images, one or a series
+    'seedream-4.0': {
+      family: 'ark-images',
+      upstream: 'ark',
+      upstreamModel: 'seedream-4-0-250828',
+      ownedBy: 'bytedance',
+      referenceImages: { min: 0, max: 14 },
+      price: { per_image: '0.03' },
+    },
+    'seedream-4.5': {
+      family: 'ark-images',
+      upstream: 'ark',
+      upstreamModel: 'seedream-4-5-251128',
+      ownedBy: 'bytedance',
+      referenceImages: { min: 0, max: 14 },
+      price: { per_image: '0.04' },
+    },
+    'seedream-5.0-lite': {
+      family: 'ark-images',
+      upstream: 'ark',
+      upstreamModel: 'seedream-5-0-260128',
+      ownedBy: 'bytedance',
+      referenceImages: { min: 0, max: 14 },
+      price: { per_image: '0.035' },
+    },
+
+    // Images, made and edited in OpenAI's form
+    'pgt-image-2': {
+      family: ['openai-images', 'openai-image-edits'],
+      upstream: 'openai',
+      upstreamModel: 'gpt-image-2',
+      ownedBy: 'openai',
+      referenceImages: { min: 1, max: 16 },
+      price: {
+        per_1m_input_tokens: '5.00',
+        per_1m_input_image_tokens: '8.00',
+        per_1m_output_tokens: '10.00',
+        per_1m_output_image_tokens: '30.00',
+      },
+    },
+    // The vendor retired it in October 2026 and answers 404; it writes no text, so that price is never used.
+    'pgt-image-1': {
+      family: ['openai-images', 'openai-image-edits'],
+      upstream: 'openai',
+      upstreamModel: 'gpt-image-1',
+      ownedBy: 'openai',
+      sizes: ['auto', '1024x1024', '1024x1536', '1536x1024'],
+      referenceImages: { min: 1, max: 16 },
+      price: {
+        per_1m_input_tokens: '5.00',
+        per_1m_input_image_tokens: '10.00',
+        per_1m_output_tokens: '40.00',
+        per_1m_output_image_tokens: '40.00',
+      },
+    },
+    // Retired in May 2026. Both ids stay, so that callers get a clear error and other servers can be put behind them.
+    'dle-2': {
+      family: ['dalle-images', 'dalle-image-edits'],
+      upstream: 'openai',
+      upstreamModel: 'dall-e-2',
+      ownedBy: 'openai',
+      price: { per_image: { '256x256': '0.016', '512x512': '0.018', '1024x1024': '0.020' } },
+    },
+
+    // Images, by OpenAI's form and by resolution
+    'gkx-imagine-image': {
+      family: 'xai-images',
+      upstream: 'xai',
+      upstreamModel: 'grok-imagine-image',
+      ownedBy: 'xai',
+      referenceImages: { min: 0, max: 3 },
+      price: { per_image: { '1k': '0.02', '2k': '0.02' }, per_input_image: '0.002' },
+    },
+    'gkx-imagine-image-quality': {
+      family: 'xai-images',
+      upstream: 'xai',
+      upstreamModel: 'grok-imagine-image-quality',
+      ownedBy: 'xai',
+      referenceImages: { min: 0, max: 3 },
+      price: { per_image: { '1k': '0.05', '2k': '0.07' }, per_input_image: '0.01' },
+    },
+
+    // Images, as interactions
+    'gmx-3.1-flash-image': {
+      family: 'gemini-images',
+      upstream: 'google',
+      upstreamModel: 'gemini-3.1-flash-image',
+      ownedBy: 'google',
+      contextTokens: 131_072,
+      price: {
+        per_1m_input_tokens: '0.50',
+        per_1m_output_tokens: '3.00',
+        per_1m_output_image_tokens: '60.00',
+      },
+    },
+    'gmx-3-pro-image': {
+      family: 'gemini-images',
+      upstream: 'google',
+      upstreamModel: 'gemini-3-pro-image',
+      ownedBy: 'google',
+      contextTokens: 65_536,
+      price: {
+        per_1m_input_tokens: '2.00',
+        per_1m_output_tokens: '12.00',
+        per_1m_output_image_tokens: '120.00',
+      },
     },
   },
 } satisfies Config

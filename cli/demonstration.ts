@@ -6,6 +6,7 @@ import { createKey, findKey, type Key, makeSecret, rollKey } from '../src/keys'
 import { addCredit, balanceOf } from '../src/ledger'
 import { NANO_PER_USD } from '../src/lib/money'
 import type { Server } from '../src/server'
+import { makeWebhookSecret } from '../src/webhook-secrets'
 import { newId } from '../src/world'
 import { CommandFailed } from './errors'
 import { unlimited } from './key-settings'
@@ -45,7 +46,9 @@ async function prepareKey(db: Db, secret: string, now: number): Promise<Key> {
     const name = number === 1 ? DEMO_KEY : `${DEMO_KEY}-${number}`
     const key = await findKey(db, name)
     if (!key) {
-      await createKey(db, { id: newId('key'), name, account: DEMO_KEY, secret, createdAt: now, ...unlimited })
+      const webhookSecret = makeWebhookSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+      const own = { id: newId('key'), name, account: DEMO_KEY, secret, webhookSecret, createdAt: now }
+      await createKey(db, { ...own, ...unlimited })
     } else if (isUnlimited(key, now)) {
       await rollKey(db, key.id, secret)
     } else {

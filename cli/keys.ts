@@ -16,6 +16,7 @@ import {
 import { addCredit, type Balance, balanceOf } from '../src/ledger'
 import { formatUsd } from '../src/lib/money'
 import { budgetUsedNano } from '../src/usage-report'
+import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../src/webhook-secrets'
 import { newId } from '../src/world'
 import { requireRoom } from './account'
 import { dollars } from './balance-view'
@@ -59,19 +60,27 @@ const create = defineCommand({
     if (depositNano < 0) throw new WrongUsage(`--balance must not be negative, as ${args.balance} is.`)
     const now = Date.now()
     const secret = newSecret()
+    const webhookSecret = makeWebhookSecret(randomBytes)
     await withDatabase(args, async (db, config) => {
       const settings = readSettings(args, unlimited, config, now)
       const existing = await balanceOf(db, account)
       if (existing) requireRoom(existing, depositNano)
-      const key = await storeKey(db, { name, account, secret, settings, now })
+      const key = await storeKey(db, { name, account, secret, webhookSecret, settings, now })
       if (depositNano > 0) {
         const note = `with key ${name}`
         await addCredit(db, { id: newId('tr'), account, amountNano: depositNano, now, note })
       }
       const balance = await balanceFor(db, key)
-      if (args.json) return printJson({ key: secret, ...keyWithMoneyJson(key, balance, now) })
+      if (args.json) {
+        return printJson({
+          key: secret,
+          webhook_secret: webhookSecret,
+          ...keyWithMoneyJson(key, balance, now),
+        })
+      }
       print(secret)
       say(`\nThis is the secret of key ${name}. Keep it: it is shown only this once.`)
+      say(`Webhooks of its tasks are signed with ${webhookSecret}, which is not shown again either.`)
       say(
         `${existing ? 'Account' : 'New account'} ${account} has ${dollars(balance.availableNano)} to spend.`,
       )
@@ -181,6 +190,38 @@ const roll = defineCommand({
   },
 })
 
+const rollWebhook = defineCommand({
+  meta: {
+    name: 'roll-webhook',
+    description: 'Replace the secret that signs webhooks; the old one signs beside it for a day.',
+    examples: [
+      'gateway keys roll-webhook alice',
+      'gateway keys roll-webhook alice --json | jq -r .webhook_secret',
+    ],
+  },
+  args: { name: nameArg, ...commandArgs },
+  async run({ args }) {
+    const now = Date.now()
+    const webhookSecret = makeWebhookSecret(randomBytes)
+    await withDatabase(args, async (db) => {
+      const key = await requireKey(db, args.name)
+      refuseRevoked(key)
+      await rollWebhookSecret(db, key.id, webhookSecret, now)
+      if (args.json) {
+        return printJson({
+          id: key.id,
+          name: key.name,
+          webhook_secret: webhookSecret,
+          old_until: isoTime(now + OVERLAP_MS),
+        })
+      }
+      print(webhookSecret)
+      say(`\nThis signs the webhooks of key ${key.name} from now on. Keep it: it is shown only this once.`)
+      say(`The old secret signs beside it until ${isoTime(now + OVERLAP_MS)}.`)
+    })
+  },
+})
+
 const revoke = defineCommand({
   meta: {
     name: 'revoke',
@@ -205,19 +246,31 @@ const revoke = defineCommand({
 
 export const keys = defineCommand({
   meta: { name: 'keys', description: 'Make and manage the keys that callers use.' },
-  subCommands: { create, list, show, update, roll, revoke },
+  subCommands: { create, list, show, update, roll, 'roll-webhook': rollWebhook, revoke },
 })
 
 function newSecret(): string {
-  return makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+  return makeSecret(randomBytes)
+}
+
+function randomBytes(count: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(count))
 }
 
 async function storeKey(
   db: Db,
-  from: { name: string; account: string; secret: string; settings: KeySettings; now: number },
+  from: {
+    name: string
+    account: string
+    secret: string
+    webhookSecret: string
+    settings: KeySettings
+    now: number
+  },
 ): Promise<Key> {
-  const { name, account, secret, settings, now } = from
-  if (!(await createKey(db, { id: newId('key'), name, account, secret, createdAt: now, ...settings }))) {
+  const { name, account, secret, webhookSecret, settings, now } = from
+  const key = { id: newId('key'), name, account, secret, webhookSecret, createdAt: now, ...settings }
+  if (!(await createKey(db, key))) {
     const { revokedAt } = await requireKey(db, name)
     const advice = revokedAt === null ? '' : ' It is revoked, and names are not used again.'
     throw new CommandFailed(`There is a key of the name ${name} already.${advice}`)

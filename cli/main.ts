@@ -21,6 +21,7 @@ const main = defineCommand({
     serve: () => import('./serve').then((file) => file.serve),
     keys: () => import('./keys').then((file) => file.keys),
     balance: () => import('./balance').then((file) => file.balance),
+    tasks: () => import('./tasks').then((file) => file.tasks),
     usage: () => import('./usage').then((file) => file.usage),
     models: () => import('./models').then((file) => file.models),
     config: () => import('./config').then((file) => file.config),

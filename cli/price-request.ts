@@ -1,4 +1,4 @@
-// What a request to a model would cost: of quantities that the operator states, or the most that a body can cost.
+// What a request to a model would cost: of quantities that the operator states, or the most that a request can cost.
 // The same functions as for a real request, so that the answer cannot differ from the bill.
 
 import { existsSync, readFileSync } from 'node:fs'
@@ -7,102 +7,189 @@ import {
   type Model,
   type Prices,
   priceNano,
+  pricesOfTier,
   type Quantities,
   type Unit,
-  units,
+  type Upload,
 } from '../src/family'
 import { GatewayError } from '../src/lib/errors'
 import { createValidator } from '../src/lib/validate'
-import { quoteNano, tariffOf } from '../src/metering'
-import type { OperationName } from '../src/operations'
+import { quoteNano, quoteOf, tariffOf } from '../src/metering'
+import { type OperationName, operations } from '../src/operations'
+import type { ListedModel } from './catalogue'
 import { CommandFailed, WrongUsage } from './errors'
-import { parseCount } from './values'
+import { flagOfOption, type Options, type Question, wordsOf } from './price-question'
 
 export interface PriceAnswer {
+  operation: OperationName
   quantities: Quantities
-  /** Of one of each unit. */
+  /** Of one of each unit, at the tier of this request. */
   prices: Prices
   amountNano: number
   /** A quote: the most that it can cost, held until the true price is known. */
   isMost: boolean
 }
 
-/** The smallest body with a text in it, for operations whose requests are mostly a text. */
-const textBodies: { [name in OperationName]?: (text: string) => object } = {
-  chat: (text) => ({ messages: [{ role: 'user', content: text }] }),
-  embeddings: (text) => ({ input: text }),
+/** What costs nothing without a text. */
+const TEXT_OPERATIONS: readonly OperationName[] = ['chat', 'embeddings', 'speech']
+/** Stands for a prompt that nobody gave: the shortest one. */
+const ANY_TEXT = 'x'
+
+export function answerQuestion(
+  listed: ListedModel,
+  operation: string | undefined,
+  question: Question,
+): PriceAnswer {
+  const model = formOf(listed, operation, question)
+  if (question.ask === 'quantities') return priceQuantities(model, question)
+  if (question.ask === 'body') return priceBody(model, readBody(question.body), question.images)
+  const { text, options } = question
+  if (text === undefined && TEXT_OPERATIONS.includes(model.family.operation)) {
+    throw new CommandFailed(`The price of ${model.family.operation} is that of its text: give --text too.`)
+  }
+  return quote(model, plainBody(model, text ?? ANY_TEXT, options))
 }
 
-/** A flag for each unit: `input-tokens`, `output-tokens` and so on. */
-export const quantityArgs = Object.fromEntries(
-  units.map((unit) => [
-    flagOf(unit),
-    { type: 'string', valueHint: 'N', description: `How many ${wordsOf(unit)}` } as const,
-  ]),
-)
-
-/** A unit in words, as many. */
-export function wordsOf(unit: string): string {
-  return `${unit.replaceAll('_', ' ')}s`
+/** The model as it serves the operation, by default the first that takes all that is asked for. */
+function formOf({ model, forms }: ListedModel, operation: string | undefined, question: Question): Model {
+  if (operation === undefined) {
+    const asked = 'options' in question ? (Object.keys(question.options) as (keyof Options)[]) : []
+    return forms.find((form) => asked.every((name) => optionsOf(form).includes(name))) ?? model
+  }
+  const form = forms.find(({ family }) => family.operation === operation)
+  if (form) return form
+  const served = forms.map(({ family }) => family.operation).join(' and ')
+  throw new CommandFailed(`${model.id} serves ${served}, not ${operation}.`)
 }
 
-/** The quantities that the flags state; undefined when they state none. */
-export function readQuantities(flags: Record<string, unknown>): Quantities | undefined {
-  const given = units.flatMap((unit) => {
-    const text = flags[flagOf(unit)]
-    return typeof text === 'string' ? [[unit, parseCount(flagOf(unit), text, 0)] as const] : []
-  })
-  return given.length > 0 ? Object.fromEntries(given) : undefined
-}
-
-export function priceQuantities(model: Model, stated: Quantities): PriceAnswer {
-  const { prices } = tariffOf({ body: {}, byteLength: 0, at: 0 }, model)
-  const quantities = prices.request === undefined ? stated : { request: 1, ...stated }
+function priceQuantities(model: Model, question: Question & { ask: 'quantities' }): PriceAnswer {
+  const prices = pricesFor(model, question)
+  const quantities =
+    prices.request === undefined ? question.quantities : { request: 1, ...question.quantities }
   for (const unit of Object.keys(quantities) as Unit[]) {
     if (prices[unit] !== undefined) continue
     const priced = Object.keys(prices).map(wordsOf).join(', ')
     throw new CommandFailed(`${model.id} has no price for ${wordsOf(unit)}; it has one for ${priced}.`)
   }
-  return { quantities, prices, amountNano: priceNano(quantities, prices), isMost: false }
+  const { operation } = model.family
+  return { operation, quantities, prices, amountNano: priceNano(quantities, prices), isMost: false }
 }
 
-export function priceText(model: Model, text: string): PriceAnswer {
-  const makeBody = textBodies[model.family.operation]
-  if (!makeBody) {
-    throw new CommandFailed(
-      `${model.id} is a model for ${model.family.operation}: give a request with --body.`,
-    )
-  }
-  return priceBody(model, JSON.stringify({ model: model.id, ...makeBody(text) }))
+/** The prices of the tier that is named, or of the one that a request with these options would have. */
+function pricesFor(model: Model, { options, tier }: Question & { ask: 'quantities' }): Prices {
+  const { plain } = model.family
+  if (model.tariff && tier === undefined && Object.keys(options).length === 0) return model.tariff.prices
+  if (plain && tier === undefined) return quote(model, plainBody(model, ANY_TEXT, options)).prices
+  if (model.tariff) throw new CommandFailed(`${model.id} has no tiers of prices: leave them out.`)
+  const names = tier === undefined ? Object.values(options).map(String) : [tier]
+  const prices = pricesOfTier(model.priceList, names)
+  if (prices) return prices
+  const tiers = Object.values(model.priceList).flatMap((price) =>
+    typeof price === 'object' ? Object.keys(price) : [],
+  )
+  const known = [...new Set(tiers)].join(', ')
+  throw new CommandFailed(
+    names.length === 0
+      ? `${model.id} has a price for each of ${known}: choose one with --tier.`
+      : `${model.id} has no tier "${names[0]}"; it has ${known}.`,
+  )
+}
+
+function priceBody(model: Model, text: string, images: number | undefined): PriceAnswer {
+  const given = parseObject(text)
+  return quote(model, { ...filesOf(model, images), ...given }, given.model === model.id ? text : undefined)
 }
 
 /** The most that a body can cost. Its model is the one that is asked about, whatever it names. */
-export function priceBody(model: Model, text: string): PriceAnswer {
-  const given = parseObject(text)
-  const body = { ...given, model: model.id }
-  const sent = given.model === model.id ? text : JSON.stringify(body)
-  const ask: Ask = { body, byteLength: Buffer.byteLength(sent), at: 0 }
+function quote(model: Model, content: Record<string, unknown>, text?: string): PriceAnswer {
+  const body = { ...content, model: model.id }
+  const ask: Ask = { body, byteLength: byteLengthOf(body, model, text), at: 0 }
+  const { family } = model
   try {
-    createValidator(model.family.body)(body)
-    model.family.check?.(body, model)
-    const quantities = model.family.quote(ask, model)
+    createValidator(family.body)(body)
+    family.check?.(body, model)
     const { prices } = tariffOf(ask, model)
-    return { quantities, prices, amountNano: quoteNano(ask, model), isMost: true }
+    const quantities = quoteOf(ask, model)
+    return {
+      operation: family.operation,
+      quantities,
+      prices,
+      amountNano: quoteNano(ask, model),
+      isMost: true,
+    }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     throw new CommandFailed(`The gateway would refuse this request: ${error.message}`)
   }
 }
 
+function plainBody(model: Model, text: string, options: Options): Record<string, unknown> {
+  const { plain, operation } = model.family
+  if (!plain)
+    throw new CommandFailed(`${model.id} cannot be asked in plain words: give a request with --body.`)
+  const known = optionsOf(model)
+  const unknown = (Object.keys(options) as (keyof Options)[]).find((name) => !known.includes(name))
+  if (unknown !== undefined) {
+    const takes = known.length === 0 ? 'nothing beside --text' : known.map(flagOfOption).join(', ')
+    throw new CommandFailed(
+      `${model.id} takes no ${flagOfOption(unknown)} for ${operation}; it takes ${takes}.`,
+    )
+  }
+  const { images, ...rest } = options
+  return plain.body({ text, ...rest, ...references(model, images) }, model)
+}
+
+/** What a request in plain words can ask for beside its text. */
+function optionsOf({ family }: Model): (keyof Options)[] {
+  const fields = family.plain?.fields ?? []
+  return [...new Set(fields.map((field) => (field === 'uploads' ? 'images' : field)))]
+}
+
+/** So many reference images, or as many as the model needs at least. */
+function references(model: Model, count: number | undefined): { images?: string[]; uploads?: Upload[] } {
+  const fields = model.family.plain?.fields ?? []
+  const least = model.referenceImages?.min ?? 0
+  const numbers = (wanted: number) => Array.from({ length: count ?? wanted }, (_, index) => index + 1)
+  if (fields.includes('uploads')) return { uploads: numbers(Math.max(least, 1)).map(exampleUpload) }
+  const images = numbers(least).map((number) => `https://example.com/reference-${number}.png`)
+  return images.length > 0 ? { images } : {}
+}
+
+/** Files cannot stand in JSON, so that a body for a form has examples in their place. */
+function filesOf(model: Model, count: number | undefined): Record<string, unknown> {
+  const { uploads } = references(model, count)
+  if (uploads) {
+    const members = Object.entries(model.family.plain?.body({ text: ANY_TEXT, uploads }, model) ?? {})
+    return Object.fromEntries(members.filter(([, value]) => value === uploads))
+  }
+  if (count === undefined) return {}
+  throw new WrongUsage(
+    `--reference-images does not go with --body here: the body of ${model.id} names them itself.`,
+  )
+}
+
+function exampleUpload(number: number): Upload {
+  return {
+    filename: `reference-${number}.png`,
+    contentType: 'image/png',
+    bytes: new Blob([]),
+    picture: { format: 'png', width: 1024, height: 1024 },
+  }
+}
+
+/** Bytes of the request as a caller sends it; of a form, those of its texts. */
+function byteLengthOf(body: Record<string, unknown>, { family }: Model, text: string | undefined): number {
+  const isForm = operations.find(({ name }) => name === family.operation)?.body === 'form'
+  if (!isForm) return Buffer.byteLength(text ?? JSON.stringify(body))
+  const texts = Object.values(body).filter((value) => !Array.isArray(value))
+  return texts.reduce<number>((sum, value) => sum + Buffer.byteLength(String(value)), 0)
+}
+
 /** The text of a body: JSON as it stands, or the content of a file. */
-export function readBody(fileOrJson: string): string {
+function readBody(fileOrJson: string): string {
   if (fileOrJson.trimStart().startsWith('{')) return fileOrJson
   if (!existsSync(fileOrJson)) throw new CommandFailed(`There is no file ${fileOrJson}.`)
   return readFileSync(fileOrJson, 'utf8')
-}
-
-function flagOf(unit: Unit): string {
-  return `${unit.replaceAll('_', '-')}s`
 }
 
 function parseObject(text: string): Record<string, unknown> {

@@ -44,16 +44,16 @@ export interface LoadedConfig {
 
 const FILE_NAME = 'gateway.config.ts'
 
-/** Loads the configuration without judging it. */
+/** Loads the configuration that is in force, without judging it. */
 export async function readConfig(
   flags: SettingsFlags,
 ): Promise<{ value: unknown; file: string | undefined }> {
   const named = flags.config ?? process.env.GATEWAY_CONFIG
   const file = named ? resolve(named) : existsSync(FILE_NAME) ? resolve(FILE_NAME) : undefined
-  if (file === undefined) return { value: builtIn, file }
+  if (file === undefined) return { value: inForce(builtIn, flags), file }
   if (!existsSync(file)) throw new CommandFailed(`There is no configuration file ${file}.`)
   try {
-    return { value: (await import(file)).default, file }
+    return { value: inForce((await import(file)).default, flags), file }
   } catch (error) {
     throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
   }
@@ -68,10 +68,21 @@ export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
       [`${nameOfConfig(file)} has faults:`, ...faults.map((fault) => `  ${fault}`)].join('\n'),
     )
   }
-  const { database: fileDatabase, ...config } = value as Config
+  return { config: value as Config, file }
+}
+
+/** With what the environment says. Simulated money has a database and files of its own, whatever real money is kept in. */
+function inForce(written: unknown, flags: SettingsFlags): unknown {
+  if (typeof written !== 'object' || written === null) return written
+  const { database: fileDatabase, artifacts, ...config } = written as Partial<Config>
   const database = databaseUrl() ?? fileDatabase
-  // Simulated money has a database of its own, whatever real money is kept in.
-  return { config: database && !flags.sandbox ? { ...config, database } : config, file }
+  const { s3, ...onDisk } = artifacts ?? {}
+  const kept = flags.sandbox && s3 ? onDisk : artifacts
+  return {
+    ...config,
+    ...(database !== undefined && !flags.sandbox && { database }),
+    ...(kept !== undefined && { artifacts: kept }),
+  }
 }
 
 export function nameOfConfig(file: string | undefined): string {

@@ -1,19 +1,17 @@
 // Durations as people type them, and moments as people read them.
 
+import { parseDurationMs as durationMsOf } from '../src/lib/measures'
 import { WrongUsage } from './errors'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
-const UNITS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS }
-const LONGEST_MS = 100 * 365 * DAY_MS
 
 /** Reads a duration such as `45m`, `12h`, `30d` or `2w`. */
 export function parseDurationMs(flag: string, text: string): number {
-  const match = /^(\d{1,9})([smhdw])$/.exec(text)
-  const durationMs = match ? Number(match[1]) * (UNITS[match[2] as string] as number) : 0
-  if (durationMs <= 0 || durationMs > LONGEST_MS) {
+  const durationMs = durationMsOf(text)
+  if (durationMs === undefined) {
     throw new WrongUsage(`--${flag} takes a duration such as 45m, 12h, 30d or 2w, not "${text}".`)
   }
   return durationMs

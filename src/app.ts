@@ -2,10 +2,12 @@
 
 import { Elysia } from 'elysia'
 import type { Gateway } from './gateway'
+import { artifactRoutes } from './http/artifacts'
 import { errorResponse } from './http/errors'
 import { healthRoutes } from './http/health'
 import { modelRoutes } from './http/models'
 import { operationRoutes } from './http/operations'
+import { taskRoutes } from './http/tasks'
 import { GatewayError } from './lib/errors'
 import { operations } from './operations'
 import type { World } from './world'
@@ -29,6 +31,8 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
       ),
     )
     .use(operationRoutes(world, gateway, options.mark ?? {}))
+    .use(taskRoutes(world, options.mark ?? {}))
+    .use(artifactRoutes(world))
     .use(modelRoutes(world))
     .use(healthRoutes(world))
 }
@@ -36,7 +40,7 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
 /** For connections that send nothing; requests that wait for a vendor are exempt. */
 const IDLE_TIMEOUT_SECONDS = 120
 /** Beyond the limit of every operation, so that our own 413 answers first. */
-const MAX_BODY_BYTES = 256 * 1024 * 1024
+const MAX_BODY_BYTES = 257 * 1024 * 1024
 
 function notFound(request: Request): GatewayError {
   const { pathname } = new URL(request.url)

@@ -3,6 +3,8 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
+import ipaddr from 'ipaddr.js'
+import { ArtifactsEntry, artifactFaults } from './artifact-config'
 import { families } from './families'
 import { type Family, type PriceList, type Unit, units } from './family'
 import { formatUsd, parseUsd } from './lib/money'
@@ -19,6 +21,16 @@ const Server = Type.Object(
     port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
     /** Take a key from the header `x-api-key` too, for clients that cannot send a bearer token. */
     acceptXApiKey: Type.Optional(Type.Boolean()),
+    /** Where callers reach this gateway when it is not what they call it by, as behind a proxy: `https://ai.example.com`. */
+    publicUrl: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
+  },
+  closed,
+)
+
+const Webhooks = Type.Object(
+  {
+    /** Private networks that webhooks may go to all the same, as CIDR: `192.168.0.0/16`. */
+    allow: Type.Optional(Type.Array(Type.String())),
   },
   closed,
 )
@@ -52,6 +64,10 @@ const UpstreamEntry = Type.Object(
     onAbort: Type.Optional(Type.Union([Type.Literal('cancel'), Type.Literal('drain')])),
     /** Hosts that the vendor's results may lie on, beside those that are known: `files.example.com`, or `.example.com` for all below it. */
     fileHosts: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9.:-]+$' }))),
+    /** Most questions a second after tasks that it works on. Default 20. */
+    pollsPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    /** How long a task may take. Default 24 hours. */
+    taskDeadlineMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 })),
     /** False for a server that refuses `stream_options`. */
     streamUsage: Type.Optional(Type.Boolean()),
   },
@@ -72,6 +88,7 @@ const Price = Type.Object(
     per_1m_characters: Type.Optional(Usd),
     per_image: Type.Optional(UsdByTier),
     per_input_image: Type.Optional(UsdByTier),
+    per_second: Type.Optional(UsdByTier),
     per_request: Type.Optional(Usd),
   },
   closed,
@@ -107,6 +124,13 @@ const ModelEntry = Type.Object(
     ),
     /** False for a model that edits whole images only. */
     mask: Type.Optional(Type.Boolean()),
+    /** Seconds that a video may have; `vendorMayChoose` allows -1. */
+    durations: Type.Optional(
+      Type.Object(
+        { min: Count, max: Count, default: Count, vendorMayChoose: Type.Optional(Type.Boolean()) },
+        closed,
+      ),
+    ),
   },
   closed,
 )
@@ -114,6 +138,8 @@ const ModelEntry = Type.Object(
 const ConfigSchema = Type.Object(
   {
     server: Type.Optional(Server),
+    webhooks: Type.Optional(Webhooks),
+    artifacts: Type.Optional(ArtifactsEntry),
     /** `postgres://…`; absent: SQLite in the data directory. */
     database: Type.Optional(Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()])),
     upstreams: Type.Record(Type.String(), UpstreamEntry),
@@ -139,6 +165,16 @@ export function faultsOf(value: unknown): string[] {
     const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
+  const { webhooks } = (isRecord(value) ? value : {}) as { webhooks?: unknown }
+  for (const network of isRecord(webhooks) && Array.isArray(webhooks.allow) ? webhooks.allow : []) {
+    if (typeof network !== 'string' || ipaddr.isValidCIDR(network)) continue
+    faults.set(`network ${network}`, `webhooks.allow: "${network}" is not a network such as "192.168.0.0/16"`)
+  }
+  const { artifacts, database } = (isRecord(value) ? value : {}) as {
+    artifacts?: unknown
+    database?: unknown
+  }
+  for (const fault of artifactFaults(artifacts, database)) faults.set(fault, fault)
   // What has the right form is judged further even when its neighbour has not, so that one check shows all there is.
   const { upstreams, models } = (isRecord(value) ? value : {}) as { upstreams?: unknown; models?: unknown }
   for (const [name, entry] of Object.entries(isRecord(upstreams) ? upstreams : {})) {
@@ -184,7 +220,11 @@ function priceFaults(model: ModelConfig): string[] {
     if (typeof nano === 'string') faults.push(`.price.${key}: ${nano}`)
   }
   if (!model.price || faults.length > 0) return faults
+  const tiered = Object.entries(model.price).find(([, amount]) => typeof amount === 'object')
   for (const family of familiesOf(model)) {
+    if (tiered && !family.tier) {
+      faults.push(`.price.${tiered[0]}: the family ${family.name} has no tiers: give one amount`)
+    }
     const lacking = family.units.map((list) =>
       list.map(keyOfUnit).filter((key) => !(key in (model.price ?? {}))),
     )
@@ -210,6 +250,7 @@ const priceKeys: Record<string, Unit> = {
   per_1m_characters: 'character',
   per_image: 'image',
   per_input_image: 'input_image',
+  per_second: 'second',
   per_request: 'request',
 }
 

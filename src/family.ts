@@ -4,6 +4,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Dialect } from './lib/errors'
 import type { Edit } from './lib/json'
+import type { PcmFormat } from './lib/wav'
 import type { OperationName } from './operations'
 import type { Upstream } from './upstream'
 
@@ -19,6 +20,7 @@ export const units = [
   'character',
   'image',
   'input_image',
+  'second',
 ] as const
 export type Unit = (typeof units)[number]
 
@@ -33,11 +35,13 @@ export type PriceList = { [unit in Unit]?: number | { [tier: string]: number } }
 
 /** A request to a vendor as a value. Path is relative to the vendor's base URL for that protocol. */
 export interface Call {
+  /** Default POST. */
+  method?: 'GET' | 'POST' | 'DELETE'
   path: string
   /** Many vendors offer an OpenAI-compatible API beside their native one, under another prefix and other auth. */
   protocol: 'openai' | 'native'
-  /** An edit of the caller's own text, a fresh JSON value, or the parts of a form in their order. */
-  body: { edit: Edit } | { json: unknown } | { form: readonly FormPart[] }
+  /** An edit of the caller's own text, a fresh JSON value, the parts of a form in their order, or nothing. */
+  body: { edit: Edit } | { json: unknown } | { form: readonly FormPart[] } | null
   /** Beside those of the connection. */
   headers?: Readonly<Record<string, string>>
   /** Wants a stream of server-sent events as the answer. */
@@ -68,10 +72,14 @@ export interface Ask<Body = unknown> {
 export interface Reading {
   /** The vendor's own figures, or `invalid` when they are present but absurd. */
   usage?: Quantities | 'invalid'
+  /** The same as the vendor wrote them, where that is not the member `usage`. */
+  reported?: unknown
   /** Text that the model made, to be counted when no usage comes. */
   text?: string
   /** Something of worth went to the caller that is not text, such as an unfinished picture. */
   delivered?: boolean
+  /** What has its price and can be counted here, such as whole pictures: paid for when no usage comes. */
+  made?: Quantities
   /** The vendor says that it failed. */
   failed?: boolean
   /** The vendor says that the answer is complete. */
@@ -99,8 +107,8 @@ export interface Family<Body = unknown> {
   call(ask: Ask<Body>, model: Model): Call | Call[]
   /** Makes the reply from the vendor's replies and what they were found to cost. Absent: the vendor's bytes go to the caller unchanged. */
   reply?(replies: unknown[], ask: Ask<Body>, model: Model, usage: Quantities): unknown
-  /** Reads a whole reply (parsed JSON). */
-  read(reply: unknown): Reading
+  /** Reads a whole reply (parsed JSON). May refuse it with an error for the caller where the family makes the reply itself. */
+  read(reply: unknown, ask: Ask<Body>): Reading
   stream?: {
     /** Reads one event of a stream (parsed JSON). */
     read(event: unknown): Reading
@@ -112,15 +120,74 @@ export interface Family<Body = unknown> {
   /** The answer is sound: each event of the vendor's stream, or its reply, holds a piece of it or says where it is. */
   sound?: {
     format(body: Body, model: Model): SoundFormat
+    /** What its pieces are where no header says it. */
+    plain: PcmFormat
     read(json: unknown): { piece?: Uint8Array; url?: string }
+    /** The HTTP status that an error in a successful answer stands for; `event` is what its data came in, or empty. */
+    status?(json: unknown, event: string): number | undefined
   }
+  /** The vendor answers with the id of a task, and makes its result afterwards. */
+  task?: TaskContract<Body>
   /** The addresses in a reply under which the vendor keeps results for a while. */
   links?(reply: unknown): string[]
   /** The texts of the request, to be counted when the vendor reports no usage. Absent: the quote is paid then. */
   texts?(body: Body): string[]
+  /** How a request in plain words reads in this family's own: for commands and tools, which know no family. */
+  plain?: PlainForm
+}
+
+/** A request in plain words, the same for every family. */
+export interface PlainRequest {
+  /** A message, a text to embed or to speak, or what a picture or a video shall show. */
+  text: string
+  n?: number
+  /** `1024x1536`, or a word such as `auto` or `2K`. */
+  size?: string
+  quality?: string
+  resolution?: string
+  /** Seconds. */
+  duration?: number
+  /** Addresses of reference images. */
+  images?: readonly string[]
+  /** The same where the request is a form. */
+  uploads?: readonly Upload[]
+}
+export type PlainField = Exclude<keyof PlainRequest, 'text'>
+
+export interface PlainForm {
+  /** What it takes beside the text; a request in plain words has nothing else. */
+  fields: readonly PlainField[]
+  /** The body but for its model. */
+  body(request: PlainRequest, model: Model): Record<string, unknown>
 }
 
 export type SoundFormat = 'mp3' | 'wav'
+
+/** How a family's tasks are followed until they end. */
+export interface TaskContract<Body = unknown> {
+  /** The status of our answer to a submit that the vendor accepted. */
+  submittedStatus: 200 | 202
+  /** The vendor's id of the task, in its answer to the submit; undefined where there is none. */
+  id(reply: object): string | undefined
+  /** What `outcome` needs to know of the request; stored with the task, so it is small. */
+  memo(body: Body, model: Model): Memo
+  poll(upstreamId: string): Call
+  /** Absent: the vendor cannot stop a task. */
+  cancel?(upstreamId: string): Call
+  /** Reads the vendor's answer to a poll. An empty answer reads as an empty object. */
+  outcome(reply: object, memo: Memo): TaskOutcome
+}
+
+export type Memo = Readonly<Record<string, unknown>>
+
+/** How a task stands. `document` is the vendor's own task, with `content`, `usage` and `seed` where it has ended well. */
+export type TaskOutcome =
+  | { status: 'submitted'; document: object; progress?: number }
+  /** `quantities` only where the vendor decides what there is to pay for. */
+  | { status: 'succeeded'; document: object; videoUrl: string; quantities?: Quantities }
+  | { status: 'failed'; document: object; error: { code: string; message: string } }
+  /** The vendor does not know the task, or no longer. */
+  | { status: 'missing' }
 
 /** A model as the catalogue has it, ready to use. */
 export interface Model {
@@ -151,6 +218,17 @@ export interface Model {
   referenceImages: { min: number; max: number } | undefined
   /** False for a model that edits whole images only. */
   mask: boolean
+  /** Seconds that a video may have. */
+  durations: Durations | undefined
+}
+
+export interface Durations {
+  min: number
+  max: number
+  /** What is held and billed where the request says nothing. */
+  default: number
+  /** True where -1 lets the vendor choose: the most is held, and what it reports is billed. */
+  vendorMayChoose?: boolean
 }
 
 /** The prices of one request, and the same as they are stored with its charge. */

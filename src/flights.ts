@@ -27,6 +27,7 @@ import {
   tokensOf,
 } from './metering'
 import type { CheckedRequest } from './request'
+import { deleteTask, insertTask, type NewTask } from './tasks'
 import type { World } from './world'
 
 /** A request whose price is held. */
@@ -39,6 +40,8 @@ export interface Flight extends CheckedRequest {
   /** When the wait for the vendor is over. */
   deadlineAt: number
   ended: boolean
+  /** What the vendor works on after our answer, for a family of tasks. */
+  task: NewTask | undefined
 }
 
 export interface Flights {
@@ -53,6 +56,10 @@ export interface Flights {
   land(flight: Flight, outcome: Outcome, saved: SavedAnswer, known?: Measure): Promise<number>
   /** Ends the charge of a request that failed before there was an answer. */
   giveUp(flight: Flight, error: unknown): Promise<void>
+  /** Lets a request go whose task lives on: its charge stays open, and ends with the task. */
+  depart(flight: Flight, status: number): void
+  /** Runs a change of the database; what it cannot take now is tried again until it can. */
+  persist(flight: Flight, work: () => Promise<unknown>): Promise<void>
   /** Waits for all to end, then cuts the rest. Answers how many were cut. */
   drain(graceMs: number): Promise<number>
   /** Tries again to end the charges that the database could not end. */
@@ -95,12 +102,13 @@ export function createFlights(world: World): Flights {
       heldNano: quoteNano(ask, model),
       pricesJson: tariffOf(ask, model).json,
       createdAt: now,
-      expiresAt: now + model.upstream.maxDurationMs + HOLD_MARGIN_MS,
+      expiresAt: now + longestMs(checked) + HOLD_MARGIN_MS,
       ...countersOf(key, estimateTokens(checked), now),
     }
     const conditions = conditionsOf(key, charge)
     if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
-    const result = await hold(db, charge, conditions)
+    const task = checked.family.task && newTask(checked, charge, world.newId('video'))
+    const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
     if ('held' in result) {
       const controller = new AbortController()
       const deadlineAt = Number.POSITIVE_INFINITY
@@ -112,6 +120,7 @@ export function createFlights(world: World): Flights {
         controller,
         deadlineAt,
         ended: false,
+        task,
       }
       flights.add(flight)
       return flight
@@ -188,21 +197,37 @@ export function createFlights(world: World): Flights {
     await safely(flight, () => releaseUnpaid(flight, endedBy))
   }
 
-  function releaseUnpaid({ charge, idempotencyKey }: Flight, endedBy: EndedBy): Promise<boolean> {
+  function depart(flight: Flight, status: number): void {
+    const { entry } = flight
+    flight.ended = true
+    flights.delete(flight)
+    entry.status = status
+    entry.durationMs = world.now() - entry.at
+    world.journal.write(entry)
+  }
+
+  function releaseUnpaid({ charge, idempotencyKey, task }: Flight, endedBy: EndedBy): Promise<boolean> {
     const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
+    if (task) also.push(deleteTask(task.id))
     return release(db, charge, { endedBy, endedAt: world.now() }, also)
   }
 
   /** Runs the end of a charge; when the database cannot take it now, it is tried again until it can. */
   async function safely(flight: Flight, work: () => Promise<unknown>): Promise<void> {
     try {
+      await persist(flight, work)
+    } finally {
+      flights.delete(flight)
+    }
+  }
+
+  async function persist(flight: Flight, work: () => Promise<unknown>): Promise<void> {
+    try {
       await work()
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error
       world.log('charge_not_ended_yet', { request: flight.charge.id, reason: error.message })
       unended.push(work)
-    } finally {
-      flights.delete(flight)
     }
   }
 
@@ -228,13 +253,40 @@ export function createFlights(world: World): Flights {
     }
   }
 
-  return { size: () => flights.size, admit, land, giveUp, drain, endLater }
+  return { size: () => flights.size, admit, land, giveUp, depart, persist, drain, endLater }
+}
+
+/** How long the charge of a request may stay open at most. */
+function longestMs({ family, model }: CheckedRequest): number {
+  return family.task ? model.upstream.taskDeadlineMs : model.upstream.maxDurationMs
 }
 
 /** A usual request's tokens, for the key's token limit until the true figure is known. */
 function estimateTokens({ family, ask, model }: CheckedRequest): number {
   const quote = family.quote(ask, model)
   return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
+}
+
+/** The task that goes with a charge: written with the hold, so that no submit is ever without a row. */
+function newTask(
+  { ask, key, model, family }: CheckedRequest,
+  charge: Charge,
+  id: string,
+): NewTask | undefined {
+  const { webhook_url: webhookUrl } = ask.body as { webhook_url?: string | null }
+  return {
+    id,
+    account: key.account,
+    keyId: key.id,
+    model: model.id,
+    upstream: model.upstream.name,
+    charge: charge.id,
+    memo: family.task?.memo(ask.body, model) ?? {},
+    quantities: family.quote(ask, model),
+    webhookUrl: webhookUrl ?? null,
+    createdAt: charge.createdAt,
+    deadlineAt: charge.createdAt + model.upstream.taskDeadlineMs,
+  }
 }
 
 async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<void> {

@@ -23,10 +23,9 @@ export interface Form {
  */
 export function bodyOfForm(form: Form, schema: TSchema): Record<string, unknown> {
   const properties = (schema.properties ?? {}) as Record<string, TSchema>
-  const body: Record<string, unknown> = {}
-  for (const [name, text] of form.fields) body[name] = readValue(text, properties[name])
-  for (const [name, uploads] of form.files) body[name] = uploads
-  return body
+  const texts = [...form.fields].map(([name, text]) => [name, readValue(text, properties[name])])
+  // Made at once, because a field may be called `__proto__`.
+  return Object.fromEntries([...texts, ...form.files])
 }
 
 function readValue(text: string, schema: TSchema | undefined): unknown {

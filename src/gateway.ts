@@ -9,18 +9,23 @@ import { createFlights, type Flight } from './flights'
 import type { Form } from './form'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from './idempotency'
 import type { JournalEntry } from './journal'
+import { keepResults } from './kept-answer'
 import { errorBody, GatewayError } from './lib/errors'
 import { editObject } from './lib/json'
 import { formatUsd } from './lib/money'
 import { fromLatin1 } from './lib/sse'
+import { waitOf } from './lib/waiting'
 import { rateHeadersOf } from './limits'
 import { measure, type Outcome, plausible, sumUsage } from './metering'
 import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
 import { checkRequest, inDialect } from './request'
+import { serveSound } from './speech'
+import { submitTask, waitForTask } from './submit'
 import type { CallBody } from './upstream'
 import { readReply, usageJsonOf, withModel } from './vendor-reply'
+import { checkWebhook } from './webhook-address'
 import type { World } from './world'
 
 /** What a caller sends, free of HTTP. */
@@ -29,10 +34,14 @@ export interface Incoming {
   requestId: string
   authorization: string | null
   idempotencyKey: string | null
+  /** How long the caller waits for a task to end, by the address or a header of the request. */
+  waitMs: number
   /** Reads the body, or the form that the operation takes; throws 413. Not called before the key is known. */
   body(): Promise<Uint8Array | Form>
   /** Fires when the caller leaves. A function, because making one costs time and few requests need it. */
   signal(): AbortSignal
+  /** Where callers reach this gateway, for the addresses that it hands out: `https://ai.example.com`. */
+  gatewayUrl(): string
 }
 
 export interface Gateway {
@@ -66,6 +75,7 @@ export function createGateway(world: World): Gateway {
       entry.model = checked.model.id
       entry.upstream = checked.model.upstream.name
       entry.stream = (checked.ask.body as { stream?: unknown }).stream === true
+      if (family.task) await checkWebhook(checked.ask.body, world.addressRules)
       const admitted = await flights.admit(checked, entry, incoming.idempotencyKey)
       return 'status' in admitted ? replay(admitted, entry) : await serve(admitted, incoming)
     } catch (error) {
@@ -85,12 +95,35 @@ export function createGateway(world: World): Gateway {
   async function serve(flight: Flight, incoming: Incoming): Promise<Response> {
     try {
       const calls = flight.family.call(flight.ask, flight.model)
-      if (flight.family.reply) return await serveBatch(flight, [calls].flat())
+      if (flight.family.task) return await submit(flight, [calls].flat()[0] as Call, incoming)
+      if (flight.family.sound) return await sound(flight, [calls].flat()[0] as Call, incoming)
+      if (flight.family.reply) return await serveBatch(flight, [calls].flat(), incoming)
       return await serveSingle(flight, [calls].flat()[0] as Call, incoming)
     } catch (error) {
       await flights.giveUp(flight, error)
       throw error
     }
+  }
+
+  /** The vendor begins a task. It is answered at once, or when the task has ended where the caller waits for that. */
+  async function submit(flight: Flight, call: Call, incoming: Incoming): Promise<Response> {
+    const { key, ask, entry } = flight
+    const submitted = await submitTask(world, flights, flight, call, send)
+    const waitMs = Math.max(incoming.waitMs, waitOf((ask.body as { wait?: unknown }).wait))
+    const ended =
+      flight.task && waitMs > 0
+        ? await waitForTask(world, flight.task.id, key.account, world.now() + waitMs, () => draining)
+        : undefined
+    const { status, body } = ended ?? submitted
+    return new Response(body, {
+      status,
+      headers: { 'content-type': 'application/json', 'x-request-id': entry.id },
+    })
+  }
+
+  /** The caller hears the beginning while the vendor still makes the rest. */
+  function sound(flight: Flight, call: Call, incoming: Incoming): Promise<Response> {
+    return serveSound(world, flights, flight, () => send(flight, call)).finally(listen(flight, incoming))
   }
 
   /** The vendor's answer goes to the caller as it is. */
@@ -103,7 +136,7 @@ export function createGateway(world: World): Gateway {
       if (isStream && response.body) return await stream(flight, response.body, done)
       const reply = await readReply(response, model, controller.signal)
       done()
-      const reading = family.read(reply.json)
+      const reading = family.read(reply.json, ask)
       if (reading.failed) throw model.upstream.errorOf(400, reply.json)
       const outcome: Outcome = {
         endedBy: 'done',
@@ -112,11 +145,13 @@ export function createGateway(world: World): Gateway {
         text: reading.text ?? '',
         textOmitted: 0,
         delivered: true,
+        made: reading.made,
         failed: false,
       }
       const body = withModel(reply, model)
       const paidNano = await flights.land(flight, outcome, jsonAnswer(body))
-      return await answer(flight, body, paidNano)
+      const kept = await keepResults(world, flight, body, [reply.json], incoming.gatewayUrl)
+      return await answer(flight, kept, paidNano)
     } catch (error) {
       done()
       throw error
@@ -124,7 +159,7 @@ export function createGateway(world: World): Gateway {
   }
 
   /** The family makes one answer out of the vendor's answers to the parts of a batch. */
-  async function serveBatch(flight: Flight, calls: Call[]): Promise<Response> {
+  async function serveBatch(flight: Flight, calls: Call[], incoming: Incoming): Promise<Response> {
     const { family, ask, model, controller } = flight
     const replies: object[] = []
     const queue = [...calls.entries()]
@@ -138,9 +173,9 @@ export function createGateway(world: World): Gateway {
     const outcome: Outcome = {
       endedBy: 'done',
       usage: readVendor(flight, () => {
-        return plausible(sumUsage(replies.map((reply) => family.read(reply).usage)), ask, model)
+        return plausible(sumUsage(replies.map((reply) => family.read(reply, ask).usage)), ask, model)
       }),
-      usageJson: `[${replies.map((reply) => usageJsonOf(reply)).join()}]`,
+      usageJson: `[${replies.map((reply) => usageJsonOf(reply) ?? 'null').join()}]`,
       text: '',
       textOmitted: 0,
       delivered: true,
@@ -150,7 +185,7 @@ export function createGateway(world: World): Gateway {
     const quantities = measured?.quantities ?? {}
     const body = readVendor(flight, () => JSON.stringify(family.reply?.(replies, ask, model, quantities)))
     const paidNano = await flights.land(flight, outcome, jsonAnswer(body), measured)
-    return answer(flight, body, paidNano)
+    return answer(flight, await keepResults(world, flight, body, replies, incoming.gatewayUrl), paidNano)
   }
 
   async function stream(
@@ -210,6 +245,7 @@ export function createGateway(world: World): Gateway {
   }
 
   function callBody({ source }: Flight, { body }: Call): CallBody {
+    if (body === null) return null
     if ('json' in body) return JSON.stringify(body.json)
     if ('form' in body) return encodeForm(body.form, world.newId('form'))
     if (!source) throw new Error('there is no text to edit')
@@ -245,7 +281,7 @@ export function createGateway(world: World): Gateway {
     entry.amountNano = 0
     entry.durationMs = world.now() - entry.at
     world.journal.write(entry)
-    return new Response(saved.body, {
+    return new Response(saved.body as string | Uint8Array<ArrayBuffer>, {
       status: saved.status,
       headers: { 'content-type': saved.contentType, 'x-request-id': entry.id, 'idempotent-replayed': 'true' },
     })
@@ -253,9 +289,13 @@ export function createGateway(world: World): Gateway {
 
   return {
     handle,
-    drain(graceMs) {
+    async drain(graceMs) {
       draining = true
-      return flights.drain(graceMs)
+      const endsAt = performance.now() + graceMs
+      const cut = await flights.drain(graceMs)
+      // What has just been paid may still be copied before it is answered.
+      await world.artifacts?.drain(endsAt - performance.now())
+      return cut
     },
     endLater: flights.endLater,
   }
@@ -292,6 +332,8 @@ function readVendor<Result>({ model }: Flight, read: () => Result): Result {
   try {
     return read()
   } catch (error) {
+    // The family's own word for the caller, such as that the vendor held everything back.
+    if (error instanceof GatewayError) throw error
     throw garbage(model, 'not of the expected form', error)
   }
 }

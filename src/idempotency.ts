@@ -22,7 +22,8 @@ export interface IdempotencyKey {
 export interface SavedAnswer {
   status: number
   contentType: string
-  body: string
+  /** Bytes where it is sound. */
+  body: string | Uint8Array
 }
 
 export function idempotencyKeyOf(
@@ -53,10 +54,11 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
 
 /** Goes with the settlement. */
 export function saveAnswer(chargeId: string, answer: SavedAnswer): Statement {
-  const kept = Buffer.byteLength(answer.body) <= MAX_SAVED_LENGTH
+  const text = typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('base64')
+  const kept = Buffer.byteLength(text) <= MAX_SAVED_LENGTH
   return {
     sql: 'update saved_answers set status = $2, content_type = $3, body = $4 where charge = $1',
-    parameters: [chargeId, answer.status, answer.contentType, kept ? answer.body : null],
+    parameters: [chargeId, answer.status, answer.contentType, kept ? text : null],
   }
 }
 
@@ -105,5 +107,8 @@ export async function answerAgain(db: Db, key: IdempotencyKey): Promise<SavedAns
       headers: { 'x-should-retry': 'false' },
     })
   }
-  return { status: row.status as number, contentType: row.content_type as string, body: row.body as string }
+  const contentType = row.content_type as string
+  const text = row.body as string
+  const body = contentType.startsWith('audio/') ? Buffer.from(text, 'base64') : text
+  return { status: row.status as number, contentType, body }
 }

@@ -123,7 +123,15 @@ export function mayUse(key: Key, modelId: string): boolean {
 /** Stores a new key and makes sure that its account exists. False when the name is taken. */
 export async function createKey(
   db: Db,
-  key: { id: string; name: string; account: string; secret: string; createdAt: number } & KeySettings,
+  key: {
+    id: string
+    name: string
+    account: string
+    secret: string
+    /** Webhooks of tasks of this key are signed with it. */
+    webhookSecret: string
+    createdAt: number
+  } & KeySettings,
 ): Promise<boolean> {
   const parameters: Value[] = [
     key.id,
@@ -133,12 +141,13 @@ export async function createKey(
     hintOf(key.secret),
     ...settingValues(key),
     key.createdAt,
+    key.webhookSecret,
   ]
   const result = await db.batch([
     {
       sql: `insert into keys (id, name, account, hash, hint, models, requests_per_minute, tokens_per_minute, concurrency,
-          budget, budget_period, expires_at, created_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict (name) do nothing`,
+          budget, budget_period, expires_at, created_at, webhook_secret)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (name) do nothing`,
       parameters,
       guard: true,
     },

@@ -53,6 +53,7 @@ export async function hold(
   db: Db,
   charge: Charge,
   conditions: readonly Condition[] = [],
+  also: readonly Statement[] = [],
 ): Promise<HoldResult> {
   assertNano(charge.heldNano)
   assert(charge.heldNano >= 0, 'a hold is not negative')
@@ -64,6 +65,7 @@ export async function hold(
     },
     ...conditions.map(({ statement }) => statement),
     insertCharge(charge),
+    ...also,
   ])
   if ('rows' in result) return { held: true }
   if (result.missed === 0) return { refusedBy: 'balance' }
@@ -111,10 +113,25 @@ export async function release(
   return 'rows' in result
 }
 
-/** Releases charges that nobody ended in time, such as those of a process that died. Answers how many. */
+export async function findCharge(db: Db, id: string): Promise<Charge | undefined> {
+  const rows = await db.query({ sql: 'select * from charges where id = $1', parameters: [id] })
+  return rows[0] && chargeOfRow(rows[0])
+}
+
+/** What a charge holds, and what was paid for it. */
+export async function chargeMoney(db: Db, id: string): Promise<{ heldNano: number; amountNano: number }> {
+  const rows = await db.query({ sql: 'select held, amount from charges where id = $1', parameters: [id] })
+  return { heldNano: Number(rows[0]?.held ?? 0), amountNano: Number(rows[0]?.amount ?? 0) }
+}
+
+/**
+ * Releases charges that nobody ended in time, such as those of a process that died. Answers how many. Charges of tasks
+ * are left alone: a task outlives processes, and its end ends its charge.
+ */
 export async function releaseExpired(db: Db, now: number, options: { all?: boolean } = {}): Promise<number> {
   const rows = await db.query({
-    sql: `select * from charges where state = 'held' and expires_at <= $1 order by expires_at limit 1000`,
+    sql: `select * from charges where state = 'held' and expires_at <= $1
+      and not exists (select 1 from tasks where tasks.charge = charges.id) order by expires_at limit 1000`,
     parameters: [options.all ? Number.MAX_SAFE_INTEGER : now],
   })
   let released = 0

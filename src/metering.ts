@@ -24,6 +24,8 @@ export interface Outcome {
   textOmitted: number
   /** Something else of worth went to the caller. */
   delivered: boolean
+  /** What was counted on its way to the caller; undefined where the family counts nothing but text. */
+  made?: Quantities | undefined
   /** The vendor said that it failed. */
   failed: boolean
 }
@@ -43,12 +45,15 @@ export function measure(
   model: Model,
   counter: TokenCounter,
 ): Measure | undefined | Promise<Measure> {
-  const { usage, text, textOmitted, delivered, failed, endedBy } = outcome
+  const { usage, text, textOmitted, delivered, made, failed, endedBy } = outcome
   const broken = failed || endedBy !== 'done'
   const empty = text === '' && textOmitted === 0 && !delivered
   if (usage === undefined || usage === 'invalid') {
     if (broken && empty) return undefined
+    if (made) return asMade(made, outcome, ask, model)
     const { texts } = model.family
+    // A vendor that broke off what cannot be counted, before any result: the words around it are not worth the whole.
+    if (!texts && broken && !delivered && endedBy !== 'client') return undefined
     return texts ? count(outcome, texts(ask.body), ask, model, counter) : asQuoted(outcome, ask, model)
   }
   // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
@@ -74,6 +79,16 @@ async function count(
   const outputTokens = Math.round(output.tokens * scale)
   const quantities = { input_token: inputTokens, ...(outputTokens > 0 ? { output_token: outputTokens } : {}) }
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
+}
+
+/** What came, whole by whole, as far as it was asked for. */
+function asMade(made: Quantities, { usage }: Outcome, ask: Ask, model: Model): Measure {
+  const quote = model.family.quote(ask, model)
+  const quantities: Quantities = {}
+  for (const unit of units) {
+    if (made[unit] !== undefined) quantities[unit] = Math.min(made[unit], quote[unit] ?? 0)
+  }
+  return { quantities: withRequest(quantities, model), source: usage === undefined ? 'counted' : 'estimated' }
 }
 
 /** The price of a request that nobody counts afterwards: exact where it is of the caller's own characters, else the most. */
@@ -117,9 +132,14 @@ export function tariffOf({ body }: Ask, model: Model): Tariff {
   )
 }
 
+/** The most that a request can come to. */
+export function quoteOf(ask: Ask, model: Model): Quantities {
+  return withRequest(model.family.quote(ask, model), model)
+}
+
 /** The most that a request can cost, in nano-dollars. */
 export function quoteNano(ask: Ask, model: Model): number {
-  return priceNano(withRequest(model.family.quote(ask, model), model), tariffOf(ask, model).prices)
+  return priceNano(quoteOf(ask, model), tariffOf(ask, model).prices)
 }
 
 /** All tokens, of every kind. */
@@ -145,12 +165,16 @@ export function sumUsage(readings: readonly ReportedUsage[]): ReportedUsage {
   const sum: Quantities = {}
   for (const usage of readings) {
     if (usage === undefined || usage === 'invalid') return usage
-    for (const unit of units) {
-      const count = usage[unit]
-      if (count !== undefined) sum[unit] = (sum[unit] ?? 0) + count
-    }
+    addQuantities(sum, usage)
   }
   return sum
+}
+
+export function addQuantities(sum: Quantities, more: Quantities): void {
+  for (const unit of units) {
+    const count = more[unit]
+    if (count !== undefined) sum[unit] = (sum[unit] ?? 0) + count
+  }
 }
 
 function withRequest(quantities: Quantities, model: Model): Quantities {

@@ -1,7 +1,7 @@
 // The catalogue: which models there are, ready to use, and why others are not.
 
 import { type Config, familiesOf, type ModelConfig, priceListOf } from './config'
-import { type Model, pricesOfTier } from './family'
+import { type Durations, type Model, pricesOfTier } from './family'
 import type { Key } from './keys'
 import { mayUse } from './keys'
 import { invalidRequest } from './lib/errors'
@@ -66,6 +66,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream): Model[
     sizes: entry.sizes,
     referenceImages: entry.referenceImages,
     mask: entry.mask ?? true,
+    durations: entry.durations as Durations | undefined,
   }))
 }
 

@@ -33,12 +33,15 @@ function headOf(part: FormPart): string {
   const disposition = `Content-Disposition: form-data; name="${escapeName(part.name)}"`
   if (!('upload' in part)) return disposition
   const { filename, contentType } = part.upload
-  return `${disposition}; filename="${escapeName(filename)}"\r\nContent-Type: ${contentType.replaceAll(/[\r\n]/g, '')}`
+  return `${disposition}; filename="${escapeName(filename)}"\r\nContent-Type: ${contentType.replaceAll(UNSAFE, '')}`
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a header
+const UNSAFE = /["\x00-\x1f\x7f]/g
 
 /** As browsers write names, so that none can end its line or its quotes. */
 function escapeName(name: string): string {
-  return name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')
+  return name.replaceAll(UNSAFE, (character) => encodeURIComponent(character))
 }
 
 function sizeOf(piece: Uint8Array | Blob): number {

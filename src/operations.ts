@@ -14,7 +14,7 @@ export interface Operation {
   summary: string
 }
 
-export type OperationName = 'chat' | 'embeddings' | 'speech' | 'image' | 'image-edit'
+export type OperationName = 'chat' | 'embeddings' | 'speech' | 'image' | 'image-edit' | 'video'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -60,5 +60,13 @@ export const operations: readonly Operation[] = [
     dialect: 'openai',
     maxBodyBytes: 256 * MEBIBYTE,
     summary: 'Image editing, from uploaded images and a mask',
+  },
+  {
+    name: 'video',
+    path: '/v1/videos/generations',
+    body: 'json',
+    dialect: 'openai',
+    maxBodyBytes: 64 * MEBIBYTE,
+    summary: 'Video generation: submits a task, whose end is polled or told to a webhook',
   },
 ]

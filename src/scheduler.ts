@@ -6,6 +6,8 @@ import type { Gateway } from './gateway'
 import { forgetAnswers } from './idempotency'
 import { releaseExpired } from './ledger'
 import { forgetWindows } from './limits'
+import type { Poller } from './poller'
+import { createWebhookSender } from './webhooks'
 import type { World } from './world'
 
 interface Job {
@@ -19,12 +21,18 @@ export interface Scheduler {
 }
 
 const MINUTE_MS = 60_000
+const BEAT_MS = 250
 
-export function startScheduler(world: World, gateway: Gateway): Scheduler {
+export function startScheduler(world: World, gateway: Gateway, poller: Poller): Scheduler {
   const { db, journal, now } = world
+  const webhooks = createWebhookSender(world)
   const jobs: Job[] = [
     { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now()) },
     { name: 'end charges late', everyMs: 2_000, run: () => gateway.endLater() },
+    { name: 'poll tasks', everyMs: BEAT_MS, run: () => poller.beat() },
+    { name: 'sweep tasks', everyMs: 30_000, run: () => poller.sweep() },
+    { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
+    { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
     { name: 'trim journal', everyMs: MINUTE_MS, run: () => journal.trim(now()) },
     {
       name: 'forget old rows',
@@ -61,7 +69,7 @@ export function startScheduler(world: World, gateway: Gateway): Scheduler {
     async stop() {
       stopped = true
       for (const timer of timers.values()) clearTimeout(timer)
-      await Promise.all(running)
+      await Promise.all([...running, poller.stop(), webhooks.stop()])
     },
   }
 }

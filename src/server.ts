@@ -4,6 +4,7 @@ import { createApp } from './app'
 import type { Config } from './config'
 import { createGateway } from './gateway'
 import { releaseExpired } from './ledger'
+import { createPoller } from './poller'
 import { startScheduler } from './scheduler'
 import { type Outside, openWorld, outside, type World } from './world'
 
@@ -28,7 +29,10 @@ const LAST_BYTES_MS = 1_000
 export async function startServer(options: ServerOptions): Promise<Server> {
   const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
   // With a database of its own this is the only process that serves, so every open hold is of one that died.
-  if (world.db.kind === 'sqlite') await releaseExpired(world.db, world.now(), { all: true })
+  const alone = world.db.kind === 'sqlite'
+  if (alone) await releaseExpired(world.db, world.now(), { all: true })
+  const poller = createPoller(world)
+  await poller.sweep({ alone })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark ? { mark: options.mark } : {})
   try {
@@ -44,7 +48,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await world.close()
     throw error
   }
-  const scheduler = startScheduler(world, gateway)
+  const scheduler = startScheduler(world, gateway, poller)
   const server = app.server
   if (!server) throw new Error('the server did not start')
   return {

@@ -1,10 +1,10 @@
 // Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
 // It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
 
-import type { Model, Reading } from './family'
+import type { Model, Quantities, Reading } from './family'
 import type { EndedBy } from './ledger'
 import { createEventSplitter, dataOfEvent, splitEvents } from './lib/sse'
-import type { Outcome, ReportedUsage } from './metering'
+import { addQuantities, type Outcome, type ReportedUsage } from './metering'
 
 /** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
 const UNREAD_BYTES = 64 * 1024
@@ -50,6 +50,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
   let usage: ReportedUsage
   let usageJson: string | null = null
   let delivered = false
+  let made: Quantities | undefined
   let failed = false
   let finished = false
   let ended = false
@@ -70,7 +71,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
     const reading = readEvent(json)
     if (reading.usage) {
       usage = judge(reading.usage)
-      usageJson = JSON.stringify((json as { usage?: unknown }).usage ?? null)
+      usageJson = JSON.stringify(reading.reported ?? (json as { usage?: unknown }).usage ?? null)
     }
     delivered ||= reading.delivered === true
     failed ||= reading.failed === true
@@ -81,9 +82,14 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
 
   function readUnread(): void {
     for (const event of splitEvents(Buffer.concat(unread).toString('latin1'))) {
-      const made = read(event).text ?? ''
-      if (text.length < TEXT_LENGTH) text += made
-      else textOmitted += made.length
+      const reading = read(event)
+      const more = reading.text ?? ''
+      if (text.length < TEXT_LENGTH) text += more
+      else textOmitted += more.length
+      // Here each event passes once, whoever has looked at it before.
+      if (!reading.made) continue
+      made ??= {}
+      addQuantities(made, reading.made)
     }
     unread = []
     unreadBytes = 0
@@ -136,7 +142,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
     outcome(endedBy) {
       // Text is only needed where the vendor's own figures are missing.
       if (usage === undefined || usage === 'invalid' || failed || endedBy !== 'done') readUnread()
-      return { endedBy, usage, usageJson, text, textOmitted, delivered, failed }
+      return { endedBy, usage, usageJson, text, textOmitted, delivered, made, failed }
     },
   }
 }
@@ -171,6 +177,8 @@ function createRename(id: string): (bytes: Buffer) => Buffer {
   let from: Buffer | undefined
   return (bytes) => {
     if (from === undefined) {
+      // Events with pictures are large and name none.
+      if (!bytes.includes('"model"')) return bytes
       // Inside a JSON string its quotes are escaped, so this can only be a key.
       const found = /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1'))?.[0]
       if (found === undefined) return bytes

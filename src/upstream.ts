@@ -3,6 +3,7 @@
 
 import type { UpstreamConfig } from './config'
 import type { Call } from './family'
+import { NO_REASON } from './lib/error-shapes'
 import { GatewayError } from './lib/errors'
 import type { EncodedForm } from './multipart'
 import { createFetchFile, type FetchFile } from './vendor-file'
@@ -47,6 +48,8 @@ export interface Upstream {
   timeoutMs: number
   idleTimeoutMs: number
   maxDurationMs: number
+  pollsPerSecond: number
+  taskDeadlineMs: number
   /**
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise.
    * `done` must be called once the body has been read or given up: it frees the place of the request.
@@ -57,13 +60,16 @@ export interface Upstream {
   errorOf(status: number, body: unknown): GatewayError
 }
 
-/** A call's body, ready to go: JSON, or a form. */
-export type CallBody = string | EncodedForm
+/** A call's body, ready to go: JSON, a form, or nothing. */
+export type CallBody = string | EncodedForm | null
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000
 const DEFAULT_IDLE_TIMEOUT_MS = 2 * 60_000
 const DEFAULT_MAX_DURATION_MS = 30 * 60_000
 const DEFAULT_CONCURRENCY = 4096
+/** What the strictest vendors allow an account. */
+const DEFAULT_POLLS_PER_SECOND = 20
+const DEFAULT_TASK_DEADLINE_MS = 24 * 3_600_000
 /** Attempts in all: other keys after 401 and 429, and a second try where the connection was refused. */
 const MAX_ATTEMPTS = 3
 /** How long a key rests that the vendor does not serve, and one that is over its rate when the vendor does not say how long. */
@@ -117,9 +123,9 @@ export function createUpstream(
 
   function attempt(call: Call, body: CallBody, signal: AbortSignal, key: VendorKey): Promise<Response> {
     return world.fetch(`${baseUrl}${kind.prefix[call.protocol]}${call.path}`, {
-      method: 'POST',
+      method: call.method ?? 'POST',
       headers: headersOf(key, call, body),
-      body: typeof body === 'string' ? body : body.stream(),
+      ...(body !== null && { body: typeof body === 'string' ? body : body.stream() }),
       signal,
       redirect: 'manual',
       // Ours apply; Bun's own would cut a model that thinks for longer than five minutes.
@@ -132,7 +138,8 @@ export function createUpstream(
     if (typeof body === 'string' && !call.headers) return usual
     const headers = new Headers(usual)
     for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value)
-    if (typeof body === 'string') return headers
+    if (body === null) headers.delete('content-type')
+    if (body === null || typeof body === 'string') return headers
     headers.set('content-type', body.contentType)
     headers.set('content-length', String(body.byteLength))
     return headers
@@ -164,13 +171,15 @@ export function createUpstream(
       } catch (error) {
         if (signal.aborted) throw signal.reason
         // Refused means that not a byte was sent: the only failure after which trying again is safe.
-        if (attempts < MAX_ATTEMPTS && isRefused(error)) continue
-        throw failed(
+        const refused = isRefused(error)
+        if (attempts < MAX_ATTEMPTS && refused) continue
+        const unreachable = failed(
           502,
           'upstream_unreachable',
           `The upstream ${name} cannot be reached. Try again later.`,
           error,
         )
+        throw refused ? notTaken(unreachable) : unreachable
       }
       if (response.ok) return response
       const refusal = await readRefusal(response)
@@ -201,16 +210,16 @@ export function createUpstream(
     const text = await readText(response)
     const vendor = readError(response.status, parse(text))
     const retryAfterMs = retryAfterOf(response, vendor, world.now())
-    if (vendor.whose === 'operator') {
-      world.log('upstream_refused_operator', {
-        upstream: name,
-        status: response.status,
-        code: vendor.code,
-        message: vendor.message,
-      })
-    }
+    tellOperator(response.status, vendor)
     const error = toCaller(response.status, vendor, retryAfterMs)
+    // A server that fails may have failed after its work; one that is too busy has not begun.
+    error.notTaken = response.status < 500 || response.status === 503 || response.status === 529
     return { status: response.status, whose: vendor.whose, retryAfterMs, error }
+  }
+
+  function tellOperator(status: number, { whose, code, message }: VendorError): void {
+    if (whose === 'operator')
+      world.log('upstream_refused_operator', { upstream: name, status, code, message })
   }
 
   /** An error body in our terms, without our own keys, which some vendors quote in their complaints. */
@@ -277,20 +286,26 @@ export function createUpstream(
     timeoutMs,
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
     maxDurationMs: config.maxDurationMs ?? DEFAULT_MAX_DURATION_MS,
+    pollsPerSecond: config.pollsPerSecond ?? DEFAULT_POLLS_PER_SECOND,
+    taskDeadlineMs: config.taskDeadlineMs ?? DEFAULT_TASK_DEADLINE_MS,
     async send(call, body, signal) {
       if (running >= concurrency) {
-        throw new GatewayError(429, {
-          code: 'Throttling.ConcurrencyQuota',
-          message: `The upstream ${name} already runs ${concurrency} requests, its limit here. Try again in a moment.`,
-          headers: { 'retry-after': '1' },
-        })
+        throw notTaken(
+          new GatewayError(429, {
+            code: 'Throttling.ConcurrencyQuota',
+            message: `The upstream ${name} already runs ${concurrency} requests, its limit here. Try again in a moment.`,
+            headers: { 'retry-after': '1' },
+          }),
+        )
       }
       if (!breaker.allows()) {
-        throw new GatewayError(503, {
-          code: 'upstream_unavailable',
-          message: `The upstream ${name} has failed repeatedly and is being left alone for a few seconds.`,
-          headers: { 'retry-after': String(Math.ceil(BREAKER_OPEN_MS / 1000)) },
-        })
+        throw notTaken(
+          new GatewayError(503, {
+            code: 'upstream_unavailable',
+            message: `The upstream ${name} has failed repeatedly and is being left alone for a few seconds.`,
+            headers: { 'retry-after': String(Math.ceil(BREAKER_OPEN_MS / 1000)) },
+          }),
+        )
       }
       running++
       let freed = false
@@ -311,7 +326,16 @@ export function createUpstream(
       }
     },
     fetchFile: createFetchFile(name, kind, config, world),
-    errorOf: (status, body) => toCaller(status, readError(status, body)),
+    errorOf(status, body) {
+      const vendor = readError(status, body)
+      tellOperator(status, vendor)
+      if (vendor.code !== null || vendor.message !== NO_REASON) return toCaller(status, vendor)
+      return failed(
+        502,
+        'upstream_empty',
+        `The upstream ${name} answered without a result and without a reason. Try again.`,
+      )
+    },
   }
 }
 
@@ -339,6 +363,11 @@ export function createBreaker(now: () => number) {
 
 function failed(status: number, code: string, message: string, cause?: unknown): GatewayError {
   return new GatewayError(status, { code, message, cause })
+}
+
+function notTaken(error: GatewayError): GatewayError {
+  error.notTaken = true
+  return error
 }
 
 function isRefused(error: unknown): boolean {

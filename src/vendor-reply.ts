@@ -12,10 +12,15 @@ export interface VendorReply {
   json: object
 }
 
-/** Throws the reason of the signal when it cuts the reply. */
-export async function readReply(response: Response, model: Model, signal: AbortSignal): Promise<VendorReply> {
+/** Throws the reason of the signal when it cuts the reply. An empty one reads as `{}` where that may be. */
+export async function readReply(
+  response: Response,
+  model: Model,
+  signal: AbortSignal,
+  options: { mayBeEmpty?: boolean } = {},
+): Promise<VendorReply> {
   try {
-    const text = await readText(response, model)
+    const text = (await readText(response, model)) || (options.mayBeEmpty ? '{}' : '')
     const json: unknown = JSON.parse(text)
     if (typeof json !== 'object' || json === null || Array.isArray(json))
       throw garbage(model, 'not a JSON object')

@@ -1,8 +1,10 @@
 // Everything from outside in one object: the database, the clock, ids, the network, the log.
 // Made once at start; tests make their own.
 
+import { lookup } from 'node:dns/promises'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Artifacts } from './artifacts'
 import type { Config } from './config'
 import type { Db } from './db/db'
 import { migrate } from './db/migrations'
@@ -11,9 +13,13 @@ import { openSqlite } from './db/sqlite'
 import { type Journal, openJournal } from './journal'
 import { type Authenticator, createAuthenticator } from './keys'
 import { buildCatalogue, type Catalogue } from './models'
+import { createMp3Encoder, type Mp3Encoder } from './mp3-encoder'
+import { openArtifacts } from './open-artifacts'
 import { createPulse, type Pulse } from './pulse'
 import { createTokenCounter, type TokenCounter } from './token-counter'
+import { openUploads, type Uploads } from './uploads'
 import type { UpstreamWorld } from './upstream'
+import type { AddressRules, Lookup } from './webhook-address'
 
 export type Log = (event: string, fields: Record<string, unknown>) => void
 
@@ -24,9 +30,17 @@ export interface World {
   catalogue: Catalogue
   authenticator: Authenticator
   tokenCounter: TokenCounter
+  mp3Encoder: Mp3Encoder
   pulse: Pulse
+  uploads: Uploads
+  /** Null where results are not kept. */
+  artifacts: Artifacts | null
   now: () => number
   newId: (prefix: string) => string
+  random: () => number
+  /** Where webhooks may go. */
+  addressRules: AddressRules
+  fetch: UpstreamWorld['fetch']
   log: Log
   close(): Promise<void>
 }
@@ -34,6 +48,7 @@ export interface World {
 export interface Outside {
   now: () => number
   fetch: UpstreamWorld['fetch']
+  lookup: Lookup
   log: Log
 }
 
@@ -43,6 +58,7 @@ const standardError = Bun.stderr.writer()
 export const outside: Outside = {
   now: Date.now,
   fetch: (url, init) => fetch(url, init),
+  lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   log(event, fields) {
     // Not console.error, which paints every line red on a terminal.
     standardError.write(`${JSON.stringify({ at: new Date().toISOString(), event, ...fields })}\n`)
@@ -69,10 +85,22 @@ export function makeDataDir(dataDir: string): void {
 
 export async function openWorld(config: Config, dataDir: string, from: Outside = outside): Promise<World> {
   makeDataDir(dataDir)
+  const uploads = openUploads(join(dataDir, 'uploads'), newId)
   const db = await openDatabase(config, dataDir)
   const journal = await openJournal(openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }), from.log)
   const tokenCounter = createTokenCounter()
+  const mp3Encoder = createMp3Encoder()
   const pulse = createPulse(from.now)
+  const artifacts = await openArtifacts(config, {
+    db,
+    dataDir,
+    uploads,
+    pulse,
+    newId,
+    randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
+    now: from.now,
+    log: from.log,
+  })
   return {
     config,
     db,
@@ -80,13 +108,20 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     catalogue: buildCatalogue(config, from),
     authenticator: createAuthenticator(db, from.now),
     tokenCounter,
+    mp3Encoder,
     pulse,
+    uploads,
+    artifacts,
     now: from.now,
     newId,
+    random: Math.random,
+    addressRules: { allow: config.webhooks?.allow ?? [], lookup: from.lookup },
+    fetch: from.fetch,
     log: from.log,
     async close() {
       pulse.stop()
       tokenCounter.close()
+      mp3Encoder.close()
       await journal.close()
       await db.close()
     },

@@ -3,17 +3,17 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { openSqlite } from '../src/db/sqlite'
 import { openJournal } from '../src/journal'
 import { isSecret } from '../src/keys'
 import { type Charge, hold, release, settle } from '../src/ledger'
+import { createCommandLine, MAIN } from './support/command-line'
 import { postgresUrl, temporaryFolder } from './support/databases'
 import type { Json } from './support/scenario'
 
 setDefaultTimeout(60_000)
 
-const MAIN = resolve(import.meta.dir, '../cli/main.ts')
 const folder = temporaryFolder()
 const configFile = join(folder, 'gateway.config.ts')
 const dataDir = join(folder, 'data')
@@ -39,81 +39,7 @@ const config = {
 }
 writeFileSync(configFile, `export default ${JSON.stringify(config)}\n`)
 
-interface Ran {
-  code: number
-  stdout: string
-  stderr: string
-}
-
-/** Nothing of the environment that the tests run in may change what a command does. */
-function environment(more: Record<string, string> = {}): Record<string, string> {
-  return { PATH: process.env.PATH ?? '', HOME: folder, XDG_DATA_HOME: join(folder, 'share'), ...more }
-}
-
-interface RunOptions {
-  env?: Record<string, string>
-  cwd?: string
-}
-
-/** More processes at a time would only wait for each other. */
-const PARALLEL = 6
-let free = PARALLEL
-const waiting: (() => void)[] = []
-
-/** Runs the words as they stand. */
-async function call(words: string[], options: RunOptions = {}): Promise<Ran> {
-  if (free > 0) free--
-  else await new Promise<void>((resolve) => waiting.push(resolve))
-  try {
-    return await spawn(words, options)
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else free++
-  }
-}
-
-async function spawn(words: string[], { env, cwd = folder }: RunOptions): Promise<Ran> {
-  const child = Bun.spawn([process.execPath, MAIN, ...words], {
-    cwd,
-    env: environment(env),
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { code, stdout, stderr }
-}
-
-/** A line as it is typed; single quotes hold words together. The configuration is found in the folder. */
-function run(line: string, data = dataDir): Promise<Ran> {
-  const words = [...line.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
-  const end = words.indexOf('--')
-  words.splice(end === -1 ? words.length : end, 0, '--data-dir', data)
-  return call(words)
-}
-
-/** The one document that a command prints with --json. */
-async function json(line: string, data = dataDir): Promise<Json> {
-  const { code, stdout, stderr } = await run(`${line} --json`, data)
-  expect({ line, code, stderr }).toEqual({ line, code: 0, stderr: '' })
-  return JSON.parse(stdout)
-}
-
-/** Runs lines side by side that must fail, each with its words on standard error and nothing on standard output. */
-async function allFail(code: number, rows: readonly (readonly [string, string])[], data = dataDir) {
-  await Promise.all(
-    rows.map(async ([line, words]) => {
-      const ran = await run(line, data)
-      expect({ line, ...ran }).toEqual({ line, code, stdout: '', stderr: expect.stringContaining(words) })
-      expect({ line, hasStack: /\n\s+at /.test(ran.stderr) }).toEqual({ line, hasStack: false })
-    }),
-  )
-}
+const { environment, call, run, json, allFail } = createCommandLine(folder, dataDir)
 
 /** A process that keeps the database of its own folder from being written to, from the start of the tests on. */
 const lockedDir = join(folder, 'locked')
@@ -230,11 +156,6 @@ test('wrong usage is exit 2 and says what is wrong', async () => {
     ['usage --limit 5', '--limit goes with --requests'],
     ['usage --requests --by key', '--requests takes --limit'],
     ['usage --requests --limit 0', '--limit takes a whole number from 1'],
-    ['models price', 'MODEL'],
-    ['models price chat', 'What is to be priced?'],
-    ['models price chat --text a --input-tokens 1', 'What is to be priced?'],
-    ['models price chat --input-tokens -1', '--input-tokens takes a whole number from 0'],
-    ['models price chat --body {broken', '--body takes a JSON object'],
     ['serve --port 65536', '--port takes a number'],
   ])
 })
@@ -261,10 +182,6 @@ test('what cannot be done is exit 1 and one line', async () => {
       ['balance add alice 9007199', 'the most it can have'],
       ['balance adjust alice -2 --note why', 'Account alice has only $1.00 available'],
       ['balance ledger nobody', 'There is no account "nobody"'],
-      ['models price unknown --text a', 'no model "unknown"'],
-      ['models price embed --output-tokens 1', 'embed has no price for output tokens'],
-      ['models price chat --body missing.json', 'There is no file missing.json'],
-      ['models price chat --body {"messages":[]}', 'The gateway would refuse this request'],
       ['config check --config missing.ts', 'There is no configuration file'],
       ['config check --config typo.ts', 'typo.ts has one fault:\n  modles: '],
       ['keys list --config typo.ts', 'typo.ts has faults:\n  modles: '],
@@ -547,64 +464,6 @@ test('usage sums the charges and lists the newest requests', async () => {
   expect(await json('balance verify', data)).toMatchObject({ ok: true, books: { shortfall_usd: '0.15' } })
 })
 
-test('models, their prices, and what a request would cost', async () => {
-  const [list, sandboxed, table] = await Promise.all([
-    json('models list'),
-    json('models list --sandbox'),
-    run('models list'),
-  ])
-  expect(list[0]).toEqual({
-    id: 'chat',
-    family: 'openai-chat',
-    operation: 'chat',
-    upstream: 'ready',
-    upstream_model: 'vendor-chat',
-    owned_by: 'somebody',
-    available: true,
-    reason: null,
-    price: {
-      per_1m_input_tokens: '0.25',
-      per_1m_cached_input_tokens: '0.25',
-      per_1m_cache_write_tokens: '0.25',
-      per_1m_output_tokens: '2.00',
-    },
-  })
-  expect(list[1]).toMatchObject({
-    id: 'embed',
-    upstream_model: 'embed',
-    available: false,
-    reason: expect.stringContaining('VOYAGE_API_KEY'),
-    price: { per_1m_input_tokens: '0.02', per_request: '0.001' },
-  })
-  expect(sandboxed.map((each: Json) => each.available)).toEqual([true, true, true])
-  expect(table.stdout).toMatch(/^chat +openai-chat +ready +yes +0\.25 in, 2\.00 out$/m)
-  expect(table.stdout).toMatch(/^embed +voyage-embeddings +keyless +no +0\.02 in, 0\.001 per request$/m)
-  expect(table.stdout).toMatch(/^gratis .* free$/m)
-  expect(table.stderr).toContain('set VOYAGE_API_KEY')
-
-  const body = '{"messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"n":2}'
-  writeFileSync(join(folder, 'request.json'), body)
-  const sentBytes = JSON.stringify({ ...JSON.parse(body), model: 'chat' }).length
-  const textBytes = JSON.stringify({ model: 'embed', input: 'Hello' }).length
-  const rows: [string, Json][] = [
-    ['chat --input-tokens 1000 --output-tokens 10', { at_most: false, amount_usd: '0.00027' }],
-    ['chat --cached-input-tokens 4 --cache-write-tokens 4', { amount_usd: '0.000002' }],
-    ['embed --input-tokens 1000', { amount_usd: '0.00102', quantities: { requests: 1, input_tokens: 1000 } }],
-    ['embed --requests 3', { amount_usd: '0.003' }],
-    ['gratis --output-tokens 1000', { amount_usd: '0.00' }],
-    ['embed --text Hello', { at_most: true, quantities: { input_tokens: textBytes } }],
-    ['chat --text Hello', { at_most: true, quantities: { output_tokens: 4096 } }],
-    ['chat --body request.json', { quantities: { input_tokens: sentBytes, output_tokens: 200 } }],
-    [`chat --body '${body}'`, { quantities: { input_tokens: sentBytes, output_tokens: 200 } }],
-  ]
-  await Promise.all(
-    rows.map(async ([words, answer]) => expect(await json(`models price ${words}`)).toMatchObject(answer)),
-  )
-  const human = await run('models price chat --input-tokens 1000 --output-tokens 10')
-  expect(human.stdout).toMatch(/^output tokens +10 +0\.00002$/m)
-  expect(human.stdout).toMatch(/^total +0\.00027$/m)
-})
-
 test('a right configuration says what it offers, a wrong one all its faults at once', async () => {
   expect(await json('config check')).toEqual({
     ok: true,
@@ -627,6 +486,7 @@ test('a right configuration says what it offers, a wrong one all its faults at o
       strange: { ...model, family: 'unheard' },
       priceless: { family: 'openai-chat', upstream: 'ready' },
       half: { ...model, price: { per_1m_input_tokens: '1' } },
+      tiered: { ...model, price: { ...price, per_image: { '1k': '0.02' } } },
     },
   }
   writeFileSync(join(folder, 'wrong.ts'), `export default ${JSON.stringify(wrong)}`)
@@ -638,6 +498,7 @@ test('a right configuration says what it offers, a wrong one all its faults at o
     'models.strange.family: unknown family "unheard"',
     'models.priceless.price: missing',
     'models.half.price: the family openai-chat needs per_1m_output_tokens',
+    'models.tiered.price.per_image: the family openai-chat has no tiers: give one amount',
   ]
   const [text, document] = await Promise.all([
     run('config check --config wrong.ts'),

@@ -733,22 +733,22 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
     ])
     const options = { disallowedSpecial: new Set<string>() }
     for (let round = 0; round < 400; round++) {
-      const { body, inputTokens, outputTokens } = (generators[name] as (typeof generators)[string])(
-        random,
-        'm',
-      )
+      const generated = (generators[name] as (typeof generators)[string])(random, 'm')
+      const { body, inputTokens, outputTokens, images, characters } = generated
       const byteLength = Buffer.byteLength(JSON.stringify(body))
       const model = { upstreamModel: 'm', reserveOutputTokens: 1 } as Model
-      const { input_token: input = 0, output_token: output = 0 } = family.quote(
-        { body, byteLength, at: 0 },
-        model,
-      )
+      const quote = family.quote({ body, byteLength, at: 0 }, model)
+      const { input_token: input = 0, output_token: output = 0, image = 0 } = quote
       for (const countTokens of [newest, oldest]) {
         const counted = inputTokens((text) => countTokens(text, options))
         if (input < counted)
           throw new Error(`${input} is less than ${counted} tokens of ${JSON.stringify(body)}`)
       }
       expect(output).toBeGreaterThanOrEqual(outputTokens)
+      expect(image).toBeGreaterThanOrEqual(images ?? 0)
+      expect(quote.input_image_token ?? 0).toBeGreaterThanOrEqual(generated.inputImageTokens ?? 0)
+      expect(quote.output_image_token ?? 0).toBeGreaterThanOrEqual(generated.outputImageTokens ?? 0)
+      expect(quote.character ?? 0).toBe(characters ?? 0)
     }
   })
 

@@ -862,6 +862,7 @@ const plainRequests: Record<VendorName, (text: string) => [path: string, body: u
     '/messages',
     { model: 'claude-haiku-4-5', max_tokens: 9, messages: [{ role: 'user', content: text }] },
   ],
+  ark: (text) => ['/images/generations', { model: 'seedream-4-0-250828', prompt: text }],
 }
 const vendors = Object.keys(plainRequests) as VendorName[]
 
@@ -1181,6 +1182,7 @@ describe('the sandbox itself', () => {
       voyage: `${origin}/voyage/v1`,
       xai: `${origin}/xai/v1`,
       anthropic: `${origin}/anthropic/v1`,
+      ark: `${origin}/ark/api/v3`,
     })
   })
 

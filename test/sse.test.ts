@@ -99,6 +99,22 @@ describe('the event splitter', () => {
     }
   })
 
+  test('joins events of megabytes out of many pieces, and never touches what it has given', () => {
+    const random = createRandom(7)
+    const events = [5_000_000, 20, 3_000_000, 1].map((length, index) => {
+      return `data: ${String(index).repeat(length)}\n\n`
+    })
+    const bytes = encoder.encode(events.join(''))
+    const splitter = createEventSplitter()
+    const given: Buffer[] = []
+    for (const piece of cutInPieces(bytes, random, 1_000)) given.push(splitter.push(piece))
+    // Only read at the end: what came later must not have been written over what came before.
+    expect(Buffer.concat(given).equals(bytes)).toBe(true)
+    for (const whole of given)
+      expect(whole.length === 0 || whole.toString('latin1').endsWith('\n\n')).toBe(true)
+    expect(splitter.rest()).toHaveLength(0)
+  })
+
   test('refuses an event that is longer than any vendor sends, and takes the longest allowed', () => {
     const half = new Uint8Array(MAX_EVENT_BYTES / 2).fill(120)
     const splitter = createEventSplitter()

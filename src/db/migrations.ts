@@ -27,6 +27,9 @@ export const migrations: readonly (readonly string[])[] = [
       budget_period text,
       expires_at bigint,
       revoked_at bigint,
+      webhook_secret text,
+      webhook_secret_before text,
+      webhook_secret_before_until bigint,
       created_at bigint not null
     )`,
     `create table charges (
@@ -86,6 +89,88 @@ export const migrations: readonly (readonly string[])[] = [
       body text,
       created_at bigint not null,
       primary key (account, idempotency_key)
+    )`,
+    `create table tasks (
+      id text primary key,
+      account text not null,
+      key_id text not null,
+      model text not null,
+      upstream text not null,
+      charge text not null unique,
+      upstream_id text,
+      state text not null,
+      memo text not null,
+      quantities text not null,
+      webhook_url text,
+      document text,
+      error_code text,
+      error_message text,
+      created_at bigint not null,
+      sent_at bigint,
+      ended_at bigint,
+      deadline_at bigint not null,
+      poll_at bigint not null,
+      polls bigint not null,
+      misses bigint not null,
+      cancel_at bigint,
+      cancel_answer text,
+      lease_until bigint not null,
+      fence bigint not null
+    )`,
+    `create index tasks_due on tasks (upstream, poll_at) where state = 'submitted'`,
+    `create index tasks_by_time on tasks (created_at)`,
+    `create unique index tasks_by_upstream_id on tasks (upstream_id, upstream) where upstream_id is not null`,
+    `create table poll_windows (
+      upstream text primary key,
+      second bigint not null,
+      polls bigint not null
+    )`,
+    // Bodies stay as they were when the task ended: every attempt sends the same bytes under the same id.
+    `create table webhooks (
+      id text primary key,
+      task text not null,
+      account text not null,
+      key_id text not null,
+      url text not null,
+      host text not null,
+      body text not null,
+      state text not null,
+      attempts bigint not null,
+      step bigint not null,
+      next_at bigint not null,
+      lease_until bigint not null,
+      fence bigint not null,
+      created_at bigint not null,
+      ended_at bigint
+    )`,
+    `create index webhooks_due on webhooks (next_at) where state = 'pending'`,
+    `create index webhooks_of_task on webhooks (task)`,
+    `create table webhook_attempts (
+      webhook text not null,
+      number bigint not null,
+      at bigint not null,
+      status bigint,
+      answer text,
+      duration_ms bigint not null,
+      primary key (webhook, number)
+    )`,
+    `create table artifacts (
+      id text primary key,
+      account text not null,
+      charge text not null,
+      content_type text not null,
+      bytes bigint not null,
+      sha256 text,
+      created_at bigint not null,
+      expires_at bigint not null,
+      place text not null
+    )`,
+    `create index artifacts_by_end on artifacts (expires_at)`,
+    `create index artifacts_by_time on artifacts (created_at, bytes)`,
+    `create table secrets (
+      name text primary key,
+      value text not null,
+      created_at bigint not null
     )`,
   ],
 ]

@@ -2,7 +2,7 @@
 // The vendor's side is in the family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, Quantities } from '../family'
+import type { Ask, Model, PlainForm, Quantities } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { toBase64 } from '../lib/vectors'
 
@@ -27,6 +27,8 @@ export const EmbeddingsBody = Type.Object(
   { additionalProperties: true },
 )
 export type EmbeddingsBody = Static<typeof EmbeddingsBody>
+
+export const plainEmbeddings: PlainForm = { fields: [], body: ({ text }) => ({ input: text }) }
 
 export interface Embedding {
   index: number

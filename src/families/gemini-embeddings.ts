@@ -8,6 +8,7 @@ import {
   chunk,
   EmbeddingsBody,
   embeddingsReply,
+  plainEmbeddings,
   quoteInputs,
   textsOf,
   tokenUsage,
@@ -57,6 +58,7 @@ export const geminiEmbeddings: Family<EmbeddingsBody> = {
 
   read: (reply) => tokenUsage((reply as Reply).usageMetadata?.promptTokenCount),
   texts: textsOf,
+  plain: plainEmbeddings,
 }
 
 interface Reply {

@@ -153,6 +153,11 @@ export const openaiChat: Family<Body> = {
     ...body.messages.flatMap((message) => textsIn(message)),
     ...(body.tools ? [JSON.stringify(body.tools)] : []),
   ],
+
+  plain: {
+    fields: ['n'],
+    body: ({ text, ...options }) => ({ messages: [{ role: 'user', content: text }], ...options }),
+  },
 }
 
 interface Completion {

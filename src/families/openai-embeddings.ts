@@ -8,6 +8,7 @@ import {
   EmbeddingsBody,
   embeddingsReply,
   inputsOf,
+  plainEmbeddings,
   quoteInputs,
   tokenUsage,
 } from './embeddings'
@@ -49,6 +50,7 @@ export const openaiEmbeddings: Family<EmbeddingsBody> = {
 
   read: (reply) => tokenUsage((reply as Reply).usage?.prompt_tokens ?? (reply as Reply).usage?.total_tokens),
   texts: (body) => inputsOf(body).flatMap((input) => (typeof input === 'string' ? [input] : [])),
+  plain: plainEmbeddings,
 }
 
 interface Reply {

@@ -6,6 +6,7 @@ import {
   chunk,
   EmbeddingsBody,
   embeddingsReply,
+  plainEmbeddings,
   quoteInputs,
   textsOf,
   tokenUsage,
@@ -59,6 +60,7 @@ export const voyageEmbeddings: Family<EmbeddingsBody> = {
 
   read: (reply) => tokenUsage((reply as Reply).usage?.total_tokens),
   texts: textsOf,
+  plain: plainEmbeddings,
 }
 
 interface Reply {

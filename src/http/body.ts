@@ -1,4 +1,5 @@
 // Reads a request's body with a limit on its size and on the time it may take.
+// It must never take in more than the limit, and never wait for ever.
 
 import { GatewayError } from '../lib/errors'
 
@@ -8,50 +9,70 @@ const SMALL_BYTES = 64 * 1024
 
 /** `exempt` lifts the server's own timeout, which cuts even steady uploads when they are slow. */
 export async function readBody(request: Request, maxBytes: number, exempt: () => void): Promise<Uint8Array> {
+  if (lengthOf(request) > SMALL_BYTES) {
+    return Buffer.concat(await Array.fromAsync(readPieces(request, maxBytes, exempt)))
+  }
+  checkHead(request, maxBytes)
+  // Small bodies come with the headers or soon after, under the server's own timeout: no timer for them.
+  try {
+    const body = await request.bytes()
+    exempt()
+    return body
+  } catch (error) {
+    throw brokenOff(request, error)
+  }
+}
+
+/** The body as it comes, no faster than it is taken. Throws 408, 413, 415, and 499 where the caller leaves. */
+export async function* readPieces(
+  request: Request,
+  maxBytes: number,
+  exempt: () => void,
+  deadlineMs = DEADLINE_MS,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  checkHead(request, maxBytes)
+  const reader = request.body?.getReader()
+  if (!reader) return
+  exempt()
+  let bytes = 0
+  let late = false
+  const deadline = setTimeout(() => {
+    late = true
+    void reader.cancel()
+  }, deadlineMs)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (late) throw tooSlow(deadlineMs)
+      if (done) return
+      bytes += value.byteLength
+      if (bytes > maxBytes) throw tooLarge(maxBytes)
+      yield value
+    }
+  } catch (error) {
+    throw error instanceof GatewayError ? error : brokenOff(request, error)
+  } finally {
+    clearTimeout(deadline)
+    // Where it is given up half-way nobody takes the rest.
+    await reader.cancel().catch(() => {})
+  }
+}
+
+function lengthOf(request: Request): number {
+  const header = request.headers.get('content-length')
+  return header === null ? Number.POSITIVE_INFINITY : Number(header)
+}
+
+/** What the headers tell already. */
+function checkHead(request: Request, maxBytes: number): void {
   if (request.headers.has('content-encoding')) {
     throw new GatewayError(415, {
       code: 'unsupported_encoding',
       message: 'Send the body as it is: compressed bodies are not read.',
     })
   }
-  const header = request.headers.get('content-length')
-  const length = header === null ? Number.POSITIVE_INFINITY : Number(header)
-  if (header !== null && length > maxBytes) throw tooLarge(maxBytes)
-  if (!request.body) return new Uint8Array()
-  if (length > SMALL_BYTES) exempt()
-  const bytes = length > maxBytes ? readPieces(request.body, maxBytes) : request.bytes()
-  // Small bodies come with the headers or soon after, under the server's own timeout: no timer for them.
-  try {
-    const body = length > SMALL_BYTES ? await withDeadline(bytes) : await bytes
-    exempt()
-    return body
-  } catch (error) {
-    throw error instanceof GatewayError ? error : brokenOff(request, error)
-  }
-}
-
-/** A body of unknown length must not be taken in whole before its size is known. */
-async function readPieces(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
-  let bytes = 0
-  for await (const piece of body) {
-    bytes += piece.byteLength
-    if (bytes > maxBytes) throw tooLarge(maxBytes)
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces)
-}
-
-async function withDeadline<Result>(work: Promise<Result>): Promise<Result> {
-  let timer: Timer | undefined
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), DEADLINE_MS)
-  })
-  try {
-    return await Promise.race([work, deadline])
-  } finally {
-    clearTimeout(timer)
-  }
+  const length = lengthOf(request)
+  if (Number.isFinite(length) && length > maxBytes) throw tooLarge(maxBytes)
 }
 
 function tooLarge(maxBytes: number): GatewayError {
@@ -75,9 +96,9 @@ function brokenOff(request: Request, cause: unknown): GatewayError {
   })
 }
 
-function tooSlow(): GatewayError {
+function tooSlow(deadlineMs: number): GatewayError {
   return new GatewayError(408, {
     code: 'body_too_slow',
-    message: `The body did not arrive within ${DEADLINE_MS / 1000} s.`,
+    message: `The body did not arrive within ${deadlineMs / 1000} s.`,
   })
 }

@@ -2,11 +2,14 @@
 
 import { Elysia } from 'elysia'
 import type { Gateway } from '../gateway'
+import { waitOfRequest } from '../lib/waiting'
 import { operations } from '../operations'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
 import { readBody } from './body'
 import { errorResponse } from './errors'
+import { readForm } from './form'
+import { gatewayUrlOf } from './gateway-url'
 
 export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
   const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
@@ -24,8 +27,14 @@ export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<R
             requestId,
             authorization: authorizationOf(request.headers, acceptXApiKey),
             idempotencyKey: request.headers.get('idempotency-key'),
-            body: () => readBody(request, operation.maxBodyBytes, exempt),
+            waitMs:
+              operation.name === 'video' ? waitOfRequest(request.url, request.headers.get('prefer')) : 0,
+            body: () =>
+              operation.body === 'form'
+                ? readForm(request, world.uploads, { maxBytes: operation.maxBodyBytes, exempt })
+                : readBody(request, operation.maxBodyBytes, exempt),
             signal: () => request.signal,
+            gatewayUrl: () => gatewayUrlOf(world.config.server?.publicUrl, request, server),
           })
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response

@@ -8,6 +8,8 @@ export interface ErrorShape {
 }
 
 const MAX_MESSAGE_LENGTH = 2000
+/** The message of a body that has none. */
+export const NO_REASON = 'The upstream gave no reason.'
 
 /** Knows `{error:{…}}`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an array, and plain text. */
 export function readErrorShape(body: unknown): ErrorShape {
@@ -31,7 +33,7 @@ function detailOf(detail: unknown): string {
 function shape(fields: Record<string, unknown>): ErrorShape {
   const message = textOf(fields.message)?.slice(0, MAX_MESSAGE_LENGTH)
   return {
-    message: message || 'The upstream gave no reason.',
+    message: message || NO_REASON,
     code: textOf(fields.code) ?? null,
     type: textOf(fields.type) ?? null,
     param: textOf(fields.param) ?? null,

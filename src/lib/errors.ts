@@ -23,6 +23,8 @@ export class GatewayError extends Error {
   readonly type: string
   readonly param: string | null
   readonly headers: Record<string, string>
+  /** It is certain that no vendor has begun the request. */
+  notTaken = false
   /** The form in which the caller reads it, once it is known which contract the request is of. */
   dialect: Dialect | undefined
 

@@ -171,3 +171,20 @@ function skipNested(text: string, at: number): number {
   }
   return -1
 }
+
+/** The text with other strings in the place of those that are keys of the map, however they are escaped in it. */
+export function replaceStrings(text: string, replacements: ReadonlyMap<string, string>): string {
+  if (replacements.size === 0) return text
+  let result = ''
+  let copied = 0
+  for (let at = text.indexOf('"'); at !== -1; ) {
+    const end = skipString(text, at)
+    const replacement = replacements.get(decodeKey(text.slice(at, end)) ?? '')
+    if (replacement !== undefined) {
+      result += text.slice(copied, at) + JSON.stringify(replacement)
+      copied = end
+    }
+    at = text.indexOf('"', end)
+  }
+  return result + text.slice(copied)
+}

@@ -1,8 +1,11 @@
 // Splits a server-sent event stream into whole events, wherever the network cut it.
 // It must never change a byte, and never keep more than one unfinished event.
 
-/** An event longer than this is refused: no vendor sends one, and it would be held in memory. */
-export const MAX_EVENT_BYTES = 16 * 1024 * 1024
+/**
+ * An event longer than this is refused: no vendor sends one, and it would be held in memory. The largest are pictures:
+ * one of 3840 by 2160 pixels with transparency has 33 MB, so a PNG of noise is 44 MB as base64.
+ */
+export const MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 export interface EventSplitter {
   /** Takes a piece of the stream and gives the part that consists of whole events; empty when none ended in it. */
@@ -16,22 +19,35 @@ const RETURN = 13
 const EMPTY = Buffer.alloc(0)
 
 export function createEventSplitter(): EventSplitter {
-  let carried: Buffer = EMPTY
+  // The unfinished event, with room to grow behind it: to join it anew with each piece would take a large picture
+  // seconds, because the time grows with the square of its size.
+  let store: Buffer = EMPTY
+  let carried = 0
+
+  function join(bytes: Buffer): Buffer {
+    const length = carried + bytes.length
+    if (length > store.length) {
+      const roomier = Buffer.allocUnsafe(Math.max(2 * store.length, length))
+      store.copy(roomier, 0, 0, carried)
+      store = roomier
+    }
+    bytes.copy(store, carried)
+    return store.subarray(0, length)
+  }
+
   return {
     push(piece) {
       const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
-      const whole = carried.length > 0 ? Buffer.concat([carried, bytes]) : bytes
+      const whole = carried > 0 ? join(bytes) : bytes
       // Only where the new piece begins can an end be found that was not there before.
-      const end = endOfLastEvent(whole, carried.length)
-      if (end === whole.length) {
-        carried = EMPTY
-        return whole
-      }
+      const end = endOfLastEvent(whole, carried)
       if (whole.length - end > MAX_EVENT_BYTES) throw new Error('an event of the stream is too long')
-      carried = whole.subarray(end)
-      return whole.subarray(0, end)
+      // What is given away is never written to again: a store that begins anew is full, so the next piece moves it.
+      if (end > 0 || carried === 0) store = end === whole.length ? EMPTY : whole.subarray(end)
+      carried = whole.length - end
+      return end === whole.length ? whole : whole.subarray(0, end)
     },
-    rest: () => carried,
+    rest: () => store.subarray(0, carried),
   }
 }
 

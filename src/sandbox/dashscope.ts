@@ -1,22 +1,15 @@
-// Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and the flat errors of its
-// native paths.
+// Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and which part answers on its native paths.
 // Must never accept what the true service refuses: big batches, odd vector lengths, base64 vectors.
 
+import { errorReply, headers, internalError, invalid, unknownModel, wordsFor } from './dashscope-errors'
+import { answerImages, imageFile, imageNames } from './dashscope-images'
+import { answerSpeech, speechFile, speechNames } from './dashscope-speech'
+import { videoFile, videoReply } from './dashscope-video'
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from './json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './openai-chat'
 import { countInputs, embeddingItems, embeddingList, readInputs } from './openai-embeddings'
 import { bearerToken, jsonReply, retryAfterHeader } from './replies'
-import type { Failure, Reply, Simulator, VendorRequest } from './simulator'
-
-interface VendorError {
-  status: number
-  /** As native paths name it. */
-  code: string
-  /** As the compatible paths name it. */
-  compatibleCode: string
-  type?: string
-  message: string
-}
+import type { Reply, Simulator, VendorRequest } from './simulator'
 
 const chatNames = /^(qwen|qwq|qvq|deepseek|kimi|glm)/
 // The default comes first.
@@ -60,10 +53,12 @@ export const dashscope: Simulator = {
   },
 
   answer(request) {
+    const video = videoReply(request)
+    if (video) return video
     const { method, path } = request
     const body = asObject(request.json)
-    const isChat = path === '/compatible-mode/v1/chat/completions'
-    if (!isChat && path !== '/compatible-mode/v1/embeddings') {
+    const serve = services.get(path)
+    if (!serve) {
       const message = `The path ${path} is not known.`
       return errorReply(request, { status: 404, code: 'NotFound', compatibleCode: 'not_found', message })
     }
@@ -75,58 +70,24 @@ export const dashscope: Simulator = {
     if (asString(body.model) === undefined) {
       return invalid(request, "you must provide a model parameter, 'model' is a required property")
     }
-    return isChat ? chat(request, body) : embeddings(request, body)
+    return serve(request, body)
   },
+
+  file: (path, query) => videoFile(path) ?? imageFile(path, query) ?? speechFile(path, query),
 }
 
-function isCompatible(request: VendorRequest): boolean {
-  return request.path.startsWith('/compatible-mode/')
-}
-
-function errorReply(request: VendorRequest, error: VendorError): Reply {
-  const requestId = crypto.randomUUID()
-  const { message } = error
-  if (!isCompatible(request)) {
-    return jsonReply(error.status, { code: error.code, message, request_id: requestId }, headers(requestId))
-  }
-  const type = error.type ?? (error.status >= 500 ? 'server_error' : 'invalid_request_error')
-  const body = { error: { code: error.compatibleCode, param: null, message, type } }
-  const value = { ...body, id: `chatcmpl-${requestId}`, request_id: requestId }
-  return jsonReply(error.status, value, headers(requestId))
-}
-
-function headers(requestId: string = crypto.randomUUID()): Record<string, string> {
-  return { 'x-request-id': requestId, 'req-cost-time': '12' }
-}
-
-function invalid(request: VendorRequest, message: string): Reply {
-  const code = 'InvalidParameter'
-  return errorReply(request, { status: 400, code, compatibleCode: 'invalid_parameter_error', message })
-}
-
-const words = new Map<number, readonly [code: string, compatibleCode: string, message: string]>([
-  [401, ['InvalidApiKey', 'invalid_api_key', 'Invalid API-key provided.']],
-  [403, ['Model.AccessDenied', 'model_access_denied', 'Model access denied.']],
-  [404, ['ModelNotFound', 'model_not_found', 'Model can not be found.']],
-  [429, ['Throttling.RateQuota', 'limit_requests', 'Requests rate limit exceeded, please try again later.']],
-  [503, ['ModelUnavailable', 'model_unavailable', 'Model is unavailable, please try again later.']],
+const services: ReadonlyMap<string, (request: VendorRequest, body: JsonObject) => Reply> = new Map([
+  ['/compatible-mode/v1/chat/completions', chat],
+  ['/compatible-mode/v1/embeddings', embeddings],
+  ['/api/v1/services/aigc/multimodal-generation/generation', generate],
 ])
-const internalError = [
-  'InternalError',
-  'internal_error',
-  'An internal error has occured, please try again later.',
-] as const
-const otherError = ['InvalidParameter', 'invalid_parameter_error', 'The request was refused.'] as const
 
-function wordsFor({ status }: Failure): VendorError {
-  const [code, compatibleCode, message] = words.get(status) ?? (status >= 500 ? internalError : otherError)
-  return { status, code, compatibleCode, message }
-}
-
-function unknownModel(request: VendorRequest, model: string): Reply {
-  const message = `The model \`${model}\` does not exist or you do not have access to it.`
-  const codes = { code: 'ModelNotFound', compatibleCode: 'model_not_found' }
-  return errorReply(request, { status: 404, ...codes, message })
+/** Several kinds of models share this path. */
+function generate(request: VendorRequest, body: JsonObject): Reply {
+  const model = asString(body.model) ?? ''
+  if (imageNames.test(model)) return answerImages(request, body)
+  if (speechNames.test(model)) return answerSpeech(request, body)
+  return unknownModel(request, model)
 }
 
 const dialect: ChatDialect = {

@@ -126,9 +126,11 @@ function* framesToTheEnd(stream: EventStream, directives: Directives): Generator
   if (stream.last && !directives.noDone) yield stream.last
 }
 
-function printFrame(frame: EventFrame, lineEnd: string): string {
-  const event = frame.event === undefined ? '' : `event: ${frame.event}${lineEnd}`
-  return `${event}data: ${frame.data}${lineEnd}${lineEnd}`
+function printFrame({ id, event, comment, data, tight }: EventFrame, lineEnd: string): string {
+  const gap = tight ? '' : ' '
+  const line = (name: string, value: string | undefined) =>
+    value === undefined ? '' : `${name}:${gap}${value}${lineEnd}`
+  return `${line('id', id)}${line('event', event)}${line('', comment)}${line('data', data)}${lineEnd}`
 }
 
 const pieceBytes = 17

@@ -6,11 +6,15 @@ import { asArray, asObject, asString } from './json'
 
 export type UsageFault = 'missing' | 'negative' | 'string' | 'huge' | 'overflow' | 'nan' | 'every_chunk'
 
+/** How a task ends. */
+export type TaskEnd = 'succeeded' | 'failed' | 'canceled' | 'expired' | 'blocked' | 'forgotten'
+
 export interface Directives {
   status?: number
   retryAfterSeconds?: number
   errorText?: string
   errorCode?: string
+  soft?: true
   quota?: true
   times?: number
   delayMs?: number
@@ -24,14 +28,18 @@ export interface Directives {
   promptTokens?: number
   usage?: UsageFault
   tool?: number
+  images?: number
+  blocked?: number
   empty?: true
   wide?: true
   cutAfter?: number
   errorAfter?: number
   noDone?: true
+  noStream?: true
   crlf?: true
   split?: true
   shuffle?: true
+  task?: { durationMs?: number; end?: TaskEnd; pollStatus?: number }
 }
 
 interface Rule {
@@ -54,6 +62,7 @@ const usageFaults: readonly string[] = [
 const delayMsMax = 600_000
 const tokensMax = 200_000
 const countMax = 1_000_000_000
+const imagesMax = 100
 
 function number(max: number, set: (into: Directives, value: number) => void): Rule['read'] {
   return (value, into) => {
@@ -70,6 +79,8 @@ function text(set: (into: Directives, value: string) => void): Rule['read'] {
 function flag(set: (into: Directives) => void): Rule['read'] {
   return (_value, into) => set(into)
 }
+
+const taskEnds: readonly string[] = ['succeeded', 'failed', 'canceled', 'expired', 'blocked', 'forgotten']
 
 const rules: readonly Rule[] = [
   {
@@ -98,6 +109,13 @@ const rules: readonly Rule[] = [
     meaning: 'code of the error; goes with status',
     read: text((into, value) => {
       into.errorCode = value
+    }),
+  },
+  {
+    name: 'soft',
+    meaning: 'send the error with the status 200, as some vendors do; goes with status or quota',
+    read: flag((into) => {
+      into.soft = true
     }),
   },
   {
@@ -194,8 +212,43 @@ const rules: readonly Rule[] = [
     },
   },
   {
+    name: 'images=3',
+    meaning: 'how many images a model makes that decides so itself',
+    read: number(imagesMax, (into, value) => {
+      into.images = value
+    }),
+  },
+  {
+    name: 'blocked=1',
+    meaning: 'how many of the images moderation keeps back',
+    read: number(imagesMax, (into, value) => {
+      into.blocked = value
+    }),
+  },
+  {
+    name: 'task_ms=3000',
+    meaning: 'how long a video task takes',
+    read: number(86_400_000, (into, value) => {
+      into.task = { ...into.task, durationMs: value }
+    }),
+  },
+  {
+    name: 'task_end=failed',
+    meaning: `how a video task ends: ${taskEnds.join(', ')}; error_text and error_code say why`,
+    read: text((into, value) => {
+      if (taskEnds.includes(value)) into.task = { ...into.task, end: value as TaskEnd }
+    }),
+  },
+  {
+    name: 'task_poll_status=500',
+    meaning: 'polls in the first half of a video task fail with this status',
+    read: number(599, (into, value) => {
+      if (value >= 400) into.task = { ...into.task, pollStatus: value }
+    }),
+  },
+  {
     name: 'empty',
-    meaning: 'an answer with no output at all (embeddings: no vectors)',
+    meaning: 'an answer with no output at all (no vectors, no images)',
     read: flag((into) => {
       into.empty = true
     }),
@@ -226,6 +279,13 @@ const rules: readonly Rule[] = [
     meaning: 'end the stream without its closing event',
     read: flag((into) => {
       into.noDone = true
+    }),
+  },
+  {
+    name: 'no_stream',
+    meaning: 'answer as a whole though a stream was asked for (speech)',
+    read: flag((into) => {
+      into.noStream = true
     }),
   },
   {

@@ -10,16 +10,21 @@ export function provokedReply(simulator: Simulator, request: VendorRequest): Rep
     const body = { kind: 'text', text: '', contentType: 'text/plain' } as const
     return { status: 302, headers: { location: directives.redirect }, body }
   }
-  if (directives.quota) return simulator.outOfQuota(request)
-  if (directives.status !== undefined) {
-    return simulator.fail(request, {
-      status: directives.status,
-      retryAfterSeconds: directives.retryAfterSeconds,
-      text: directives.errorText,
-      code: directives.errorCode,
-    })
-  }
+  const error = provokedError(simulator, request)
+  if (error) return directives.soft ? { ...error, status: 200 } : error
   return directives.garbage ? garbage(request) : undefined
+}
+
+function provokedError(simulator: Simulator, request: VendorRequest): Reply | undefined {
+  const { directives } = request
+  if (directives.quota) return simulator.outOfQuota(request)
+  if (directives.status === undefined) return undefined
+  return simulator.fail(request, {
+    status: directives.status,
+    retryAfterSeconds: directives.retryAfterSeconds,
+    text: directives.errorText,
+    code: directives.errorCode,
+  })
 }
 
 function garbage(request: VendorRequest): Reply {

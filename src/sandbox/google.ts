@@ -1,4 +1,4 @@
-// Simulates Google's Gemini API: native embeddings and model list, and its OpenAI-compatible chat and
+// Simulates Google's Gemini API: native embeddings, interactions and model list, and its OpenAI-compatible chat and
 // embeddings.
 // Must never report token usage for native embeddings: the true service has none to bill by.
 
@@ -10,6 +10,7 @@ import {
   isCompatible,
   unknownField,
 } from './google-errors'
+import { interact, interactionModels } from './google-interactions'
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from './json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './openai-chat'
 import { type EmbeddingModel, embeddingItems, embeddingList, readInputs, vectorOf } from './openai-embeddings'
@@ -67,6 +68,10 @@ export const google: Simulator = {
     if (isCompatible(request)) return compatible(request)
     const { method, path } = request
     if (method === 'GET' && path === '/v1beta/models') return modelList()
+    if (method === 'POST' && path === '/v1beta/interactions') {
+      const body = asObject(request.json)
+      return body ? interact(request, body) : notJson(request)
+    }
     const [, model, action] = /^\/v1beta\/models\/([^/:]+)(?::(\w+))?$/.exec(path) ?? []
     if (model === undefined) return googleError(request, 404, `Requested entity was not found: ${path}`)
     if (method === 'GET' && action === undefined) {
@@ -97,7 +102,7 @@ function unknownModel(request: VendorRequest, model: string, action: string): Re
 }
 
 function allModels(): string[] {
-  return [...chatModels, ...embeddingModels.keys()]
+  return [...chatModels, ...interactionModels, ...embeddingModels.keys()]
 }
 
 function modelEntry(model: string): JsonObject {

@@ -2,6 +2,7 @@
 // Must never listen on an outside address, call anything, or remember requests unless asked to.
 
 import { anthropic } from './anthropic'
+import { ark } from './ark'
 import { dashscope } from './dashscope'
 import { deliver, pause, untilEnded } from './delivery'
 import { directiveMark, promptText, readDirectives } from './directives'
@@ -53,7 +54,7 @@ export interface SandboxOptions {
   tokenDelayMs?: number
 }
 
-const simulators: Record<VendorName, Simulator> = { openai, dashscope, google, voyage, xai, anthropic }
+const simulators: Record<VendorName, Simulator> = { openai, dashscope, google, voyage, xai, anthropic, ark }
 const vendorNames = Object.keys(simulators) as VendorName[]
 
 /** Below it a vendor keeps its results. */
@@ -167,7 +168,7 @@ async function respond(
   const { directives } = request
   if (directives.hang) await untilEnded(ended)
   if (directives.delayMs !== undefined) await pause(directives.delayMs, ended)
-  const reply = provokedReply(simulator, request) ?? simulator.answer(request)
+  const reply = provokedReply(simulator, request) ?? (await simulator.answer(request))
   return deliver(reply, { directives, tokenDelayMs, ended, finished })
 }
 

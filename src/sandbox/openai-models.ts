@@ -22,6 +22,7 @@ export const listedModels = [
   'text-embedding-3-large',
   'text-embedding-3-small',
   'text-embedding-ada-002',
+  'gpt-image-2',
 ]
 
 /** Stands for any server that speaks this shape and does not mind unknown fields. */

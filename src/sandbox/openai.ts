@@ -1,4 +1,4 @@
-// Simulates OpenAI: chat completions, embeddings and the model list, as strict about parameters as the
+// Simulates OpenAI: chat completions, embeddings, images and the model list, as strict about parameters as the
 // true service.
 // Must never be lenient, except to models named `local-…`, which stand for any other server of this shape.
 
@@ -11,7 +11,9 @@ import {
   embeddingList,
   readInputs,
 } from './openai-embeddings'
+import { errorReply, headers, unknownModel, wordsFor } from './openai-errors'
 import { badRequest, type Fault, findBodyFault, invalidValue, missingParameter } from './openai-fields'
+import { answerImages, imageFile } from './openai-images'
 import {
   contextTokensMax,
   datedName,
@@ -21,8 +23,8 @@ import {
   listedModels,
   reasoningTokens,
 } from './openai-models'
-import { bearerToken, hexId, jsonReply, maskedKey, retryAfterHeader } from './replies'
-import type { Failure, Reply, Simulator, VendorRequest } from './simulator'
+import { bearerToken, jsonReply, maskedKey, retryAfterHeader } from './replies'
+import type { Reply, Simulator, VendorRequest } from './simulator'
 
 const embeddingModels = new Map<string, EmbeddingModel>([
   ['text-embedding-3-small', { dimensions: 1536, normalised: true }],
@@ -72,42 +74,23 @@ export const openai: Simulator = {
     if (path === '/v1/models' || path.startsWith('/v1/models/')) {
       return method === 'GET' ? models(path.slice('/v1/models/'.length)) : wrongMethod(request)
     }
-    if (path !== '/v1/chat/completions' && path !== '/v1/embeddings') {
+    const isImage = path === '/v1/images/generations' || path === '/v1/images/edits'
+    if (path !== '/v1/chat/completions' && path !== '/v1/embeddings' && !isImage) {
       const message = `Invalid URL (${method} ${path})`
       return errorReply({ status: 404, message, param: null, code: null })
     }
     if (method !== 'POST') return wrongMethod(request)
+    if (request.form && isImage) return answerImages(request)
     const body = asObject(request.json)
     if (!body) {
       const message = 'We could not parse the JSON body of your request. The API expects a JSON payload.'
       return errorReply(badRequest(message, null, null))
     }
+    if (isImage) return answerImages(request)
     return path === '/v1/embeddings' ? embeddings(request, body) : chat(request, body)
   },
-}
 
-function headers(): Record<string, string> {
-  return {
-    'x-request-id': `req_${hexId()}`,
-    'openai-processing-ms': '12',
-    'openai-version': '2020-10-01',
-    'openai-organization': 'org-sandbox',
-    'x-ratelimit-limit-requests': '10000',
-    'x-ratelimit-limit-tokens': '2000000',
-    'x-ratelimit-remaining-requests': '9999',
-    'x-ratelimit-remaining-tokens': '1999000',
-    'x-ratelimit-reset-requests': '6ms',
-    'x-ratelimit-reset-tokens': '30ms',
-  }
-}
-
-function errorReply(fault: Fault): Reply {
-  const { message, param, code } = fault
-  return jsonReply(
-    fault.status,
-    { error: { message, type: 'invalid_request_error', param, code } },
-    headers(),
-  )
+  file: imageFile,
 }
 
 function wrongMethod(request: VendorRequest): Reply {
@@ -115,32 +98,10 @@ function wrongMethod(request: VendorRequest): Reply {
   return errorReply({ status: 405, message, param: null, code: 'method_not_supported' })
 }
 
-function wordsFor(failure: Failure): [type: string, code: string | null, message: string] {
-  const { status, retryAfterSeconds } = failure
-  if (status === 401) return ['invalid_request_error', 'invalid_api_key', 'Incorrect API key provided.']
-  if (status === 429) {
-    const wait =
-      retryAfterSeconds === undefined ? 'Please slow down.' : `Please try again in ${retryAfterSeconds}s.`
-    const limit = 'Rate limit reached in organization org-sandbox on requests per min (RPM)'
-    return ['requests', 'rate_limit_exceeded', `${limit}: Limit 10000, Used 10000, Requested 1. ${wait}`]
-  }
-  if (status === 503) return ['server_error', 'overloaded', 'The engine is currently overloaded.']
-  if (status >= 500) {
-    const message = 'The server had an error while processing your request. Sorry about that!'
-    return ['server_error', null, message]
-  }
-  return ['invalid_request_error', null, 'The request was refused.']
-}
-
 function models(id: string): Reply {
   const entry = (name: string) => ({ id: name, object: 'model', created: 1_754_006_400, owned_by: 'openai' })
   if (id === '') return jsonReply(200, { object: 'list', data: listedModels.map(entry) }, headers())
   return listedModels.includes(id) ? jsonReply(200, entry(id), headers()) : unknownModel(id)
-}
-
-function unknownModel(model: string): Reply {
-  const message = `The model \`${model}\` does not exist or you do not have access to it.`
-  return errorReply({ status: 404, message, param: null, code: 'model_not_found' })
 }
 
 const dialect: ChatDialect = {

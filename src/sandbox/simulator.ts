@@ -3,7 +3,7 @@
 
 import type { Directives } from './directives'
 
-export type VendorName = 'openai' | 'dashscope' | 'google' | 'voyage' | 'xai' | 'anthropic'
+export type VendorName = 'openai' | 'dashscope' | 'google' | 'voyage' | 'xai' | 'anthropic' | 'ark'
 
 export type FormField = readonly [name: string, value: string | File]
 
@@ -25,8 +25,12 @@ export interface VendorRequest {
 }
 
 export interface EventFrame {
+  id?: string
   event?: string
+  comment?: string
   data: string
+  /** Written without the blank behind the colons. */
+  tight?: true
 }
 
 /** A stream is a lazy list, so that a reply of any length costs the memory of one frame. */
@@ -70,7 +74,8 @@ export interface Simulator {
   fail(request: VendorRequest, failure: Failure): Reply
   /** The vendor's complaint about the operator's account: no credit, no payment, arrears. */
   outOfQuota(request: VendorRequest): Reply
-  answer(request: VendorRequest): Reply
+  /** A promise where it looks into files that were sent. */
+  answer(request: VendorRequest): Reply | Promise<Reply>
   /** A result below `filesUrl`, which everybody may fetch who knows its path; undefined when there is none. */
   file?(path: string, query: URLSearchParams): { bytes: Uint8Array; contentType: string } | undefined
 }

@@ -1,10 +1,13 @@
-// Simulates xAI: chat completions with thinking counted beside the completion, and errors in three shapes.
-// Must never settle on one error shape: clients of the true service have to read all three.
+// Simulates xAI: chat completions with thinking counted beside the completion, and images.
+// Must never take a key that is not its own, or know the shapes of errors: those are in their own file.
 
 import { asObject, asObjects, asString, isGiven, type JsonObject } from './json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './openai-chat'
 import { bearerToken, hexId, jsonReply, maskedKey, retryAfterHeader } from './replies'
 import type { Reply, Simulator, VendorRequest } from './simulator'
+import { codedError, codes, headers, notDeserialized, objectError, textError } from './xai-errors'
+import { imageModels, imageReply, imageResult } from './xai-images'
+import { videoFile, videoReply } from './xai-video'
 
 const listedModels = ['grok-3', 'grok-3-mini', 'grok-4', 'grok-4-fast-non-reasoning', 'grok-4-fast-reasoning']
 const chatNames = /^grok-\d[a-z0-9.-]*$/
@@ -17,12 +20,7 @@ const reasoningDefault = 16
 const ticksPerInputToken = 2_000
 const ticksPerOutputToken = 5_000
 
-const codes = {
-  invalid: 'Client specified an invalid argument',
-  forbidden: 'The caller does not have permission to execute the specified operation',
-  missing: 'Some requested entity was not found',
-  exhausted: 'Some resource has been exhausted',
-}
+const CHAT = '/v1/chat/completions'
 
 export const xai: Simulator = {
   secret: 'xai-sandbox-0001',
@@ -36,13 +34,16 @@ export const xai: Simulator = {
     return codedError(400, codes.invalid, message)
   },
 
-  fail(_request, failure) {
+  fail(request, failure) {
     const { status, text, code } = failure
     const extra = retryAfterHeader(failure.retryAfterSeconds)
     if (status >= 500 && code === undefined)
       return textError(status, text ?? 'Service temporarily unavailable', extra)
     if (status === 429) return codedError(status, code ?? codes.exhausted, text ?? 'Too many requests', extra)
-    return objectError(status, text ?? 'The request was refused.', null, code ?? null, extra)
+    const message = text ?? 'The request was refused.'
+    // Chat has the shape of OpenAI, everything else its own.
+    if (request.path !== CHAT) return codedError(status, code ?? codes.invalid, message, extra)
+    return objectError(status, message, null, code ?? null, extra)
   },
 
   outOfQuota() {
@@ -51,60 +52,37 @@ export const xai: Simulator = {
   },
 
   answer(request) {
+    const video = videoReply(request)
+    if (video) return video
     const { method, path } = request
     if (method === 'GET' && path === '/v1/models') {
-      return jsonReply(200, { object: 'list', data: listedModels.map(modelEntry) }, headers())
+      return jsonReply(
+        200,
+        { object: 'list', data: [...listedModels, ...imageModels].map(modelEntry) },
+        headers(),
+      )
     }
-    if (path !== '/v1/chat/completions') return textError(404, `Not found: ${method} ${path}`)
+    const serve = endpoints.get(path)
+    if (!serve) return textError(404, `Not found: ${method} ${path}`)
     if (method !== 'POST') return textError(405, 'Method not allowed')
     const body = asObject(request.json)
-    if (body) return chat(request, body)
-    const problem = request.json === undefined ? 'Failed to parse' : 'Failed to deserialize'
-    const status = request.json === undefined ? 400 : 422
-    return textError(
-      status,
-      `${problem} the JSON body into the target type: expected value at line 1 column 1`,
-    )
+    if (body) return serve(request, body)
+    const reason = 'expected value at line 1 column 1'
+    if (request.json !== undefined) return notDeserialized(reason)
+    return textError(400, `Failed to parse the JSON body into the target type: ${reason}`)
   },
+
+  file: (path) => videoFile(path) ?? imageResult(path),
 }
+
+const endpoints = new Map<string, (request: VendorRequest, body: JsonObject) => Reply>([
+  [CHAT, chat],
+  ['/v1/images/generations', (request, body) => imageReply(request, body, 'generate')],
+  ['/v1/images/edits', (request, body) => imageReply(request, body, 'edit')],
+])
 
 function modelEntry(id: string): JsonObject {
   return { id, object: 'model', created: 1_752_019_200, owned_by: 'xai' }
-}
-
-function headers(): Record<string, string> {
-  return {
-    'x-request-id': crypto.randomUUID(),
-    'x-metrics-e2e-ms': '12',
-    'x-ratelimit-limit-requests': '480',
-    'x-ratelimit-remaining-requests': '479',
-    'x-ratelimit-limit-tokens': '2000000',
-    'x-ratelimit-remaining-tokens': '1999000',
-  }
-}
-
-function textError(status: number, message: string, extra: Record<string, string> = {}): Reply {
-  return jsonReply(status, { error: message }, { ...headers(), ...extra })
-}
-
-function codedError(
-  status: number,
-  code: string,
-  message: string,
-  extra: Record<string, string> = {},
-): Reply {
-  return jsonReply(status, { code, error: message }, { ...headers(), ...extra })
-}
-
-function objectError(
-  status: number,
-  message: string,
-  param: string | null,
-  code: string | null = null,
-  extra: Record<string, string> = {},
-): Reply {
-  const error = { message, type: 'invalid_request_error', param, code }
-  return jsonReply(status, { error }, { ...headers(), ...extra })
 }
 
 const dialect: ChatDialect = {
@@ -152,13 +130,10 @@ function reasons(model: string): boolean {
 function chat(request: VendorRequest, body: JsonObject): Reply {
   const model = asString(body.model)
   if (model === undefined) {
-    return textError(422, 'Failed to deserialize the JSON body into the target type: missing field `model`')
+    return notDeserialized('missing field `model`')
   }
   if (!Array.isArray(body.messages)) {
-    return textError(
-      422,
-      'Failed to deserialize the JSON body into the target type: missing field `messages`',
-    )
+    return notDeserialized('missing field `messages`')
   }
   if (!chatNames.test(model)) {
     const message = `The model ${model} does not exist or your team does not have access to it.`

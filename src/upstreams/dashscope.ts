@@ -16,7 +16,11 @@ export const dashscope: UpstreamKind = {
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const shape = readErrorShape(body)
-    const operator = [401, 403, 404].includes(status) || OPERATOR_CODE.test(shape.code ?? '')
+    // Its native paths know no code for a model that is gone.
+    const operator =
+      [401, 403, 404].includes(status) ||
+      OPERATOR_CODE.test(shape.code ?? '') ||
+      shape.message.startsWith('Model not exist')
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
 }

@@ -1,4 +1,4 @@
-// Google Gemini: the native API, and the OpenAI-compatible one below `/openai`.
+// Google Gemini: the native API with its interactions, and the OpenAI-compatible one below `/openai`.
 
 import { readErrorShape } from '../lib/error-shapes'
 import type { UpstreamKind } from '../upstream'
@@ -12,7 +12,7 @@ export const google: UpstreamKind = {
   headers: (secret, protocol) =>
     protocol === 'openai' ? { authorization: `Bearer ${secret}` } : { 'x-goog-api-key': secret },
   error(status, body) {
-    const shape = readErrorShape(body)
+    const shape = readErrorShape(reasonOf(body))
     const { status: word, details } = errorOf(body)
     // A bad key is a 400 here, with the reason in the details.
     const badKey =
@@ -23,11 +23,20 @@ export const google: UpstreamKind = {
     const seconds = Number.parseFloat(delay ?? '')
     return {
       ...shape,
-      code: word ?? null,
+      code: word ?? shape.code,
       whose: operator ? 'operator' : 'caller',
       ...(Number.isNaN(seconds) ? {} : { retryAfterSeconds: seconds }),
     }
   },
+}
+
+/** An interaction that failed is no error by its form: it says why in a list of errors, or in the step that failed. */
+function reasonOf(body: unknown): unknown {
+  const { error, errors, steps } = (body ?? {}) as { error?: unknown; errors?: unknown; steps?: unknown }
+  if (error) return body
+  if (Array.isArray(errors) && errors.length > 0) return { error: errors[0] }
+  const failed = Array.isArray(steps) ? steps.findLast((step) => step?.error) : undefined
+  return failed ?? body
 }
 
 interface GoogleError {

@@ -2,6 +2,7 @@
 
 import type { UpstreamKind } from '../upstream'
 import { anthropic } from './anthropic'
+import { ark } from './ark'
 import { dashscope } from './dashscope'
 import { google } from './google'
 import { openai } from './openai'
@@ -9,5 +10,5 @@ import { voyage } from './voyage'
 import { xai } from './xai'
 
 export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
-  [openai, dashscope, google, voyage, xai, anthropic].map((kind) => [kind.kind, kind]),
+  [openai, dashscope, google, voyage, xai, anthropic, ark].map((kind) => [kind.kind, kind]),
 )

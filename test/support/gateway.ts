@@ -11,6 +11,7 @@ import { addCredit, type Balance, balanceOf } from '../../src/ledger'
 import { parseUsd } from '../../src/lib/money'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { type Server, startServer } from '../../src/server'
+import { makeWebhookSecret } from '../../src/webhook-secrets'
 import { newId, type Outside, outside } from '../../src/world'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 
@@ -23,6 +24,8 @@ export interface TestGatewayOptions {
   balance?: string
   upstreams?: Record<string, Partial<UpstreamConfig>>
   models?: Record<string, Partial<ModelConfig>>
+  /** Further parts of the configuration. */
+  config?: Partial<Config>
   sandbox?: Sandbox
   outside?: Partial<Outside>
   tokenDelayMs?: number
@@ -80,6 +83,36 @@ export const testModels: Record<string, ModelConfig> = {
   },
 }
 
+/** Video models: one cent a second at 720p, two at 1080p, half a cent at 480p. */
+export const videoModels: Record<string, ModelConfig> = {
+  'vidw2.6-t2v': videoModel('dashscope-video', 'dashscope', 'wan2.6-t2v', {
+    durations: { min: 2, max: 15, default: 5 },
+    price: { per_second: { '720p': '0.01', '1080p': '0.02' } },
+  }),
+  'vidw2.5-t2v-preview': videoModel('dashscope-video', 'dashscope', 'wan2.5-t2v-preview', {
+    durations: { min: 5, max: 10, default: 5 },
+  }),
+  'vidw2.7-i2v': videoModel('dashscope-video', 'dashscope', 'wan2.7-i2v', {
+    durations: { min: 2, max: 15, default: 5 },
+    price: { per_second: { '720p': '0.01' } },
+  }),
+  'test-long-video': videoModel('dashscope-video', 'dashscope', 'wan3.0-video', {
+    durations: { min: 2, max: 30, default: 5, vendorMayChoose: true },
+  }),
+  'gkx-imagine-video': videoModel('xai-video', 'xai', 'grok-imagine-video', {
+    durations: { min: 1, max: 15, default: 8 },
+    referenceImages: { min: 0, max: 7 },
+  }),
+  'gkx-imagine-video-1.5-preview': videoModel('xai-video', 'xai', 'grok-imagine-video-1.5-preview', {
+    durations: { min: 1, max: 15, default: 8 },
+    referenceImages: { min: 1, max: 1 },
+  }),
+  'test-seedance': videoModel('ark-video', 'ark', 'seedance-2-0-260128', {
+    durations: { min: 4, max: 15, default: 5, vendorMayChoose: true },
+    referenceImages: { min: 0, max: 9 },
+  }),
+}
+
 export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const sandbox =
     options.sandbox ??
@@ -98,13 +131,14 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const { db, journal, now } = server.world
 
   async function makeKey(account: string, balance: string, settings: Partial<KeySettings> = {}) {
-    const secret = makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+    const secret = makeSecret(randomBytes)
     const id = newId('key')
     const created = await createKey(db, {
       id,
       name: id,
       account,
       secret,
+      webhookSecret: makeWebhookSecret(randomBytes),
       createdAt: now(),
       ...NO_LIMITS,
       ...settings,
@@ -171,6 +205,8 @@ export async function waitFor(condition: () => boolean | Promise<boolean>, timeo
   while (!(await condition()) && performance.now() < deadline) await Bun.sleep(5)
 }
 
+const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))
+
 const NO_LIMITS: KeySettings = {
   models: null,
   requestsPerMinute: null,
@@ -198,11 +234,16 @@ export function testConfig(
   for (const [name, upstream] of Object.entries(options.upstreams ?? {})) {
     upstreams[name] ??= upstream as UpstreamConfig
   }
-  const models: Record<string, ModelConfig> = { ...testModels }
+  const models: Record<string, ModelConfig> = { ...testModels, ...videoModels }
   for (const [id, model] of Object.entries(options.models ?? {})) {
     models[id] = { ...models[id], ...model } as ModelConfig
   }
-  const config: Config = { ...(databaseUrl ? { database: databaseUrl } : {}), upstreams, models }
+  const config: Config = {
+    ...options.config,
+    ...(databaseUrl ? { database: databaseUrl } : {}),
+    upstreams,
+    models,
+  }
   expect(faultsOf(config)).toEqual([])
   return config
 }
@@ -214,6 +255,16 @@ function chatModel(upstream: string, upstreamModel: string): ModelConfig {
     upstreamModel,
     price: { per_1m_input_tokens: '1.00', per_1m_cached_input_tokens: '0.10', per_1m_output_tokens: '2.00' },
   }
+}
+
+function videoModel(
+  family: string,
+  upstream: string,
+  upstreamModel: string,
+  more: Partial<ModelConfig>,
+): ModelConfig {
+  const price = { per_second: { '480p': '0.005', '720p': '0.01', '1080p': '0.02' } }
+  return { family, upstream, upstreamModel, price, ...more }
 }
 
 function embeddingModel(family: string, upstream: string, upstreamModel: string): ModelConfig {

@@ -12,6 +12,13 @@ export interface GeneratedBody {
   inputTokens(count: Count): number
   /** The most tokens of output that the body allows. */
   outputTokens: number
+  /** The most pictures that the body allows; absent: none. */
+  images?: number
+  /** The characters that are paid for; absent: none. */
+  characters?: number
+  /** Tokens of the pictures that are sent, and the most of those that are made; absent: none. */
+  inputImageTokens?: number
+  outputImageTokens?: number
 }
 
 /** A generator for each family, by the family's name. */
@@ -21,6 +28,15 @@ export const generators: Record<string, (random: Random, model: string) => Gener
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
   'voyage-embeddings': textInputs,
+  'dashscope-speech': speechBody,
+  'dashscope-images': (random, model) => multimodalImage(random, model),
+  'ark-images': (random, model) => imageSeries(random, model),
+  'xai-images': (random, model) => imageList(random, model),
+  'gemini-images': (random, model) => interaction(random, model),
+  'openai-images': gptImage,
+  'openai-image-edits': gptImageEdit,
+  'dalle-images': legacyImage,
+  'dalle-image-edits': legacyImage,
 }
 
 /** The marks of a role and of a name, around each message, and those that begin the answer. */
@@ -87,6 +103,12 @@ function textInputs(random: Random, model: string): GeneratedBody {
   }
 }
 
+function speechBody(random: Random, model: string): GeneratedBody {
+  const input = text(random)
+  const body = { model, input, ...(random.chance(0.3) ? { voice: 'alloy' } : {}) }
+  return { body, inputTokens: () => 0, outputTokens: 0, characters: Array.from(input).length }
+}
+
 function tokenArrays(random: Random, model: string): GeneratedBody {
   const tokens = () => many(random, 30, () => random.below(200_000))
   const input = random.chance(0.5) ? tokens() : many(random, 5, tokens)
@@ -133,6 +155,32 @@ function part(random: Random): Record<string, unknown> {
   return { type: 'image_url', image_url: { url, detail: random.pick(['low', 'high', 'auto']) } }
 }
 
+function multimodalImage(random: Random, model: string): GeneratedBody {
+  const parameters = {
+    ...(random.chance(0.5) ? { n: 1 } : {}),
+    ...(random.chance(0.5) ? { size: random.pick(['1024*1024', '1664*928', '720*1280']) } : {}),
+  }
+  const content = many(random, 2, () => ({ text: text(random) }))
+  const body = { model, input: { messages: [{ role: 'user', content }] }, parameters }
+  return { body, inputTokens: () => 0, outputTokens: 0, images: 1 }
+}
+
+/** References and results are fifteen together at most. */
+function imageSeries(random: Random, model: string): GeneratedBody {
+  const references = random.below(15)
+  const isSeries = random.chance(0.7)
+  const most = random.chance(0.7) ? 1 + random.below(15 - references) : undefined
+  const body = {
+    model,
+    prompt: text(random),
+    ...(references > 0 ? { image: Array(references).fill('https://example.com/a.png') } : {}),
+    ...(isSeries ? { sequential_image_generation: 'auto' } : {}),
+    ...(most === undefined ? {} : { sequential_image_generation_options: { max_images: most } }),
+    ...(random.chance(0.3) ? { stream: true } : {}),
+  }
+  return { body, inputTokens: () => 0, outputTokens: 0, images: isSeries ? (most ?? 15 - references) : 1 }
+}
+
 function tool(random: Random): Record<string, unknown> {
   const properties = { [`field_${random.below(99)}`]: { type: 'string', description: text(random) } }
   const parameters = { type: 'object', properties }
@@ -148,4 +196,99 @@ function stringsIn(value: unknown, count: Count): number {
   if (typeof value !== 'object' || value === null) return 0
   if ((value as { type?: unknown }).type === 'image_url') return TOKENS_PER_IMAGE
   return Object.values(value).reduce((sum: number, member) => sum + stringsIn(member, count), 0)
+}
+
+function imageList(random: Random, model: string): GeneratedBody {
+  const n = random.chance(0.7) ? 1 + random.below(10) : undefined
+  const reference = { url: 'https://example.com/a.png' }
+  const body = {
+    model,
+    prompt: text(random),
+    ...(n === undefined ? {} : { n }),
+    ...(random.chance(0.3) ? { image: reference } : {}),
+    ...(random.chance(0.5) ? { size: random.pick(['auto', '256x256', '1536x1024', '2048x2048']) } : {}),
+  }
+  return { body, inputTokens: () => 0, outputTokens: 0, images: n ?? 1 }
+}
+
+/** The largest that the vendor's documentation gives for a picture in an interaction. */
+const TOKENS_PER_INTERACTION_IMAGE = 2_240
+
+function interaction(random: Random, model: string): GeneratedBody {
+  const limit = 1 + random.below(4_000)
+  const data = 'iVBORw0KGgo='.repeat(random.below(300))
+  const content = many(random, 5, () =>
+    random.chance(0.6)
+      ? { type: 'text', text: text(random) }
+      : { type: 'image', mime_type: 'image/png', data },
+  )
+  const input = random.pick([text(random), content, [{ type: 'user_input', content }]])
+  const body = {
+    model,
+    input,
+    system_instruction: text(random),
+    generation_config: { max_output_tokens: limit },
+    ...(random.chance(0.3) ? { stream: true } : {}),
+  }
+  return {
+    body,
+    outputTokens: limit,
+    inputTokens: (count) =>
+      count(body.system_instruction) +
+      (typeof input === 'string'
+        ? count(input)
+        : content.reduce(
+            (sum, part) =>
+              sum + ('data' in part ? TOKENS_PER_INTERACTION_IMAGE : count((part as { text: string }).text)),
+            0,
+          )),
+  }
+}
+
+/** Tokens of a picture by its size and quality, of the model that takes more of them: documented, or seen in replies. */
+const imageTokens: Record<string, Record<string, number>> = {
+  '1024x1024': { low: 272, medium: 1_756, high: 7_024 },
+  '1024x1536': { low: 408, medium: 1_584, high: 6_240 },
+  '1536x1024': { low: 400, medium: 1_568, high: 6_208 },
+  '1792x1024': { high: 5_063 },
+  '3840x2160': { high: 13_342 },
+}
+/** Of an upload at high fidelity, and of each unfinished picture. */
+const TOKENS_PER_UPLOAD = 65 + 129 + 6_240
+const TOKENS_PER_PARTIAL_IMAGE = 100
+
+function gptImage(random: Random, model: string): GeneratedBody {
+  const prompt = text(random)
+  const n = random.chance(0.5) ? 1 + random.below(10) : undefined
+  const size = random.pick([undefined, 'auto', ...Object.keys(imageTokens)])
+  const quality = random.pick([undefined, 'auto', 'low', 'medium', 'high'])
+  const partial_images = random.chance(0.3) ? random.below(4) : undefined
+  const meant = quality === undefined || quality === 'auto' ? 'high' : quality
+  // Where the model chooses, it may choose any of the first three.
+  const sizes = size === undefined || size === 'auto' ? Object.keys(imageTokens).slice(0, 3) : [size]
+  const each = Math.max(...sizes.map((name) => imageTokens[name]?.[meant] ?? 0))
+  const body: Record<string, unknown> = { model, prompt }
+  for (const [name, value] of Object.entries({ n, size, quality, partial_images })) {
+    if (value !== undefined) body[name] = value
+  }
+  return {
+    body,
+    inputTokens: (count) => count(prompt),
+    outputTokens: 0,
+    outputImageTokens: (n ?? 1) * (each + (partial_images ?? 0) * TOKENS_PER_PARTIAL_IMAGE),
+  }
+}
+
+function gptImageEdit(random: Random, model: string): GeneratedBody {
+  const generated = gptImage(random, model)
+  const image = many(random, 16, () => ({ bytes: new Blob([]) }))
+  const mask = random.chance(0.5) ? [{ bytes: new Blob([]) }] : []
+  const inputImageTokens = (image.length + mask.length) * TOKENS_PER_UPLOAD
+  return { ...generated, body: { ...generated.body, image, mask }, inputImageTokens }
+}
+
+function legacyImage(random: Random, model: string): GeneratedBody {
+  const n = random.chance(0.7) ? 1 + random.below(10) : undefined
+  const body = { model, prompt: text(random), ...(n === undefined ? {} : { n }) }
+  return { body, inputTokens: () => 0, outputTokens: 0, images: n ?? 1 }
 }

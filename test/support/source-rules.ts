@@ -20,12 +20,20 @@ const layers: readonly Layer[] = [
   { name: 'db', files: /^src\/db\//, mayImport: ['lib', 'db'] },
   { name: 'families', files: /^src\/families\/index\.ts$/, mayImport: ['family'] },
   // The caller's side of an operation that several families share.
-  { name: 'shared family', files: /^src\/families\/embeddings\.ts$/, mayImport: ['lib'] },
+  {
+    name: 'shared family',
+    files: /^src\/families\/(embeddings|videos|gpt-images|image-uploads)\.ts$/,
+    mayImport: ['lib'],
+  },
   { name: 'family', files: /^src\/families\//, mayImport: ['lib', 'shared family'] },
   { name: 'upstreams', files: /^src\/upstreams\/index\.ts$/, mayImport: ['upstream'] },
   { name: 'upstream', files: /^src\/upstreams\//, mayImport: ['lib'] },
   { name: 'sandbox', files: /^src\/sandbox\//, mayImport: ['sandbox'] },
-  { name: 'config', files: /^src\/config\.ts$/, mayImport: ['lib', 'contracts', 'families', 'upstreams'] },
+  {
+    name: 'config',
+    files: /^src\/(artifact-)?config\.ts$/,
+    mayImport: ['lib', 'contracts', 'families', 'upstreams', 'config'],
+  },
   {
     name: 'line',
     files: /^src\/(gateway|relay|scheduler)\.ts$/,
@@ -64,6 +72,9 @@ const packageOwners: Record<string, RegExp> = {
   elysia: /^src\/(http\/|app\.ts$)/,
   citty: /^cli\//,
   'gpt-tokenizer': /^src\/token-worker\.ts$/,
+  'wasm-media-encoders': /^src\/mp3-worker\.ts$/,
+  '@fastify/busboy': /^src\/http\/parts\.ts$/,
+  'image-size': /^src\/picture\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
   'bun:sqlite': /^(src\/db\/sqlite\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,
@@ -152,7 +163,8 @@ export function wordingFaults(files: readonly SourceFile[]): string[] {
   return faults
 }
 
-const VENDOR = /openai|dashscope|qwen|gemini|google|voyage|xai|grok|anthropic|claude/i
+const VENDOR =
+  /openai|dashscope|qwen|gemini|google|voyage|xai|grok|anthropic|claude|byteplus|seedream|\bark\b/i
 /** Files whose business vendors are. */
 const VENDOR_FILES = /^src\/(families|upstreams|sandbox)\//
 

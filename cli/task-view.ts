@@ -1,0 +1,140 @@
+// How tasks are shown: one line each in a list, a block of lines for one, JSON for programs.
+
+import { formatUsd } from '../src/lib/money'
+import { showTask, type Task, UNKNOWN } from '../src/tasks'
+import type { Attempt, Webhook } from '../src/webhook-rows'
+import { paint, type Style } from './output'
+import { type Column, renderBlock, renderTable } from './table'
+import { distance, isoTime, shortTime } from './times'
+
+export interface TaskDelivery {
+  webhook: Webhook
+  attempts: Attempt[]
+}
+
+/** Money of a task's charge. */
+export interface TaskMoney {
+  heldNano: number
+  amountNano: number
+}
+
+/** The state that people see: a submit whose answer was lost is a state of its own. */
+export function stateOf(task: Task): string {
+  return task.state === 'submitted' && task.errorCode === UNKNOWN ? UNKNOWN : task.state
+}
+
+export function taskJson(task: Task, money: TaskMoney) {
+  return {
+    id: task.id,
+    state: stateOf(task),
+    model: task.model,
+    account: task.account,
+    key_id: task.keyId,
+    upstream: task.upstream,
+    upstream_id: task.upstreamId,
+    charge: task.charge,
+    held_usd: formatUsd(money.heldNano),
+    amount_usd: formatUsd(money.amountNano),
+    progress: progressOf(task),
+    polls: task.polls,
+    error: task.errorCode === null ? null : { code: task.errorCode, message: task.errorMessage },
+    created_at: isoTime(task.createdAt),
+    ended_at: isoTime(task.endedAt),
+    deadline_at: isoTime(task.deadlineAt),
+    next_poll_at: task.state === 'submitted' ? isoTime(task.pollAt) : null,
+    webhook_url: task.webhookUrl,
+  }
+}
+
+export function deliveryJson({ webhook, attempts }: TaskDelivery) {
+  return {
+    id: webhook.id,
+    url: webhook.url,
+    state: webhook.state,
+    next_at: webhook.state === 'pending' ? isoTime(webhook.nextAt) : null,
+    attempts: attempts.map(({ at, status, answer, durationMs }) => ({
+      at: isoTime(at),
+      status,
+      duration_ms: durationMs,
+      answer,
+    })),
+  }
+}
+
+export function taskTable(tasks: readonly { task: Task; money: TaskMoney }[], now: number): string {
+  const columns: Column[] = [
+    { title: 'TASK' },
+    { title: 'STATE' },
+    { title: 'MODEL', flexible: true },
+    { title: 'ACCOUNT', flexible: true },
+    { title: 'USD', align: 'decimal' },
+    { title: 'AGE' },
+  ]
+  return renderTable(
+    columns,
+    tasks.map(({ task, money }) => [
+      task.id,
+      paintState(task),
+      task.model,
+      task.account,
+      formatUsd(task.state === 'submitted' ? money.heldNano : money.amountNano),
+      distance(task.createdAt, now),
+    ]),
+  )
+}
+
+export function taskBlock(
+  task: Task,
+  money: TaskMoney,
+  delivery: TaskDelivery | undefined,
+  now: number,
+): string {
+  const progress = progressOf(task)
+  const entries: [string, string][] = [
+    ['state', `${paintState(task)}${progress === null ? '' : ` (${progress} %)`}`],
+    ['model', task.model],
+    ['account', task.account],
+    ['upstream', `${task.upstream}, id ${task.upstreamId ?? 'not known'}`],
+    ['created', `${shortTime(task.createdAt)} (${distance(task.createdAt, now)})`],
+  ]
+  if (task.endedAt !== null) entries.push(['ended', shortTime(task.endedAt)])
+  else entries.push(['deadline', `${shortTime(task.deadlineAt)} (${distance(task.deadlineAt, now)})`])
+  if (task.state === 'submitted' && task.upstreamId !== null) {
+    entries.push(['polls', `${task.polls}, the next ${distance(task.pollAt, now)}`])
+  }
+  const { heldNano, amountNano } = money
+  entries.push([
+    'money',
+    task.state === 'submitted' ? `$${formatUsd(heldNano)} held` : `$${formatUsd(amountNano)} paid`,
+  ])
+  if (task.errorCode !== null) entries.push(['error', `${task.errorCode}: ${task.errorMessage ?? ''}`])
+  const video = (JSON.parse(showTask(task)) as { video_url?: unknown }).video_url
+  if (typeof video === 'string') entries.push(['video', video])
+  if (delivery) entries.push(['webhook', webhookLine(delivery, now)])
+  return renderBlock(entries)
+}
+
+function webhookLine({ webhook, attempts }: TaskDelivery, now: number): string {
+  const last = attempts.at(-1)
+  const tried = last ? `, last answer ${last.status ?? 'none'} (${distance(last.at, now)})` : ''
+  const next = webhook.state === 'pending' ? `, next attempt ${distance(webhook.nextAt, now)}` : ''
+  return `${webhook.url}: ${webhook.state} after ${attempts.length} attempts${tried}${next}`
+}
+
+/** Percent, where the vendor says it. */
+function progressOf(task: Task): number | null {
+  const { progress } = JSON.parse(showTask(task)) as { progress?: unknown }
+  return typeof progress === 'number' ? progress : null
+}
+
+const STYLES: Record<string, Style> = {
+  submitted: 'cyan',
+  succeeded: 'green',
+  failed: 'red',
+  unknown: 'yellow',
+}
+
+function paintState(task: Task): string {
+  const state = stateOf(task)
+  return paint(STYLES[state] ?? 'bold', state)
+}

@@ -1,0 +1,106 @@
+// The rows of artifacts. A row is there before the first byte of its file and goes after the last one, so a crash
+// leaves no file that nobody knows of: an artifact that was never finished expires like any other, only sooner.
+
+import { apply, type Db, type Row } from './db/db'
+
+export interface Artifact {
+  id: string
+  contentType: string
+  bytes: number
+  sha256: string
+  expiresAt: number
+  place: string
+}
+
+export interface NewArtifact {
+  id: string
+  account: string
+  charge: string
+  contentType: string
+  bytes: number
+  place: string
+  createdAt: number
+}
+
+/** The longest that storing one can take, with a wide margin. */
+const UNFINISHED_MS = 3_600_000
+
+/** From now on its size counts. */
+export async function beginArtifact(db: Db, artifact: NewArtifact): Promise<void> {
+  const { id, account, charge, contentType, bytes, place, createdAt } = artifact
+  await apply(db, [
+    {
+      sql: `insert into artifacts (id, account, charge, content_type, bytes, created_at, expires_at, place)
+        values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      parameters: [id, account, charge, contentType, bytes, createdAt, createdAt + UNFINISHED_MS, place],
+    },
+  ])
+}
+
+/** From now on it can be read. */
+export async function finishArtifact(
+  db: Db,
+  id: string,
+  { sha256, expiresAt }: { sha256: string; expiresAt: number },
+): Promise<void> {
+  const result = await db.batch([
+    {
+      sql: 'update artifacts set sha256 = $2, expires_at = $3 where id = $1 and sha256 is null',
+      parameters: [id, sha256, expiresAt],
+      guard: true,
+    },
+  ])
+  if ('missed' in result) throw new Error('its row was gone before it was stored')
+}
+
+export async function findArtifact(db: Db, id: string, now: number): Promise<Artifact | undefined> {
+  const rows = await db.query({
+    sql: 'select * from artifacts where id = $1 and expires_at > $2 and sha256 is not null',
+    parameters: [id, now],
+  })
+  return rows.map(toArtifact)[0]
+}
+
+export async function expiredArtifacts(db: Db, now: number, most: number): Promise<Artifact[]> {
+  const rows = await db.query({
+    sql: 'select * from artifacts where expires_at <= $1 order by expires_at limit $2',
+    parameters: [now, most],
+  })
+  return rows.map(toArtifact)
+}
+
+export async function oldestArtifacts(db: Db, most: number): Promise<Artifact[]> {
+  const rows = await db.query({
+    sql: 'select * from artifacts where sha256 is not null order by created_at, id limit $1',
+    parameters: [most],
+  })
+  return rows.map(toArtifact)
+}
+
+export async function bytesOfArtifacts(db: Db): Promise<number> {
+  // The sum of integers is a decimal on PostgreSQL.
+  const [row] = await db.query({
+    sql: 'select cast(coalesce(sum(bytes), 0) as bigint) as bytes from artifacts',
+  })
+  return Number(row?.bytes)
+}
+
+export async function idsAtPlace(db: Db, place: string): Promise<Set<string>> {
+  const rows = await db.query({ sql: 'select id from artifacts where place = $1', parameters: [place] })
+  return new Set(rows.map(({ id }) => id as string))
+}
+
+export async function deleteArtifact(db: Db, id: string): Promise<void> {
+  await apply(db, [{ sql: 'delete from artifacts where id = $1', parameters: [id] }])
+}
+
+function toArtifact(row: Row): Artifact {
+  return {
+    id: row.id as string,
+    contentType: row.content_type as string,
+    bytes: row.bytes as number,
+    sha256: row.sha256 as string,
+    expiresAt: row.expires_at as number,
+    place: row.place as string,
+  }
+}

@@ -1,0 +1,144 @@
+// Speech of Alibaba's `qwen3-tts` models, `qnx3-tts-*` in the spec: the caller's side of POST /v1/audio/speech and the
+// vendor's native call. The vendor makes plain samples only, as events; the file around them is made by the gateway.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Call, Family, Model } from '../family'
+import { invalidRequest } from '../lib/errors'
+
+const PATH = '/services/aigc/multimodal-generation/generation'
+/** Asks for events, so that the first sound comes while the rest is still being made. */
+const EVENTS = { 'x-dashscope-sse': 'enable' }
+
+const DEFAULT_VOICE = 'Cherry'
+/** Voices of another provider, which clients send because they know no others (spec: they fall back to the default). */
+const FOREIGN_VOICES = new Set(
+  'alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse'.split(' '),
+)
+/** DashScope's own fields, for callers who know them. */
+const NATIVE_FIELDS = ['language_type', 'optimize_instructions'] as const
+
+const Nullable = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+
+export const SpeechBody = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    input: Type.String({ minLength: 1, description: 'The text to speak; each character is paid for.' }),
+    voice: Nullable(
+      Type.Union([
+        Type.String({ description: `A preset voice of the model; default ${DEFAULT_VOICE}.` }),
+        Type.Object({ id: Type.String() }, { additionalProperties: true }),
+      ]),
+    ),
+    response_format: Nullable(Type.Union([Type.Literal('mp3'), Type.Literal('wav')])),
+    instructions: Nullable(
+      Type.String({ description: 'How to speak: tone, speed, emotion. Only for models that take it.' }),
+    ),
+    speed: Nullable(Type.Number({ description: 'Has no effect; say it in `instructions`.' })),
+    stream_format: Nullable(Type.Literal('audio')),
+  },
+  { additionalProperties: true },
+)
+export type SpeechBody = Static<typeof SpeechBody>
+
+export const dashscopeSpeech: Family<SpeechBody> = {
+  name: 'dashscope-speech',
+  operation: 'speech',
+  units: [['character']],
+  dialect: 'openai',
+  body: SpeechBody,
+
+  check(body, model) {
+    if (body.input.trim() === '') {
+      throw invalidRequest(
+        'input',
+        "Invalid 'input': there is nothing to speak in it. Send a text.",
+        'empty_string',
+      )
+    }
+    if (takesInstructions(model)) {
+      if (!body.response_format) return
+      throw invalidRequest(
+        'response_format',
+        `Invalid 'response_format': ${model.id} does not take it and always answers with wav. Leave it out.`,
+      )
+    }
+    if (!body.instructions) return
+    throw invalidRequest(
+      'instructions',
+      `Invalid 'instructions': ${model.id} does not take them. Leave them out, or choose a model that does.`,
+    )
+  },
+
+  // What a character is does not depend on how it is written: 😀 is one.
+  quote: ({ body }) => ({ character: countCodePoints(body.input) }),
+
+  call({ body }, model): Call {
+    const input: Record<string, unknown> = { text: body.input, voice: voiceOf(body) }
+    if (body.instructions) input.instructions = body.instructions
+    for (const field of NATIVE_FIELDS) {
+      if (field in body) input[field] = (body as Record<string, unknown>)[field]
+    }
+    return {
+      path: PATH,
+      protocol: 'native',
+      body: { json: { model: model.upstreamModel, input } },
+      headers: EVENTS,
+      stream: true,
+    }
+  },
+
+  // The price is of the caller's own characters: the vendor counts some of them twice.
+  read(reply) {
+    const { code, output } = reply as Reply
+    if (typeof code === 'string' && code !== '') return { failed: true }
+    return { finished: output?.finish_reason === 'stop' || isText(output?.audio?.url) }
+  },
+
+  sound: {
+    format: (body, model) => (takesInstructions(model) ? 'wav' : (body.response_format ?? 'mp3')),
+    plain: { sampleRate: 24_000, channels: 1 },
+    read(json) {
+      const { data, url } = (json as Reply).output?.audio ?? {}
+      return {
+        ...(isText(data) && { piece: Buffer.from(data, 'base64') }),
+        ...(isText(url) && { url }),
+      }
+    },
+    status(json, event) {
+      const { status_code: stated } = json as Reply
+      const status = Number(/^: ?HTTP_STATUS\/(\d{3})$/m.exec(event)?.[1] ?? stated)
+      return status >= 400 && status <= 599 ? status : undefined
+    },
+  },
+
+  plain: { fields: [], body: ({ text }) => ({ input: text }) },
+}
+
+interface Reply {
+  /** Empty where all is well; an error may come with the status 200. */
+  code?: unknown
+  status_code?: unknown
+  output?: { finish_reason?: unknown; audio?: { data?: unknown; url?: unknown } | null } | null
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** The vendor marks these models by their names. */
+function takesInstructions({ upstreamModel }: Model): boolean {
+  return /(^|-)instruct(-|$)/.test(upstreamModel)
+}
+
+function voiceOf({ voice }: SpeechBody): string {
+  // Another provider names voices of one's own by an object.
+  if (typeof voice !== 'string' || voice === '') return DEFAULT_VOICE
+  return FOREIGN_VOICES.has(voice.toLowerCase()) ? DEFAULT_VOICE : voice
+}
+
+function countCodePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}

@@ -1,0 +1,257 @@
+// Images of Gemini models through Google's Interactions API (spec, "an image family with interaction-style payloads").
+// The caller's text goes through with the model edited; the vendor's bytes come back unchanged, whole or as a stream.
+// It must never let through what would be paid for elsewhere or later than in the answer.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Family, Quantities, Reading } from '../family'
+import { invalidRequest } from '../lib/errors'
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const open = { additionalProperties: true }
+
+const Tool = Type.Object({ type: optional(Type.String()) }, open)
+
+const Body = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    input: Type.Union(
+      [
+        Type.String({ minLength: 1 }),
+        Type.Array(Type.Object({ type: optional(Type.String()) }, open), { minItems: 1 }),
+        Type.Object({}, open),
+      ],
+      { description: 'A text, parts of content such as texts and images, or the steps of a conversation.' },
+    ),
+    stream: optional(Type.Boolean()),
+    response_format: Type.Optional(
+      Type.Unknown({
+        description: 'Such as `{"type": "image", "aspect_ratio": "16:9", "image_size": "2K"}`.',
+      }),
+    ),
+    generation_config: optional(
+      Type.Object({ max_output_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })) }, open),
+    ),
+    tools: optional(Type.Array(Tool)),
+    previous_interaction_id: optional(Type.String()),
+    service_tier: optional(Type.String()),
+    background: optional(Type.Boolean()),
+    agent: Type.Optional(Type.Unknown()),
+  },
+  open,
+)
+type Body = Static<typeof Body>
+
+/** Tools that the vendor bills by the question, beside the tokens. */
+const BILLED_APART = new Set(['google_search', 'google_maps'])
+
+/** The largest of the vendor's tables, for one image of each class. */
+const IMAGE_TOKENS: Readonly<Record<string, number>> = { '512': 747, '1K': 1_290, '2K': 1_680, '4K': 2_520 }
+const MAX_IMAGE_TOKENS = 2_520
+/** Tokens held for a part of the input whose size its text does not show: an image at the highest resolution, longer media. */
+const INPUT_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([
+  ['image', 2_240],
+  ['document', 32_768],
+  ['audio', 32_768],
+  ['video', 32_768],
+])
+/** What an earlier interaction, which only the vendor has, may bring along where the model's limit is not known. */
+const HISTORY_TOKENS = 65_536
+
+export const geminiImages: Family<Body> = {
+  name: 'gemini-images',
+  operation: 'image',
+  units: [['input_token', 'output_token', 'output_image_token']],
+  dialect: 'openai',
+  body: Body,
+
+  check(body) {
+    if (body.agent !== undefined && body.agent !== null) {
+      throw invalidRequest('agent', "Unknown field 'agent': this endpoint serves models only. Leave it out.")
+    }
+    if (body.background) {
+      throw invalidRequest(
+        'background',
+        "Invalid value for 'background': a result that is fetched later cannot be billed. Leave it out and wait for the answer, or follow it with 'stream': true.",
+      )
+    }
+    // It costs more than the price of the model says.
+    if (body.service_tier === 'priority') {
+      throw invalidRequest(
+        'service_tier',
+        "Invalid value for 'service_tier': 'priority' has no price here. Leave it out.",
+      )
+    }
+    body.tools?.forEach(({ type }, index) => {
+      if (!type || !BILLED_APART.has(type)) return
+      throw invalidRequest(
+        `tools[${index}].type`,
+        `Invalid value for 'tools[${index}].type': '${type}' is billed by the question, which has no price here. Leave it out.`,
+      )
+    })
+  },
+
+  quote({ body, byteLength }, model) {
+    const media = mediaIn(body.input)
+    const history = body.previous_interaction_id ? (model.contextTokens ?? HISTORY_TOKENS) : 0
+    // No tokenizer makes more tokens than the text has bytes, once the media in it are counted as what they are.
+    const input = byteLength - media.textLength + media.tokens + history
+    return {
+      input_token: Math.min(input, model.contextTokens ?? Number.POSITIVE_INFINITY),
+      output_token: body.generation_config?.max_output_tokens ?? model.reserveOutputTokens,
+      // One image for each that is asked for. A story with more of them is paid as the vendor counts it.
+      output_image_token: imageFormats(body).reduce<number>((sum, format) => sum + tokensOfImage(format), 0),
+    }
+  },
+
+  call({ body }, model) {
+    const set = { model: JSON.stringify(model.upstreamModel) }
+    return {
+      path: '/interactions',
+      protocol: 'native',
+      body: { edit: { set } },
+      stream: body.stream === true,
+    }
+  },
+
+  read(reply) {
+    const { status, usage, steps, outputs } = reply as Interaction
+    const figures = usageOf(usage)
+    const pictures = [outputs, ...objectsIn(steps).map(({ content }) => content)].flatMap(objectsIn)
+    const uncounted =
+      figures !== 'invalid' && !figures?.output_image_token && pictures.some(({ type }) => type === 'image')
+    return {
+      ...(figures === undefined ? {} : { usage: uncounted ? 'invalid' : figures }),
+      failed: isFailure(status),
+      finished: true,
+    }
+  },
+
+  stream: {
+    // Some versions of the API just close after the completed interaction.
+    end: '[DONE]',
+    showsUsage: () => true,
+    read(event) {
+      const { event_type: type, delta, interaction, status, error } = event as StreamEvent
+      const reading: Reading = {}
+      if (type === 'error' || isObject(error) || isFailure(status) || isFailure(interaction?.status)) {
+        reading.failed = true
+      } else if (typeof type === 'string' && type.startsWith('interaction.complete')) {
+        const usage = usageOf(interaction?.usage)
+        if (usage) reading.usage = usage
+        reading.reported = interaction?.usage
+        reading.finished = true
+      }
+      if (isObject(delta)) {
+        if (typeof delta.data === 'string' || typeof delta.uri === 'string') reading.delivered = true
+        else if (delta.type === 'text' && typeof delta.text === 'string') reading.text = delta.text
+      }
+      return reading
+    },
+  },
+
+  plain: {
+    fields: ['size', 'images'],
+    body: ({ text, size, images = [] }) => ({
+      input: [...images.map((uri) => ({ type: 'image', uri })), { type: 'text', text }],
+      ...(size !== undefined && { response_format: { type: 'image', image_size: size } }),
+    }),
+  },
+}
+
+/** The vendor's reply: `steps` since 2026, `outputs` before. */
+interface Interaction {
+  status?: unknown
+  usage?: unknown
+  steps?: unknown
+  outputs?: unknown
+}
+
+interface StreamEvent {
+  event_type?: unknown
+  delta?: unknown
+  interaction?: Interaction
+  status?: unknown
+  error?: unknown
+}
+
+function isFailure(status: unknown): boolean {
+  return status === 'failed' || status === 'cancelled'
+}
+
+/** The formats of the images that are asked for: one at least, as long as the model makes images. */
+function imageFormats({ response_format: format, generation_config: config }: Body): unknown[] {
+  const images = objectsIn(Array.isArray(format) ? format : [format]).filter(({ type }) => type === 'image')
+  // The form of 2025.
+  return images.length > 0
+    ? images
+    : [(config as { image_config?: unknown } | null | undefined)?.image_config]
+}
+
+function tokensOfImage(format: unknown): number {
+  const size = isObject(format) ? format.image_size : undefined
+  if (size === undefined || size === null) return IMAGE_TOKENS['1K'] as number
+  return IMAGE_TOKENS[String(size).toUpperCase()] ?? MAX_IMAGE_TOKENS
+}
+
+/** What the media in an input count for, and the length of the text that they take up in the JSON. */
+function mediaIn(input: unknown): { tokens: number; textLength: number } {
+  if (Array.isArray(input)) {
+    const found = input.map(mediaIn)
+    return {
+      tokens: found.reduce((sum, { tokens }) => sum + tokens, 0),
+      textLength: found.reduce((sum, { textLength }) => sum + textLength, 0),
+    }
+  }
+  if (!isObject(input)) return { tokens: 0, textLength: 0 }
+  const tokens = INPUT_MEDIA_TOKENS.get(input.type)
+  if (tokens === undefined) return mediaIn(Object.values(input))
+  return {
+    tokens,
+    textLength: typeof input.data === 'string' ? input.data.length : 0,
+  }
+}
+
+/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+const ABSURD_TOKENS = 100_000_000
+
+/**
+ * The vendor's usage in our units. Only images are listed by kind for sure: text is what is left. Thoughts stand beside
+ * the output in some replies and inside it in others, so output is what the total leaves beside the input.
+ */
+function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
+  if (!isObject(usage) || (usage.total_input_tokens ?? null) === null) return undefined
+  const input = count(usage.total_input_tokens)
+  const cached = count(usage.total_cached_tokens)
+  const forTools = count(usage.total_tool_use_tokens)
+  const output = count(usage.total_output_tokens)
+  const made =
+    (usage.total_tokens ?? null) === null
+      ? output + count(usage.total_thought_tokens)
+      : Math.max(output, count(usage.total_tokens) - input - forTools)
+  const images = objectsIn(usage.output_tokens_by_modality)
+    .filter(({ modality }) => String(modality).toLowerCase() === 'image')
+    .reduce((sum, { tokens }) => sum + count(tokens), 0)
+  const sane = [input, cached, forTools, made, images].every((tokens) => tokens <= ABSURD_TOKENS)
+  if (!sane || cached > input || images > made) return 'invalid'
+  return {
+    input_token: input - cached + forTools,
+    ...(cached > 0 ? { cached_input_token: cached } : {}),
+    output_token: made - images,
+    ...(images > 0 ? { output_image_token: images } : {}),
+  }
+}
+
+/** Not a number for what is no count, so that no sum with it is sane. */
+function count(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
+}
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

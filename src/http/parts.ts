@@ -1,0 +1,101 @@
+// Cuts a multipart body into its parts as it comes in, no faster than the parts are taken.
+// It must never hold more of a part than a piece, and never leave a taker waiting for a part that will not end.
+
+import type { Readable } from 'node:stream'
+import { Busboy } from '@fastify/busboy'
+import { GatewayError, invalidRequest } from '../lib/errors'
+
+export interface Part {
+  name: string | undefined
+  filename: string | undefined
+  contentType: string
+  /** `base64` and the like, where the sender says so. */
+  encoding: string
+  /** Fails where the body ends in its midst, and with 413 where it is too large. */
+  content: Readable
+}
+
+export interface PartLimits {
+  parts: number
+  partBytes: number
+  /** The error of a part that is too large. */
+  tooLarge(part: Pick<Part, 'name'>): GatewayError
+}
+
+/** Headers of a part: a name, a file's name and a type. */
+const MAX_HEADER_BYTES = 8 * 1024
+
+/** What separates the parts: at most 70 characters, as RFC 2046 has it. */
+export function boundaryOf(contentType: string | null): string {
+  if (!contentType || !/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
+    throw new GatewayError(415, {
+      code: 'unsupported_media_type',
+      message:
+        'This endpoint takes a form: send fields and files as multipart/form-data, as `curl -F image=@picture.png` does.',
+    })
+  }
+  const found = /;\s*boundary=(?:"([^"]*)"|([^\s;"]*))\s*(?:;|$)/i.exec(contentType)
+  const boundary = found?.[1] ?? found?.[2] ?? ''
+  if (/^[\w'()+,./:=? -]{1,70}$/.test(boundary)) return boundary
+  throw invalidForm(
+    'The Content-Type names no `boundary` of 1 to 70 plain characters. Leave this header to your HTTP client, which sets one.',
+  )
+}
+
+/** Hands each part to `take` when it begins. Resolves when all have been taken; fails with whatever fails first. */
+export async function readParts(
+  boundary: string,
+  pieces: AsyncIterable<Uint8Array>,
+  take: (part: Part) => Promise<void>,
+  limits: PartLimits,
+): Promise<void> {
+  const failure = Promise.withResolvers<never>()
+  failure.promise.catch(() => {})
+  const contents: Readable[] = []
+  const takings: Promise<void>[] = []
+  const parser = createParser(boundary, limits)
+  parser.on('file', (name, content, filename, encoding, contentType) => {
+    const part: Part = { name, filename, encoding, contentType, content }
+    content.on('limit', () => content.destroy(limits.tooLarge(part)))
+    // Its taker is told, too; without one it would end the process.
+    content.on('error', () => {})
+    contents.push(content)
+    const taking = take(part)
+    taking.catch(failure.reject)
+    takings.push(taking)
+  })
+  parser.on('partsLimit', () => failure.reject(invalidForm(`The form has more than ${limits.parts} parts.`)))
+  parser.on('error', (cause) => failure.reject(brokenForm(cause)))
+  const finished = new Promise<void>((resolve) => parser.on('finish', resolve))
+  try {
+    for await (const piece of pieces) {
+      const written = new Promise<void>((resolve) => parser.write(piece, () => resolve()))
+      await Promise.race([written, failure.promise])
+    }
+    parser.end()
+    await Promise.race([finished, failure.promise])
+    await Promise.all(takings)
+  } finally {
+    // Whoever still waits for the rest of a part learns that there is none.
+    for (const content of contents) content.destroy()
+    await Promise.allSettled(takings)
+  }
+}
+
+function createParser(boundary: string, { parts, partBytes }: PartLimits) {
+  return new Busboy({
+    headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
+    // Texts come in pieces too, as bytes that are ours to decode.
+    isPartAFile: () => true,
+    limits: { parts, fileSize: partBytes, headerSize: MAX_HEADER_BYTES },
+  })
+}
+
+export function invalidForm(message: string): GatewayError {
+  return invalidRequest(null, message, 'invalid_form')
+}
+
+function brokenForm(cause: unknown): GatewayError {
+  const message = 'The form is cut short or is not written as multipart/form-data wants it. Send it again.'
+  return new GatewayError(400, { code: 'invalid_form', message, cause })
+}

@@ -1,0 +1,46 @@
+// Types of media that a browser may show as what they say they are; everything else is only bytes.
+// It must never let a type through that can hold a script, such as SVG or HTML.
+
+/** Each with the ending of a file of that type. */
+const safeTypes = new Map([
+  ['image/png', 'png'],
+  ['image/jpeg', 'jpg'],
+  ['image/webp', 'webp'],
+  ['image/gif', 'gif'],
+  ['image/avif', 'avif'],
+  ['audio/mpeg', 'mp3'],
+  ['audio/wav', 'wav'],
+  ['audio/ogg', 'ogg'],
+  ['audio/flac', 'flac'],
+  ['audio/aac', 'aac'],
+  ['audio/mp4', 'm4a'],
+  ['video/mp4', 'mp4'],
+  ['video/webm', 'webm'],
+  ['video/quicktime', 'mov'],
+])
+
+/** Other names of the same. */
+const aliases: Record<string, string> = {
+  'image/jpg': 'image/jpeg',
+  'audio/mp3': 'audio/mpeg',
+  'audio/x-wav': 'audio/wav',
+  'audio/wave': 'audio/wav',
+  'audio/x-m4a': 'audio/mp4',
+}
+
+export const UNKNOWN_TYPE = 'application/octet-stream'
+
+/** The safe type that a file is of by its header, or else by the ending of its name. */
+export function safeTypeOf(header: string | null, pathname: string): string {
+  const named = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const type = aliases[named] ?? named
+  if (safeTypes.has(type)) return type
+  // Stores of files often call everything bytes. A type that they do name, and that is not safe, stays bytes.
+  if (type !== '' && type !== UNKNOWN_TYPE && type !== 'binary/octet-stream') return UNKNOWN_TYPE
+  const ending = /\.([a-z0-9]{2,5})$/i.exec(pathname)?.[1]?.toLowerCase().replace('jpeg', 'jpg')
+  return [...safeTypes].find(([, own]) => own === ending)?.[0] ?? UNKNOWN_TYPE
+}
+
+export function endingOf(type: string): string {
+  return safeTypes.get(type) ?? 'bin'
+}

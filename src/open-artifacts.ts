@@ -1,0 +1,36 @@
+// From the configuration to artifacts that work: where their files go, how long they stay, what signs their addresses.
+// Must never be asked for a configuration with faults.
+
+import { join } from 'node:path'
+import { createAddresses } from './artifact-addresses'
+import { artifactLimitsOf } from './artifact-config'
+import { type Bucket, openBucket, openFolder, type Place } from './artifact-places'
+import { type Artifacts, type ArtifactsWorld, createArtifacts } from './artifacts'
+import type { Config } from './config'
+import { secretOf } from './secrets'
+
+const SECRET_BYTES = 32
+
+export interface ArtifactParts
+  extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'newId' | 'log'> {
+  dataDir: string
+  randomBytes(count: number): Uint8Array
+}
+
+/** Null where the configuration does not want them. */
+export async function openArtifacts(config: Config, parts: ArtifactParts): Promise<Artifacts | null> {
+  const { artifacts } = config
+  if (!artifacts) return null
+  const makeSecret = () => Buffer.from(parts.randomBytes(SECRET_BYTES)).toString('base64url')
+  const secret = await secretOf(parts.db, 'artifact_addresses', makeSecret, parts.now())
+  const folder = openFolder(join(parts.dataDir, 'artifacts'))
+  const places: [Place, ...Place[]] = artifacts.s3 ? [openBucket(artifacts.s3 as Bucket), folder] : [folder]
+  const opened = createArtifacts({
+    ...parts,
+    ...artifactLimitsOf(artifacts),
+    places,
+    addresses: createAddresses(secret),
+  })
+  await opened.removeStrays()
+  return opened
+}

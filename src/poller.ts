@@ -1,0 +1,269 @@
+// Follows the tasks that vendors work on: asks after each when it is due, and ends it when its vendor has.
+// Every node runs one, all equal: leases share the work out, and fences keep late answers from changing anything. A vendor
+// that is down, slow or talks nonsense must never end a task; only its own word or the task's deadline does.
+
+import type { Statement } from './db/db'
+import { timedOut } from './failures'
+import type { Model, Quantities, TaskOutcome } from './family'
+import { GatewayError } from './lib/errors'
+import {
+  claimDue,
+  countDue,
+  documentOf,
+  endTask,
+  findOverdueUnknown,
+  findStranded,
+  markUnknown,
+  postpone,
+  type Task,
+  type TaskEnding,
+  voidTask,
+} from './tasks'
+import type { Upstream } from './upstream'
+import { readReply, usageJsonOf } from './vendor-reply'
+import type { World } from './world'
+
+export interface Poller {
+  /** Polls what is due. Called several times a second; returns when the polls have been started, not when they have ended. */
+  beat(): Promise<void>
+  /**
+   * Sees to tasks that wait for a vendor's id: those of a process that died, and those whose time is over. With `alone`
+   * nobody else can be sending them, so none is too young.
+   */
+  sweep(options?: { alone?: boolean }): Promise<void>
+  /** Stops starting polls, and waits for the running ones. */
+  stop(): Promise<void>
+}
+
+/** Longer than a cancel and a poll may take, so that a lease is only lost by a node that died. */
+const LEASE_MS = 45_000
+const POLL_TIMEOUT_MS = 20_000
+/** Polls of one upstream that a node runs at a time: vendors are slow, the limit a second is theirs. */
+const PARALLEL_POLLS = 100
+/** Between polls of a task: a part of its age, so that short ones end soon and long ones cost little. */
+const POLL_SHARE = 0.1
+const MIN_POLL_MS = 3_000
+const MAX_POLL_MS = 30_000
+/** After polls that brought nothing. */
+const MIN_RETRY_MS = 5_000
+const MAX_RETRY_MS = 300_000
+/** A vendor that says so often in a row that there is no such task means it. */
+const MISSING_POLLS = 3
+/** A submit that has not been answered for so long never will be: longer than any submit may take. */
+const STRANDED_MS = 15 * 60_000
+
+export function createPoller(world: World): Poller {
+  const { db, catalogue, now } = world
+  const running = new Map<Upstream, Set<Promise<void>>>()
+  let stopped = false
+
+  async function beat(): Promise<void> {
+    for (const upstream of catalogue.upstreams.values()) {
+      if (stopped) return
+      for (const task of await take(upstream)) start(upstream, task)
+    }
+  }
+
+  /** Due tasks of an upstream, no more than the vendor lets us ask after now. */
+  async function take(upstream: Upstream): Promise<Task[]> {
+    const at = now()
+    const free = PARALLEL_POLLS - (running.get(upstream)?.size ?? 0)
+    const due = free > 0 ? await countDue(db, upstream.name, at, Math.min(free, upstream.pollsPerSecond)) : 0
+    if (due === 0) return []
+    const allowed = await takeTurns(upstream, due, at)
+    return allowed === 0 ? [] : claimDue(db, upstream.name, at, { limit: allowed, leaseMs: LEASE_MS })
+  }
+
+  /** How many of so many polls fit into this second's limit, which all nodes share. */
+  async function takeTurns(upstream: Upstream, wanted: number, at: number): Promise<number> {
+    const second = Math.floor(at / 1000)
+    const [row] = await db.query({
+      sql: 'select polls from poll_windows where upstream = $1 and second = $2',
+      parameters: [upstream.name, second],
+    })
+    const count = Math.min(wanted, upstream.pollsPerSecond - Number(row?.polls ?? 0))
+    if (count <= 0) return 0
+    const turns: Statement = {
+      sql: `insert into poll_windows (upstream, second, polls) values ($1, $2, $3)
+        on conflict (upstream) do update set second = $2,
+          polls = case when poll_windows.second = $2 then poll_windows.polls + $3 else $3 end
+        where poll_windows.second <> $2 or poll_windows.polls + $3 <= $4`,
+      parameters: [upstream.name, second, count, upstream.pollsPerSecond],
+      guard: true,
+    }
+    return 'rows' in (await db.batch([turns])) ? count : 0
+  }
+
+  function start(upstream: Upstream, task: Task): void {
+    const polls = running.get(upstream) ?? new Set()
+    running.set(upstream, polls)
+    const poll = follow(task)
+      .catch((error) => world.log('task_poll_failed', { task: task.id, error: String(error) }))
+      .finally(() => polls.delete(poll))
+    polls.add(poll)
+  }
+
+  async function follow(task: Task): Promise<void> {
+    const model = catalogue.models.get(task.model)?.find(({ family }) => family.task)
+    const cancelAnswer = task.cancelAt === null ? null : await cancel(task, model)
+    if (cancelAnswer === CANCELLED) {
+      await end(task, { state: 'failed', document: lastOf(task), error: CANCELLED_ERROR })
+      return
+    }
+    // Out of the catalogue for now: its task waits, and only its deadline ends it.
+    const answer: Answer = model ? await ask(task, model) : { error: `there is no model ${task.model}` }
+    const ending = endingOf(task, answer)
+    if (ending) {
+      await end(task, ending)
+      return
+    }
+    const outcome = 'outcome' in answer ? answer.outcome : undefined
+    const heard = outcome?.status === 'submitted'
+    const misses = heard ? 0 : task.misses + 1
+    const waitMs = heard ? pauseOf(now() - task.createdAt) : retryPauseOf(misses, answer)
+    if ('error' in answer)
+      world.log('task_poll_without_answer', { task: task.id, misses, reason: answer.error })
+    const document = heard ? documentOf(task, progressed(outcome), 'submitted') : task.document
+    // The last poll is at the deadline itself, so that a task that ended in time is never called late.
+    const pollAt = Math.max(now() + 1, Math.min(now() + waitMs, task.deadlineAt))
+    await postpone(db, task, { pollAt, misses, document, cancelAnswer })
+  }
+
+  /** What this answer ends the task with, if anything. */
+  function endingOf(task: Task, answer: Answer): TaskEnding | undefined {
+    const outcome = 'outcome' in answer ? answer.outcome : undefined
+    const last = lastOf(task)
+    if (outcome?.status === 'succeeded') {
+      const { document, quantities } = outcome
+      return {
+        state: 'succeeded',
+        document,
+        quantities: withinQuote(task, quantities),
+        usageJson: usageJsonOf(document),
+      }
+    }
+    if (outcome?.status === 'failed')
+      return { state: 'failed', document: outcome.document, error: outcome.error }
+    if (outcome?.status === 'missing' && task.misses + 1 >= MISSING_POLLS) {
+      const message = 'The upstream does not know this task any more.'
+      return { state: 'failed', document: last, error: { code: 'task_lost', message } }
+    }
+    return now() >= task.deadlineAt ? { state: 'failed', document: last, error: TIMED_OUT } : undefined
+  }
+
+  /** A vendor's own figure, which can only be less than what was held for the most. */
+  function withinQuote(task: Task, quantities: Quantities | undefined): Quantities | undefined {
+    if (!quantities) return undefined
+    const seconds = quantities.second
+    const most = task.quantities.second ?? 0
+    if (seconds !== undefined && seconds > 0 && seconds <= most)
+      return { ...task.quantities, second: Math.ceil(seconds) }
+    world.log('upstream_usage_invalid', { task: task.id, seconds: seconds ?? null })
+    return undefined
+  }
+
+  async function end(task: Task, ending: TaskEnding): Promise<void> {
+    const ended = await endTask(db, task, ending, { now: now(), webhookId: world.newId('msg') })
+    if (!ended) return world.log('task_end_lost', { task: task.id, state: ending.state })
+    world.log('task_ended', {
+      task: task.id,
+      state: ending.state,
+      ...(ending.state === 'failed' && ending.error),
+    })
+  }
+
+  async function ask(task: Task, model: Model): Promise<Answer> {
+    const contract = model.family.task
+    if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(timedOut(model)), POLL_TIMEOUT_MS)
+    try {
+      const call = contract.poll(task.upstreamId)
+      const { response, done } = await model.upstream.send(call, null, controller.signal)
+      const reply = await readReply(response, model, controller.signal, { mayBeEmpty: true }).finally(done)
+      return { outcome: contract.outcome(reply.json, task.memo) }
+    } catch (error) {
+      if (!(error instanceof GatewayError)) return { error: String(error) }
+      if (error.code === 'upstream_model_missing') return { outcome: { status: 'missing' } }
+      return { error: error.code, retryAfterMs: Number(error.headers['retry-after'] ?? 0) * 1000 }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Has the vendor stop a task; answers why it does not. */
+  async function cancel(task: Task, model: Model | undefined): Promise<string> {
+    const call = model?.family.task?.cancel?.(task.upstreamId as string)
+    if (!model || !call) return 'Tasks of this model cannot be stopped.'
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(timedOut(model)), POLL_TIMEOUT_MS)
+    try {
+      const { response, done } = await model.upstream.send(call, null, controller.signal)
+      await response.text().finally(done)
+      return CANCELLED
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function sweep(options: { alone?: boolean } = {}): Promise<void> {
+    const before = options.alone ? now() : now() - STRANDED_MS
+    for (const task of await findStranded(db, before)) await recover(task)
+    for (const task of await findOverdueUnknown(db, now())) {
+      await end(task, { state: 'failed', document: {}, error: TIMED_OUT })
+    }
+  }
+
+  /** A task whose process died around its submit: never sent, it is taken back; sent or not, it is never sent again. */
+  async function recover(task: Task): Promise<void> {
+    if (task.sentAt === null) {
+      await voidTask(db, task, now())
+      return
+    }
+    await db.batch([markUnknown(task.id)])
+    world.log('task_unknown', { task: task.id, upstream: task.upstream })
+  }
+
+  return {
+    beat,
+    sweep,
+    async stop() {
+      stopped = true
+      await Promise.all([...running.values()].flatMap((polls) => [...polls]))
+    },
+  }
+}
+
+type Answer = { outcome: TaskOutcome } | { error: string; retryAfterMs?: number }
+
+const TIMED_OUT = {
+  code: 'timed_out',
+  message:
+    'The upstream did not finish this task within the time that is allowed for it. Nothing was charged.',
+}
+
+/** The vendor's word that it has stopped a task. */
+const CANCELLED = ''
+const CANCELLED_ERROR = { code: 'canceled', message: 'The task was canceled. Nothing was charged.' }
+
+/** What was last known of a task. */
+function lastOf(task: Task): object {
+  return task.document === null ? {} : JSON.parse(task.document)
+}
+
+function progressed(outcome: TaskOutcome & { status: 'submitted' }): object {
+  return outcome.progress === undefined
+    ? outcome.document
+    : { ...outcome.document, progress: outcome.progress }
+}
+
+function pauseOf(ageMs: number): number {
+  return Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, ageMs * POLL_SHARE))
+}
+
+function retryPauseOf(misses: number, answer: Answer): number {
+  const asked = 'retryAfterMs' in answer ? (answer.retryAfterMs ?? 0) : 0
+  return Math.min(MAX_RETRY_MS, Math.max(asked, MIN_RETRY_MS * 2 ** Math.min(misses - 1, 10)))
+}

@@ -1,0 +1,47 @@
+// Sounds that simulators hand out: a plain tone as samples of 16 bits, whole or in pieces, and the WAV file around it.
+// Must never depend on anything but the arguments, and must make a long tone without holding it in memory.
+
+export const samplesPerSecond = 24_000
+
+export interface Tone {
+  hertz: number
+  samples: number
+}
+
+const bytesPerSample = 2
+const loudness = 10_000
+const headerBytes = 44
+
+/** The samples from one place to another, in mono and little-endian. */
+export function toneBytes({ hertz }: Tone, from: number, to: number): Uint8Array {
+  const bytes = Buffer.alloc((to - from) * bytesPerSample)
+  for (let at = from; at < to; at++) {
+    const angle = (2 * Math.PI * hertz * at) / samplesPerSecond
+    bytes.writeInt16LE(Math.round(loudness * Math.sin(angle)), (at - from) * bytesPerSample)
+  }
+  return bytes
+}
+
+export function* tonePieces(tone: Tone, samplesPerPiece: number): Generator<Uint8Array> {
+  for (let at = 0; at < tone.samples; at += samplesPerPiece) {
+    yield toneBytes(tone, at, Math.min(at + samplesPerPiece, tone.samples))
+  }
+}
+
+export function toneFile(tone: Tone): Uint8Array {
+  const data = toneBytes(tone, 0, tone.samples)
+  const header = Buffer.alloc(headerBytes)
+  header.write('RIFF....WAVEfmt ', 0, 'latin1')
+  header.writeUInt32LE(headerBytes - 8 + data.length, 4)
+  header.writeUInt32LE(16, 16)
+  // Plain samples in one channel.
+  header.writeUInt16LE(1, 20)
+  header.writeUInt16LE(1, 22)
+  header.writeUInt32LE(samplesPerSecond, 24)
+  header.writeUInt32LE(samplesPerSecond * bytesPerSample, 28)
+  header.writeUInt16LE(bytesPerSample, 32)
+  header.writeUInt16LE(8 * bytesPerSample, 34)
+  header.write('data', 36, 'latin1')
+  header.writeUInt32LE(data.length, 40)
+  return Buffer.concat([header, data])
+}

@@ -1,0 +1,108 @@
+// Video tasks of simulated vendors. A task's id holds all there is to know of it, so that nothing must be remembered:
+// when it began, how long it takes, and how it ends.
+// Must never depend on anything but the id and the clock, save that a task was cancelled.
+
+import type { Directives, TaskEnd } from './directives'
+
+export interface VideoJob {
+  startedAt: number
+  durationMs: number
+  end: TaskEnd
+  /** Why it fails. */
+  code: string
+  message: string
+  /** Seconds of the video. */
+  seconds: number
+  model: string
+  /** What the vendor repeats in its answers. */
+  echo: Record<string, unknown>
+  /** Polls in its first half are answered with this status. */
+  pollStatus: number | undefined
+}
+
+export type VideoPhase = 'queued' | 'running' | TaskEnd
+
+export interface JobState {
+  job: VideoJob
+  phase: VideoPhase
+  /** 0 to 100. */
+  progress: number
+  /** The vendor fails to answer this poll. */
+  pollStatus: number | undefined
+}
+
+const DEFAULT_DURATION_MS = 3_000
+/** The part of its time that a task waits before it runs, and in which polls fail that are to fail. */
+const QUEUED_SHARE = 0.3
+const FAULTY_SHARE = 0.5
+const CANCELLED_MAX = 10_000
+
+const cancelled = new Set<string>()
+
+export function newJob(
+  about: Pick<VideoJob, 'seconds' | 'model' | 'echo'>,
+  { task = {}, errorCode, errorText }: Directives,
+  usual: { code: string; message: string },
+): VideoJob {
+  return {
+    startedAt: Date.now(),
+    durationMs: task.durationMs ?? DEFAULT_DURATION_MS,
+    end: task.end ?? 'succeeded',
+    code: errorCode ?? usual.code,
+    message: errorText ?? usual.message,
+    pollStatus: task.pollStatus,
+    ...about,
+  }
+}
+
+/** Unique though two jobs may be alike: the vendor's prefix, some chance, and the job. */
+export function jobId(prefix: string, job: VideoJob): string {
+  const text = Buffer.from(JSON.stringify(job)).toString('base64url')
+  return `${prefix}${crypto.randomUUID().slice(0, 8)}-${text}`
+}
+
+/** Undefined for an id that is of no job of this vendor. */
+export function stateOf(prefix: string, id: string, now: number): JobState | undefined {
+  const text = id.startsWith(prefix) ? id.slice(prefix.length + 9) : undefined
+  if (!text) return undefined
+  let job: VideoJob
+  try {
+    job = JSON.parse(Buffer.from(text, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+  const share = job.durationMs === 0 ? 1 : (now - job.startedAt) / job.durationMs
+  const phase = share >= 1 ? job.end : share < QUEUED_SHARE ? 'queued' : 'running'
+  return {
+    job,
+    phase: cancelled.has(id) ? 'canceled' : phase,
+    progress: Math.min(100, Math.floor(share * 100)),
+    pollStatus: share < FAULTY_SHARE ? job.pollStatus : undefined,
+  }
+}
+
+/** Only what has not begun can be cancelled. */
+export function cancel(id: string, state: JobState): boolean {
+  if (state.phase !== 'queued') return false
+  if (cancelled.size >= CANCELLED_MAX) cancelled.clear()
+  cancelled.add(id)
+  return true
+}
+
+/** Something with the marks of an MP4 file; the same for every task. */
+export const VIDEO_FILE = {
+  bytes: mp4(),
+  contentType: 'video/mp4',
+}
+
+function mp4(): Uint8Array {
+  const type = box('ftyp', Buffer.from('isom\0\0\x02\0isomiso2mp41', 'latin1'))
+  return Buffer.concat([type, box('free', Buffer.alloc(0)), box('mdat', Buffer.alloc(64 * 1024, 0x2a))])
+}
+
+function box(name: string, content: Uint8Array): Buffer {
+  const head = Buffer.alloc(8, name)
+  head.writeUInt32BE(content.length + 8, 0)
+  head.write(name, 4, 'latin1')
+  return Buffer.concat([head, content])
+}

@@ -1,0 +1,188 @@
+// Webhooks as rows: what is to be delivered where, what was tried, and when to try again.
+// A row is written in the transaction that ends its task, so that no end goes untold; nothing here calls anybody.
+
+import type { Db, Row, Statement } from './db/db'
+
+export interface Webhook {
+  /** Stays the same over all attempts, so that receivers can drop what they have had. */
+  id: string
+  task: string
+  account: string
+  keyId: string
+  url: string
+  host: string
+  body: string
+  state: 'pending' | 'delivered' | 'failed'
+  /** In all. */
+  attempts: number
+  /** Failed ones since the start of the schedule. */
+  step: number
+  nextAt: number
+  leaseUntil: number
+  fence: number
+  createdAt: number
+  endedAt: number | null
+}
+
+export interface Attempt {
+  at: number
+  /** Null when there was no answer. */
+  status: number | null
+  /** The beginning of the answer, or why there was none. */
+  answer: string
+  durationMs: number
+}
+
+interface EndedTask {
+  id: string
+  account: string
+  keyId: string
+  webhookUrl: string
+}
+
+/** Goes with the end of the task. `document` is the task as its readers get it. */
+export function insertWebhook(
+  id: string,
+  task: EndedTask,
+  state: 'succeeded' | 'failed',
+  document: string,
+  now: number,
+): Statement {
+  return {
+    sql: `insert into webhooks (id, task, account, key_id, url, host, body, state, attempts, step, next_at, lease_until, fence,
+        created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, 'pending', 0, 0, $8, 0, 0, $8)`,
+    parameters: [
+      id,
+      task.id,
+      task.account,
+      task.keyId,
+      task.webhookUrl,
+      new URL(task.webhookUrl).host,
+      bodyOf(state, document, now),
+      now,
+    ],
+  }
+}
+
+/** The task under `data`, byte for byte, and its fields once more beside it for receivers that expect a bare task. */
+function bodyOf(state: 'succeeded' | 'failed', document: string, now: number): string {
+  const type = JSON.stringify(`video.generation.${state}`)
+  const timestamp = JSON.stringify(new Date(now).toISOString())
+  const { type: _type, timestamp: _timestamp, data: _data, ...fields } = JSON.parse(document)
+  const rest = JSON.stringify(fields).slice(1, -1)
+  return `{"type":${type},"timestamp":${timestamp},"data":${document}${rest && `,${rest}`}}`
+}
+
+/** Takes webhooks that are due, of other hosts than the busy ones, so that one host does not keep the rest waiting. */
+export async function claimWebhooks(
+  db: Db,
+  now: number,
+  options: { limit: number; leaseMs: number; busyHosts: readonly string[] },
+): Promise<Webhook[]> {
+  const busy = options.busyHosts.map((_host, index) => `$${index + 4}`).join(', ')
+  const due = `state = 'pending' and next_at <= $1 and lease_until <= $1`
+  const result = await db.batch([
+    {
+      sql: `update webhooks set lease_until = $2, fence = fence + 1 where id in (
+          select id from webhooks where ${due} ${busy && `and host not in (${busy})`} order by next_at limit $3)
+        and ${due} returning *`,
+      parameters: [now, now + options.leaseMs, options.limit, ...options.busyHosts],
+    },
+  ])
+  return 'rows' in result ? (result.rows[0] as Row[]).map(webhookOfRow) : []
+}
+
+/** Gives a claimed webhook back untried. */
+export function unclaimWebhook(webhook: Webhook): Statement {
+  return {
+    sql: `update webhooks set lease_until = 0 where id = $1 and fence = $2 and state = 'pending'`,
+    parameters: [webhook.id, webhook.fence],
+  }
+}
+
+/** Writes down an attempt and what follows from it. False when another node has taken over. */
+export async function recordAttempt(
+  db: Db,
+  webhook: Webhook,
+  attempt: Attempt,
+  next: { state: Webhook['state']; nextAt: number },
+): Promise<boolean> {
+  const ended = next.state === 'pending' ? null : attempt.at + attempt.durationMs
+  const result = await db.batch([
+    {
+      sql: `update webhooks set state = $3, attempts = attempts + 1, step = step + 1, next_at = $4, lease_until = 0, ended_at = $5
+        where id = $1 and fence = $2 and state = 'pending'`,
+      parameters: [webhook.id, webhook.fence, next.state, next.nextAt, ended],
+      guard: true,
+    },
+    {
+      sql: `insert into webhook_attempts (webhook, number, at, status, answer, duration_ms) values ($1, $2, $3, $4, $5, $6)`,
+      parameters: [
+        webhook.id,
+        webhook.attempts + 1,
+        attempt.at,
+        attempt.status,
+        attempt.answer,
+        attempt.durationMs,
+      ],
+    },
+  ])
+  return 'rows' in result
+}
+
+/** Sends a task's webhook again from the start of its schedule. False when the task has none. */
+export async function redeliver(db: Db, task: string, now: number): Promise<boolean> {
+  const result = await db.batch([
+    {
+      sql: `update webhooks set state = 'pending', step = 0, next_at = $2, lease_until = 0, fence = fence + 1, ended_at = null
+        where task = $1`,
+      parameters: [task, now],
+      guard: true,
+    },
+  ])
+  return 'rows' in result
+}
+
+export async function webhookOf(
+  db: Db,
+  task: string,
+): Promise<{ webhook: Webhook; attempts: Attempt[] } | undefined> {
+  const rows = await db.query({ sql: 'select * from webhooks where task = $1', parameters: [task] })
+  if (!rows[0]) return undefined
+  const webhook = webhookOfRow(rows[0])
+  const attempts = await db.query({
+    sql: 'select * from webhook_attempts where webhook = $1 order by number',
+    parameters: [webhook.id],
+  })
+  return { webhook, attempts: attempts.map(attemptOfRow) }
+}
+
+function webhookOfRow(row: Row): Webhook {
+  return {
+    id: row.id as string,
+    task: row.task as string,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    url: row.url as string,
+    host: row.host as string,
+    body: row.body as string,
+    state: row.state as Webhook['state'],
+    attempts: row.attempts as number,
+    step: row.step as number,
+    nextAt: row.next_at as number,
+    leaseUntil: row.lease_until as number,
+    fence: row.fence as number,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number | null,
+  }
+}
+
+function attemptOfRow(row: Row): Attempt {
+  return {
+    at: row.at as number,
+    status: row.status as number | null,
+    answer: row.answer as string,
+    durationMs: row.duration_ms as number,
+  }
+}

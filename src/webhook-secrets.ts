@@ -1,0 +1,44 @@
+// The secrets that webhooks are signed with: one a key, shown once, and replaced with a time in which both are in force.
+// They are kept as they are, because signing needs them; they must never be shown again or logged.
+
+import type { Db } from './db/db'
+
+/** How long the old secret signs beside the new one. */
+export const OVERLAP_MS = 24 * 3_600_000
+const SECRET_BYTES = 32
+
+export function makeWebhookSecret(randomBytes: (count: number) => Uint8Array): string {
+  return `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`
+}
+
+/** All secrets in force, the newest first. */
+export async function webhookSecretsOf(db: Db, keyId: string, now: number): Promise<string[]> {
+  const rows = await db.query({
+    sql: 'select webhook_secret, webhook_secret_before, webhook_secret_before_until from keys where id = $1',
+    parameters: [keyId],
+  })
+  const [row] = rows
+  if (!row) return []
+  const { webhook_secret: current, webhook_secret_before: before, webhook_secret_before_until: until } = row
+  return [current, before !== null && Number(until) > now ? before : null].filter(
+    (secret) => secret !== null,
+  ) as string[]
+}
+
+/** Puts a new secret in force beside the one before. False when the key is not there or revoked. */
+export async function rollWebhookSecret(
+  db: Db,
+  keyId: string,
+  secret: string,
+  now: number,
+): Promise<boolean> {
+  const result = await db.batch([
+    {
+      sql: `update keys set webhook_secret_before = webhook_secret, webhook_secret_before_until = $3, webhook_secret = $2
+        where id = $1 and revoked_at is null`,
+      parameters: [keyId, secret, now + OVERLAP_MS],
+      guard: true,
+    },
+  ])
+  return 'rows' in result
+}

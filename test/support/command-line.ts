@@ -1,0 +1,99 @@
+// Command lines as a shell runs them: real processes in a folder of their own, which finds its configuration there.
+// Nothing of the environment that the tests run in may change what a command does.
+
+import { expect } from 'bun:test'
+import { join, resolve } from 'node:path'
+import type { Json } from './scenario'
+
+export const MAIN = resolve(import.meta.dir, '../../cli/main.ts')
+
+export interface Ran {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+export interface RunOptions {
+  env?: Record<string, string>
+  cwd?: string
+}
+
+export interface CommandLine {
+  environment(more?: Record<string, string>): Record<string, string>
+  /** Runs the words as they stand. */
+  call(words: string[], options?: RunOptions): Promise<Ran>
+  /** A line as it is typed; single quotes hold words together. */
+  run(line: string, data?: string): Promise<Ran>
+  /** The one document that a command prints with --json. */
+  json(line: string, data?: string): Promise<Json>
+  /** Runs lines side by side that must fail, each with its words on standard error and nothing on standard output. */
+  allFail(code: number, rows: readonly (readonly [string, string])[], data?: string): Promise<void>
+}
+
+/** More processes at a time would only wait for each other. */
+const PARALLEL = 6
+let free = PARALLEL
+const waiting: (() => void)[] = []
+
+export function createCommandLine(folder: string, dataDir = join(folder, 'data')): CommandLine {
+  const environment: CommandLine['environment'] = (more = {}) => ({
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    XDG_DATA_HOME: join(folder, 'share'),
+    ...more,
+  })
+
+  const call: CommandLine['call'] = async (words, { env, cwd = folder } = {}) => {
+    if (free > 0) free--
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      return await spawn([process.execPath, MAIN, ...words], cwd, environment(env))
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else free++
+    }
+  }
+
+  const run: CommandLine['run'] = (line, data = dataDir) => {
+    const words = [...line.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
+    const end = words.indexOf('--')
+    words.splice(end === -1 ? words.length : end, 0, '--data-dir', data)
+    return call(words)
+  }
+
+  return {
+    environment,
+    call,
+    run,
+    async json(line, data) {
+      const { code, stdout, stderr } = await run(`${line} --json`, data)
+      expect({ line, code, stderr }).toEqual({ line, code: 0, stderr: '' })
+      return JSON.parse(stdout)
+    },
+    async allFail(code, rows, data) {
+      await Promise.all(
+        rows.map(async ([line, words]) => {
+          const ran = await run(line, data)
+          expect({ line, ...ran }).toEqual({
+            line,
+            code,
+            stdout: '',
+            stderr: expect.stringContaining(words),
+          })
+          expect({ line, hasStack: /\n\s+at /.test(ran.stderr) }).toEqual({ line, hasStack: false })
+        }),
+      )
+    },
+  }
+}
+
+async function spawn(words: string[], cwd: string, env: Record<string, string>): Promise<Ran> {
+  const child = Bun.spawn(words, { cwd, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { code, stdout, stderr }
+}

@@ -1,0 +1,47 @@
+// A vendor over real HTTP that answers with what is on record, and remembers what it was sent.
+// It must not judge a request: that is what the simulators are for.
+
+export interface RecordedVendor {
+  url: string
+  /** What it answers from now on. */
+  answer: Recorded
+  /** What it says of a task. */
+  poll: unknown
+  /** The body of the last request: JSON, or the fields and files of a form. */
+  received: unknown
+  stop(): Promise<void>
+}
+
+/** A reply, or the events of a stream with the `data` that closes it. */
+export type Recorded = { reply: unknown } | { events: readonly unknown[]; end: string | null }
+
+export function startRecordedVendor(): RecordedVendor {
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    development: false,
+    async fetch(request) {
+      if (request.method === 'GET') return Response.json(vendor.poll)
+      const isForm = request.headers.get('content-type')?.startsWith('multipart/form-data')
+      vendor.received = isForm ? [...(await request.formData()).entries()] : await request.json()
+      return respond(vendor.answer)
+    },
+  })
+  const vendor: RecordedVendor = {
+    url: `http://127.0.0.1:${server.port}`,
+    answer: { reply: {} },
+    poll: {},
+    received: undefined,
+    stop: () => server.stop(true),
+  }
+  return vendor
+}
+
+function respond(recorded: Recorded): Response {
+  if ('reply' in recorded) return Response.json(recorded.reply)
+  const { events, end } = recorded
+  const lines = [...events.map((event) => JSON.stringify(event)), ...(end === null ? [] : [end])]
+  return new Response(lines.map((line) => `data: ${line}\n\n`).join(''), {
+    headers: { 'content-type': 'text/event-stream' },
+  })
+}

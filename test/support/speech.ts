@@ -1,0 +1,164 @@
+// What tests of speech share: models at prices that are easy to add up, one request with all that it left behind, and
+// a vendor that sends sound in whatever way a test wants.
+
+import type { ModelConfig, UpstreamConfig } from '../../src/config'
+import type { Row } from '../../src/db/db'
+import type { SandboxCall } from '../../src/sandbox'
+import { samplesPerSecond, type Tone, toneBytes } from '../../src/sandbox/sounds'
+import { type TestGateway, waitFor } from './gateway'
+import type { Json } from './scenario'
+import { eventStream, type OddVendor, startVendor } from './vendor'
+
+/** Nano-dollars a character. */
+export const CHARACTER = 1_000
+
+export const speechModels: Record<string, ModelConfig> = {
+  'qnx3-tts-flash': speechModel('dashscope', 'qwen3-tts-flash'),
+  'qnx3-tts-instruct-flash': speechModel('dashscope', 'qwen3-tts-instruct-flash'),
+  'odd-flash': speechModel('odd', 'qwen3-tts-flash'),
+}
+
+function speechModel(upstream: string, upstreamModel: string): ModelConfig {
+  return { family: 'dashscope-speech', upstream, upstreamModel, price: { per_1m_characters: '1.00' } }
+}
+
+export interface Spoken {
+  response: Response
+  /** All that came, also of an answer that broke off. */
+  bytes: Buffer
+  /** The answer did not end as it should. */
+  isBroken: boolean
+  /** Undefined when the answer is not JSON. */
+  json: Json
+  calls: SandboxCall[]
+  charges: Row[]
+  journal: Row[]
+}
+
+/** Speaks, and collects what there is the moment that the last byte has come. Nobody else uses the gateway meanwhile. */
+export async function speak(
+  gateway: TestGateway,
+  body: Record<string, unknown>,
+  headers: Record<string, string> = {},
+): Promise<Spoken> {
+  const calls = gateway.sandbox.calls.length
+  const charges = (await gateway.charges()).length
+  const journal = (await gateway.journal()).length
+  const request = { model: 'qnx3-tts-flash', input: 'Hello!', ...body }
+  const response = await gateway.post('/v1/audio/speech', request, headers)
+  const { bytes, isBroken } = await collect(response)
+  const isJson = response.headers.get('content-type') === 'application/json'
+  return {
+    response,
+    bytes,
+    isBroken,
+    json: isJson ? JSON.parse(bytes.toString()) : undefined,
+    calls: gateway.sandbox.calls.slice(calls),
+    charges: (await gateway.charges()).slice(charges),
+    journal: (await gateway.journal()).slice(journal),
+  }
+}
+
+async function collect(response: Response): Promise<{ bytes: Buffer; isBroken: boolean }> {
+  const pieces: Uint8Array[] = []
+  try {
+    for await (const piece of response.body ?? []) pieces.push(piece as Uint8Array)
+    return { bytes: Buffer.concat(pieces), isBroken: false }
+  } catch {
+    return { bytes: Buffer.concat(pieces), isBroken: true }
+  }
+}
+
+/** The charge and the journal row of the newest request, as soon as both have ended. */
+export async function endOf(
+  gateway: TestGateway,
+): Promise<{ charge: Row | undefined; entry: Row | undefined }> {
+  const newest = async () => (await gateway.charges()).at(-1)
+  await waitFor(async () => (await newest())?.state !== 'held', 20_000)
+  const charge = await newest()
+  const find = async () => (await gateway.journal()).find(({ id }) => id === charge?.id)
+  await waitFor(async () => (await find()) !== undefined, 20_000)
+  return { charge, entry: await find() }
+}
+
+/** The tone of the odd vendor, which is also that of its files. */
+export const tone: Tone = { hertz: 500, samples: 2 * samplesPerSecond }
+export const toneSamples = Buffer.from(toneBytes(tone, 0, tone.samples))
+
+export interface OddSpeech {
+  vendor: OddVendor
+  upstream: UpstreamConfig
+  /** Requests for files, each with its headers. */
+  files: Request[]
+  /** Answers calls from now on, and what it says for each file: by default none is there. */
+  answer(call: () => Response, file?: (request: Request) => Response): void
+}
+
+export function startOddSpeech(): OddSpeech {
+  const vendor = startVendor()
+  const odd: OddSpeech = {
+    vendor,
+    upstream: { kind: 'dashscope', baseUrl: vendor.url, apiKey: 'sk-odd-secret' },
+    files: [],
+    answer(call, file = () => new Response('gone', { status: 404 })) {
+      odd.files.length = 0
+      vendor.answer = (request) => {
+        if (request.method === 'POST') return call()
+        odd.files.push(request)
+        return file(request)
+      }
+    },
+  }
+  return odd
+}
+
+/** An event as the vendor writes it. */
+export function event(value: unknown, { status = 200, name = 'result' } = {}): string {
+  return `id:1\nevent:${name}\n:HTTP_STATUS/${status}\ndata:${JSON.stringify(value)}\n\n`
+}
+
+/** An event with a piece of sound. */
+export function piece(bytes: Uint8Array, finishReason = 'null'): string {
+  const audio = { data: Buffer.from(bytes).toString('base64'), url: '' }
+  return event({ output: { finish_reason: finishReason, audio }, request_id: 'r' })
+}
+
+/** The last event: without sound, with the address of all of it. */
+export function last(url = ''): string {
+  return event({
+    output: { finish_reason: 'stop', audio: { data: '', url } },
+    usage: { characters: 6 },
+    request_id: 'r',
+  })
+}
+
+export function events(...list: string[]): Response {
+  return eventStream(list.join(''))
+}
+
+/** A reply that is no stream. */
+export function whole(audio: { data?: string; url?: string }, more: object = {}): Response {
+  return Response.json({ code: '', output: { finish_reason: 'stop', audio }, ...more })
+}
+
+/** A stream that the test holds in its hand. */
+export function heldEvents() {
+  const encoder = new TextEncoder()
+  let output: ReadableStreamDefaultController<Uint8Array>
+  let isCancelled = false
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      output = controller
+    },
+    cancel() {
+      isCancelled = true
+    },
+  })
+  return {
+    response: () => eventStream(body),
+    send: (text: string) => output.enqueue(encoder.encode(text)),
+    close: () => output.close(),
+    cut: () => output.error(new Error('cut')),
+    isCancelled: () => isCancelled,
+  }
+}

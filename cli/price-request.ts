@@ -69,7 +69,11 @@ function priceQuantities(model: Model, question: Question & { ask: 'quantities' 
   for (const unit of Object.keys(quantities) as Unit[]) {
     if (prices[unit] !== undefined) continue
     const priced = Object.keys(prices).map(wordsOf).join(', ')
-    throw new CommandFailed(`${model.id} has no price for ${wordsOf(unit)}; it has one for ${priced}.`)
+    const options = optionsOf(model).map(flagOfOption).join(', ')
+    const instead = options === '' ? '--text' : `--text, ${options}`
+    throw new CommandFailed(
+      `${model.id} has no price for ${wordsOf(unit)}; it has one for ${priced}. State those, or say what is to be made by ${instead}.`,
+    )
   }
   const { operation } = model.family
   return { operation, quantities, prices, amountNano: priceNano(quantities, prices), isMost: false }

@@ -50,10 +50,13 @@ export async function readConfig(
 ): Promise<{ value: unknown; file: string | undefined }> {
   const named = flags.config ?? process.env.GATEWAY_CONFIG
   const file = named ? resolve(named) : existsSync(FILE_NAME) ? resolve(FILE_NAME) : undefined
-  if (file === undefined) return { value: inForce(builtIn, flags), file }
+  return { value: inForce(file === undefined ? builtIn : await load(file), flags), file }
+}
+
+async function load(file: string): Promise<unknown> {
   if (!existsSync(file)) throw new CommandFailed(`There is no configuration file ${file}.`)
   try {
-    return { value: inForce((await import(file)).default, flags), file }
+    return (await import(file)).default
   } catch (error) {
     throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
   }

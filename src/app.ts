@@ -44,7 +44,7 @@ const MAX_BODY_BYTES = 257 * 1024 * 1024
 
 function notFound(request: Request): GatewayError {
   const { pathname } = new URL(request.url)
-  if (operations.some(({ path }) => path === pathname)) {
+  if (operations.some(({ path, aliases }) => path === pathname || aliases?.includes(pathname))) {
     return new GatewayError(405, {
       code: 'method_not_allowed',
       message: `${pathname} takes POST, not ${request.method}.`,

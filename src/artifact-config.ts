@@ -8,7 +8,7 @@ import { parseBytes, parseDurationMs } from './lib/measures'
 const closed = { additionalProperties: false }
 const Text = Type.String({ minLength: 1 })
 /** Undefined as an unset environment variable is. */
-const Secret = Type.Union([Text, Type.Undefined()])
+const Secret = Type.Optional(Type.Union([Text, Type.Undefined()]))
 
 export const ArtifactsEntry = Type.Object(
   {

@@ -173,7 +173,7 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
           // Not the address: whoever has it can read the result.
           log('artifact_not_kept', {
             request: source.charge,
-            host: URL.parse(url)?.host ?? null,
+            host: URL.parse(url)?.host.slice(0, 255) ?? null,
             reason: String(error),
           })
         }

@@ -66,12 +66,16 @@ export interface Ask<Body = unknown> {
   byteLength: number
   /** Milliseconds since 1970. */
   at: number
+  /** Headers of the caller that vendors of this operation want to see. */
+  headers?: Readonly<Record<string, string>>
 }
 
 /** How a family reads one event of a stream, or a whole reply. */
 export interface Reading {
   /** The vendor's own figures, or `invalid` when they are present but absurd. */
   usage?: Quantities | 'invalid'
+  /** They are only some of the figures: those of earlier events that are not named stay. */
+  partial?: boolean
   /** The same as the vendor wrote them, where that is not the member `usage`. */
   reported?: unknown
   /** Text that the model made, to be counted when no usage comes. */
@@ -95,6 +99,8 @@ export interface Family<Body = unknown> {
   /** What a model of this family must have a price for: all units of one of these lists. */
   units: readonly (readonly Unit[])[]
   dialect: Dialect
+  /** The family whose models this one serves too, in another dialect, without a word in the configuration. */
+  over?: string
   /** Open objects: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
   /** Rules that a schema cannot say; throws invalidRequest with the field named. */
@@ -116,6 +122,8 @@ export interface Family<Body = unknown> {
     end: string | null
     /** True when the caller wants to see the usage event. */
     showsUsage(body: Body): boolean
+    /** The caller speaks another dialect than the vendor: writes each event anew. Absent: events pass as they are. */
+    translate?(ask: Ask<Body>, model: Model): Translator
   }
   /** The answer is sound: each event of the vendor's stream, or its reply, holds a piece of it or says where it is. */
   sound?: {
@@ -134,6 +142,13 @@ export interface Family<Body = unknown> {
   texts?(body: Body): string[]
   /** How a request in plain words reads in this family's own: for commands and tools, which know no family. */
   plain?: PlainForm
+}
+
+/** Writes a vendor's events in another dialect; one for each stream. What it gives are whole events, or nothing. */
+export interface Translator {
+  push(event: object): string
+  /** The events that end an answer that is complete. */
+  finish(): string
 }
 
 /** A request in plain words, the same for every family. */
@@ -174,8 +189,8 @@ export interface TaskContract<Body = unknown> {
   poll(upstreamId: string): Call
   /** Absent: the vendor cannot stop a task. */
   cancel?(upstreamId: string): Call
-  /** Reads the vendor's answer to a poll. An empty answer reads as an empty object. */
-  outcome(reply: object, memo: Memo): TaskOutcome
+  /** Reads the vendor's answer to a poll; undefined where it says nothing about the task. An empty answer reads as an empty object. */
+  outcome(reply: object, memo: Memo): TaskOutcome | undefined
 }
 
 export type Memo = Readonly<Record<string, unknown>>

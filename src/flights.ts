@@ -58,8 +58,8 @@ export interface Flights {
   giveUp(flight: Flight, error: unknown): Promise<void>
   /** Lets a request go whose task lives on: its charge stays open, and ends with the task. */
   depart(flight: Flight, status: number): void
-  /** Runs a change of the database; what it cannot take now is tried again until it can. */
-  persist(flight: Flight, work: () => Promise<unknown>): Promise<void>
+  /** Runs a change of the database; what it cannot take now is tried again until it can. False when that is still to come. */
+  persist(flight: Flight, work: () => Promise<unknown>): Promise<boolean>
   /** Waits for all to end, then cuts the rest. Answers how many were cut. */
   drain(graceMs: number): Promise<number>
   /** Tries again to end the charges that the database could not end. */
@@ -221,13 +221,15 @@ export function createFlights(world: World): Flights {
     }
   }
 
-  async function persist(flight: Flight, work: () => Promise<unknown>): Promise<void> {
+  async function persist(flight: Flight, work: () => Promise<unknown>): Promise<boolean> {
     try {
       await work()
+      return true
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error
       world.log('charge_not_ended_yet', { request: flight.charge.id, reason: error.message })
       unended.push(work)
+      return false
     }
   }
 
@@ -247,8 +249,9 @@ export function createFlights(world: World): Flights {
       try {
         await attempt()
       } catch (error) {
-        if (!(error instanceof DatabaseUnavailable)) throw error
-        unended.push(attempt)
+        if (error instanceof DatabaseUnavailable) unended.push(attempt)
+        // A fault of our own, which trying again does not mend. It must not keep the others from being tried.
+        else world.log('charge_not_ended', { error: String(error) })
       }
     }
   }

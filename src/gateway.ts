@@ -16,12 +16,13 @@ import { formatUsd } from './lib/money'
 import { fromLatin1 } from './lib/sse'
 import { waitOf } from './lib/waiting'
 import { rateHeadersOf } from './limits'
-import { measure, type Outcome, plausible, sumUsage } from './metering'
+import { measure, type Outcome, plausible, type ReportedUsage, sumUsage } from './metering'
 import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
 import { checkRequest, inDialect } from './request'
 import { serveSound } from './speech'
+import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
 import { submitTask, waitForTask } from './submit'
 import type { CallBody } from './upstream'
 import { readReply, usageJsonOf, withModel } from './vendor-reply'
@@ -36,6 +37,8 @@ export interface Incoming {
   idempotencyKey: string | null
   /** How long the caller waits for a task to end, by the address or a header of the request. */
   waitMs: number
+  /** Headers that vendors of this operation want to see. */
+  headers: Readonly<Record<string, string>>
   /** Reads the body, or the form that the operation takes; throws 413. Not called before the key is known. */
   body(): Promise<Uint8Array | Form>
   /** Fires when the caller leaves. A function, because making one costs time and few requests need it. */
@@ -53,6 +56,9 @@ export interface Gateway {
   endLater(): Promise<void>
 }
 
+/** What is sent in silence: a comment, or the event that clients of this dialect know. */
+const KEEP_ALIVE = ': keep-alive\n\n'
+const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
 /** Parts of a batch that are sent to a vendor at a time. */
 const PARALLEL_CALLS = 4
 
@@ -70,7 +76,7 @@ export function createGateway(world: World): Gateway {
       entry.keyId = key.id
       entry.account = key.account
       content = await incoming.body()
-      const checked = checkRequest(world.catalogue, key, incoming.operation, content, entry.at)
+      const checked = checkRequest(world.catalogue, key, incoming, content, entry.at)
       family = checked.family
       entry.model = checked.model.id
       entry.upstream = checked.model.upstream.name
@@ -94,11 +100,13 @@ export function createGateway(world: World): Gateway {
   /** Calls the vendor and brings its answer back. The flight ends here, or with the stream that is returned. */
   async function serve(flight: Flight, incoming: Incoming): Promise<Response> {
     try {
-      const calls = flight.family.call(flight.ask, flight.model)
-      if (flight.family.task) return await submit(flight, [calls].flat()[0] as Call, incoming)
-      if (flight.family.sound) return await sound(flight, [calls].flat()[0] as Call, incoming)
-      if (flight.family.reply) return await serveBatch(flight, [calls].flat(), incoming)
-      return await serveSingle(flight, [calls].flat()[0] as Call, incoming)
+      const { family } = flight
+      const calls = [family.call(flight.ask, flight.model)].flat()
+      const first = calls[0] as Call
+      if (family.task) return await submit(flight, first, incoming)
+      if (family.sound) return await sound(flight, first, incoming)
+      if (family.reply && !first.stream) return await serveBatch(flight, calls, incoming)
+      return await serveSingle(flight, first, incoming)
     } catch (error) {
       await flights.giveUp(flight, error)
       throw error
@@ -110,9 +118,10 @@ export function createGateway(world: World): Gateway {
     const { key, ask, entry } = flight
     const submitted = await submitTask(world, flights, flight, call, send)
     const waitMs = Math.max(incoming.waitMs, waitOf((ask.body as { wait?: unknown }).wait))
+    const leaves = () => draining || incoming.signal().aborted
     const ended =
       flight.task && waitMs > 0
-        ? await waitForTask(world, flight.task.id, key.account, world.now() + waitMs, () => draining)
+        ? await waitForTask(world, flight.task.id, key.account, world.now() + waitMs, leaves)
         : undefined
     const { status, body } = ended ?? submitted
     return new Response(body, {
@@ -193,15 +202,15 @@ export function createGateway(world: World): Gateway {
     source: ReadableStream<Uint8Array>,
     done: () => void,
   ): Promise<Response> {
-    const { family, ask, model, entry } = flight
+    const { family, model, entry } = flight
     // From here on the stream watches its own time.
     flight.deadlineAt = Number.POSITIVE_INFINITY
     const rates = await rateHeadersOf(world.db, flight.key, flight.charge, world.now())
     let captured = ''
     const body = relayEvents(source, {
       model,
-      hideUsage: family.stream?.showsUsage(ask.body) !== true,
-      judge: (usage) => plausible(usage, ask, model),
+      meter: meterOf(flight),
+      keepAlive: family.dialect === 'anthropic' ? PING : KEEP_ALIVE,
       drain: model.upstream.onAbort === 'drain' || flight.idempotencyKey !== null,
       startedAt: entry.at,
       pulse: world.pulse,
@@ -233,7 +242,7 @@ export function createGateway(world: World): Gateway {
       'x-accel-buffering': 'no',
       ...rates,
     }
-    return new Response(body, { headers: { ...headers, 'x-request-id': entry.id } })
+    return new Response(body, { headers: { ...headers, ...idHeaders(flight) } })
   }
 
   /** One call to the vendor, with a time limit until the answer has been read or a stream has begun. */
@@ -267,7 +276,7 @@ export function createGateway(world: World): Gateway {
     entry.firstByteMs = world.now() - entry.at
     const headers = {
       'content-type': 'application/json',
-      'x-request-id': entry.id,
+      ...idHeaders(flight),
       'x-gateway-cost-usd': formatUsd(paidNano),
     }
     if (charge.windowMinute === null) return new Response(body, { headers })
@@ -325,6 +334,21 @@ function newEntry(incoming: Incoming, now: number): JournalEntry {
 
 function jsonAnswer(body: string): SavedAnswer {
   return { status: 200, contentType: 'application/json', body }
+}
+
+/** The request's id, under the name that the caller's dialect reads as well. */
+function idHeaders({ family, entry }: Flight): Record<string, string> {
+  if (family.dialect !== 'anthropic') return { 'x-request-id': entry.id }
+  return { 'x-request-id': entry.id, 'request-id': entry.id }
+}
+
+function meterOf({ family, ask, model }: Flight): StreamMeter {
+  const hideUsage = family.stream?.showsUsage(ask.body) !== true
+  const judge = (usage: ReportedUsage) => plausible(usage, ask, model)
+  const translator = family.stream?.translate?.(ask, model)
+  return translator
+    ? createTranslatingMeter({ model, hideUsage, judge }, translator)
+    : createStreamMeter({ model, hideUsage, judge })
 }
 
 /** Vendors send what they like: what a family cannot read is the vendor's fault, not ours. */

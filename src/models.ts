@@ -1,6 +1,7 @@
 // The catalogue: which models there are, ready to use, and why others are not.
 
 import { type Config, familiesOf, type ModelConfig, priceListOf } from './config'
+import { families } from './families'
 import { type Durations, type Model, pricesOfTier } from './family'
 import type { Key } from './keys'
 import { mayUse } from './keys'
@@ -49,7 +50,9 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
 function buildModels(id: string, entry: ModelConfig, upstream: Upstream): Model[] {
   const priceList = priceListOf(entry)
   const prices = pricesOfTier(priceList, [])
-  return familiesOf(entry).map((family) => ({
+  const own = familiesOf(entry)
+  const bridges = own.flatMap(({ name }) => [...families.values()].filter(({ over }) => over === name))
+  return [...own, ...bridges].map((family) => ({
     id,
     family,
     upstream,

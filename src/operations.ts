@@ -5,16 +5,20 @@ import type { Dialect } from './lib/errors'
 export interface Operation {
   name: OperationName
   path: string
+  /** Where callers of other gateways look for it. */
+  aliases?: readonly string[]
   /** How a request is written: a JSON object, or a form with files. */
   body: 'json' | 'form'
   /** The form of errors that are raised before the model is known. */
   dialect: Dialect
   /** Bytes of the largest body that is read; a larger one is 413. */
   maxBodyBytes: number
+  /** Headers of the caller that the vendor is to see. */
+  forwards?: readonly string[]
   summary: string
 }
 
-export type OperationName = 'chat' | 'embeddings' | 'speech' | 'image' | 'image-edit' | 'video'
+export type OperationName = 'chat' | 'messages' | 'embeddings' | 'speech' | 'image' | 'image-edit' | 'video'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -27,6 +31,16 @@ export const operations: readonly Operation[] = [
     // Room for several images and files as base64.
     maxBodyBytes: 64 * MEBIBYTE,
     summary: 'Chat completion: text, multimodal, tools, reasoning, streaming',
+  },
+  {
+    name: 'messages',
+    path: '/v1/messages',
+    body: 'json',
+    dialect: 'anthropic',
+    maxBodyBytes: 64 * MEBIBYTE,
+    // Its fields and the header that allows them go together: a vendor refuses one without the other.
+    forwards: ['anthropic-version', 'anthropic-beta'],
+    summary: 'Messages: the native format of one provider, for any chat model',
   },
   {
     name: 'embeddings',
@@ -64,6 +78,7 @@ export const operations: readonly Operation[] = [
   {
     name: 'video',
     path: '/v1/videos/generations',
+    aliases: ['/v1/video/generations'],
     body: 'json',
     dialect: 'openai',
     maxBodyBytes: 64 * MEBIBYTE,

@@ -2,16 +2,18 @@
 // Every node runs one, all equal: leases share the work out, and fences keep late answers from changing anything. A vendor
 // that is down, slow or talks nonsense must never end a task; only its own word or the task's deadline does.
 
-import type { Statement } from './db/db'
+import { apply, type Statement } from './db/db'
 import { timedOut } from './failures'
 import type { Model, Quantities, TaskOutcome } from './family'
+import { saveAnswer } from './idempotency'
+import type { UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
 import {
   claimDue,
   countDue,
   documentOf,
   endTask,
-  findOverdueUnknown,
+  findOverdue,
   findStranded,
   markUnknown,
   postpone,
@@ -104,29 +106,33 @@ export function createPoller(world: World): Poller {
   }
 
   async function follow(task: Task): Promise<void> {
-    const model = catalogue.models.get(task.model)?.find(({ family }) => family.task)
-    const cancelAnswer = task.cancelAt === null ? null : await cancel(task, model)
-    if (cancelAnswer === CANCELLED) {
-      await end(task, { state: 'failed', document: lastOf(task), error: CANCELLED_ERROR })
-      return
-    }
+    const model = modelOf(task)
     // Out of the catalogue for now: its task waits, and only its deadline ends it.
-    const answer: Answer = model ? await ask(task, model) : { error: `there is no model ${task.model}` }
+    const answer: Answer = model
+      ? await ask(task, model)
+      : { error: `${task.upstream} has no model ${task.model}` }
     const ending = endingOf(task, answer)
     if (ending) {
       await end(task, ending)
       return
     }
+    // Not before it is known that the task has not ended: some vendors take a cancel then as a wish to forget its result.
+    const cancelAnswer = task.cancelAt === null ? null : await cancel(task, model)
+    if (cancelAnswer === CANCELLED) {
+      await end(task, { state: 'failed', document: lastOf(task), error: CANCELLED_ERROR })
+      return
+    }
     const outcome = 'outcome' in answer ? answer.outcome : undefined
     const heard = outcome?.status === 'submitted'
     const misses = heard ? 0 : task.misses + 1
+    const missing = outcome?.status === 'missing' ? task.missing + 1 : 0
     const waitMs = heard ? pauseOf(now() - task.createdAt) : retryPauseOf(misses, answer)
     if ('error' in answer)
       world.log('task_poll_without_answer', { task: task.id, misses, reason: answer.error })
     const document = heard ? documentOf(task, progressed(outcome), 'submitted') : task.document
     // The last poll is at the deadline itself, so that a task that ended in time is never called late.
     const pollAt = Math.max(now() + 1, Math.min(now() + waitMs, task.deadlineAt))
-    await postpone(db, task, { pollAt, misses, document, cancelAnswer })
+    await postpone(db, task, { pollAt, misses, missing, document, cancelAnswer })
   }
 
   /** What this answer ends the task with, if anything. */
@@ -138,28 +144,30 @@ export function createPoller(world: World): Poller {
       return {
         state: 'succeeded',
         document,
-        quantities: withinQuote(task, quantities),
+        ...(quantities && withinQuote(task, quantities)),
         usageJson: usageJsonOf(document),
       }
     }
     if (outcome?.status === 'failed')
       return { state: 'failed', document: outcome.document, error: outcome.error }
-    if (outcome?.status === 'missing' && task.misses + 1 >= MISSING_POLLS) {
+    if (outcome?.status === 'missing' && task.missing + 1 >= MISSING_POLLS) {
       const message = 'The upstream does not know this task any more.'
       return { state: 'failed', document: last, error: { code: 'task_lost', message } }
     }
     return now() >= task.deadlineAt ? { state: 'failed', document: last, error: TIMED_OUT } : undefined
   }
 
-  /** A vendor's own figure, which can only be less than what was held for the most. */
-  function withinQuote(task: Task, quantities: Quantities | undefined): Quantities | undefined {
-    if (!quantities) return undefined
+  /** A vendor's own figure, which can only be less than what was held for the most. That is paid where it makes no sense. */
+  function withinQuote(
+    task: Task,
+    quantities: Quantities,
+  ): { quantities?: Quantities; usageSource: UsageSource } {
     const seconds = quantities.second
     const most = task.quantities.second ?? 0
     if (seconds !== undefined && seconds > 0 && seconds <= most)
-      return { ...task.quantities, second: Math.ceil(seconds) }
+      return { quantities: { ...task.quantities, second: Math.ceil(seconds) }, usageSource: 'upstream' }
     world.log('upstream_usage_invalid', { task: task.id, seconds: seconds ?? null })
-    return undefined
+    return { usageSource: 'estimated' }
   }
 
   async function end(task: Task, ending: TaskEnding): Promise<void> {
@@ -176,12 +184,13 @@ export function createPoller(world: World): Poller {
     const contract = model.family.task
     if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
     const controller = new AbortController()
-    const timer = setTimeout(() => controller.abort(timedOut(model)), POLL_TIMEOUT_MS)
+    const timer = setTimeout(() => controller.abort(timedOut(model)), timeoutMsOf(model))
     try {
       const call = contract.poll(task.upstreamId)
       const { response, done } = await model.upstream.send(call, null, controller.signal)
       const reply = await readReply(response, model, controller.signal, { mayBeEmpty: true }).finally(done)
-      return { outcome: contract.outcome(reply.json, task.memo) }
+      const outcome = contract.outcome(reply.json, task.memo)
+      return outcome ? { outcome } : { error: 'upstream_garbage' }
     } catch (error) {
       if (!(error instanceof GatewayError)) return { error: String(error) }
       if (error.code === 'upstream_model_missing') return { outcome: { status: 'missing' } }
@@ -196,7 +205,7 @@ export function createPoller(world: World): Poller {
     const call = model?.family.task?.cancel?.(task.upstreamId as string)
     if (!model || !call) return 'Tasks of this model cannot be stopped.'
     const controller = new AbortController()
-    const timer = setTimeout(() => controller.abort(timedOut(model)), POLL_TIMEOUT_MS)
+    const timer = setTimeout(() => controller.abort(timedOut(model)), timeoutMsOf(model))
     try {
       const { response, done } = await model.upstream.send(call, null, controller.signal)
       await response.text().finally(done)
@@ -209,21 +218,36 @@ export function createPoller(world: World): Poller {
   }
 
   async function sweep(options: { alone?: boolean } = {}): Promise<void> {
-    const before = options.alone ? now() : now() - STRANDED_MS
-    for (const task of await findStranded(db, before)) await recover(task)
-    for (const task of await findOverdueUnknown(db, now())) {
-      await end(task, { state: 'failed', document: {}, error: TIMED_OUT })
+    const before = options.alone ? Number.MAX_SAFE_INTEGER : now() - STRANDED_MS
+    let stranded: Task[]
+    do {
+      stranded = await findStranded(db, before)
+      // Side by side, because a process that died under load has left many, and callers wait for this one to start.
+    } while ((await Promise.all(stranded.map(recover))).includes(true))
+    for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) {
+      await end(task, { state: 'failed', document: lastOf(task), error: TIMED_OUT })
     }
   }
 
-  /** A task whose process died around its submit: never sent, it is taken back; sent or not, it is never sent again. */
-  async function recover(task: Task): Promise<void> {
-    if (task.sentAt === null) {
-      await voidTask(db, task, now())
-      return
-    }
-    await db.batch([markUnknown(task.id)])
-    world.log('task_unknown', { task: task.id, upstream: task.upstream })
+  /**
+   * A task whose process died around its submit: never sent, it is taken back; perhaps sent, it is never sent again,
+   * and its caller's Idempotency-Key answers it. False when it has moved on.
+   */
+  async function recover(task: Task): Promise<boolean> {
+    if (task.sentAt === null) return voidTask(db, task, now())
+    const contract = modelOf(task)?.family.task
+    const body = documentOf(task, {}, 'submitted')
+    const answer = { status: contract?.submittedStatus ?? 202, contentType: 'application/json', body }
+    await apply(db, [markUnknown(task.id), saveAnswer(task.charge, answer)])
+    world.log('task_unknown', { task: task.id, upstream: task.upstream, reason: 'its process ended' })
+    return true
+  }
+
+  /** None when it is out of the catalogue, or another vendor's now, who would not know the task. */
+  function modelOf(task: Task): Model | undefined {
+    return catalogue.models
+      .get(task.model)
+      ?.find(({ family, upstream }) => family.task && upstream.name === task.upstream)
   }
 
   return {
@@ -257,6 +281,10 @@ function progressed(outcome: TaskOutcome & { status: 'submitted' }): object {
   return outcome.progress === undefined
     ? outcome.document
     : { ...outcome.document, progress: outcome.progress }
+}
+
+function timeoutMsOf({ upstream }: Model): number {
+  return Math.min(POLL_TIMEOUT_MS, upstream.timeoutMs)
 }
 
 function pauseOf(ageMs: number): number {

@@ -2,12 +2,15 @@
 // Whole events pass as the bytes they came in, at the caller's pace, with constant memory; `finish` is called once,
 // whatever ends the stream, and always before the last byte goes out, so that no answer is complete before it is paid.
 
+import type { Model } from './family'
 import type { EndedBy } from './ledger'
 import type { Outcome } from './metering'
 import type { Pulse } from './pulse'
-import { createStreamMeter, type StreamMeterOptions } from './stream-meter'
+import type { StreamMeter } from './stream-meter'
 
-export interface RelayOptions extends StreamMeterOptions {
+export interface RelayOptions {
+  meter: StreamMeter
+  model: Model
   /** Read on when the caller leaves, for the vendor's true usage. */
   drain: boolean
   startedAt: number
@@ -21,12 +24,12 @@ export interface RelayOptions extends StreamMeterOptions {
   whyCut(): EndedBy
   /** The event that tells the caller why the stream ends early. */
   errorEvent(endedBy: EndedBy): string
+  /** Sent in silence, so that no proxy or client takes the stream for dead. */
+  keepAlive: string
   /** Sees all that goes to the caller. */
   capture?(bytes: Buffer): void
 }
 
-/** Comment sent in silence, so that no proxy or client takes the stream for dead. */
-const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 const KEEP_ALIVE_MS = 15_000
 /** A caller that takes no byte for this long is gone. */
 const STALL_MS = 300_000
@@ -39,7 +42,8 @@ export function relayEvents(
   options: RelayOptions,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader()
-  const meter = createStreamMeter(options)
+  const { meter } = options
+  const keepAlive = Buffer.from(options.keepAlive)
   let finishing: Promise<void> | undefined
   let stopped: EndedBy | undefined
   let waitsForVendor = false
@@ -74,7 +78,7 @@ export function relayEvents(
     }
     if (waitsForVendor && now - lastSentAt >= KEEP_ALIVE_MS) {
       lastSentAt = now
-      output.enqueue(KEEP_ALIVE)
+      output.enqueue(keepAlive)
     }
   })
 

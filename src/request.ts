@@ -34,15 +34,16 @@ const validators = new Map([...families.values()].map((family) => [family, creat
 export function checkRequest(
   catalogue: Catalogue,
   key: Key,
-  operation: Operation,
+  from: { operation: Operation; headers: Readonly<Record<string, string>> },
   content: Uint8Array | Form,
   now: number,
 ): CheckedRequest {
+  const { operation, headers } = from
   const parsed = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
   const model = resolveModel(catalogue, key, operation, parsed.body.model)
   const { family } = model
   const body = ArrayBuffer.isView(content) ? parsed.body : bodyOfForm(content, family.body)
-  const ask: Ask = { body, byteLength: parsed.byteLength, at: now }
+  const ask: Ask = { body, byteLength: parsed.byteLength, at: now, headers }
   try {
     validators.get(family)?.(body)
     family.check?.(body, model)

@@ -2,10 +2,13 @@
 
 import { createApp } from './app'
 import type { Config } from './config'
+import { apply } from './db/db'
 import { createGateway } from './gateway'
 import { releaseExpired } from './ledger'
 import { createPoller } from './poller'
 import { startScheduler } from './scheduler'
+import { forgetTaskLeases } from './tasks'
+import { forgetWebhookLeases } from './webhook-rows'
 import { type Outside, openWorld, outside, type World } from './world'
 
 export interface Server {
@@ -28,9 +31,12 @@ const LAST_BYTES_MS = 1_000
 
 export async function startServer(options: ServerOptions): Promise<Server> {
   const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
-  // With a database of its own this is the only process that serves, so every open hold is of one that died.
+  // With a database of its own this is the only process that serves, so every open hold and lease is of one that died.
   const alone = world.db.kind === 'sqlite'
-  if (alone) await releaseExpired(world.db, world.now(), { all: true })
+  if (alone) {
+    await releaseExpired(world.db, world.now(), { all: true })
+    await apply(world.db, [forgetTaskLeases(), forgetWebhookLeases()])
+  }
   const poller = createPoller(world)
   await poller.sweep({ alone })
   const gateway = createGateway(world)

@@ -1,7 +1,7 @@
 // Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
 // It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
 
-import type { Model, Quantities, Reading } from './family'
+import type { Model, Quantities, Reading, Translator } from './family'
 import type { EndedBy } from './ledger'
 import { createEventSplitter, dataOfEvent, splitEvents } from './lib/sse'
 import { addQuantities, type Outcome, type ReportedUsage } from './metering'
@@ -36,61 +36,20 @@ export interface StreamMeter {
   outcome(endedBy: EndedBy): Outcome
 }
 
-export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOptions): StreamMeter {
-  const { stream } = model.family
-  if (!stream) throw new Error(`${model.family.name} has no streams`)
-  const { end, read: readEvent } = stream
+/** Events pass as they came, but for the model's name and what was only sent for our accounting. */
+export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
+  const { model, hideUsage } = options
+  const { end } = contractOf(model)
   const endBytes = end === null ? undefined : Buffer.from(end)
   const splitter = createEventSplitter()
   const rename = createRename(model.id)
+  const tally = createTally(options)
   let unread: Buffer[] = []
   let unreadBytes = 0
-  let text = ''
-  let textOmitted = 0
-  let usage: ReportedUsage
-  let usageJson: string | null = null
-  let delivered = false
-  let made: Quantities | undefined
-  let failed = false
-  let finished = false
   let ended = false
 
-  function read(event: string): Reading {
-    const data = dataOfEvent(event)
-    if (data === undefined || data === end) return {}
-    let json: unknown
-    try {
-      json = JSON.parse(data)
-    } catch {
-      if (!reportsUsage(data)) return {}
-      // Figures such as NaN: nobody can read this event, so whoever did not ask for it shall not have to.
-      usage = 'invalid'
-      return { usage, usageOnly: true }
-    }
-    if (typeof json !== 'object' || json === null) return {}
-    const reading = readEvent(json)
-    if (reading.usage) {
-      usage = judge(reading.usage)
-      usageJson = JSON.stringify(reading.reported ?? (json as { usage?: unknown }).usage ?? null)
-    }
-    delivered ||= reading.delivered === true
-    failed ||= reading.failed === true
-    // Usage alone cannot tell: some vendors report it on every event.
-    finished ||= reading.finished === true || reading.usageOnly === true
-    return reading
-  }
-
   function readUnread(): void {
-    for (const event of splitEvents(Buffer.concat(unread).toString('latin1'))) {
-      const reading = read(event)
-      const more = reading.text ?? ''
-      if (text.length < TEXT_LENGTH) text += more
-      else textOmitted += more.length
-      // Here each event passes once, whoever has looked at it before.
-      if (!reading.made) continue
-      made ??= {}
-      addQuantities(made, reading.made)
-    }
+    for (const event of splitEvents(Buffer.concat(unread).toString('latin1'))) tally.add(tally.read(event))
     unread = []
     unreadBytes = 0
   }
@@ -105,7 +64,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
     let shown = ''
     for (const event of splitEvents(whole.toString('latin1', start))) {
       if (end !== null && event.includes(end) && dataOfEvent(event) === end) ended = true
-      const reading = event.includes('"error"') || event.includes('"usage"') ? read(event) : {}
+      const reading = event.includes('"error"') || event.includes('"usage"') ? tally.read(event) : {}
       if (!(reading.usageOnly && hideUsage)) shown += event
     }
     if (shown.length === whole.length - start) return whole
@@ -128,7 +87,7 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
       if (rest === '') return NOTHING
       const data = dataOfEvent(rest)
       if (data === end) ended = true
-      else if (!isJson(data)) return NOTHING
+      else if (data === undefined || !parseObject(data)) return NOTHING
       const event = Buffer.from(`${rest}\n\n`, 'latin1')
       unread.push(event)
       return rename(inspect(event))
@@ -136,14 +95,134 @@ export function createStreamMeter({ model, hideUsage, judge }: StreamMeterOption
     isComplete() {
       if (ended) return true
       readUnread()
-      return finished
+      return tally.finished()
     },
-    failed: () => failed,
+    failed: tally.failed,
     outcome(endedBy) {
       // Text is only needed where the vendor's own figures are missing.
-      if (usage === undefined || usage === 'invalid' || failed || endedBy !== 'done') readUnread()
-      return { endedBy, usage, usageJson, text, textOmitted, delivered, made, failed }
+      if (!tally.hasUsage() || tally.failed() || endedBy !== 'done') readUnread()
+      return tally.outcome(endedBy)
     },
+  }
+}
+
+/** Events are written anew in the caller's dialect. Each is read once, as it comes. */
+export function createTranslatingMeter(options: StreamMeterOptions, translator: Translator): StreamMeter {
+  const { end } = contractOf(options.model)
+  const splitter = createEventSplitter()
+  const tally = createTally(options)
+  let ended = false
+
+  function translate(event: string): string {
+    const data = dataOfEvent(event)
+    if (data === undefined || ended) return ''
+    if (data === end) return finish()
+    tally.add(tally.read(event))
+    const json = parseObject(data)
+    return json ? translator.push(json) : ''
+  }
+
+  function finish(): string {
+    ended = true
+    return translator.finish()
+  }
+
+  return {
+    push(piece) {
+      const wasEnded = ended
+      const events = splitEvents(splitter.push(piece).toString('latin1'))
+      return { bytes: Buffer.from(events.map(translate).join('')), end: ended && !wasEnded }
+    },
+    close() {
+      const rest = splitter.rest().toString('latin1').trimEnd()
+      const last = rest === '' ? '' : translate(`${rest}\n\n`)
+      // A vendor may just close after its last event.
+      return Buffer.from(tally.finished() && !ended ? last + finish() : last)
+    },
+    isComplete: () => ended,
+    failed: tally.failed,
+    outcome: tally.outcome,
+  }
+}
+
+interface Tally {
+  /** Reads one event: its usage, and whether it is an error or the end. May be called more than once for an event. */
+  read(event: string): Reading
+  /** Adds what an event brought. Called once for each. */
+  add(reading: Reading): void
+  hasUsage(): boolean
+  failed(): boolean
+  finished(): boolean
+  outcome(endedBy: EndedBy): Outcome
+}
+
+/** What a stream came to, as its events are read. */
+function createTally({ model, judge }: StreamMeterOptions): Tally {
+  const { end, read: readEvent } = contractOf(model)
+  let text = ''
+  let textOmitted = 0
+  let usage: ReportedUsage
+  let usageJson: string | null = null
+  let delivered = false
+  let made: Quantities | undefined
+  let failed = false
+  let finished = false
+
+  return {
+    read(event) {
+      const data = dataOfEvent(event)
+      if (data === undefined || data === end) return {}
+      const json = parseObject(data)
+      if (!json) {
+        if (!reportsUsage(data)) return {}
+        // Figures such as NaN: nobody can read this event, so whoever did not ask for it shall not have to.
+        usage = 'invalid'
+        return { usage, usageOnly: true }
+      }
+      const reading = readEvent(json)
+      if (reading.usage) {
+        usage = judge(joined(usage, reading))
+        usageJson = JSON.stringify(reading.reported ?? (json as { usage?: unknown }).usage ?? null)
+      }
+      delivered ||= reading.delivered === true
+      failed ||= reading.failed === true
+      // Usage alone cannot tell: some vendors report it on every event.
+      finished ||= reading.finished === true || reading.usageOnly === true
+      return reading
+    },
+    add(reading) {
+      const more = reading.text ?? ''
+      if (text.length < TEXT_LENGTH) text += more
+      else textOmitted += more.length
+      if (!reading.made) return
+      made ??= {}
+      addQuantities(made, reading.made)
+    },
+    hasUsage: () => usage !== undefined && usage !== 'invalid',
+    failed: () => failed,
+    finished: () => finished,
+    outcome: (endedBy) => ({ endedBy, usage, usageJson, text, textOmitted, delivered, made, failed }),
+  }
+}
+
+/** Later figures replace earlier ones; a part of the figures leaves the rest as it was. */
+function joined(before: ReportedUsage, { usage, partial }: Reading): ReportedUsage {
+  if (!partial || usage === undefined || usage === 'invalid') return usage
+  return { ...(before === 'invalid' ? {} : before), ...usage }
+}
+
+function contractOf(model: Model) {
+  const { stream } = model.family
+  if (!stream) throw new Error(`${model.family.name} has no streams`)
+  return stream
+}
+
+function parseObject(data: string): object | undefined {
+  try {
+    const json: unknown = JSON.parse(data)
+    return typeof json === 'object' && json !== null ? json : undefined
+  } catch {
+    return undefined
   }
 }
 
@@ -202,12 +281,4 @@ function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
   }
   bytes.copy(result, written, read)
   return result
-}
-
-function isJson(data: string | undefined): boolean {
-  try {
-    return data !== undefined && typeof JSON.parse(data) === 'object'
-  } catch {
-    return false
-  }
 }

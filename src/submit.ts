@@ -1,12 +1,13 @@
 // Submits a task to a vendor, once. The task's row and its hold are there before; that it is being sent is written down
 // before the first byte goes out. Whatever becomes of the answer, nothing here may send it again.
 
+import { DatabaseUnavailable, type Statement } from './db/db'
 import { garbage } from './failures'
 import type { Call } from './family'
 import type { Flight, Flights } from './flights'
 import { saveAnswer } from './idempotency'
 import { GatewayError } from './lib/errors'
-import { acceptTask, documentOf, findTask, markSent, markUnknown, showTask } from './tasks'
+import { acceptTask, documentOf, findTask, markSent, markUnknown, type NewTask, showTask } from './tasks'
 import { readReply } from './vendor-reply'
 import type { World } from './world'
 
@@ -42,16 +43,38 @@ export async function submitTask(
   const status = family.task.submittedStatus
   const body = documentOf(task, {}, 'submitted')
   const saved = saveAnswer(charge.id, { status, contentType: 'application/json', body })
-  await flights.persist(flight, async () => {
-    const also = idempotencyKey ? [saved] : []
-    if (upstreamId === undefined) return world.db.batch([markUnknown(task.id), ...also])
-    const accepted = await acceptTask(world.db, task.id, upstreamId, world.now() + FIRST_POLL_MS, also)
-    if (!accepted)
-      world.log('task_id_refused', { task: task.id, upstream: task.upstream, upstream_id: upstreamId })
-    return accepted
+  const also = idempotencyKey ? [saved] : []
+  const stored = await flights.persist(flight, async () => {
+    if (upstreamId !== undefined && (await storeId(world, task, upstreamId, also))) return
+    await world.db.batch([markUnknown(task.id), ...also])
   })
+  // Should this process die before, the log has what an operator needs to find the task again.
+  if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
   flights.depart(flight, status)
   return { status, body }
+}
+
+/** False when this cannot be the task's id, or is another's: the vendor has begun something, nobody knows what. */
+async function storeId(
+  world: World,
+  task: NewTask,
+  upstreamId: string,
+  also: readonly Statement[],
+): Promise<boolean> {
+  const { db, now, log } = world
+  const about = { task: task.id, upstream: task.upstream, upstream_id: upstreamId }
+  try {
+    if (await acceptTask(db, task.id, upstreamId, now() + FIRST_POLL_MS, also)) return true
+    // A commit whose confirmation was lost is tried again, and then finds its own work.
+    const found = await findTask(db, task.account, task.id)
+    if (found?.upstreamId === upstreamId) return true
+    log('task_id_refused', about)
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) throw error
+    // Two nodes that store the same id at the same moment: only the index sees it.
+    log('task_id_refused', { ...about, error: String(error) })
+  }
+  return false
 }
 
 /** The vendor's id of the task. Every error but a plain refusal leaves open whether the vendor has begun. */
@@ -77,9 +100,14 @@ export async function waitForTask(
   leaves: () => boolean,
 ): Promise<Submitted | undefined> {
   for (;;) {
-    const task = await findTask(world.db, account, id)
+    const task = await findTask(world.db, account, id).catch(unknownWhileAway)
     if (task && task.state !== 'submitted') return { status: 200, body: showTask(task) }
     if (world.now() >= until || leaves()) return undefined
     await Bun.sleep(LOOK_MS)
   }
+}
+
+/** The task goes on without the database, and so does the wait for it. */
+function unknownWhileAway(error: unknown): undefined {
+  if (!(error instanceof DatabaseUnavailable)) throw error
 }

@@ -5,7 +5,7 @@
 import type { Db, Row, Statement, Value } from './db/db'
 import { type Memo, priceNano, type Quantities } from './family'
 import { freeKey } from './idempotency'
-import { findCharge, release, settle } from './ledger'
+import { findCharge, release, settle, type UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
 import { insertWebhook } from './webhook-rows'
 
@@ -39,6 +39,8 @@ export interface Task {
   polls: number
   /** Polls in a row that brought nothing. */
   misses: number
+  /** Of them the last ones in a row in which the vendor did not know the task. */
+  missing: number
   /** Somebody wants it stopped; cleared when the vendor has answered. */
   cancelAt: number | null
   /** Why the vendor did not stop it. */
@@ -72,8 +74,8 @@ const UNKNOWN_MESSAGE =
 export function insertTask(task: NewTask): Statement {
   return {
     sql: `insert into tasks (id, account, key_id, model, upstream, charge, state, memo, quantities, webhook_url, created_at,
-        deadline_at, poll_at, polls, misses, lease_until, fence)
-      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $10, 0, 0, 0, 0)`,
+        deadline_at, poll_at, polls, misses, missing, lease_until, fence)
+      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $10, 0, 0, 0, 0, 0)`,
     parameters: [
       task.id,
       task.account,
@@ -112,7 +114,8 @@ export async function acceptTask(
 ): Promise<boolean> {
   const result = await db.batch([
     {
-      sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null
+      // The fence moves on because whoever read the task before must not end it as one that nobody can follow.
+      sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
         where id = $1 and upstream_id is null and state = 'submitted'
           and not exists (select 1 from tasks as other where other.upstream_id = $2 and other.upstream = tasks.upstream)`,
       parameters: [id, upstreamId, pollAt],
@@ -123,11 +126,12 @@ export async function acceptTask(
   return 'rows' in result
 }
 
-/** The vendor refused it: goes with the release. */
+/** The vendor refused it: goes with the release, and stops that when the task lives on. */
 export function deleteTask(id: string): Statement {
   return {
     sql: `delete from tasks where id = $1 and upstream_id is null and state = 'submitted'`,
     parameters: [id],
+    guard: true,
   }
 }
 
@@ -185,13 +189,20 @@ export async function countDue(db: Db, upstream: string, now: number, limit: num
 export async function postpone(
   db: Db,
   task: Task,
-  next: { pollAt: number; misses: number; document: string | null; cancelAnswer: string | null },
+  next: {
+    pollAt: number
+    misses: number
+    missing: number
+    document: string | null
+    cancelAnswer: string | null
+  },
 ): Promise<boolean> {
   const result = await db.batch([
     {
       // A wish to stop that came during this poll is left for the next one.
       sql: `update tasks set poll_at = case when cancel_at is not null and cancel_at <> $6 then cancel_at else $3 end,
-          misses = $4, document = $5, polls = polls + 1, lease_until = 0, cancel_answer = coalesce($7, cancel_answer),
+          misses = $4, missing = $8, document = $5, polls = polls + 1, lease_until = 0,
+          cancel_answer = coalesce($7, cancel_answer),
           cancel_at = case when cancel_at = $6 then null else cancel_at end
         where id = $1 and fence = $2 and state = 'submitted'`,
       parameters: [
@@ -202,6 +213,7 @@ export async function postpone(
         next.document,
         task.cancelAt ?? -1,
         next.cancelAnswer,
+        next.missing,
       ],
       guard: true,
     },
@@ -210,7 +222,15 @@ export async function postpone(
 }
 
 export type TaskEnding =
-  | { state: 'succeeded'; document: object; quantities?: Quantities | undefined; usageJson: string | null }
+  | {
+      state: 'succeeded'
+      document: object
+      usageJson: string | null
+      /** What the vendor says is to be paid, instead of what was asked for. */
+      quantities?: Quantities
+      /** Default: counted, because the price is of the seconds that were asked for. */
+      usageSource?: UsageSource
+    }
   | { state: 'failed'; document: object; error: { code: string; message: string } }
 
 /**
@@ -242,8 +262,7 @@ export async function endTask(
     charge,
     {
       priceNano: priceNano(quantities, JSON.parse(charge.pricesJson)),
-      // The price is of the seconds that were asked for; only what the vendor chose is the vendor's figure.
-      usageSource: ending.quantities ? 'upstream' : 'counted',
+      usageSource: ending.usageSource ?? 'counted',
       usageJson: ending.usageJson,
       endedBy: 'done',
       endedAt: now,
@@ -274,7 +293,7 @@ function endStatement(task: Task, ending: TaskEnding, document: string, now: num
 
 /** What readers and webhooks get: the vendor's own fields with ours over them, as JSON. */
 export function documentOf(
-  task: Pick<Task, 'id' | 'model' | 'createdAt'>,
+  task: Pick<Task, 'id' | 'model' | 'createdAt'> & { upstreamId?: string | null },
   vendor: object,
   status: TaskState,
   error?: { code: string; message: string },
@@ -285,6 +304,8 @@ export function documentOf(
     model: task.model,
     status,
     created_at: Math.floor(task.createdAt / 1000),
+    // Some requests name an earlier task, and the vendor knows it by no other id.
+    ...(task.upstreamId && { upstream_id: task.upstreamId }),
     ...(error && { error: { code: error.code, message: error.message } }),
   })
 }
@@ -349,7 +370,12 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   return rows.map(taskOfRow)
 }
 
-/** Tasks that wait for a vendor's id since before `before`: what a process that died has left. */
+/** Ends the leases of a process that died. Only where no other one can hold any. */
+export function forgetTaskLeases(): Statement {
+  return { sql: `update tasks set lease_until = 0 where state = 'submitted' and lease_until > 0` }
+}
+
+/** Tasks that wait for a vendor's id since before `before`: what a process that died has left. At most a thousand. */
 export async function findStranded(db: Db, before: number): Promise<Task[]> {
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and upstream_id is null and error_code is null
@@ -359,11 +385,13 @@ export async function findStranded(db: Db, before: number): Promise<Task[]> {
   return rows.map(taskOfRow)
 }
 
-/** Tasks without a vendor's id whose time is over. */
-export async function findOverdueUnknown(db: Db, now: number): Promise<Task[]> {
+/** Tasks whose time is over and that nobody polls: without a vendor's id, or of an upstream that is not of `upstreams`. */
+export async function findOverdue(db: Db, now: number, upstreams: readonly string[]): Promise<Task[]> {
+  const known = upstreams.map((_name, index) => `$${index + 2}`).join(', ')
   const rows = await db.query({
-    sql: `select * from tasks where state = 'submitted' and upstream_id is null and deadline_at <= $1 limit 1000`,
-    parameters: [now],
+    sql: `select * from tasks where state = 'submitted' and deadline_at <= $1 and lease_until <= $1
+      and (upstream_id is null ${known && `or upstream not in (${known})`}) limit 1000`,
+    parameters: [now, ...upstreams],
   })
   return rows.map(taskOfRow)
 }
@@ -404,6 +432,7 @@ export function taskOfRow(row: Row): Task {
     pollAt: row.poll_at as number,
     polls: row.polls as number,
     misses: row.misses as number,
+    missing: row.missing as number,
     cancelAt: row.cancel_at as number | null,
     cancelAnswer: row.cancel_answer as string | null,
     leaseUntil: row.lease_until as number,

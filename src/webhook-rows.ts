@@ -93,6 +93,11 @@ export async function claimWebhooks(
   return 'rows' in result ? (result.rows[0] as Row[]).map(webhookOfRow) : []
 }
 
+/** Ends the leases of a process that died. Only where no other one can hold any. */
+export function forgetWebhookLeases(): Statement {
+  return { sql: `update webhooks set lease_until = 0 where state = 'pending' and lease_until > 0` }
+}
+
 /** Gives a claimed webhook back untried. */
 export function unclaimWebhook(webhook: Webhook): Statement {
   return {

@@ -2,10 +2,13 @@
 // text, and the turns that copies wait for.
 
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { faultsOf } from '../src/config'
 import { replaceStrings } from '../src/lib/json'
 import { parseBytes, parseDurationMs } from '../src/lib/measures'
 import { createTurns } from '../src/lib/turns'
+import { createCommandLine } from './support/command-line'
+import { temporaryFolder } from './support/databases'
 
 const HOUR_MS = 3_600_000
 const s3 = {
@@ -50,6 +53,31 @@ describe('faults of the configuration', () => {
       expect(faults.join()).not.toContain(s3.secretAccessKey)
     })
   }
+})
+
+test('the command line judges the configuration with what the environment says', async () => {
+  const folder = temporaryFolder()
+  const { call } = createCommandLine(folder)
+  const write = (artifacts: object) =>
+    Bun.write(
+      join(folder, 'gateway.config.ts'),
+      `export default ${JSON.stringify({ upstreams: {}, models: {}, artifacts })}`,
+    )
+  const env = { GATEWAY_DATABASE_URL: 'postgres://127.0.0.1:1/none' }
+  await write({ keep: '7d' })
+  expect((await call(['config', 'check'])).code).toBe(0)
+  for (const words of [
+    ['config', 'check'],
+    ['models', 'list'],
+  ]) {
+    const ran = await call(words, { env })
+    expect(ran.code).toBe(1)
+    expect(ran.stderr).toContain('artifacts.s3: missing')
+  }
+  // The sandbox has a database and files of its own: it needs no bucket, nor the secrets of one.
+  await write({ keep: '7d', s3: { ...s3, accessKeyId: undefined } })
+  expect((await call(['config', 'check'], { env })).stderr).toContain('artifacts.s3.accessKeyId: missing')
+  expect((await call(['config', 'check', '--sandbox'], { env })).code).toBe(0)
 })
 
 test('durations and sizes are read as people write them', () => {

@@ -360,8 +360,7 @@ describe('a caller who leaves in the middle of a form', () => {
   test('after it was complete: it is served and paid, and its files are removed', async () => {
     const before = await gateway.charges()
     const gate = Promise.withResolvers<void>()
-    const held = startHeldReader(gate.promise)
-    vendor.answer = held.answer
+    vendor.answer = () => answerAfter(gate.promise)
     const whole = rawForm(lion)
     const caller = await RawCaller.connect(gateway.url)
     caller.send(headOf({ 'content-length': String(whole.length) }))
@@ -378,18 +377,13 @@ describe('a caller who leaves in the middle of a form', () => {
 })
 
 /** An answer whose body comes when the gate opens. */
-function startHeldReader(gate: Promise<void>) {
-  return {
-    answer: () =>
-      new Response(
-        new ReadableStream({
-          async pull(controller) {
-            await gate
-            controller.enqueue(Buffer.from(JSON.stringify(edited)))
-            controller.close()
-          },
-        }),
-        { headers: { 'content-type': 'application/json' } },
-      ),
-  }
+function answerAfter(gate: Promise<void>): Response {
+  const body = new ReadableStream({
+    async pull(controller) {
+      await gate
+      controller.enqueue(Buffer.from(JSON.stringify(edited)))
+      controller.close()
+    },
+  })
+  return new Response(body, { headers: { 'content-type': 'application/json' } })
 }

@@ -749,6 +749,7 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       expect(quote.input_image_token ?? 0).toBeGreaterThanOrEqual(generated.inputImageTokens ?? 0)
       expect(quote.output_image_token ?? 0).toBeGreaterThanOrEqual(generated.outputImageTokens ?? 0)
       expect(quote.character ?? 0).toBe(characters ?? 0)
+      expect(quote.second ?? 0).toBeGreaterThanOrEqual(generated.seconds ?? 0)
     }
   })
 

@@ -112,6 +112,7 @@ export const migrations: readonly (readonly string[])[] = [
       poll_at bigint not null,
       polls bigint not null,
       misses bigint not null,
+      missing bigint not null,
       cancel_at bigint,
       cancel_answer text,
       lease_until bigint not null,

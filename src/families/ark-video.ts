@@ -2,17 +2,22 @@
 // The body is the vendor's own and goes through; the task that it answers with has the very form that the spec gives tasks.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, Memo, TaskOutcome } from '../family'
+import type { Family, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
-import type { Edit } from '../lib/json'
 import {
   checkDuration,
   checkReferences,
   OWN_FIELDS,
+  optional,
   ownFields,
+  plainPicture,
   quoteSeconds,
   secondsOf,
+  secondsReported,
+  textOf,
+  tierNames,
   VENDOR_CHOOSES,
+  withoutVideo,
 } from './videos'
 
 const open = { additionalProperties: true }
@@ -20,18 +25,17 @@ const open = { additionalProperties: true }
 const Body = Type.Object(
   {
     ...ownFields,
-    content: Type.Array(Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) }, open), {
+    content: Type.Array(Type.Object({ type: Type.String(), text: optional(Type.String()) }, open), {
       minItems: 1,
       maxItems: 128,
     }),
-    duration: Type.Optional(
-      Type.Integer({ minimum: -1, description: 'Seconds; -1 leaves it to the model.' }),
-    ),
-    resolution: Type.Optional(Type.String({ description: 'Such as 720p.' })),
-    ratio: Type.Optional(Type.String()),
-    seed: Type.Optional(Type.Integer({ minimum: -1, maximum: 4_294_967_295 })),
-    draft: Type.Optional(Type.Boolean()),
-    generate_audio: Type.Optional(Type.Boolean()),
+    duration: optional(Type.Integer({ description: 'Seconds; -1 leaves it to the model.' })),
+    resolution: optional(Type.String({ description: 'Such as 720p.' })),
+    ratio: optional(Type.String()),
+    seed: optional(Type.Integer({ minimum: -1, maximum: 4_294_967_295 })),
+    draft: optional(Type.Boolean()),
+    generate_audio: optional(Type.Boolean()),
+    execution_expires_after: optional(Type.Integer({ minimum: 3_600, maximum: 259_200 })),
   },
   open,
 )
@@ -39,8 +43,16 @@ type Body = Static<typeof Body>
 
 const DEFAULT_RESOLUTION = '720p'
 const DRAFT_RESOLUTION = '480p'
+/** How long the vendor lets a task wait and run where the request does not say. */
+const VENDOR_EXPIRY_SECONDS = 172_800
+const LEAST_EXPIRY_SECONDS = 3_600
 /** Settings that older models read out of the prompt, where nobody could bill them. */
 const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=\s|$)/i
+/** What goes to the vendor, or what callers are told to use, in their place. */
+const NOT_TAKEN: Record<string, string> = {
+  frames: "'duration' in seconds",
+  callback_url: "'webhook_url'",
+}
 
 export const arkVideo: Family<Body> = {
   name: 'ark-video',
@@ -51,37 +63,42 @@ export const arkVideo: Family<Body> = {
 
   check(body, model) {
     checkDuration(body.duration, model)
-    checkReferences(body.content.filter(isImage).length, 'content', model)
-    for (const field of ['frames', 'callback_url']) {
-      if (!(field in body)) continue
-      const instead = field === 'frames' ? "'duration' in seconds" : "'webhook_url'"
+    checkReferences(body.content.filter(({ type }) => type === 'image_url').length, 'content', model)
+    for (const [field, instead] of Object.entries(NOT_TAKEN)) {
+      if ((body as Record<string, unknown>)[field] === undefined) continue
       throw invalidRequest(field, `'${field}' is not taken here: use ${instead}.`, 'unsupported_parameter')
     }
-    body.content.forEach(({ text }, index) => {
-      const command = text && COMMANDS.exec(text)?.[0].trim()
-      if (!command) return
-      throw invalidRequest(
-        `content[${index}].text`,
-        `The text has the setting '${command}': give it as 'duration' or 'resolution' instead.`,
-      )
-    })
+    checkTexts(body)
+    checkExpiry(body, model)
   },
 
   tier(body) {
     const resolution = resolutionOf(body)
-    return { field: 'resolution', names: body.draft ? ['draft', resolution] : [resolution] }
+    const isSilent = body.generate_audio === false
+    const drafts = body.draft && resolution === DRAFT_RESOLUTION ? tierNames('draft', isSilent) : []
+    return { field: 'resolution', names: [...drafts, ...tierNames(resolution, isSilent)] }
   },
 
-  quote: ({ body }, model) => quoteSeconds(body.duration, model),
+  quote: ({ body }, model) => quoteSeconds(durationOf(body), model),
 
   call({ body }, model) {
-    const set: Edit['set'] = { model: JSON.stringify(model.upstreamModel) }
-    if (body.duration === undefined) set.duration = String(secondsOf(undefined, model))
-    if (body.resolution === undefined) set.resolution = JSON.stringify(resolutionOf(body))
+    const expiry = Math.min(expirySeconds(model), VENDOR_EXPIRY_SECONDS)
+    const isDraftsEnd = madeFromDraft(body)
     return {
       path: '/contents/generations/tasks',
       protocol: 'native',
-      body: { edit: { set, drop: OWN_FIELDS } },
+      body: {
+        edit: {
+          set: {
+            model: JSON.stringify(model.upstreamModel),
+            resolution: JSON.stringify(resolutionOf(body)),
+            ...(!isDraftsEnd && { duration: String(body.duration ?? secondsOf(undefined, model)) }),
+            ...(expiry < VENDOR_EXPIRY_SECONDS &&
+              !body.execution_expires_after && { execution_expires_after: String(expiry) }),
+          },
+          drop: isDraftsEnd ? [...OWN_FIELDS, 'duration'] : OWN_FIELDS,
+        },
+      },
       stream: false,
     }
   },
@@ -91,21 +108,13 @@ export const arkVideo: Family<Body> = {
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).id),
-    memo: ({ duration }) => ({ vendorChooses: duration === VENDOR_CHOOSES }),
+    memo: (body) => ({ vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
     poll: (upstreamId) => ({ ...taskCall(upstreamId), method: 'GET' }),
     cancel: (upstreamId) => ({ ...taskCall(upstreamId), method: 'DELETE' }),
     outcome,
   },
 
-  plain: {
-    fields: ['duration', 'resolution', 'images'],
-    body: ({ text, images = [], ...options }) => {
-      // One image is where the video begins, several are what is to be in it.
-      const role = images.length > 1 ? 'reference_image' : 'first_frame'
-      const references = images.map((url) => ({ type: 'image_url', image_url: { url }, role }))
-      return { content: [{ type: 'text', text }, ...references], ...options }
-    },
-  },
+  plain: { fields: ['duration', 'resolution', 'size', 'images'], body: plainBody },
 }
 
 interface Reply {
@@ -125,27 +134,23 @@ function taskCall(upstreamId: string) {
   }
 }
 
-function outcome(reply: object, memo: Memo): TaskOutcome {
-  const { status, error, content, duration } = reply as Reply
+function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
+  const { error, content, duration } = reply as Reply
+  const status = textOf((reply as Reply).status)
+  // A complaint of the vendor's about the question, not about the task.
+  if (status === undefined) return undefined
   if (status === 'failed' || status === 'cancelled' || status === 'expired') {
     const message = textOf(error?.message) ?? `The upstream ended the task as ${status}.`
-    return {
-      status: 'failed',
-      document: reply,
-      error: { code: textOf(error?.code) ?? status, message },
-    }
+    return { status: 'failed', document: reply, error: { code: textOf(error?.code) ?? status, message } }
   }
   if (status !== 'succeeded') return { status: 'submitted', document: reply }
   const videoUrl = textOf(content?.video_url)
-  if (videoUrl === undefined) {
-    const message = 'The upstream calls the task done but gave no video.'
-    return { status: 'failed', document: reply, error: { code: 'no_video', message } }
-  }
+  if (videoUrl === undefined) return withoutVideo(reply)
   return {
     status: 'succeeded',
     videoUrl,
     document: { ...reply, video_url: videoUrl },
-    ...(memo.vendorChooses === true && { quantities: { second: Number(duration) } }),
+    ...(memo.vendorChooses === true && { quantities: secondsReported(duration) }),
   }
 }
 
@@ -153,10 +158,51 @@ function resolutionOf({ resolution, draft }: Body): string {
   return resolution?.toLowerCase() ?? (draft ? DRAFT_RESOLUTION : DEFAULT_RESOLUTION)
 }
 
-function isImage({ type }: { type: string }): boolean {
-  return type === 'image_url'
+/** The final video has the duration of its draft, which only the vendor knows, whatever the request says. */
+function durationOf(body: Body): number | null | undefined {
+  return madeFromDraft(body) ? VENDOR_CHOOSES : body.duration
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
+function madeFromDraft({ content }: Body): boolean {
+  return content.some(({ type }) => type === 'draft_task')
+}
+
+function checkTexts({ content }: Body): void {
+  for (const [index, { text }] of content.entries()) {
+    const command = text && COMMANDS.exec(text)?.[0].trim()
+    if (!command) continue
+    throw invalidRequest(
+      `content[${index}].text`,
+      `The text has the setting '${command}': give it as 'duration' or 'resolution' instead.`,
+    )
+  }
+}
+
+/** How long a task is waited for here: the vendor must give it up no later, or it would be made for nobody. */
+function expirySeconds({ upstream }: Model): number {
+  return Math.max(LEAST_EXPIRY_SECONDS, Math.floor(upstream.taskDeadlineMs / 1000))
+}
+
+function checkExpiry({ execution_expires_after: asked }: Body, model: Model): void {
+  if (!asked || asked <= expirySeconds(model)) return
+  throw invalidRequest(
+    'execution_expires_after',
+    `Invalid 'execution_expires_after': tasks are waited for at most ${expirySeconds(model)} seconds here, but got ${asked}.`,
+  )
+}
+
+function plainBody(request: PlainRequest): Record<string, unknown> {
+  const { text, duration, images = [] } = request
+  const { resolution, ratio } = plainPicture(request)
+  // One image is where the video begins; several cannot be.
+  const role = images.length === 1 ? 'first_frame' : 'reference_image'
+  return {
+    content: [
+      { type: 'text', text },
+      ...images.map((url) => ({ type: 'image_url', image_url: { url }, role })),
+    ],
+    ...(duration !== undefined && { duration }),
+    ...(resolution !== undefined && { resolution }),
+    ...(ratio !== undefined && { ratio }),
+  }
 }

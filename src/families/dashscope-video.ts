@@ -1,28 +1,43 @@
 // Videos of Wan and its neighbours on DashScope, `vidw*` in the spec: `input` and `parameters` are the vendor's own and go
-// through byte for byte; the fields beside them say what is billed.
+// through byte for byte; the fields beside them say what is billed, so these must say the same.
 // The vendor hardly checks a submit: most of its complaints come with the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { parseSize } from '../lib/sizes'
-import { checkDuration, OWN_FIELDS, ownFields, quoteSeconds, secondsOf, VENDOR_CHOOSES } from './videos'
+import {
+  checkDuration,
+  checkReferences,
+  OWN_FIELDS,
+  optional,
+  ownFields,
+  plainPicture,
+  quoteSeconds,
+  resolutionOfSize,
+  secondsOf,
+  secondsReported,
+  textOf,
+  tierNames,
+  VENDOR_CHOOSES,
+  withoutVideo,
+} from './videos'
 
 const open = { additionalProperties: true }
 
 const Body = Type.Object(
   {
     ...ownFields,
-    duration: Type.Optional(Type.Integer({ minimum: -1, description: 'Seconds, for billing.' })),
-    resolution: Type.Optional(Type.String({ description: 'Such as 720p, for billing.' })),
-    aspect_ratio: Type.Optional(Type.String()),
+    duration: optional(Type.Integer({ description: 'Seconds, for billing.' })),
+    resolution: optional(Type.String({ description: 'Such as 720p, for billing.' })),
+    aspect_ratio: optional(Type.String()),
     input: Type.Object({}, open),
-    parameters: Type.Optional(
+    parameters: optional(
       Type.Object(
         {
-          duration: Type.Optional(Type.Integer()),
-          resolution: Type.Optional(Type.String()),
-          size: Type.Optional(Type.String()),
+          duration: optional(Type.Integer()),
+          resolution: optional(Type.String()),
+          size: optional(Type.String()),
         },
         open,
       ),
@@ -33,14 +48,19 @@ const Body = Type.Object(
 type Body = Static<typeof Body>
 
 const DEFAULT_RESOLUTION = '720p'
-/** What the vendor makes of a request that does not say how long. */
+/** What the vendor makes of a request that does not say how long, or how large. */
 const VENDOR_DURATION = 5
-/** The largest number of pixels of each class that sizes are priced by. */
-const CLASSES: readonly [name: string, pixels: number][] = [
-  ['480p', 600_000],
-  ['720p', 1_400_000],
-  ['1080p', Number.POSITIVE_INFINITY],
-]
+const VENDOR_RESOLUTION = '1080p'
+const TASKS = '/tasks'
+
+/** Older models take a size, newer ones a resolution; what a model does not take it ignores. */
+const TAKES_SIZE = /^wanx?2\.[0-6]-/
+/** Image to video took a resolution before the others did. */
+const TAKES_EITHER = /^wanx?2\.[0-6]-.*i2v/
+const FROM_IMAGE = /-i2v/
+const FROM_REFERENCES = /-r2v/
+/** What older models take at 16:9. */
+const WIDE_SIZES: Record<string, string> = { '480p': '832*480', '720p': '1280*720', '1080p': '1920*1080' }
 
 export const dashscopeVideo: Family<Body> = {
   name: 'dashscope-video',
@@ -52,12 +72,13 @@ export const dashscopeVideo: Family<Body> = {
   check(body, model) {
     checkDuration(body.duration, model)
     checkSameDuration(body, model)
-    checkSameResolution(body)
+    checkSameResolution(body, model)
+    checkReferences(referencesIn(body), 'input.media', model)
   },
 
-  tier: ({ resolution }) => ({
+  tier: (body) => ({
     field: 'resolution',
-    names: [resolution?.toLowerCase() ?? DEFAULT_RESOLUTION],
+    names: tierNames(resolutionOf(body), (body.parameters as { audio?: unknown } | null)?.audio === false),
   }),
 
   quote: ({ body }, model) => quoteSeconds(body.duration, model),
@@ -79,25 +100,25 @@ export const dashscopeVideo: Family<Body> = {
 
   read(reply) {
     const { code, output } = reply as Reply
-    return { failed: typeof code === 'string' && code !== '' && !output?.task_id }
+    return { failed: textOf(code) !== undefined && !output?.task_id }
   },
 
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).output?.task_id),
-    memo: ({ duration, parameters }) => ({
-      seed: (parameters as { seed?: unknown } | undefined)?.seed ?? null,
-      vendorChooses: duration === VENDOR_CHOOSES,
-    }),
+    memo({ duration, parameters }) {
+      const { seed } = (parameters ?? {}) as { seed?: unknown }
+      return { seed: typeof seed === 'number' ? seed : null, vendorChooses: duration === VENDOR_CHOOSES }
+    },
     poll: (upstreamId) => ({
       method: 'GET',
-      path: `/tasks/${encodeURIComponent(upstreamId)}`,
+      path: `${TASKS}/${encodeURIComponent(upstreamId)}`,
       protocol: 'native',
       body: null,
       stream: false,
     }),
     cancel: (upstreamId) => ({
-      path: `/tasks/${encodeURIComponent(upstreamId)}/cancel`,
+      path: `${TASKS}/${encodeURIComponent(upstreamId)}/cancel`,
       protocol: 'native',
       body: null,
       stream: false,
@@ -105,7 +126,7 @@ export const dashscopeVideo: Family<Body> = {
     outcome,
   },
 
-  plain: { fields: ['duration', 'resolution', 'images'], body: plainBody },
+  plain: { fields: ['duration', 'resolution', 'size', 'images'], body: plainBody },
 }
 
 interface Reply {
@@ -117,29 +138,24 @@ interface Reply {
     video_url?: unknown
     code?: unknown
     message?: unknown
-  }
-  usage?: { duration?: unknown; output_video_duration?: unknown }
+  } | null
+  usage?: { duration?: unknown; output_video_duration?: unknown } | null
 }
 
-function outcome(reply: object, memo: Memo): TaskOutcome {
+function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
   const { output, usage } = reply as Reply
   const status = textOf(output?.task_status)
+  // A complaint of the vendor's about the question, not about the task.
+  if (status === undefined) return undefined
   if (status === 'FAILED' || status === 'CANCELED') {
-    const code = textOf(output?.code) ?? (status === 'CANCELED' ? 'canceled' : 'failed')
-    return {
-      status: 'failed',
-      document: reply,
-      error: { code, message: textOf(output?.message) ?? 'The upstream gave no reason.' },
-    }
+    const code = textOf(output?.code) ?? status.toLowerCase()
+    const message = textOf(output?.message) ?? 'The upstream gave no reason.'
+    return { status: 'failed', document: reply, error: { code, message } }
   }
   // Unknown is what it says of tasks of other days and, for a while, of new ones: only the deadline tells.
   if (status !== 'SUCCEEDED') return { status: 'submitted', document: reply }
   const videoUrl = textOf(output?.video_url)
-  if (videoUrl === undefined) {
-    const message = 'The upstream calls the task done but gave no video.'
-    return { status: 'failed', document: reply, error: { code: 'no_video', message } }
-  }
-  const seconds = Number(usage?.output_video_duration ?? usage?.duration)
+  if (videoUrl === undefined) return withoutVideo(reply)
   return {
     status: 'succeeded',
     videoUrl,
@@ -149,66 +165,86 @@ function outcome(reply: object, memo: Memo): TaskOutcome {
       video_url: videoUrl,
       ...(memo.seed !== null && { seed: memo.seed }),
     },
-    ...(memo.vendorChooses === true && { quantities: { second: seconds } }),
+    ...(memo.vendorChooses === true && {
+      quantities: secondsReported(usage?.output_video_duration ?? usage?.duration),
+    }),
   }
 }
 
-/** A size of each class, for models that know no resolutions. */
-const SIZE_OF_CLASS: Readonly<Record<string, string>> = {
-  '480p': '832*480',
-  '720p': '1280*720',
-  '1080p': '1920*1080',
-}
-
-/** Each generation of models has its own words for the same (spec, protocol versions). */
-function plainBody(request: PlainRequest, model: Model): Record<string, unknown> {
-  const { text, images = [], resolution = DEFAULT_RESOLUTION } = request
-  const duration = request.duration ?? secondsOf(undefined, model)
-  const { upstreamModel } = model
-  const isOlder = /^wan2\.[0-6]/.test(upstreamModel)
-  const beginsWithImage = /-i2v/.test(upstreamModel)
-  const type = beginsWithImage ? 'first_frame' : 'reference_image'
-  const older = beginsWithImage ? { img_url: images[0] } : { reference_urls: images }
-  const references = isOlder ? older : { media: images.map((url) => ({ type, url })) }
-  const size = SIZE_OF_CLASS[resolution.toLowerCase()]
-  return {
-    duration,
-    resolution,
-    input: { prompt: text, ...(images.length > 0 && references) },
-    parameters: {
-      duration,
-      ...(isOlder && !beginsWithImage ? { size } : { resolution: resolution.toUpperCase() }),
-    },
-  }
+function resolutionOf({ resolution }: Body): string {
+  return resolution?.toLowerCase() ?? DEFAULT_RESOLUTION
 }
 
 /** The vendor obeys `parameters`; who could state another duration beside them would pay for less than they get. */
-function checkSameDuration(body: Body, model: Model): void {
-  const billed = body.duration ?? secondsOf(undefined, model)
-  const asked = body.parameters?.duration ?? VENDOR_DURATION
+function checkSameDuration({ duration, parameters }: Body, model: Model): void {
+  const billed = duration ?? secondsOf(undefined, model)
+  const asked = parameters?.duration ?? VENDOR_DURATION
   if (asked === billed) return
+  const absent = `absent, which makes ${VENDOR_DURATION} seconds`
   throw invalidRequest(
     'parameters.duration',
-    `'parameters.duration' is ${body.parameters?.duration ?? `absent, which makes ${VENDOR_DURATION} seconds`}, but 'duration' is ${billed}: give the same in both.`,
+    `'parameters.duration' is ${parameters?.duration ?? absent}, but 'duration' is ${billed}: give the same in both.`,
   )
 }
 
-function checkSameResolution(body: Body): void {
-  const billed = body.resolution?.toLowerCase() ?? DEFAULT_RESOLUTION
+function checkSameResolution(body: Body, { upstreamModel }: Model): void {
+  const billed = resolutionOf(body)
   const { resolution, size } = body.parameters ?? {}
-  const parsed = size === undefined ? undefined : parseSize(size, '*')
-  const field = resolution === undefined ? 'size' : 'resolution'
-  const asked =
-    resolution?.toLowerCase() ??
+  const parsed = parseSize(size ?? '', '*')
+  const fields = [
+    ['resolution', resolution, resolution?.toLowerCase()],
     // A size that is none is for the vendor to refuse.
-    (parsed && CLASSES.find(([, pixels]) => parsed.width * parsed.height <= pixels)?.[0])
-  if (asked === undefined || asked === billed) return
+    ['size', size, parsed ? resolutionOfSize(parsed) : billed],
+  ] as const
+  for (const [name, given, means] of fields) {
+    if (given === undefined || given === null || means === billed) continue
+    throw invalidRequest(
+      `parameters.${name}`,
+      `'parameters.${name}' is ${given}${name === 'size' ? `, which is ${means}` : ''}, but 'resolution' is ${billed}: give the same in both.`,
+    )
+  }
+  const taken = TAKES_SIZE.test(upstreamModel) ? 'size' : 'resolution'
+  const isGiven = (taken === 'size' ? size : resolution) || (TAKES_EITHER.test(upstreamModel) && resolution)
+  if (isGiven || billed === VENDOR_RESOLUTION) return
+  const example = taken === 'size' ? (WIDE_SIZES[billed] ?? '1280*720') : billed.toUpperCase()
   throw invalidRequest(
-    `parameters.${field}`,
-    `'parameters.${field}' is ${resolution ?? size} (${asked}), but 'resolution' is ${billed}: give the same in both.`,
+    `parameters.${taken}`,
+    `'parameters.${taken}' is absent, which makes ${VENDOR_RESOLUTION}, but 'resolution' is ${billed}: give the same in both, here such as "${example}".`,
+    'missing_required_parameter',
   )
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
+/** Only where the newer models have them; in the form of the older ones they are one list with videos. */
+function referencesIn({ input }: Body): number {
+  const { media } = input as { media?: unknown }
+  return Array.isArray(media) ? media.filter((item) => item?.type === 'reference_image').length : 0
+}
+
+function plainBody(request: PlainRequest, { upstreamModel }: Model): Record<string, unknown> {
+  const { text, duration = VENDOR_DURATION, images = [] } = request
+  const { resolution = DEFAULT_RESOLUTION, ratio, size } = plainPicture(request)
+  const wide = size ? `${size.width}*${size.height}` : WIDE_SIZES[resolution]
+  const picture = TAKES_SIZE.test(upstreamModel)
+    ? { size: wide }
+    : {
+        resolution: resolution.toUpperCase(),
+        // Image to video has the shape of its image.
+        ...(ratio !== undefined && !FROM_IMAGE.test(upstreamModel) && { ratio }),
+      }
+  return {
+    duration,
+    resolution,
+    ...(ratio !== undefined && { aspect_ratio: ratio }),
+    input: { prompt: text, ...(images.length > 0 && plainImages(images, upstreamModel)) },
+    parameters: { ...picture, duration },
+  }
+}
+
+/** One image is where the video begins, unless the model wants references. */
+function plainImages(images: readonly string[], upstreamModel: string): Record<string, unknown> {
+  const areReferences = images.length > 1 || FROM_REFERENCES.test(upstreamModel)
+  if (TAKES_SIZE.test(upstreamModel))
+    return areReferences ? { reference_urls: images } : { img_url: images[0] }
+  const type = areReferences ? 'reference_image' : 'first_frame'
+  return { media: images.map((url) => ({ type, url })) }
 }

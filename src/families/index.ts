@@ -1,6 +1,7 @@
 // The payload contracts that this gateway knows.
 
 import type { Family } from '../family'
+import { anthropicMessages } from './anthropic-messages'
 import { arkImages } from './ark-images'
 import { arkVideo } from './ark-video'
 import { dalleImageEdits, dalleImages } from './dalle-images'
@@ -20,6 +21,7 @@ import { xaiVideo } from './xai-video'
 // Each family knows its own body; the line only hands a checked body back to the family that checked it.
 const list = [
   openaiChat,
+  anthropicMessages,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

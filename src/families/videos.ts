@@ -119,10 +119,10 @@ export function plainPicture({ size: text, resolution }: PlainRequest): {
   const size = parseSize(text, 'x')
   if (!size) throw invalidRequest('size', `Invalid 'size': expected width and height such as '1280x720'.`)
   const distance = (value: number) => Math.abs(Math.log(size.width / size.height / value))
-  const [ratio] = RATIOS.reduce((best, next) => (distance(next[1]) < distance(best[1]) ? next : best), [
-    '16:9',
-    16 / 9,
-  ])
+  const [ratio] = RATIOS.reduce(
+    (best, next) => (distance(next[1]) < distance(best[1]) ? next : best),
+    ['16:9', 16 / 9],
+  )
   const asked = resolution?.toLowerCase() ?? resolutionOfSize(size)
   return { size, ratio, ...(asked !== undefined && { resolution: asked }) }
 }

@@ -4,21 +4,31 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
-import type { Edit } from '../lib/json'
-import { checkDuration, checkReferences, OWN_FIELDS, ownFields, quoteSeconds, secondsOf } from './videos'
+import {
+  checkDuration,
+  checkReferences,
+  OWN_FIELDS,
+  optional,
+  ownFields,
+  plainPicture,
+  quoteSeconds,
+  secondsOf,
+  textOf,
+} from './videos'
 
 const open = { additionalProperties: true }
-const Reference = Type.Object({ url: Type.String({ minLength: 1 }) }, open)
 
 const Body = Type.Object(
   {
     ...ownFields,
-    prompt: Type.Optional(Type.String({ minLength: 1 })),
-    duration: Type.Optional(Type.Number({ exclusiveMinimum: 0, description: 'Seconds.' })),
-    resolution: Type.Optional(Type.String({ description: 'Such as 480p or 720p.' })),
-    aspect_ratio: Type.Optional(Type.String()),
-    image: Type.Optional(Reference),
-    reference_images: Type.Optional(Type.Array(Reference, { maxItems: 16 })),
+    prompt: optional(Type.String({ minLength: 1 })),
+    duration: optional(Type.Number({ description: 'Seconds.' })),
+    resolution: optional(Type.String({ description: 'Such as 480p or 720p.' })),
+    aspect_ratio: optional(Type.String()),
+    image: Type.Optional(
+      Type.Unknown({ description: 'First frame: `{"url": "https://…"}`, or with a data URL in it.' }),
+    ),
+    reference_images: Type.Optional(Type.Unknown({ description: 'Images as in `image`.' })),
   },
   open,
 )
@@ -35,16 +45,18 @@ export const xaiVideo: Family<Body> = {
 
   check(body, model) {
     checkDuration(body.duration, model)
-    const references = (body.image ? 1 : 0) + (body.reference_images?.length ?? 0)
-    if (references === 0 && (model.referenceImages?.min ?? 0) > 0) {
+    checkImages(body)
+    const { image, prompt } = body
+    if (!image && (model.referenceImages?.min ?? 0) > 0) {
       throw invalidRequest(
         'image',
         `Missing required parameter: 'image'. ${model.id} makes videos from an image: send an object with its 'url'.`,
         'missing_required_parameter',
       )
     }
-    checkReferences(references, 'image', model)
-    if (references === 0 && body.prompt === undefined) {
+    const references = referencesOf(body).length
+    checkReferences(references, image ? 'image' : 'reference_images', model)
+    if (references === 0 && !prompt) {
       throw invalidRequest(
         'prompt',
         "Missing required parameter: 'prompt'. Only a video from an image can do without.",
@@ -53,18 +65,24 @@ export const xaiVideo: Family<Body> = {
     }
   },
 
-  tier: ({ resolution }) => ({ field: 'resolution', names: [resolution ?? DEFAULT_RESOLUTION] }),
+  tier: (body) => ({ field: 'resolution', names: [resolutionOf(body)] }),
 
   quote: ({ body }, model) => quoteSeconds(body.duration, model),
 
   call({ body }, model) {
-    const set: Edit['set'] = { model: JSON.stringify(model.upstreamModel) }
-    if (body.duration === undefined) set.duration = String(secondsOf(undefined, model))
-    if (body.resolution === undefined) set.resolution = JSON.stringify(DEFAULT_RESOLUTION)
     return {
       path: '/videos/generations',
       protocol: 'native',
-      body: { edit: { set, drop: OWN_FIELDS } },
+      body: {
+        edit: {
+          set: {
+            model: JSON.stringify(model.upstreamModel),
+            duration: String(body.duration ?? secondsOf(undefined, model)),
+            resolution: JSON.stringify(resolutionOf(body)),
+          },
+          drop: OWN_FIELDS,
+        },
+      },
       stream: false,
     }
   },
@@ -86,12 +104,16 @@ export const xaiVideo: Family<Body> = {
   },
 
   plain: {
-    fields: ['duration', 'resolution', 'images'],
-    body: ({ text, images = [], ...options }) => {
+    fields: ['duration', 'resolution', 'size', 'images'],
+    body(request) {
+      const { text, duration, images = [] } = request
+      const { resolution, ratio } = plainPicture(request)
       const references = images.map((url) => ({ url }))
       return {
         prompt: text,
-        ...options,
+        ...(duration !== undefined && { duration }),
+        ...(resolution !== undefined && { resolution }),
+        ...(ratio !== undefined && { aspect_ratio: ratio }),
         ...(references.length === 1 && { image: references[0] }),
         ...(references.length > 1 && { reference_images: references }),
       }
@@ -107,20 +129,23 @@ interface Reply {
   video?: { url?: unknown; respect_moderation?: unknown } | null
 }
 
-function outcome(reply: object): TaskOutcome {
-  const { status, video, progress } = reply as Reply
+function outcome(reply: object): TaskOutcome | undefined {
+  const { status, video, progress, error } = reply as Reply
   const videoUrl = textOf(video?.url)
   if (status === 'failed' || status === 'expired') {
-    return { status: 'failed', document: reply, error: errorOf(reply as Reply, String(status)) }
+    return { status: 'failed', document: reply, error: errorOf(reply as Reply, status) }
   }
-  // Older answers have no status: the address of the video says that it is done.
-  const done = status === 'done' || (status === undefined && video !== undefined && video !== null)
+  // A complaint of the vendor's about the question, not about the task.
+  if (status === undefined && error) return undefined
+  // Older answers have no status: that there is a video says that it is done.
+  const done = status === 'done' || (status === undefined && video)
   if (!done) {
     const known = typeof progress === 'number' ? { progress } : {}
     return { status: 'submitted', document: reply, ...known }
   }
   if (videoUrl === undefined || video?.respect_moderation === false) {
-    const message = 'The video was held back by the content moderation of the upstream.'
+    const message =
+      'The video was held back by the content moderation of the upstream. Nothing was charged; change the prompt or the image.'
     return { status: 'failed', document: reply, error: { code: 'content_policy_violation', message } }
   }
   return {
@@ -136,10 +161,39 @@ function errorOf({ error }: Reply, status: string): { code: string; message: str
     unknown
   >
   const words =
-    textOf(message) ?? textOf(error) ?? (status === 'expired' ? 'The task expired.' : 'No reason was given.')
+    textOf(message) ??
+    textOf(error) ??
+    (status === 'expired' ? 'The upstream let the task expire.' : 'The upstream gave no reason.')
   return { code: textOf(code) ?? status, message: words }
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
+function resolutionOf({ resolution }: Body): string {
+  return resolution?.toLowerCase() ?? DEFAULT_RESOLUTION
+}
+
+function referencesOf({ image, reference_images: references }: Body): unknown[] {
+  return [...(image ? [image] : []), ...(Array.isArray(references) ? references : [])]
+}
+
+/** The vendor's own refusal of these is a riddle. */
+function checkImages({ image, reference_images: references }: Body): void {
+  if (image !== undefined && image !== null) checkImage(image, 'image')
+  if (references === undefined || references === null) return
+  if (!Array.isArray(references)) {
+    throw invalidRequest(
+      'reference_images',
+      "Invalid type for 'reference_images': expected an array of objects with a 'url'.",
+      'invalid_type',
+    )
+  }
+  for (const [index, reference] of references.entries()) checkImage(reference, `reference_images[${index}]`)
+}
+
+function checkImage(image: unknown, field: string): void {
+  if (textOf((image as { url?: unknown } | null)?.url) !== undefined) return
+  throw invalidRequest(
+    field,
+    `Invalid '${field}': expected an object such as {"url": "https://example.com/cat.jpg"}${typeof image === 'string' ? ', but got a string' : ''}.`,
+    'invalid_type',
+  )
 }

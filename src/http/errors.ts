@@ -10,9 +10,15 @@ export function errorResponse(error: unknown, dialect: Dialect, requestId: strin
   if (known.cause && known.status >= 500) {
     log('request_failed', { request: requestId, code: known.code, cause: String(known.cause) })
   }
-  return new Response(JSON.stringify(errorBody(known, known.dialect ?? dialect, requestId)), {
+  const shown = known.dialect ?? dialect
+  return new Response(JSON.stringify(errorBody(known, shown, requestId)), {
     status: known.status,
-    headers: { 'content-type': 'application/json', 'x-request-id': requestId, ...known.headers },
+    headers: {
+      'content-type': 'application/json',
+      'x-request-id': requestId,
+      ...(shown === 'anthropic' && { 'request-id': requestId }),
+      ...known.headers,
+    },
   })
 }
 

@@ -3,7 +3,7 @@
 import { Elysia } from 'elysia'
 import type { Gateway } from '../gateway'
 import { waitOfRequest } from '../lib/waiting'
-import { operations } from '../operations'
+import { type Operation, operations } from '../operations'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
 import { readBody } from './body'
@@ -14,9 +14,12 @@ import { gatewayUrlOf } from './gateway-url'
 export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
   const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
   const app = new Elysia({ name: 'operations' })
-  for (const operation of operations) {
+  const routes = operations.flatMap((operation) =>
+    [operation.path, ...(operation.aliases ?? [])].map((path) => ({ operation, path })),
+  )
+  for (const { operation, path } of routes) {
     app.post(
-      operation.path,
+      path,
       async ({ request, server }) => {
         const requestId = world.newId('req')
         // Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead.
@@ -33,6 +36,7 @@ export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<R
               operation.body === 'form'
                 ? readForm(request, world.uploads, { maxBytes: operation.maxBodyBytes, exempt })
                 : readBody(request, operation.maxBodyBytes, exempt),
+            headers: forwardedOf(operation, request.headers),
             signal: () => request.signal,
             gatewayUrl: () => gatewayUrlOf(world.config.server?.publicUrl, request, server),
           })
@@ -46,4 +50,17 @@ export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<R
     )
   }
   return app
+}
+
+const NOTHING = {}
+
+/** What the caller says to the vendor in headers. */
+function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
+  if (!forwards) return NOTHING
+  return Object.fromEntries(
+    forwards.flatMap((name) => {
+      const value = headers.get(name)
+      return value === null ? [] : [[name, value]]
+    }),
+  )
 }

@@ -53,10 +53,28 @@ export function invalidRequest(param: string | null, message: string, code = 'in
 export function errorBody(error: GatewayError, dialect: Dialect, requestId: string): unknown {
   const { message, type, param, code } = error
   const object = { message, type, param, code, request_id: requestId }
-  if (dialect === 'anthropic') return { type: 'error', error: { type, message }, request_id: requestId }
+  if (dialect === 'anthropic') {
+    return { type: 'error', error: { type: anthropicType(error), message }, request_id: requestId }
+  }
   if (dialect === 'flat' || error.status === 429)
     return { code: flatCode(error), message, request_id: requestId, error: object }
   return { error: object }
+}
+
+/** A vendor's own class stays: clients of this dialect act on it. */
+function anthropicType({ status, type }: GatewayError): string {
+  return type === typeOfStatus(status)
+    ? (anthropicTypes[status] ?? (status >= 500 ? 'api_error' : type))
+    : type
+}
+
+const anthropicTypes: Record<number, string> = {
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  504: 'timeout_error',
+  529: 'overloaded_error',
 }
 
 /** Our own words for a bad parameter are one word in the flat form; a vendor's, in its own spelling, stay. */

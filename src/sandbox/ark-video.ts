@@ -14,6 +14,14 @@ const DEFAULT_SECONDS = 5
 const CHOSEN_SECONDS = 9
 const IMAGES_MAX = 9
 const FRAMES_A_SECOND = 24
+const EXPIRY_SECONDS = 172_800
+/** Seconds that a model makes; others make 2 to 12. */
+const seconds: readonly [models: RegExp, min: number, max: number][] = [
+  [/seedance-1-5/, 4, 12],
+  [/seedance-2-0/, 4, 15],
+  [/seedance-2-5/, 4, 30],
+]
+const drafts = /seedance-1-5/
 /** Width times height by resolution, at 16:9. */
 const pixels = new Map([
   ['480p', 864 * 480],
@@ -59,8 +67,15 @@ function submit(request: VendorRequest): Reply {
   if (!content || content.length === 0) return missing('content')
   const fault = contentFault(content)
   if (fault) return invalid('content', fault)
-  const duration = asNumber(body.duration) ?? DEFAULT_SECONDS
-  if (duration !== -1 && (duration < 2 || duration > 30)) {
+  const unfit = draftFault(model, body)
+  if (unfit) return invalid('draft', unfit)
+  const draft = asObject(content.find(({ type }) => type === 'draft_task')?.draft_task)
+  const drafted = draft && stateOf(PREFIX, asString(draft.id) ?? '', Date.now())
+  if (draft && drafted?.phase !== 'succeeded')
+    return invalid('content', 'the draft task is not found or not done')
+  const duration = drafted?.job.seconds ?? asNumber(body.duration) ?? DEFAULT_SECONDS
+  const [, min, max] = seconds.find(([models]) => models.test(model)) ?? [names, 2, 12]
+  if (duration !== -1 && (duration < min || duration > max)) {
     return invalid('duration', 'the specified duration is not supported')
   }
   const seed = asNumber(body.seed)
@@ -74,6 +89,8 @@ function submit(request: VendorRequest): Reply {
         ratio: asString(body.ratio) ?? '16:9',
         generate_audio: body.generate_audio !== false,
         draft: body.draft === true,
+        draft_task_id: draft ? draft.id : null,
+        execution_expires_after: asNumber(body.execution_expires_after) ?? EXPIRY_SECONDS,
       },
     },
     request.directives,
@@ -83,6 +100,12 @@ function submit(request: VendorRequest): Reply {
     },
   )
   return jsonReply(200, { id: jobId(PREFIX, job) })
+}
+
+function draftFault(model: string, body: JsonObject): string | undefined {
+  if (body.draft !== true) return undefined
+  if (!drafts.test(model)) return 'the model does not support draft'
+  return asString(body.resolution) === '480p' ? undefined : 'a draft is of the resolution 480p'
 }
 
 function contentFault(content: JsonObject[]): string | undefined {
@@ -114,7 +137,7 @@ function poll(request: VendorRequest, id: string, { job, phase, pollStatus }: Jo
     created_at: Math.floor(startedAt / 1000),
     updated_at: Math.floor(Math.min(Date.now(), startedAt + durationMs) / 1000),
     service_tier: 'default',
-    execution_expires_after: 172_800,
+    execution_expires_after: echo.execution_expires_after,
   }
   if (status === 'failed') task.error = { code: job.code, message: job.message }
   if (status !== 'succeeded') return jsonReply(200, task)

@@ -1,7 +1,7 @@
 // Simulates xAI's videos: a submit that checks, and polls that may answer 202 with nothing at all.
 // Must never put JSON into every 202: clients of the true service have to live without.
 
-import { asNumber, asObject, asString, isGiven, type JsonObject } from './json'
+import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from './json'
 import { jsonReply } from './replies'
 import type { Reply, VendorRequest } from './simulator'
 import { jobId, newJob, stateOf, VIDEO_FILE } from './video-jobs'
@@ -13,6 +13,7 @@ const DEFAULT_SECONDS = 8
 const TICKS_PER_SECOND = 500_000_000
 const models = /^grok-imagine-video/
 const needsImage = /^grok-imagine-video-1\.5/
+const REFERENCES_MAX = 7
 
 /** A video's submit or poll; undefined for any other path. */
 export function videoReply(request: VendorRequest): Reply | undefined {
@@ -50,13 +51,17 @@ function submit(request: VendorRequest): Reply {
 
 function faultOf(model: string, body: JsonObject): string | undefined {
   if (needsImage.test(model) && !isGiven(body.image)) return 'An image is required for this model.'
-  if (!isGiven(body.prompt) && !isGiven(body.image)) return 'A prompt is required.'
+  const references = asArray(body.reference_images)?.length ?? 0
+  if (!isGiven(body.prompt) && !isGiven(body.image) && references === 0) return 'A prompt is required.'
+  if (references > 0 && isGiven(body.image)) return 'image and reference_images cannot be used together.'
+  if (references > REFERENCES_MAX) return `At most ${REFERENCES_MAX} reference images are allowed.`
   const duration = asNumber(body.duration)
   if (duration !== undefined && (duration < 1 || duration > 15 || !Number.isInteger(duration))) {
     return 'duration must be an integer between 1 and 15.'
   }
   const resolution = asString(body.resolution)
-  if (resolution !== undefined && !['480p', '720p', '1080p'].includes(resolution)) {
+  const resolutions = ['480p', '720p', ...(needsImage.test(model) ? ['1080p'] : [])]
+  if (resolution !== undefined && !resolutions.includes(resolution)) {
     return `Unsupported resolution: ${resolution}`
   }
   for (const field of ['seed', 'negative_prompt', 'size']) {

@@ -65,6 +65,17 @@ export const testModels: Record<string, ModelConfig> = {
   'test-dashscope': chatModel('dashscope', 'qwen-plus'),
   'test-xai': chatModel('xai', 'grok-4.3'),
   'test-google': chatModel('google', 'gemini-2.5-flash-lite'),
+  'test-messages': {
+    family: 'anthropic-messages',
+    upstream: 'anthropic',
+    upstreamModel: 'claude-sonnet-4-5',
+    price: {
+      per_1m_input_tokens: '1.00',
+      per_1m_cached_input_tokens: '0.10',
+      per_1m_cache_write_tokens: '1.25',
+      per_1m_output_tokens: '2.00',
+    },
+  },
   'text-embedding-v4': {
     ...embeddingModel('openai-embeddings', 'dashscope', 'text-embedding-v4'),
     batchSize: 10,

@@ -16,6 +16,8 @@ export interface GeneratedBody {
   images?: number
   /** The characters that are paid for; absent: none. */
   characters?: number
+  /** The seconds of video that are paid for, or the most where the vendor chooses; absent: none. */
+  seconds?: number
   /** Tokens of the pictures that are sent, and the most of those that are made; absent: none. */
   inputImageTokens?: number
   outputImageTokens?: number
@@ -37,6 +39,9 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'openai-image-edits': gptImageEdit,
   'dalle-images': legacyImage,
   'dalle-image-edits': legacyImage,
+  'dashscope-video': (random, model) => videoOfParameters(random, model),
+  'xai-video': (random, model) => videoOfPrompt(random, model),
+  'ark-video': (random, model) => videoOfContent(random, model),
 }
 
 /** The marks of a role and of a name, around each message, and those that begin the answer. */
@@ -291,4 +296,36 @@ function legacyImage(random: Random, model: string): GeneratedBody {
   const n = random.chance(0.7) ? 1 + random.below(10) : undefined
   const body = { model, prompt: text(random), ...(n === undefined ? {} : { n }) }
   return { body, inputTokens: () => 0, outputTokens: 0, images: n ?? 1 }
+}
+
+/** What a video has where nobody says how long, and the most where the vendor chooses, of a model without figures of its own. */
+const SECONDS_UNSAID = 5
+const SECONDS_CHOSEN = 60
+
+function videoOfParameters(random: Random, model: string): GeneratedBody {
+  const duration = random.pick([undefined, null, -1, 2, 5, 15])
+  const parameters = { ...(duration ? { duration } : {}), seed: random.below(1e9), resolution: '1080P' }
+  const body = { model, duration, resolution: '1080p', input: { prompt: text(random) }, parameters }
+  return { body, inputTokens: () => 0, outputTokens: 0, seconds: secondsFor(duration) }
+}
+
+function videoOfPrompt(random: Random, model: string): GeneratedBody {
+  const duration = random.pick([undefined, null, 1, 7.5, 15])
+  const image = random.chance(0.5) ? { image: { url: 'https://example.com/a.png' } } : {}
+  const body = { model, prompt: text(random), duration, ...image }
+  return { body, inputTokens: () => 0, outputTokens: 0, seconds: secondsFor(duration) }
+}
+
+function videoOfContent(random: Random, model: string): GeneratedBody {
+  const isFinal = random.chance(0.2)
+  const duration = random.pick([undefined, null, -1, 4, 12])
+  const draft = { type: 'draft_task', draft_task: { id: 'cgt-1' } }
+  const content = isFinal ? [draft] : [{ type: 'text', text: text(random) }]
+  const body = { model, content, duration, generate_audio: random.chance(0.5) }
+  const seconds = secondsFor(isFinal ? -1 : duration)
+  return { body, inputTokens: () => 0, outputTokens: 0, seconds }
+}
+
+function secondsFor(duration: number | null | undefined): number {
+  return duration === -1 ? SECONDS_CHOSEN : (duration ?? SECONDS_UNSAID)
 }

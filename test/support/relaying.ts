@@ -8,6 +8,7 @@ import type { Outcome } from '../../src/metering'
 import { buildCatalogue } from '../../src/models'
 import type { Pulse } from '../../src/pulse'
 import { type RelayOptions, relayEvents } from '../../src/relay'
+import { createStreamMeter, type StreamMeterOptions } from '../../src/stream-meter'
 import { outside } from '../../src/world'
 import { testModels } from './gateway'
 
@@ -104,16 +105,17 @@ export function earlyEnd(endedBy: EndedBy): string {
 
 export function startRelaying(
   body: ReadableStream<Uint8Array>,
-  options: Partial<RelayOptions> & { clock?: HandClock } = {},
+  options: Partial<RelayOptions & StreamMeterOptions> & { clock?: HandClock } = {},
 ): Relaying {
-  const { clock = createHandClock(), ...rest } = options
+  const { clock = createHandClock(), hideUsage = true, judge = (usage) => usage, ...rest } = options
+  const model = rest.model ?? modelForRelay()
   const outcomes: Outcome[] = []
   let aborts = 0
   let captured = ''
   const output = relayEvents(body, {
-    model: rest.model ?? modelForRelay(),
-    hideUsage: true,
-    judge: (usage) => usage,
+    model,
+    meter: createStreamMeter({ model, hideUsage, judge }),
+    keepAlive: ': keep-alive\n\n',
     drain: false,
     startedAt: clock.now(),
     pulse: clock.pulse,

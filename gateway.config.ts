@@ -3,6 +3,24 @@
 
 import type { Config } from './src/config'
 
+// What many of the video models below have in common.
+const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
+const to10 = { min: 2, max: 10, default: 5 }
+const to15 = { min: 2, max: 15, default: 5 }
+const plain = { per_second: { '720p': '0.10' } }
+const sharp = { per_second: { '720p': '0.10', '1080p': '0.15' } }
+const flash = {
+  per_second: { '720p': '0.05', '720p silent': '0.025', '1080p': '0.075', '1080p silent': '0.0375' },
+}
+const preview = {
+  durations: { min: 5, max: 10, default: 5 },
+  price: { per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.15' } },
+}
+const happyhorse = {
+  durations: { min: 3, max: 15, default: 5 },
+  price: { per_second: { '720p': '0.14', '1080p': '0.18' } },
+}
+
 export default {
   server: { host: '127.0.0.1', port: 8080 },
 
@@ -375,140 +393,40 @@ export default {
       },
     },
 
-    // Video, in Wan's form. What sounds has a price; `silent` is that of a request with `audio: false`.
-    'vidw2.5-t2v-preview': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.5-t2v-preview',
-      ownedBy: 'alibaba',
-      durations: { min: 5, max: 10, default: 5 },
-      price: { per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.15' } },
-    },
-    'vidw2.5-i2v-preview': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.5-i2v-preview',
-      ownedBy: 'alibaba',
-      durations: { min: 5, max: 10, default: 5 },
-      price: { per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.15' } },
-    },
-    'vidw2.6-t2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.6-t2v',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.10', '1080p': '0.15' } },
-    },
-    'vidw2.6-i2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.6-i2v',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.10', '1080p': '0.15' } },
-    },
-    'vidw2.6-i2v-flash': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.6-i2v-flash',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: {
-        per_second: { '720p': '0.05', '720p silent': '0.025', '1080p': '0.075', '1080p silent': '0.0375' },
-      },
-    },
-    'vidw2.6-r2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.6-r2v',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 10, default: 5 },
-      price: { per_second: { '720p': '0.10', '1080p': '0.15' } },
-    },
-    'vidw2.6-r2v-flash': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.6-r2v-flash',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 10, default: 5 },
-      price: {
-        per_second: { '720p': '0.05', '720p silent': '0.025', '1080p': '0.075', '1080p silent': '0.0375' },
-      },
-    },
-    // The vendor makes these at 1080p too: add `'1080p': '0.15'` to offer it.
-    'vidw2.7-t2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.7-t2v',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.10' } },
-    },
+    // Video, in Wan's form. What is without sound by `audio: false` costs what is called silent here.
+    'vidw2.5-t2v-preview': { ...wan, upstreamModel: 'wan2.5-t2v-preview', ...preview },
+    'vidw2.5-i2v-preview': { ...wan, upstreamModel: 'wan2.5-i2v-preview', ...preview },
+    'vidw2.6-t2v': { ...wan, upstreamModel: 'wan2.6-t2v', durations: to15, price: sharp },
+    'vidw2.6-i2v': { ...wan, upstreamModel: 'wan2.6-i2v', durations: to15, price: sharp },
+    'vidw2.6-i2v-flash': { ...wan, upstreamModel: 'wan2.6-i2v-flash', durations: to15, price: flash },
+    'vidw2.6-r2v': { ...wan, upstreamModel: 'wan2.6-r2v', durations: to10, price: sharp },
+    'vidw2.6-r2v-flash': { ...wan, upstreamModel: 'wan2.6-r2v-flash', durations: to10, price: flash },
+    // The vendor makes these at 1080p too: give them the price `sharp` to offer it.
+    'vidw2.7-t2v': { ...wan, upstreamModel: 'wan2.7-t2v', durations: to15, price: plain },
     'vidw2.7-t2v-2026-04-25': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
+      ...wan,
       upstreamModel: 'wan2.7-t2v-2026-04-25',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.10' } },
+      durations: to15,
+      price: plain,
     },
-    'vidw2.7-i2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.7-i2v',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.10' } },
-    },
+    'vidw2.7-i2v': { ...wan, upstreamModel: 'wan2.7-i2v', durations: to15, price: plain },
     'vidw2.7-i2v-2026-04-25': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
+      ...wan,
       upstreamModel: 'wan2.7-i2v-2026-04-25',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.10' } },
+      durations: to15,
+      price: plain,
     },
-    'vidw2.7-r2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan2.7-r2v',
-      ownedBy: 'alibaba',
-      durations: { min: 2, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.10' } },
-    },
-    // Text, images, references and videos in one model. With a duration of -1 it chooses up to 30 seconds.
-    'vidw3.0-video': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      upstreamModel: 'wan3.0-video',
-      ownedBy: 'alibaba',
+    'vidw2.7-r2v': { ...wan, upstreamModel: 'wan2.7-r2v', durations: to15, price: plain },
+    // Text, images, references and videos in one model. Of a duration of -1 it makes what it likes.
+    'wan3.0-video': {
+      ...wan,
       durations: { min: 2, max: 30, default: 5, vendorMayChoose: true },
       referenceImages: { min: 0, max: 10 },
       price: { per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.20' } },
     },
-    'happyhorse-1.1-t2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      ownedBy: 'alibaba',
-      durations: { min: 3, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.14', '1080p': '0.18' } },
-    },
-    'happyhorse-1.1-i2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      ownedBy: 'alibaba',
-      durations: { min: 3, max: 15, default: 5 },
-      price: { per_second: { '720p': '0.14', '1080p': '0.18' } },
-    },
-    'happyhorse-1.1-r2v': {
-      family: 'dashscope-video',
-      upstream: 'dashscope',
-      ownedBy: 'alibaba',
-      durations: { min: 3, max: 15, default: 5 },
-      referenceImages: { min: 1, max: 9 },
-      price: { per_second: { '720p': '0.14', '1080p': '0.18' } },
-    },
+    'happyhorse-1.1-t2v': { ...wan, ...happyhorse },
+    'happyhorse-1.1-i2v': { ...wan, ...happyhorse },
+    'happyhorse-1.1-r2v': { ...wan, ...happyhorse, referenceImages: { min: 1, max: 9 } },
 
     // Video, from a prompt and an image
     'gkx-imagine-video': {
@@ -530,8 +448,8 @@ export default {
       price: { per_second: { '480p': '0.08', '720p': '0.14', '1080p': '0.25' } },
     },
 
-    // Video, with first and last frame, references, sound and drafts. The vendor bills tokens: 24 frames a second by their
-    // pixels. These are its list prices for the largest frame of each resolution.
+    // Video, with first and last frame, references, sound and drafts. The vendor bills tokens, by seconds and pixels; these
+    // are its list prices for the largest frame of each resolution.
     'seedance-1.5-pro': {
       family: 'ark-video',
       upstream: 'ark',

@@ -206,7 +206,8 @@ const rollWebhook = defineCommand({
     await withDatabase(args, async (db) => {
       const key = await requireKey(db, args.name)
       refuseRevoked(key)
-      await rollWebhookSecret(db, key.id, webhookSecret, now)
+      if (!(await rollWebhookSecret(db, key.id, webhookSecret, now)))
+        throw new CommandFailed(`Key ${key.name} has just been revoked.`)
       if (args.json) {
         return printJson({
           id: key.id,

@@ -1,7 +1,7 @@
 // gateway models: what the configuration offers and at what price, and what a request would cost.
 
 import { defineCommand } from 'citty'
-import { describePrices } from '../src/config'
+import { describePrices, sharesOf } from '../src/config'
 import { availability, findModel, type ListedModel, listModels } from './catalogue'
 import { paint, print, printJson, say } from './output'
 import { questionArgs, readQuestion } from './price-question'
@@ -79,7 +79,7 @@ function modelJson({ model, forms, entry, reason }: ListedModel) {
   return {
     id: model.id,
     operations: operationsOf(forms),
-    families: forms.map(({ family }) => family.name),
+    families: [...new Set(forms.map(({ family }) => family.name))],
     upstream: entry.upstream,
     upstream_model: model.upstreamModel,
     owned_by: model.ownedBy,
@@ -93,12 +93,14 @@ function modelRow({ model, forms, entry, reason }: ListedModel): string[] {
   return [
     model.id,
     operationsOf(forms).join(', '),
-    entry.upstream,
+    sharesOf(entry)
+      .map(([name]) => name)
+      .join(', '),
     reason === null ? paint('green', 'yes') : paint('yellow', 'no'),
     priceText(entry),
   ]
 }
 
 function operationsOf(forms: ListedModel['forms']): string[] {
-  return forms.map(({ family }) => family.operation)
+  return [...new Set(forms.map(({ family }) => family.operation))]
 }

@@ -31,7 +31,7 @@ export interface PriceAnswer {
 }
 
 /** What costs nothing without a text. */
-const TEXT_OPERATIONS: readonly OperationName[] = ['chat', 'embeddings', 'speech']
+const TEXT_OPERATIONS: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech']
 /** Stands for a prompt that nobody gave: the shortest one. */
 const ANY_TEXT = 'x'
 

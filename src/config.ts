@@ -15,6 +15,8 @@ const Usd = Type.String({ description: 'Dollars as a decimal string, such as "0.
 const Milliseconds = Type.Integer({ minimum: 1, maximum: 86_400_000 })
 const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
 
+const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
+
 const Server = Type.Object(
   {
     host: Type.Optional(Type.String({ minLength: 1 })),
@@ -98,7 +100,8 @@ const ModelEntry = Type.Object(
   {
     /** One payload contract, or one for each operation that the model serves. */
     family: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
-    upstream: Type.String(),
+    /** One connection, or several that are equal with the share that each gets: `{ east: 2, west: 1 }`. */
+    upstream: Type.Union([Type.String(), Type.Record(Type.String(), Share, { minProperties: 1 })]),
     /** The vendor's name; absent: the same as ours. */
     upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
     ownedBy: Type.Optional(Type.String({ minLength: 1 })),
@@ -135,6 +138,15 @@ const ModelEntry = Type.Object(
   closed,
 )
 
+/** A list of models that are tried in order, until one answers. */
+const RouteEntry = Type.Object(
+  {
+    route: Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
+    ownedBy: Type.Optional(Type.String({ minLength: 1 })),
+  },
+  closed,
+)
+
 const ConfigSchema = Type.Object(
   {
     server: Type.Optional(Server),
@@ -143,17 +155,24 @@ const ConfigSchema = Type.Object(
     /** `postgres://…`; absent: SQLite in the data directory. */
     database: Type.Optional(Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()])),
     upstreams: Type.Record(Type.String(), UpstreamEntry),
-    models: Type.Record(Type.String(), ModelEntry),
+    /** Each a model or a route; judged one by one, so that a fault is told in the words of what it was meant to be. */
+    models: Type.Record(Type.String(), Type.Unknown()),
+    /** Other names of models, such as those that a client asks for by itself; `claude-haiku-*` stands for all that begin so. */
+    aliases: Type.Optional(Type.Record(Type.String(), Type.String())),
   },
   closed,
 )
 
-export type Config = Static<typeof ConfigSchema>
+export type Config = Omit<Static<typeof ConfigSchema>, 'models'> & {
+  models: Record<string, ModelConfig | RouteConfig>
+}
+export type RouteConfig = Static<typeof RouteEntry>
 export type UpstreamConfig = Static<typeof UpstreamEntry>
 export type ModelConfig = Static<typeof ModelEntry>
 
 const compiled = TypeCompiler.Compile(ConfigSchema)
 const compiledModel = TypeCompiler.Compile(ModelEntry)
+const compiledRoute = TypeCompiler.Compile(RouteEntry)
 
 /** A model id: lower case, hyphenated, no spaces (spec, chat completions). Dots and slashes for families and owners. */
 const MODEL_ID = /^[a-z0-9][a-z0-9._:/-]{0,127}$/
@@ -186,9 +205,17 @@ export function faultsOf(value: unknown): string[] {
     )
   }
   const names = new Set(Object.keys(isRecord(upstreams) ? upstreams : {}))
-  for (const [id, entry] of Object.entries(isRecord(models) ? models : {})) {
-    if (!compiledModel.Check(entry)) continue
-    for (const fault of modelFaults(id, entry, names)) faults.set(`${id} ${fault}`, `models.${id}${fault}`)
+  const ids = new Map(Object.entries(isRecord(models) ? models : {}))
+  for (const [id, entry] of ids) {
+    for (const fault of entryFaults(id, entry, names, ids))
+      faults.set(`${id} ${fault}`, `models.${id}${fault}`)
+  }
+  const { aliases } = (isRecord(value) ? value : {}) as { aliases?: unknown }
+  for (const [alias, target] of Object.entries(isRecord(aliases) ? aliases : {})) {
+    if (typeof target === 'string' && !ids.has(target)) {
+      faults.set(`alias ${alias}`, `aliases.${alias}: there is no model "${target}"`)
+    }
+    if (ids.has(alias)) faults.set(`alias ${alias}`, `aliases.${alias}: there is a model of this name`)
   }
   return [...faults.values()]
 }
@@ -197,16 +224,56 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function modelFaults(id: string, model: ModelConfig, upstreams: Set<string>): string[] {
+/** What is wrong with one entry of `models`, each with its place below the entry. */
+function entryFaults(
+  id: string,
+  entry: unknown,
+  upstreams: Set<string>,
+  models: ReadonlyMap<string, unknown>,
+): string[] {
+  const faults = MODEL_ID.test(id)
+    ? []
+    : [': a model id is lower case, without spaces, at most 128 characters']
+  const schema = isRecord(entry) && 'route' in entry ? compiledRoute : compiledModel
+  const places = new Set<string>()
+  for (const { path, message } of schema.Errors(entry)) {
+    if (!places.has(path)) faults.push(`${path.replaceAll('/', '.')}: ${message}`)
+    places.add(path)
+  }
+  if (places.size > 0) return faults
+  if (isRoute(entry as ModelConfig | RouteConfig))
+    return [...faults, ...routeFaults(entry as RouteConfig, models)]
+  return [...faults, ...modelFaults(entry as ModelConfig, upstreams)]
+}
+
+function routeFaults({ route }: RouteConfig, models: ReadonlyMap<string, unknown>): string[] {
+  return route.flatMap((id) => {
+    const target = models.get(id)
+    if (target === undefined) return [`.route: there is no model "${id}"`]
+    return isRecord(target) && 'route' in target ? [`.route: "${id}" is a route itself`] : []
+  })
+}
+
+export function isRoute(entry: ModelConfig | RouteConfig): entry is RouteConfig {
+  return 'route' in entry
+}
+
+/** The connections of a model, each with its share. */
+export function sharesOf({ upstream }: ModelConfig): [name: string, share: number][] {
+  return typeof upstream === 'string' ? [[upstream, 1]] : Object.entries(upstream)
+}
+
+function modelFaults(model: ModelConfig, upstreams: Set<string>): string[] {
   const faults: string[] = []
-  if (!MODEL_ID.test(id)) faults.push(': a model id is lower case, without spaces, at most 128 characters')
   for (const name of [model.family].flat()) {
     if (!families.has(name))
       faults.push(`.family: unknown family "${name}"; known: ${[...families.keys()].join(', ')}`)
   }
   const operations = familiesOf(model).map(({ operation }) => operation)
   if (new Set(operations).size < operations.length) faults.push('.family: two families for one operation')
-  if (!upstreams.has(model.upstream)) faults.push(`.upstream: there is no upstream "${model.upstream}"`)
+  for (const [name] of sharesOf(model)) {
+    if (!upstreams.has(name)) faults.push(`.upstream: there is no upstream "${name}"`)
+  }
   if (model.free && model.price) faults.push('.price: a free model has no price')
   if (!model.free && !model.price)
     faults.push('.price: missing; a model that costs nothing must say `free: true`')

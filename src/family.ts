@@ -209,6 +209,8 @@ export interface Model {
   id: string
   family: Family
   upstream: Upstream
+  /** How often this connection is the first choice among its equals. */
+  share: number
   /** The vendor's name for it. */
   upstreamModel: string
   ownedBy: string

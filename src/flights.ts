@@ -3,7 +3,7 @@
 
 import { DatabaseUnavailable, type Statement } from './db/db'
 import { endedByOf, notPaid, shuttingDown, timedOut } from './failures'
-import { priceNano } from './family'
+import { type Model, priceNano } from './family'
 import {
   answerAgain,
   freeKey,
@@ -14,7 +14,7 @@ import {
   takeKey,
 } from './idempotency'
 import type { JournalEntry } from './journal'
-import { balanceOf, type Charge, type EndedBy, hold, release, settle } from './ledger'
+import { balanceOf, type Charge, type EndedBy, hold, recordModel, release, settle } from './ledger'
 import { conditionsOf, countersOf, refusalOf } from './limits'
 import {
   inputTokensOf,
@@ -56,6 +56,8 @@ export interface Flights {
   land(flight: Flight, outcome: Outcome, saved: SavedAnswer, known?: Measure): Promise<number>
   /** Ends the charge of a request that failed before there was an answer. */
   giveUp(flight: Flight, error: unknown): Promise<void>
+  /** Turns to another model, before there is an answer: its prices hold from now on. */
+  reroute(flight: Flight, model: Model): void
   /** Lets a request go whose task lives on: its charge stays open, and ends with the task. */
   depart(flight: Flight, status: number): void
   /** Runs a change of the database; what it cannot take now is tried again until it can. False when that is still to come. */
@@ -99,10 +101,10 @@ export function createFlights(world: World): Flights {
       keyId: key.id,
       model: model.id,
       operation: operation.name,
-      heldNano: quoteNano(ask, model),
+      heldNano: mostOf(checked, (each) => quoteNano(ask, each)),
       pricesJson: tariffOf(ask, model).json,
       createdAt: now,
-      expiresAt: now + longestMs(checked) + HOLD_MARGIN_MS,
+      expiresAt: now + mostOf(checked, longestMs) + HOLD_MARGIN_MS,
       ...countersOf(key, estimateTokens(checked), now),
     }
     const conditions = conditionsOf(key, charge)
@@ -173,18 +175,22 @@ export function createFlights(world: World): Flights {
     const { endedBy, usageJson, failed } = outcome
     // Only a whole answer may be given again.
     const keep = endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id)
+    const tariff = tariffOf(flight.ask, model)
+    const also = idempotencyKey ? [keep] : []
+    // Another model of the route has answered than the one that was held for.
+    if (model.id !== charge.model) also.push(recordModel(charge.id, model.id, tariff.json))
     return settle(
       db,
       charge,
       {
-        priceNano: priceNano(measured.quantities, tariffOf(flight.ask, model).prices),
+        priceNano: priceNano(measured.quantities, tariff.prices),
         usageSource: measured.source,
         usageJson,
         endedBy,
         endedAt: world.now(),
         tokens: tokensOf(measured.quantities),
       },
-      idempotencyKey ? [keep] : [],
+      also,
     )
   }
 
@@ -195,6 +201,13 @@ export function createFlights(world: World): Flights {
     const endedBy = endedByOf(error)
     flight.entry.endedBy = endedBy
     await safely(flight, () => releaseUnpaid(flight, endedBy))
+  }
+
+  function reroute(flight: Flight, model: Model): void {
+    flight.model = model
+    flight.family = model.family
+    flight.entry.model = model.id
+    flight.entry.upstream = model.upstream.name
   }
 
   function depart(flight: Flight, status: number): void {
@@ -256,12 +269,17 @@ export function createFlights(world: World): Flights {
     }
   }
 
-  return { size: () => flights.size, admit, land, giveUp, depart, persist, drain, endLater }
+  return { size: () => flights.size, admit, land, giveUp, reroute, depart, persist, drain, endLater }
+}
+
+/** The most of a figure among the models that may answer. */
+function mostOf({ model, others }: CheckedRequest, figure: (model: Model) => number): number {
+  return others.reduce((most, other) => Math.max(most, figure(other)), figure(model))
 }
 
 /** How long the charge of a request may stay open at most. */
-function longestMs({ family, model }: CheckedRequest): number {
-  return family.task ? model.upstream.taskDeadlineMs : model.upstream.maxDurationMs
+function longestMs({ family, upstream }: Model): number {
+  return family.task ? upstream.taskDeadlineMs : upstream.maxDurationMs
 }
 
 /** A usual request's tokens, for the key's token limit until the true figure is known. */

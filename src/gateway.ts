@@ -76,7 +76,10 @@ export function createGateway(world: World): Gateway {
       entry.keyId = key.id
       entry.account = key.account
       content = await incoming.body()
-      const checked = checkRequest(world.catalogue, key, incoming, content, entry.at)
+      const checked = checkRequest(world.catalogue, key, incoming, content, {
+        now: entry.at,
+        random: world.random,
+      })
       family = checked.family
       entry.model = checked.model.id
       entry.upstream = checked.model.upstream.name
@@ -99,18 +102,35 @@ export function createGateway(world: World): Gateway {
 
   /** Calls the vendor and brings its answer back. The flight ends here, or with the stream that is returned. */
   async function serve(flight: Flight, incoming: Incoming): Promise<Response> {
-    try {
-      const { family } = flight
-      const calls = [family.call(flight.ask, flight.model)].flat()
-      const first = calls[0] as Call
-      if (family.task) return await submit(flight, first, incoming)
-      if (family.sound) return await sound(flight, first, incoming)
-      if (family.reply && !first.stream) return await serveBatch(flight, calls, incoming)
-      return await serveSingle(flight, first, incoming)
-    } catch (error) {
-      await flights.giveUp(flight, error)
-      throw error
+    const others = [...flight.others]
+    for (;;) {
+      try {
+        return await serveOnce(flight, incoming)
+      } catch (error) {
+        const next = isOthersChance(flight, error) ? others.shift() : undefined
+        if (!next) {
+          await flights.giveUp(flight, error)
+          throw error
+        }
+        world.log('route_next', {
+          request: flight.charge.id,
+          from: flight.model.id,
+          to: next.id,
+          reason: String(error),
+        })
+        flights.reroute(flight, next)
+      }
     }
+  }
+
+  async function serveOnce(flight: Flight, incoming: Incoming): Promise<Response> {
+    const { family } = flight
+    const calls = [family.call(flight.ask, flight.model)].flat()
+    const first = calls[0] as Call
+    if (family.task) return await submit(flight, first, incoming)
+    if (family.sound) return await sound(flight, first, incoming)
+    if (family.reply && !first.stream) return await serveBatch(flight, calls, incoming)
+    return await serveSingle(flight, first, incoming)
   }
 
   /** The vendor begins a task. It is answered at once, or when the task has ended where the caller waits for that. */
@@ -330,6 +350,15 @@ function newEntry(incoming: Incoming, now: number): JournalEntry {
     usageSource: null,
     endedBy: null,
   }
+}
+
+/**
+ * Whether another model may be asked: not a byte has gone to the caller, the vendor could not answer, and nothing has
+ * stopped the request. Never for a task: its row names the vendor that it was sent to.
+ */
+function isOthersChance({ ended, controller, family }: Flight, error: unknown): boolean {
+  if (ended || controller.signal.aborted || family.task || !(error instanceof GatewayError)) return false
+  return error.status === 429 || error.status >= 500
 }
 
 function jsonAnswer(body: string): SavedAnswer {

@@ -146,6 +146,14 @@ export async function releaseExpired(db: Db, now: number, options: { all?: boole
   return rows.length === 1000 ? released + (await releaseExpired(db, now, options)) : released
 }
 
+/** Goes with the settlement of a request that another model has answered than the one that it was held for. */
+export function recordModel(id: string, model: string, pricesJson: string): Statement {
+  return {
+    sql: 'update charges set model = $2, prices = $3 where id = $1',
+    parameters: [id, model, pricesJson],
+  }
+}
+
 /** Makes sure that an account exists. */
 export function openAccount(account: string, now: number): Statement {
   return {

@@ -1,6 +1,6 @@
 // The catalogue: which models there are, ready to use, and why others are not.
 
-import { type Config, familiesOf, type ModelConfig, priceListOf } from './config'
+import { type Config, familiesOf, isRoute, type ModelConfig, priceListOf, sharesOf } from './config'
 import { families } from './families'
 import { type Durations, type Model, pricesOfTier } from './family'
 import type { Key } from './keys'
@@ -14,8 +14,11 @@ import { upstreamKinds } from './upstreams'
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
 
 export interface Catalogue {
-  /** A model that serves several operations stands once for each, in the order of its families. */
+  /** A model stands once for each operation that it serves and each of its connections. */
   models: ReadonlyMap<string, readonly Model[]>
+  /** Ids that stand for models which are tried in order. */
+  routes: ReadonlyMap<string, { models: readonly string[]; ownedBy: string }>
+  aliases: readonly { name: string; target: string }[]
   upstreams: ReadonlyMap<string, Upstream>
   /** Models that are configured but cannot be used now, with the reason. */
   hidden: ReadonlyMap<string, string>
@@ -39,15 +42,34 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
   }
   const models = new Map<string, Model[]>()
   const hidden = new Map<string, string>()
+  const routes = new Map<string, { models: readonly string[]; ownedBy: string }>()
   for (const [id, entry] of Object.entries(config.models)) {
-    const upstream = upstreams.get(entry.upstream)
-    if (upstream) models.set(id, buildModels(id, entry, upstream))
-    else hidden.set(id, missing.get(entry.upstream) ?? `there is no upstream ${entry.upstream}`)
+    if (isRoute(entry)) {
+      routes.set(id, { models: entry.route, ownedBy: entry.ownedBy ?? 'route' })
+      continue
+    }
+    const shares = sharesOf(entry)
+    const built = shares.flatMap(([name, share]) => {
+      const upstream = upstreams.get(name)
+      return upstream ? buildModels(id, entry, upstream, share) : []
+    })
+    if (built.length > 0) models.set(id, built)
+    else
+      hidden.set(id, shares.map(([name]) => missing.get(name) ?? `there is no upstream ${name}`).join('; '))
   }
-  return { models, upstreams, hidden }
+  for (const [id, { models: ids }] of routes) {
+    if (!ids.some((target) => models.has(target))) hidden.set(id, `none of ${ids.join(', ')} is available`)
+  }
+  // The most exact first: a name without a star, then the longest beginning.
+  const aliases = Object.entries(config.aliases ?? {})
+    .map(([name, target]) => ({ name, target }))
+    .sort(
+      (a, b) => Number(a.name.endsWith('*')) - Number(b.name.endsWith('*')) || b.name.length - a.name.length,
+    )
+  return { models, routes, aliases, upstreams, hidden }
 }
 
-function buildModels(id: string, entry: ModelConfig, upstream: Upstream): Model[] {
+function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
   const priceList = priceListOf(entry)
   const prices = pricesOfTier(priceList, [])
   const own = familiesOf(entry)
@@ -57,7 +79,8 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream): Model[
     family,
     upstream,
     upstreamModel: entry.upstreamModel ?? id,
-    ownedBy: entry.ownedBy ?? entry.upstream,
+    share,
+    ownedBy: entry.ownedBy ?? upstream.name,
     priceList,
     tariff: prices && { prices, json: JSON.stringify(prices) },
     reasoning: entry.reasoning ?? false,
@@ -73,19 +96,21 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream): Model[
   }))
 }
 
-/** The model that a request names, for its operation; the same answer for one that does not exist and one that the key may not use. */
-export function resolveModel(catalogue: Catalogue, key: Key, operation: Operation, id: unknown): Model {
-  if (id === undefined || id === null || id === '') {
-    throw invalidRequest(
-      'model',
-      'You must provide a model: see GET /v1/models for the ids.',
-      'missing_required_parameter',
-    )
-  }
-  if (typeof id !== 'string')
-    throw invalidRequest('model', "Invalid type for 'model': expected a string.", 'invalid_type')
-  const models = catalogue.models.get(id)
-  if (!models || !mayUse(key, id)) {
+/**
+ * The models that a request names, in the order in which they are to be tried: one, or those of a route, each with its
+ * equal connections. Throws the same error for one that does not exist and one that the key may not use.
+ */
+export function resolveModels(
+  catalogue: Catalogue,
+  key: Key,
+  operation: Operation,
+  asked: unknown,
+  random: () => number,
+): [Model, ...Model[]] {
+  const id = idOf(catalogue, asked)
+  const ids = catalogue.routes.get(id)?.models ?? [id]
+  const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
+  if (known.length === 0) {
     const shown = id.length > 128 ? `${id.slice(0, 128)}…` : id
     throw invalidRequest(
       'model',
@@ -93,9 +118,14 @@ export function resolveModel(catalogue: Catalogue, key: Key, operation: Operatio
       'model_not_found',
     )
   }
-  const model = models.find(({ family }) => family.operation === operation.name)
-  if (model) return model
-  const served = models.map(({ family }) => family.operation).join(' and ')
+  const [first, ...others] = ids.flatMap((each) =>
+    shuffled(
+      known.filter(({ id, family }) => id === each && family.operation === operation.name),
+      random,
+    ),
+  )
+  if (first) return [first, ...others]
+  const served = [...new Set(known.map(({ family }) => family.operation))].join(' and ')
   throw invalidRequest(
     'model',
     `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served}.`,
@@ -103,7 +133,44 @@ export function resolveModel(catalogue: Catalogue, key: Key, operation: Operatio
   )
 }
 
-/** Each model once, whatever it serves. */
-export function modelsOf(catalogue: Catalogue, key: Key): Model[] {
-  return [...catalogue.models.values()].flatMap(([model]) => (model && mayUse(key, model.id) ? [model] : []))
+/** The id that is meant; an alias never hides a model of its own name. */
+function idOf(catalogue: Catalogue, asked: unknown): string {
+  if (asked === undefined || asked === null || asked === '') {
+    throw invalidRequest(
+      'model',
+      'You must provide a model: see GET /v1/models for the ids.',
+      'missing_required_parameter',
+    )
+  }
+  if (typeof asked !== 'string')
+    throw invalidRequest('model', "Invalid type for 'model': expected a string.", 'invalid_type')
+  if (catalogue.aliases.length === 0 || catalogue.models.has(asked) || catalogue.routes.has(asked))
+    return asked
+  const alias = catalogue.aliases.find(({ name }) =>
+    name.endsWith('*') ? asked.startsWith(name.slice(0, -1)) : asked === name,
+  )
+  return alias?.target ?? asked
+}
+
+/** Equal connections in a random order, in which each comes first as often as its share says. */
+function shuffled(models: Model[], random: () => number): Model[] {
+  if (models.length < 2) return models
+  return models
+    .map((model) => ({ model, place: random() ** (1 / model.share) }))
+    .sort((a, b) => b.place - a.place)
+    .map(({ model }) => model)
+}
+
+export interface ListedModel {
+  id: string
+  ownedBy: string
+}
+
+/** What a key may ask for: each model once, whatever it serves, and the routes. */
+export function modelsOf(catalogue: Catalogue, key: Key): ListedModel[] {
+  const models = [...catalogue.models.values()].flatMap(([model]) => (model ? [model] : []))
+  const routes = [...catalogue.routes].flatMap(([id, { ownedBy }]) =>
+    catalogue.hidden.has(id) ? [] : [{ id, ownedBy }],
+  )
+  return [...models, ...routes].filter(({ id }) => mayUse(key, id))
 }

@@ -9,14 +9,17 @@ import { type Dialect, GatewayError, invalidRequest } from './lib/errors'
 import { MAX_DEPTH, type ScannedObject, scanObject } from './lib/json'
 import { createValidator } from './lib/validate'
 import { tariffOf } from './metering'
-import { type Catalogue, resolveModel } from './models'
+import { type Catalogue, resolveModels } from './models'
 import type { Operation } from './operations'
 
 export interface CheckedRequest {
   operation: Operation
   key: Key
+  /** The first to be tried, and what serves it. */
   model: Model
   family: Family
+  /** What may be tried when it cannot answer. */
+  others: readonly Model[]
   ask: Ask
   /** The body as it came and where its members stand; undefined for a form. */
   source: { text: string; scanned: ScannedObject } | undefined
@@ -36,23 +39,48 @@ export function checkRequest(
   key: Key,
   from: { operation: Operation; headers: Readonly<Record<string, string>> },
   content: Uint8Array | Form,
-  now: number,
+  { now, random }: { now: number; random: () => number },
 ): CheckedRequest {
   const { operation, headers } = from
   const parsed = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
-  const model = resolveModel(catalogue, key, operation, parsed.body.model)
+  const [model, ...candidates] = resolveModels(catalogue, key, operation, parsed.body.model, random)
   const { family } = model
   const body = ArrayBuffer.isView(content) ? parsed.body : bodyOfForm(content, family.body)
   const ask: Ask = { body, byteLength: parsed.byteLength, at: now, headers }
   try {
-    validators.get(family)?.(body)
-    family.check?.(body, model)
-    // Throws for a size or the like that has no price.
-    tariffOf(ask, model)
+    checkFor(model, ask)
   } catch (error) {
     throw inDialect(error, family.dialect)
   }
-  return { operation, key, model, family, ask, source: parsed.source, fingerprint: parsed.fingerprint }
+  const others = candidates.filter((candidate) => fits(candidate, ask))
+  return {
+    operation,
+    key,
+    model,
+    family,
+    others,
+    ask,
+    source: parsed.source,
+    fingerprint: parsed.fingerprint,
+  }
+}
+
+function checkFor(model: Model, ask: Ask): void {
+  validators.get(model.family)?.(ask.body)
+  model.family.check?.(ask.body, model)
+  // Throws for a size or the like that has no price.
+  tariffOf(ask, model)
+}
+
+/** Whether a further choice could take this request: one that could not is passed over. */
+function fits(model: Model, ask: Ask): boolean {
+  try {
+    checkFor(model, ask)
+    return true
+  } catch (error) {
+    if (error instanceof GatewayError) return false
+    throw error
+  }
 }
 
 /** An error whose reader expects this form of it. */

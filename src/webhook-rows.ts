@@ -1,7 +1,7 @@
 // Webhooks as rows: what is to be delivered where, what was tried, and when to try again.
 // A row is written in the transaction that ends its task, so that no end goes untold; nothing here calls anybody.
 
-import type { Db, Row, Statement } from './db/db'
+import type { Db, Row, Statement, Value } from './db/db'
 
 export interface Webhook {
   /** Stays the same over all attempts, so that receivers can drop what they have had. */
@@ -74,20 +74,31 @@ function bodyOf(state: 'succeeded' | 'failed', document: string, now: number): s
   return `{"type":${type},"timestamp":${timestamp},"data":${document}${rest && `,${rest}`}}`
 }
 
-/** Takes webhooks that are due, of other hosts than the busy ones, so that one host does not keep the rest waiting. */
+/** Takes webhooks that are due, but none of busy hosts and accounts, so that they do not keep the rest waiting. */
 export async function claimWebhooks(
   db: Db,
   now: number,
-  options: { limit: number; leaseMs: number; busyHosts: readonly string[] },
+  options: {
+    limit: number
+    leaseMs: number
+    busyHosts: readonly string[]
+    busyAccounts: readonly string[]
+  },
 ): Promise<Webhook[]> {
-  const busy = options.busyHosts.map((_host, index) => `$${index + 4}`).join(', ')
+  const parameters: Value[] = [now, now + options.leaseMs, options.limit]
+  const without = (column: string, values: readonly string[]) => {
+    const places = values.map((value) => `$${parameters.push(value)}`)
+    return places.length > 0 ? `and ${column} not in (${places.join(', ')})` : ''
+  }
+  const others = `${without('host', options.busyHosts)} ${without('account', options.busyAccounts)}`
   const due = `state = 'pending' and next_at <= $1 and lease_until <= $1`
   const result = await db.batch([
     {
+      // The conditions stand twice because another node may have taken a row between the choice and the change.
       sql: `update webhooks set lease_until = $2, fence = fence + 1 where id in (
-          select id from webhooks where ${due} ${busy && `and host not in (${busy})`} order by next_at limit $3)
+          select id from webhooks where ${due} ${others} order by next_at limit $3)
         and ${due} returning *`,
-      parameters: [now, now + options.leaseMs, options.limit, ...options.busyHosts],
+      parameters,
     },
   ])
   return 'rows' in result ? (result.rows[0] as Row[]).map(webhookOfRow) : []

@@ -1,26 +1,24 @@
-// Delivers webhooks: signed as Standard Webhooks 1.0 says, on a schedule of three days, to addresses that were checked.
-// It must never follow a redirect, connect to another address than the one that was checked, or let a slow receiver
-// keep the others waiting.
+// Delivers webhooks: takes those that are due, on a schedule of three days, and writes down what came of each attempt.
+// It must never let a slow receiver, or one with thousands of webhooks, keep those of others waiting.
 
-import { createHmac } from 'node:crypto'
 import type { Db } from './db/db'
-import { type AddressRules, resolveTarget } from './webhook-address'
-import { type Attempt, claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './webhook-rows'
+import type { Pulse } from './pulse'
+import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './webhook-attempt'
+import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './webhook-rows'
 import { webhookSecretsOf } from './webhook-secrets'
 
-export interface WebhookWorld {
+export interface WebhookWorld extends AttemptWorld {
   db: Db
+  pulse: Pulse
   now: () => number
-  fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
   log: (event: string, fields: Record<string, unknown>) => void
   random: () => number
-  addressRules: AddressRules
 }
 
 export interface WebhookSender {
   /** Starts what is due and has room; returns when it has been started, not when it has been delivered. */
   beat(): Promise<void>
-  /** Stops starting deliveries, and waits for the running ones. */
+  /** Stops starting deliveries, waits a moment for the running ones, and gives the rest back to be sent again. */
   stop(): Promise<void>
 }
 
@@ -44,171 +42,130 @@ const SCHEDULE_MS = [
 const JITTER_SHARE = 0.1
 const MAX_RETRY_AFTER_MS = 24 * HOUR
 const TIMEOUT_MS = 20 * SECOND
+/** Longer than an attempt with its look-up may take, so that a lease is only lost by a node that died. */
 const LEASE_MS = 60 * SECOND
-const PARALLEL = 64
+/** How long running deliveries may go on when the gateway stops. */
+const STOP_GRACE_MS = 2 * SECOND
+/** Deliveries that run at a time: all, those of one account, which may have any number of hosts, and those to one host. */
+const PARALLEL = 256
+const PARALLEL_PER_ACCOUNT = 32
 const PARALLEL_PER_HOST = 8
-const MAX_ANSWER_BYTES = 64 * 1024
-const KEPT_ANSWER_LENGTH = 1024
 /** The receiver says that it is gone for good. */
 const GONE = 410
 
+interface Delivery {
+  webhook: Webhook
+  deadlineAt: number
+  controller: AbortController
+  /** The gateway stopped before there was an answer. */
+  cut: boolean
+  ended: Promise<void>
+}
+
 export function createWebhookSender(world: WebhookWorld): WebhookSender {
-  const { db, now } = world
-  const running = new Set<Promise<void>>()
-  const perHost = new Map<string, number>()
+  const { db, now, log } = world
+  const deliveries = new Set<Delivery>()
   let stopped = false
 
+  world.pulse.watch((at) => {
+    for (const { deadlineAt, controller } of deliveries) {
+      if (at >= deadlineAt) controller.abort(new Error(`There was no answer within ${TIMEOUT_MS / SECOND} s.`))
+    }
+  })
+
   async function beat(): Promise<void> {
-    while (!stopped && running.size < PARALLEL) {
-      const busyHosts = [...perHost].flatMap(([host, count]) => (count >= PARALLEL_PER_HOST ? [host] : []))
-      const limit = Math.min(PARALLEL_PER_HOST, PARALLEL - running.size)
-      const claimed = await claimWebhooks(db, now(), { limit, leaseMs: LEASE_MS, busyHosts })
+    while (!stopped && deliveries.size < PARALLEL) {
+      const claimed = await claimWebhooks(db, now(), {
+        limit: Math.min(PARALLEL_PER_HOST, PARALLEL - deliveries.size),
+        leaseMs: LEASE_MS,
+        busyHosts: keysOf(running('host'), PARALLEL_PER_HOST),
+        busyAccounts: keysOf(running('account'), PARALLEL_PER_ACCOUNT),
+      })
       if (claimed.length === 0) return
       const excess = claimed.filter((webhook) => !start(webhook))
       if (excess.length > 0) await db.batch(excess.map(unclaimWebhook))
     }
   }
 
-  /** False when its host has no place left. */
+  /** How many deliveries run, by host or by account. */
+  function running(by: 'host' | 'account'): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const { webhook } of deliveries) counts.set(webhook[by], (counts.get(webhook[by]) ?? 0) + 1)
+    return counts
+  }
+
+  /** False when there is no place left for it. */
   function start(webhook: Webhook): boolean {
-    const count = perHost.get(webhook.host) ?? 0
-    if (count >= PARALLEL_PER_HOST) return false
-    perHost.set(webhook.host, count + 1)
-    const delivery = deliver(webhook)
-      .catch((error) => world.log('webhook_failed', { webhook: webhook.id, error: String(error) }))
+    const hostIsBusy = (running('host').get(webhook.host) ?? 0) >= PARALLEL_PER_HOST
+    const accountIsBusy = (running('account').get(webhook.account) ?? 0) >= PARALLEL_PER_ACCOUNT
+    if (stopped || hostIsBusy || accountIsBusy) return false
+    const delivery: Delivery = {
+      webhook,
+      deadlineAt: now() + TIMEOUT_MS,
+      controller: new AbortController(),
+      cut: false,
+      ended: Promise.resolve(),
+    }
+    deliveries.add(delivery)
+    delivery.ended = deliver(delivery)
+      .catch((error) => log('webhook_failed', { webhook: webhook.id, error: String(error) }))
       .finally(() => {
-        running.delete(delivery)
-        const rest = (perHost.get(webhook.host) ?? 1) - 1
-        if (rest === 0) perHost.delete(webhook.host)
-        else perHost.set(webhook.host, rest)
+        deliveries.delete(delivery)
+        // Lets go of an answer that was not read to its end.
+        delivery.controller.abort()
       })
-    running.add(delivery)
     return true
   }
 
-  async function deliver(webhook: Webhook): Promise<void> {
+  async function deliver(delivery: Delivery): Promise<void> {
+    const { webhook, controller } = delivery
+    const { id, url, body, task } = webhook
     const at = now()
-    const { status, answer, retryAfterMs } = await attempt(webhook, at)
-    const record: Attempt = { at, status, answer, durationMs: now() - at }
-    const next = nextOf(webhook, status, retryAfterMs)
-    await recordAttempt(db, webhook, record, next)
-    world.log('webhook_attempt', {
-      webhook: webhook.id,
-      task: webhook.task,
-      number: webhook.attempts + 1,
-      status,
-      state: next.state,
-    })
-  }
-
-  function nextOf(webhook: Webhook, status: number | null, retryAfterMs: number) {
-    const nextAt = now()
-    if (status !== null && status >= 200 && status < 300) return { state: 'delivered' as const, nextAt }
-    const waitMs = SCHEDULE_MS[webhook.step + 1]
-    if (status === GONE || waitMs === undefined) return { state: 'failed' as const, nextAt }
-    const jittered = waitMs * (1 + JITTER_SHARE * world.random())
-    return {
-      state: 'pending' as const,
-      nextAt: nextAt + Math.round(Math.max(jittered, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))),
-    }
-  }
-
-  async function attempt(
-    webhook: Webhook,
-    at: number,
-  ): Promise<{ status: number | null; answer: string; retryAfterMs: number }> {
-    const target = await resolveTarget(webhook.url, world.addressRules)
-    if ('refused' in target) return failure(`The address ${target.refused}.`)
     const secrets = await webhookSecretsOf(db, webhook.keyId, at)
-    const controller = new AbortController()
-    const timer = setTimeout(
-      () => controller.abort(new Error(`no answer within ${TIMEOUT_MS / SECOND} s`)),
-      TIMEOUT_MS,
-    )
-    try {
-      const { url, address } = target
-      const response = await world.fetch(pinned(url, address), {
-        method: 'POST',
-        headers: { ...signatureHeaders(webhook.id, webhook.body, secrets, at), host: url.host },
-        body: webhook.body,
-        redirect: 'manual',
-        signal: controller.signal,
-        timeout: false,
-        // The certificate must be of the name, though the connection goes to the address that was checked.
-        ...(url.protocol === 'https:' && { tls: { serverName: url.hostname } }),
-      } as BunFetchRequestInit)
-      const answer = await readStart(response)
-      return { status: response.status, answer, retryAfterMs: retryAfterOf(response, at) }
-    } catch (error) {
-      return failure(controller.signal.aborted ? String(controller.signal.reason) : String(error))
-    } finally {
-      clearTimeout(timer)
-      controller.abort()
+    const answer = await attemptDelivery(world, { id, url, body, secrets, at }, controller.signal)
+    if (delivery.cut && answer.status === null) {
+      await db.batch([unclaimWebhook(webhook)])
+      return
     }
+    const endedAt = now()
+    const next = nextOf(webhook, answer, endedAt, world.random())
+    const attempt = { at, status: answer.status, answer: answer.text, durationMs: endedAt - at }
+    const recorded = await recordAttempt(db, webhook, attempt, next)
+    const about = { webhook: id, task, number: webhook.attempts + 1, status: answer.status }
+    log('webhook_attempt', { ...about, state: recorded ? next.state : 'taken over' })
   }
 
   return {
     beat,
     async stop() {
       stopped = true
-      await Promise.all(running)
+      const timer = setTimeout(() => {
+        for (const delivery of deliveries) {
+          delivery.cut = true
+          delivery.controller.abort(new Error('The gateway stopped.'))
+        }
+      }, STOP_GRACE_MS)
+      await Promise.all([...deliveries].map(({ ended }) => ended))
+      clearTimeout(timer)
     },
   }
 }
 
-/** The headers of one attempt (Standard Webhooks 1.0): one signature for each secret that is in force. */
-export function signatureHeaders(
-  id: string,
-  body: string,
-  secrets: readonly string[],
-  at: number,
-): Record<string, string> {
-  const timestamp = String(Math.floor(at / SECOND))
-  const sign = (secret: string) => {
-    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
-  }
-  return {
-    'content-type': 'application/json',
-    'user-agent': 'gateway-webhooks/1',
-    'webhook-id': id,
-    'webhook-timestamp': timestamp,
-    'webhook-signature': secrets.map(sign).join(' '),
-  }
+/** What follows from an attempt: done, given up, or when to try again. */
+function nextOf(
+  webhook: Webhook,
+  { status, retryAfterMs }: AttemptAnswer,
+  now: number,
+  random: number,
+): { state: Webhook['state']; nextAt: number } {
+  if (status !== null && status >= 200 && status < 300) return { state: 'delivered', nextAt: now }
+  const waitMs = SCHEDULE_MS[webhook.step + 1]
+  if (status === GONE || waitMs === undefined) return { state: 'failed', nextAt: now }
+  const jittered = waitMs * (1 + JITTER_SHARE * random)
+  const longest = Math.max(jittered, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
+  return { state: 'pending', nextAt: now + Math.round(longest) }
 }
 
-/** The same request with the host as an address: there is no second look-up that could find another one. */
-function pinned(url: URL, address: string): string {
-  const pinnedUrl = new URL(url)
-  pinnedUrl.hostname = address.includes(':') ? `[${address}]` : address
-  pinnedUrl.hash = ''
-  return pinnedUrl.href
-}
-
-function failure(answer: string) {
-  return { status: null, answer: answer.slice(0, KEPT_ANSWER_LENGTH), retryAfterMs: 0 }
-}
-
-/** The beginning of an answer; the rest is not waited for. */
-async function readStart(response: Response): Promise<string> {
-  const reader = response.body?.getReader()
-  const decoder = new TextDecoder()
-  let text = ''
-  let bytes = 0
-  while (reader && bytes < MAX_ANSWER_BYTES) {
-    const { done, value } = await reader.read()
-    if (done) break
-    bytes += value.byteLength
-    if (text.length < KEPT_ANSWER_LENGTH) text += decoder.decode(value, { stream: true })
-  }
-  await reader?.cancel().catch(() => {})
-  return text.slice(0, KEPT_ANSWER_LENGTH)
-}
-
-function retryAfterOf(response: Response, now: number): number {
-  const header = response.headers.get('retry-after')
-  if (header === null) return 0
-  const seconds = Number(header)
-  const waitMs = Number.isFinite(seconds) ? seconds * SECOND : Date.parse(header) - now
-  return Number.isNaN(waitMs) ? 0 : Math.max(waitMs, 0)
+function keysOf(counts: ReadonlyMap<string, number>, atLeast: number): string[] {
+  return [...counts].flatMap(([key, count]) => (count >= atLeast ? [key] : []))
 }

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import OpenAI, { toFile } from 'openai'
 import { picture } from '../src/sandbox/pictures'
 import { outside } from '../src/world'
 import { type FormVendor, startFormVendor } from './support/form-vendor'
@@ -171,6 +172,21 @@ describe('a form that is served', () => {
       { name: 'image.png', type: 'image/png', size: large.length },
     ])
     expect(Buffer.from((await images[1]?.bytes()) ?? []).equals(Buffer.from(large))).toBe(true)
+  })
+
+  test('comes from the official SDK, with one image and with several', async () => {
+    const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.secret, maxRetries: 0 })
+    const image = () => toFile(Buffer.from(png), 'lion.png')
+    const asked = { model: 'test-edit', prompt: 'A lion', n: 1 }
+    const one = await client.images.edit({ ...asked, image: await image(), mask: await image() })
+    const several = await client.images.edit({ ...asked, image: [await image(), await image()] })
+    for (const { data } of [one, several]) expect(data).toEqual(edited.data)
+    const namesOf = vendor.calls.map(({ form }) => form.map(([name]) => name).sort())
+    expect(namesOf).toEqual([
+      ['image', 'mask', 'model', 'n', 'prompt'],
+      ['image[]', 'image[]', 'model', 'n', 'prompt'],
+    ])
+    expect(uploaded()).toEqual([])
   })
 
   test('goes to the vendor again with another key when the first one is busy', async () => {

@@ -353,6 +353,16 @@ describe('a caller who leaves', () => {
     expect(source.isCancelled()).toBe(true)
   })
 
+  test('in the middle, while the vendor is silent, does not leave it waiting', async () => {
+    const held = heldEvents()
+    held.send(piece(toneSamples))
+    odd.answer(held.response)
+    const { charge } = await leave({}, firstPiece)
+    expect(charge).toMatchObject({ state: 'settled', amount: 6 * CHARACTER, ended_by: 'client' })
+    await waitFor(held.isCancelled)
+    expect(held.isCancelled()).toBe(true)
+  })
+
   test('while a WAV file is being made pays nothing', async () => {
     const held = heldEvents()
     held.send(piece(toneSamples))

@@ -144,7 +144,8 @@ export const migrations: readonly (readonly string[])[] = [
       created_at bigint not null,
       ended_at bigint
     )`,
-    `create index webhooks_due on webhooks (next_at) where state = 'pending'`,
+    // All that a claim asks for: rows are large, and thousands of one busy receiver may lie before the next one's.
+    `create index webhooks_due on webhooks (next_at, host, account, lease_until) where state = 'pending'`,
     `create index webhooks_of_task on webhooks (task)`,
     `create table webhook_attempts (
       webhook text not null,

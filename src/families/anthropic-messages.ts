@@ -89,6 +89,14 @@ export const anthropicMessages: Family<MessagesBody> = {
     ),
     ...(body.tools ? [JSON.stringify(body.tools)] : []),
   ],
+
+  plain: {
+    fields: [],
+    body: ({ text }, model) => ({
+      max_tokens: model.reserveOutputTokens,
+      messages: [{ role: 'user', content: text }],
+    }),
+  },
 }
 
 interface Message {
@@ -131,7 +139,8 @@ export function usageOf(usage: unknown): { usage?: Quantities | 'invalid' } {
     }
     quantities[unit] = count as number
   }
-  return { usage: quantities }
+  // Figures under no name that is known are none: they must not make an answer free.
+  return Object.keys(quantities).length > 0 ? { usage: quantities } : {}
 }
 
 function textOfDelta(delta: unknown): string {

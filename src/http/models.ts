@@ -1,9 +1,8 @@
 // GET /v1/models: what the calling key may use (spec, Model list).
 
 import { Elysia } from 'elysia'
-import type { Model } from '../family'
 import { GatewayError } from '../lib/errors'
-import { modelsOf } from '../models'
+import { type ListedModel, modelsOf } from '../models'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
 import { errorResponse } from './errors'
@@ -12,9 +11,9 @@ export function modelRoutes(world: World) {
   const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
   // The catalogue does not say when a model was made; the start of this process is as good a time as any.
   const created = Math.floor(world.now() / 1000)
-  const show = ({ id, ownedBy }: Model) => ({ id, object: 'model', created, owned_by: ownedBy })
+  const show = ({ id, ownedBy }: ListedModel) => ({ id, object: 'model', created, owned_by: ownedBy })
 
-  async function answer(request: Request, read: (models: Model[]) => unknown): Promise<Response> {
+  async function answer(request: Request, read: (models: ListedModel[]) => unknown): Promise<Response> {
     const requestId = world.newId('req')
     try {
       const key = await world.authenticator.authenticate(authorizationOf(request.headers, acceptXApiKey))

@@ -48,7 +48,8 @@ export function createHandClock(): HandClock {
 export function modelForRelay(id = 'test-chat', upstream: Partial<UpstreamConfig> = {}): Model {
   const entry = testModels[id]
   if (!entry) throw new Error(`there is no test model ${id}`)
-  const upstreams = { [entry.upstream]: { kind: entry.upstream, apiKey: 'none', ...upstream } }
+  const kind = entry.upstream as string
+  const upstreams = { [kind]: { kind, apiKey: 'none', ...upstream } }
   const catalogue = buildCatalogue({ upstreams, models: { [id]: entry } }, outside)
   return catalogue.models.get(id)?.[0] as Model
 }

@@ -1,0 +1,72 @@
+// Nodes that do nothing but follow tasks, on a clock that stands still until a test moves it. Nothing happens by itself:
+// a node that is not told to beat any more is a node that died.
+
+import { createPoller, type Poller } from '../../src/poller'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { openWorld, outside, type World } from '../../src/world'
+import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
+import { whenTestsEnd } from './ending'
+import { type TestGatewayOptions, testConfig } from './gateway'
+import { fund } from './task-rows'
+
+export interface TaskNode {
+  world: World
+  poller: Poller
+  log: { event: string; fields: Record<string, unknown> }[]
+}
+
+export interface TaskNodes {
+  nodes: [TaskNode, ...TaskNode[]]
+  clock: { now: number }
+  /** How often an event stands in the logs of all nodes. */
+  count(event: string): number
+  /** At the end of `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export const START = Date.UTC(2026, 2, 10, 12)
+const BALANCE_NANO = 100_000_000_000
+
+let vendors: Sandbox | undefined
+
+/** On SQLite they share the one connection, on PostgreSQL each has its own. The account `alice` has a hundred dollars. */
+export async function startTaskNodes(
+  kind: DatabaseKind,
+  count: number,
+  options: TestGatewayOptions = {},
+): Promise<TaskNodes> {
+  if (!vendors) {
+    const sandbox = startSandbox()
+    whenTestsEnd(() => sandbox.stop())
+    vendors = sandbox
+  }
+  const config = testConfig(vendors, options, kind === 'postgres' ? await postgresUrl() : undefined)
+  const clock = { now: START }
+  const open = async (log: TaskNode['log']) => {
+    const world = await openWorld(config, temporaryFolder(), {
+      ...outside,
+      now: () => clock.now,
+      log: (event, fields) => log.push({ event, fields }),
+    })
+    return world
+  }
+  const log: TaskNode['log'] = []
+  const world = await open(log)
+  const nodes: [TaskNode, ...TaskNode[]] = [{ world, poller: createPoller(world), log }]
+  while (nodes.length < count) {
+    const ownLog = kind === 'sqlite' ? log : []
+    const own = kind === 'sqlite' ? world : await open(ownLog)
+    nodes.push({ world: own, poller: createPoller(own), log: ownLog })
+  }
+  await fund(world.db, 'alice', BALANCE_NANO, START)
+  return {
+    nodes,
+    clock,
+    count: (event) =>
+      [...new Set(nodes.map((node) => node.log))].flat().filter((line) => line.event === event).length,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(nodes.map(({ poller }) => poller.stop()))
+      await Promise.all([...new Set(nodes.map((node) => node.world))].map((world) => world.close()))
+    },
+  }
+}

@@ -218,7 +218,7 @@ const rollWebhook = defineCommand({
       }
       print(webhookSecret)
       say(`\nThis signs the webhooks of key ${key.name} from now on. Keep it: it is shown only this once.`)
-      say(`The old secret signs beside it until ${isoTime(now + OVERLAP_MS)}.`)
+      say(`The old secret signs beside it until ${isoTime(now + OVERLAP_MS)}; those before it no longer do.`)
     })
   },
 })

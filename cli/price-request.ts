@@ -58,8 +58,8 @@ function formOf({ model, forms }: ListedModel, operation: string | undefined, qu
   }
   const form = forms.find(({ family }) => family.operation === operation)
   if (form) return form
-  const served = forms.map(({ family }) => family.operation).join(' and ')
-  throw new CommandFailed(`${model.id} serves ${served}, not ${operation}.`)
+  const served = new Set(forms.map(({ family }) => family.operation))
+  throw new CommandFailed(`${model.id} serves ${[...served].join(' and ')}, not ${operation}.`)
 }
 
 function priceQuantities(model: Model, question: Question & { ask: 'quantities' }): PriceAnswer {

@@ -49,7 +49,11 @@ export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
 export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): void {
   const { operation, quantities, prices, amountNano, isMost } = answer
   const columns: Column[] = [
-    { title: forms.length > 1 ? `${model.id} ${operation}` : model.id },
+    {
+      title: forms.some(({ family }) => family.operation !== operation)
+        ? `${model.id} ${operation}`
+        : model.id,
+    },
     { title: 'COUNT', align: 'right' },
     { title: 'PRICE', align: 'right' },
     { title: 'USD', align: 'decimal' },

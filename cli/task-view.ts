@@ -116,7 +116,9 @@ export function taskBlock(
 
 function webhookLine({ webhook, attempts }: TaskDelivery, now: number): string {
   const last = attempts.at(-1)
-  const tried = last ? `, last answer ${last.status ?? 'none'} (${distance(last.at, now)})` : ''
+  // Without a status the text says why there was no answer.
+  const why = last?.status === null ? `: ${last.answer}` : ''
+  const tried = last ? `, last answer ${last.status ?? 'none'} (${distance(last.at, now)})${why}` : ''
   const next = webhook.state === 'pending' ? `, next attempt ${distance(webhook.nextAt, now)}` : ''
   return `${webhook.url}: ${webhook.state} after ${attempts.length} attempts${tried}${next}`
 }

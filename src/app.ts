@@ -8,6 +8,7 @@ import { healthRoutes } from './http/health'
 import { modelRoutes } from './http/models'
 import { operationRoutes } from './http/operations'
 import { taskRoutes } from './http/tasks'
+import { videoRoutes } from './http/videos'
 import { GatewayError } from './lib/errors'
 import { operations } from './operations'
 import type { World } from './world'
@@ -32,6 +33,7 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
     )
     .use(operationRoutes(world, gateway, options.mark ?? {}))
     .use(taskRoutes(world, options.mark ?? {}))
+    .use(videoRoutes(world, gateway, options.mark ?? {}))
     .use(artifactRoutes(world))
     .use(modelRoutes(world))
     .use(healthRoutes(world))

@@ -78,6 +78,8 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
   const { db, places, addresses, now, log } = world
   const turns = createTurns(MOST_COPIES)
   const copies = new Set<Copy>()
+  /** When the gateway stops: copies that begin while it does end with the others. */
+  let latestAt = Number.POSITIVE_INFINITY
 
   world.pulse.watch((at) => {
     for (const { deadlineAt, controller } of copies) if (at >= deadlineAt) controller.abort(tookTooLong())
@@ -87,7 +89,7 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
     const controller = new AbortController()
     const { signal } = controller
     const ended = turns.run(signal, () => copy(url, source, signal))
-    const running: Copy = { controller, deadlineAt: now() + source.timeoutMs, ended }
+    const running: Copy = { controller, deadlineAt: Math.min(now() + source.timeoutMs, latestAt), ended }
     copies.add(running)
     return await ended.finally(() => {
       copies.delete(running)
@@ -204,8 +206,9 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
       }
     },
     async drain(graceMs) {
+      latestAt = now() + graceMs
       for (const copy of copies) {
-        copy.deadlineAt = Math.min(copy.deadlineAt, now() + graceMs)
+        copy.deadlineAt = Math.min(copy.deadlineAt, latestAt)
         if (graceMs <= 0) copy.controller.abort(tookTooLong())
       }
       await Promise.allSettled([...copies].map(({ ended }) => ended))

@@ -44,14 +44,17 @@ export interface Flight extends CheckedRequest {
   task: NewTask | undefined
 }
 
+/** What the caller says beside the request itself. */
+export interface Origin {
+  idempotencyKey: string | null
+  gatewayUrl(): string
+  videoSize?(): string | undefined
+}
+
 export interface Flights {
   size(): number
   /** Holds the request's worst price, or finds the answer that its idempotency key has already. */
-  admit(
-    checked: CheckedRequest,
-    entry: JournalEntry,
-    idempotencyKey: string | null,
-  ): Promise<Flight | SavedAnswer>
+  admit(checked: CheckedRequest, entry: JournalEntry, from: Origin): Promise<Flight | SavedAnswer>
   /** Ends the charge of a request that was answered. Answers what was paid, in nano-dollars. */
   land(flight: Flight, outcome: Outcome, saved: SavedAnswer, known?: Measure): Promise<number>
   /** Ends the charge of a request that failed before there was an answer. */
@@ -88,11 +91,11 @@ export function createFlights(world: World): Flights {
   async function admit(
     checked: CheckedRequest,
     entry: JournalEntry,
-    idempotencyHeader: string | null,
+    from: Origin,
   ): Promise<Flight | SavedAnswer> {
     const { key, model, ask, fingerprint, operation } = checked
     const now = world.now()
-    const idempotencyKey = idempotencyKeyOf(key.account, idempotencyHeader, operation.path, fingerprint)
+    const idempotencyKey = idempotencyKeyOf(key.account, from.idempotencyKey, operation.path, fingerprint)
     const saved = idempotencyKey && (await answerAgain(db, idempotencyKey))
     if (saved) return saved
     const charge: Charge = {
@@ -109,7 +112,7 @@ export function createFlights(world: World): Flights {
     }
     const conditions = conditionsOf(key, charge)
     if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
-    const task = checked.family.task && newTask(checked, charge, world.newId('video'))
+    const task = checked.family.task && newTask(checked, charge, from, world.newId('video'))
     const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
     if ('held' in result) {
       const controller = new AbortController()
@@ -133,7 +136,7 @@ export function createFlights(world: World): Flights {
     }
     // Somebody took the key between our look and our hold; by now they may even have their answer.
     const twin = await answerAgain(db, idempotencyKey)
-    return twin ?? admit(checked, entry, idempotencyHeader)
+    return twin ?? admit(checked, entry, from)
   }
 
   async function land(
@@ -292,8 +295,9 @@ function estimateTokens({ family, ask, model }: CheckedRequest): number {
 function newTask(
   { ask, key, model, family }: CheckedRequest,
   charge: Charge,
+  from: Origin,
   id: string,
-): NewTask | undefined {
+): NewTask {
   const { webhook_url: webhookUrl } = ask.body as { webhook_url?: string | null }
   return {
     id,
@@ -305,6 +309,8 @@ function newTask(
     memo: family.task?.memo(ask.body, model) ?? {},
     quantities: family.quote(ask, model),
     webhookUrl: webhookUrl ?? null,
+    gatewayUrl: from.gatewayUrl(),
+    size: from.videoSize?.() ?? null,
     createdAt: charge.createdAt,
     deadlineAt: charge.createdAt + model.upstream.taskDeadlineMs,
   }

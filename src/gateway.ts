@@ -20,7 +20,7 @@ import { measure, type Outcome, plausible, type ReportedUsage, sumUsage } from '
 import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
-import { checkRequest, inDialect } from './request'
+import { checkRequest, inDialect, type Reword } from './request'
 import { serveSound } from './speech'
 import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
 import { submitTask, waitForTask } from './submit'
@@ -45,6 +45,10 @@ export interface Incoming {
   signal(): AbortSignal
   /** Where callers reach this gateway, for the addresses that it hands out: `https://ai.example.com`. */
   gatewayUrl(): string
+  /** For a request that is not in the words of its model's family. */
+  reword?: Reword
+  /** Width and height of a video, where the request has a place for them. Not called before it was reworded. */
+  videoSize?(): string | undefined
 }
 
 export interface Gateway {
@@ -85,7 +89,7 @@ export function createGateway(world: World): Gateway {
       entry.upstream = checked.model.upstream.name
       entry.stream = (checked.ask.body as { stream?: unknown }).stream === true
       if (family.task) await checkWebhook(checked.ask.body, world.addressRules)
-      const admitted = await flights.admit(checked, entry, incoming.idempotencyKey)
+      const admitted = await flights.admit(checked, entry, incoming)
       return 'status' in admitted ? replay(admitted, entry) : await serve(admitted, incoming)
     } catch (error) {
       const shown = error instanceof DatabaseUnavailable ? databaseDown(error) : error
@@ -165,7 +169,7 @@ export function createGateway(world: World): Gateway {
       if (isStream && response.body) return await stream(flight, response.body, done)
       const reply = await readReply(response, model, controller.signal)
       done()
-      const reading = family.read(reply.json, ask)
+      const reading = readVendor(flight, () => family.read(reply.json, ask))
       if (reading.failed) throw model.upstream.errorOf(400, reply.json)
       const outcome: Outcome = {
         endedBy: 'done',

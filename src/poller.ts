@@ -6,6 +6,7 @@ import { apply, type Statement } from './db/db'
 import { timedOut } from './failures'
 import type { Model, Quantities, TaskOutcome } from './family'
 import { saveAnswer } from './idempotency'
+import { keepVideo } from './kept-video'
 import type { UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
 import {
@@ -113,7 +114,8 @@ export function createPoller(world: World): Poller {
       : { error: `${task.upstream} has no model ${task.model}` }
     const ending = endingOf(task, answer)
     if (ending) {
-      await end(task, ending)
+      const isMade = model && ending.state === 'succeeded'
+      await end(task, isMade ? await keepVideo(world, task, model, ending) : ending)
       return
     }
     // Not before it is known that the task has not ended: some vendors take a cancel then as a wish to forget its result.
@@ -140,10 +142,11 @@ export function createPoller(world: World): Poller {
     const outcome = 'outcome' in answer ? answer.outcome : undefined
     const last = lastOf(task)
     if (outcome?.status === 'succeeded') {
-      const { document, quantities } = outcome
+      const { document, videoUrl, quantities } = outcome
       return {
         state: 'succeeded',
         document,
+        videoUrl,
         ...(quantities && withinQuote(task, quantities)),
         usageJson: usageJsonOf(document),
       }

@@ -37,13 +37,14 @@ const validators = new Map([...families.values()].map((family) => [family, creat
 export function checkRequest(
   catalogue: Catalogue,
   key: Key,
-  from: { operation: Operation; headers: Readonly<Record<string, string>> },
+  from: { operation: Operation; headers: Readonly<Record<string, string>>; reword?: Reword },
   content: Uint8Array | Form,
   { now, random }: { now: number; random: () => number },
 ): CheckedRequest {
   const { operation, headers } = from
-  const parsed = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
-  const [model, ...candidates] = resolveModels(catalogue, key, operation, parsed.body.model, random)
+  const given = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
+  const [model, ...candidates] = resolveModels(catalogue, key, operation, given.body.model, random)
+  const parsed = from.reword ? reworded(given, from.reword, model) : given
   const { family } = model
   const body = ArrayBuffer.isView(content) ? parsed.body : bodyOfForm(content, family.body)
   const ask: Ask = { body, byteLength: parsed.byteLength, at: now, headers }
@@ -87,6 +88,14 @@ function fits(model: Model, ask: Ask): boolean {
 export function inDialect(error: unknown, dialect: Dialect): unknown {
   if (error instanceof GatewayError) error.dialect = dialect
   return error
+}
+
+/** The request was written in other words, the same for every family: as the model's own takes it. */
+export type Reword = (body: Record<string, unknown>, model: Model) => Record<string, unknown>
+
+function reworded(given: Parsed, reword: Reword, model: Model): Parsed {
+  const text = JSON.stringify(reword(given.body, model))
+  return { ...parseJson(Buffer.from(text)), fingerprint: given.fingerprint }
 }
 
 interface Parsed {

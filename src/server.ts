@@ -2,7 +2,6 @@
 
 import { createApp } from './app'
 import type { Config } from './config'
-import { apply } from './db/db'
 import { createGateway } from './gateway'
 import { releaseExpired } from './ledger'
 import { createPoller } from './poller'
@@ -35,7 +34,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const alone = world.db.kind === 'sqlite'
   if (alone) {
     await releaseExpired(world.db, world.now(), { all: true })
-    await apply(world.db, [forgetTaskLeases(), forgetWebhookLeases()])
+    await forgetTaskLeases(world.db)
+    await forgetWebhookLeases(world.db)
   }
   const poller = createPoller(world)
   await poller.sweep({ alone })

@@ -10,7 +10,7 @@ import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { wavOf } from './lib/wav'
 import { rateHeadersOf } from './limits'
-import type { Outcome } from './metering'
+import { type Outcome, quoteNano } from './metering'
 import type { Mp3Sound } from './mp3-encoder'
 import { readSound, type SoundNotes, type SoundPiece } from './vendor-sound'
 import type { World } from './world'
@@ -29,6 +29,8 @@ const ENCODED_BYTES = 64 * 1024
 const MAX_WAV_BYTES = 32 * 1024 * 1024
 /** A caller that takes no byte for this long is gone. */
 const STALL_MS = 300_000
+/** A connection that breaks loses what it has not sent yet, and the caller has paid for that: it goes out first. */
+const FLUSH_MS = 50
 /** How long a sound is read on after its caller left. */
 const DRAIN_MS = 120_000
 const NOTHING = new Uint8Array()
@@ -48,7 +50,7 @@ export async function serveSound(
     'content-type': contentType,
     'x-request-id': entry.id,
     // Of the caller's own characters, so it is exact before the sound is there.
-    'x-gateway-cost-usd': formatUsd(charge.heldNano),
+    'x-gateway-cost-usd': formatUsd(quoteNano(ask, model)),
     ...(await rateHeadersOf(world.db, key, charge, world.now())),
   }
   const notes: SoundNotes = { usageJson: null }
@@ -171,8 +173,13 @@ function streamFile(
     const endedBy = endedByOf(reason)
     // While the vendor's sound waits to be taken, it is the caller who is slow.
     const ended = breakOff(reason, endedBy === 'timeout' && !waitsForVendor ? 'client' : endedBy)
-    const fail = () => isGone || output.error(reason)
-    ended.then(fail, fail)
+    void ended.catch(() => {}).then(() => fail(reason))
+  }
+
+  /** What the caller sees of it: a connection that breaks. */
+  async function fail(error: unknown): Promise<void> {
+    if (delivered) await Bun.sleep(FLUSH_MS)
+    if (!isGone) output.error(error)
   }
 
   async function take(): Promise<IteratorResult<Uint8Array, Uint8Array>> {
@@ -234,7 +241,7 @@ function streamFile(
           await step()
         } catch (error) {
           await breakOff(error, endedByOf(error)).catch(() => {})
-          if (!isGone) output.error(error)
+          await fail(error)
         }
       },
       cancel: leave,

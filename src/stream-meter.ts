@@ -179,7 +179,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
         usage = 'invalid'
         return { usage, usageOnly: true }
       }
-      const reading = readEvent(json)
+      const reading = readSafely(readEvent, json)
       if (reading.usage) {
         usage = judge(joined(usage, reading))
         usageJson = JSON.stringify(reading.reported ?? (json as { usage?: unknown }).usage ?? null)
@@ -209,6 +209,15 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
 function joined(before: ReportedUsage, { usage, partial }: Reading): ReportedUsage {
   if (!partial || usage === undefined || usage === 'invalid') return usage
   return { ...(before === 'invalid' ? {} : before), ...usage }
+}
+
+/** An event of a form that nobody foresaw is not read; it must not end the stream. */
+function readSafely(read: (event: object) => Reading, event: object): Reading {
+  try {
+    return read(event)
+  } catch {
+    return {}
+  }
 }
 
 function contractOf(model: Model) {

@@ -2,7 +2,7 @@
 // A task must never be sent to a vendor twice, never end twice, and never end without its charge ending in the same
 // transaction.
 
-import type { Db, Row, Statement, Value } from './db/db'
+import { apply, type Db, type Row, type Statement, type Value } from './db/db'
 import { type Memo, priceNano, type Quantities } from './family'
 import { freeKey } from './idempotency'
 import { findCharge, release, settle, type UsageSource } from './ledger'
@@ -26,8 +26,14 @@ export interface Task {
   /** What is paid when it succeeds, unless the vendor decides. */
   quantities: Quantities
   webhookUrl: string | null
+  /** Where its caller reached the gateway: what the address of a kept video begins with. */
+  gatewayUrl: string
+  /** Width and height as the caller named them, where the form of their request has a place for that. */
+  size: string | null
   /** What readers get, as JSON; null until the vendor has said something. */
   document: string | null
+  /** Where the vendor keeps the video, wherever readers are sent. */
+  videoUrl: string | null
   errorCode: string | null
   errorMessage: string | null
   createdAt: number
@@ -61,6 +67,8 @@ export type NewTask = Pick<
   | 'memo'
   | 'quantities'
   | 'webhookUrl'
+  | 'gatewayUrl'
+  | 'size'
   | 'createdAt'
   | 'deadlineAt'
 >
@@ -74,8 +82,8 @@ const UNKNOWN_MESSAGE =
 export function insertTask(task: NewTask): Statement {
   return {
     sql: `insert into tasks (id, account, key_id, model, upstream, charge, state, memo, quantities, webhook_url, created_at,
-        deadline_at, poll_at, polls, misses, missing, lease_until, fence)
-      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $10, 0, 0, 0, 0, 0)`,
+        deadline_at, gateway_url, size, poll_at, polls, misses, missing, lease_until, fence)
+      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $12, $13, $10, 0, 0, 0, 0, 0)`,
     parameters: [
       task.id,
       task.account,
@@ -88,6 +96,8 @@ export function insertTask(task: NewTask): Statement {
       task.webhookUrl,
       task.createdAt,
       task.deadlineAt,
+      task.gatewayUrl,
+      task.size,
     ],
   }
 }
@@ -140,7 +150,7 @@ export async function voidTask(db: Db, task: Task, now: number): Promise<boolean
   const charge = await findCharge(db, task.charge)
   if (!charge) throw new Error(`task ${task.id} has no charge`)
   const remove: Statement = {
-    sql: `delete from tasks where id = $1 and sent_at is null and state = 'submitted'`,
+    sql: `delete from tasks where id = $1 and sent_at is null and upstream_id is null and state = 'submitted'`,
     parameters: [task.id],
     guard: true,
   }
@@ -185,6 +195,18 @@ export async function countDue(db: Db, upstream: string, now: number, limit: num
   return Number(rows[0]?.due ?? 0)
 }
 
+/** Holds a task for longer than polls take. False when the lease was lost. */
+export async function extendLease(db: Db, task: Task, until: number): Promise<boolean> {
+  const result = await db.batch([
+    {
+      sql: `update tasks set lease_until = $3 where id = $1 and fence = $2 and state = 'submitted'`,
+      parameters: [task.id, task.fence, until],
+      guard: true,
+    },
+  ])
+  return 'rows' in result
+}
+
 /** It goes on. False when the lease was lost. */
 export async function postpone(
   db: Db,
@@ -225,6 +247,7 @@ export type TaskEnding =
   | {
       state: 'succeeded'
       document: object
+      videoUrl: string
       usageJson: string | null
       /** What the vendor says is to be paid, instead of what was asked for. */
       quantities?: Quantities
@@ -275,9 +298,11 @@ export async function endTask(
 
 function endStatement(task: Task, ending: TaskEnding, document: string, now: number): Statement {
   const error = ending.state === 'failed' ? ending.error : undefined
+  const made = ending.state === 'succeeded' ? ending : undefined
   return {
-    sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, lease_until = 0,
-        polls = polls + 1 where id = $1 and fence = $2 and state = 'submitted'`,
+    sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
+        quantities = $9, lease_until = 0, polls = polls + 1
+        where id = $1 and fence = $2 and state = 'submitted'`,
     parameters: [
       task.id,
       task.fence,
@@ -286,6 +311,8 @@ function endStatement(task: Task, ending: TaskEnding, document: string, now: num
       error?.code ?? null,
       error?.message ?? null,
       now,
+      made?.videoUrl ?? null,
+      JSON.stringify(made?.quantities ?? task.quantities),
     ],
     guard: true,
   }
@@ -345,10 +372,13 @@ export interface TaskFilter {
   model?: string
   account?: string
   since?: number
+  /** Only what comes behind this task in the list. */
+  after?: Pick<Task, 'id' | 'createdAt'>
   limit: number
+  oldestFirst?: boolean
 }
 
-/** Newest first. */
+/** Newest first, unless told otherwise. */
 export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   const conditions: string[] = []
   const parameters: Value[] = []
@@ -361,18 +391,25 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   if (filter.model !== undefined) where('model = ?', filter.model)
   if (filter.account !== undefined) where('account = ?', filter.account)
   if (filter.since !== undefined) where('created_at >= ?', filter.since)
+  const { after, oldestFirst } = filter
+  if (after) {
+    parameters.push(after.createdAt, after.id)
+    const [createdAt, id] = [`$${parameters.length - 1}`, `$${parameters.length}`]
+    conditions.push(`(created_at, id) ${oldestFirst ? '>' : '<'} (${createdAt}, ${id})`)
+  }
   parameters.push(filter.limit)
+  const order = oldestFirst ? 'asc' : 'desc'
   const rows = await db.query({
     sql: `select * from tasks ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
-      order by created_at desc, id desc limit $${parameters.length}`,
+      order by created_at ${order}, id ${order} limit $${parameters.length}`,
     parameters,
   })
   return rows.map(taskOfRow)
 }
 
 /** Ends the leases of a process that died. Only where no other one can hold any. */
-export function forgetTaskLeases(): Statement {
-  return { sql: `update tasks set lease_until = 0 where state = 'submitted' and lease_until > 0` }
+export async function forgetTaskLeases(db: Db): Promise<void> {
+  await apply(db, [{ sql: `update tasks set lease_until = 0 where state = 'submitted' and lease_until > 0` }])
 }
 
 /** Tasks that wait for a vendor's id since before `before`: what a process that died has left. At most a thousand. */
@@ -422,7 +459,10 @@ export function taskOfRow(row: Row): Task {
     memo: JSON.parse(row.memo as string),
     quantities: JSON.parse(row.quantities as string),
     webhookUrl: row.webhook_url as string | null,
+    gatewayUrl: row.gateway_url as string,
+    size: row.size as string | null,
     document: row.document as string | null,
+    videoUrl: row.video_url as string | null,
     errorCode: row.error_code as string | null,
     errorMessage: row.error_message as string | null,
     createdAt: row.created_at as number,

@@ -5,8 +5,15 @@ import type { UpstreamConfig } from './config'
 import { GatewayError } from './lib/errors'
 import type { UpstreamKind, UpstreamWorld } from './upstream'
 
-/** Fetches a file of a vendor. The body is still to be read; throws a GatewayError where it is not to be had. */
-export type FetchFile = (url: string, signal: AbortSignal) => Promise<Response>
+/**
+ * Fetches a file of a vendor. The body is still to be read; throws a GatewayError where it is not to be had. `part` are the
+ * headers that ask for a part of it: then the answer may also be that there is no such part (416).
+ */
+export type FetchFile = (
+  url: string,
+  signal: AbortSignal,
+  part?: Readonly<Record<string, string>>,
+) => Promise<Response>
 
 export function createFetchFile(
   name: string,
@@ -17,7 +24,7 @@ export function createFetchFile(
   const ownHost = new URL(config.baseUrl ?? kind.baseUrl).host
   const hosts = [...kind.fileHosts, ...(config.fileHosts ?? [])]
 
-  return async (text, signal) => {
+  return async (text, signal, part) => {
     const url = parse(text)
     if (!url || !isAllowed(url, ownHost, hosts)) {
       world.log('upstream_file_refused', { upstream: name, host: url?.host.slice(0, 255) ?? null })
@@ -26,16 +33,16 @@ export function createFetchFile(
         message: `The upstream ${name} points to a file on a host that is not one of its own. The operator can allow it as one of \`fileHosts\`.`,
       })
     }
-    const response = await fetchOnce(url, signal)
-    if (response.ok) return response
+    const response = await fetchOnce(url, signal, part)
+    if (response.ok || (part && response.status === 416)) return response
     await response.body?.cancel()
     throw unavailable(`HTTP ${response.status}`)
   }
 
-  async function fetchOnce(url: URL, signal: AbortSignal): Promise<Response> {
+  async function fetchOnce(url: URL, signal: AbortSignal, part = {}): Promise<Response> {
     try {
       return await world.fetch(url.href, {
-        headers: { 'accept-encoding': 'identity' },
+        headers: { ...part, 'accept-encoding': 'identity' },
         signal,
         redirect: 'manual',
         timeout: false,

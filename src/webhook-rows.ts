@@ -1,7 +1,7 @@
 // Webhooks as rows: what is to be delivered where, what was tried, and when to try again.
 // A row is written in the transaction that ends its task, so that no end goes untold; nothing here calls anybody.
 
-import type { Db, Row, Statement, Value } from './db/db'
+import { apply, type Db, type Row, type Statement, type Value } from './db/db'
 
 export interface Webhook {
   /** Stays the same over all attempts, so that receivers can drop what they have had. */
@@ -105,8 +105,10 @@ export async function claimWebhooks(
 }
 
 /** Ends the leases of a process that died. Only where no other one can hold any. */
-export function forgetWebhookLeases(): Statement {
-  return { sql: `update webhooks set lease_until = 0 where state = 'pending' and lease_until > 0` }
+export async function forgetWebhookLeases(db: Db): Promise<void> {
+  await apply(db, [
+    { sql: `update webhooks set lease_until = 0 where state = 'pending' and lease_until > 0` },
+  ])
 }
 
 /** Gives a claimed webhook back untried. */

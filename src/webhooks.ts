@@ -66,39 +66,68 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
   const { db, now, log } = world
   const deliveries = new Set<Delivery>()
   let stopped = false
+  let wanted = 0
+  let looking: Promise<void> | undefined
 
-  world.pulse.watch((at) => {
+  const unwatch = world.pulse.watch((at) => {
     for (const { deadlineAt, controller } of deliveries) {
-      if (at >= deadlineAt) controller.abort(new Error(`There was no answer within ${TIMEOUT_MS / SECOND} s.`))
+      if (at >= deadlineAt)
+        controller.abort(new Error(`There was no answer within ${TIMEOUT_MS / SECOND} s.`))
     }
   })
 
-  async function beat(): Promise<void> {
-    while (!stopped && deliveries.size < PARALLEL) {
-      const claimed = await claimWebhooks(db, now(), {
-        limit: Math.min(PARALLEL_PER_HOST, PARALLEL - deliveries.size),
-        leaseMs: LEASE_MS,
-        busyHosts: keysOf(running('host'), PARALLEL_PER_HOST),
-        busyAccounts: keysOf(running('account'), PARALLEL_PER_ACCOUNT),
-      })
-      if (claimed.length === 0) return
-      const excess = claimed.filter((webhook) => !start(webhook))
-      if (excess.length > 0) await db.batch(excess.map(unclaimWebhook))
+  /** Has so many more started, if so many are due. One look at a time; what is asked for meanwhile is seen to after it. */
+  function startMore(count: number): Promise<void> {
+    wanted += count
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
+
+  async function look(): Promise<void> {
+    while (wanted > 0 && !stopped) {
+      const count = Math.min(wanted, PARALLEL - deliveries.size)
+      wanted = 0
+      const rest = await startDue(count)
+      wanted += rest
     }
   }
 
-  /** How many deliveries run, by host or by account. */
-  function running(by: 'host' | 'account'): Map<string, number> {
-    const counts = new Map<string, number>()
-    for (const { webhook } of deliveries) counts.set(webhook[by], (counts.get(webhook[by]) ?? 0) + 1)
-    return counts
+  /** How many of so many are still to be started; none when nothing more is due. */
+  async function startDue(count: number): Promise<number> {
+    if (count <= 0) return 0
+    const claimed = await claimWebhooks(db, now(), {
+      limit: Math.min(count, PARALLEL_PER_HOST),
+      leaseMs: LEASE_MS,
+      busyHosts: busy('host', PARALLEL_PER_HOST),
+      busyAccounts: busy('account', PARALLEL_PER_ACCOUNT),
+    })
+    const excess: Webhook[] = []
+    for (const webhook of claimed) {
+      if (!stopped && hasPlace(webhook)) start(webhook)
+      else excess.push(webhook)
+    }
+    if (excess.length > 0) await db.batch(excess.map(unclaimWebhook))
+    return claimed.length === 0 ? 0 : count - claimed.length + excess.length
   }
 
-  /** False when there is no place left for it. */
-  function start(webhook: Webhook): boolean {
-    const hostIsBusy = (running('host').get(webhook.host) ?? 0) >= PARALLEL_PER_HOST
-    const accountIsBusy = (running('account').get(webhook.account) ?? 0) >= PARALLEL_PER_ACCOUNT
-    if (stopped || hostIsBusy || accountIsBusy) return false
+  /** Hosts or accounts that have all the deliveries that they may have. */
+  function busy(by: 'host' | 'account', most: number): string[] {
+    const counts = new Map<string, number>()
+    for (const { webhook } of deliveries) counts.set(webhook[by], (counts.get(webhook[by]) ?? 0) + 1)
+    return [...counts].flatMap(([name, count]) => (count >= most ? [name] : []))
+  }
+
+  function hasPlace({ host, account }: Webhook): boolean {
+    return (
+      deliveries.size < PARALLEL &&
+      !busy('host', PARALLEL_PER_HOST).includes(host) &&
+      !busy('account', PARALLEL_PER_ACCOUNT).includes(account)
+    )
+  }
+
+  function start(webhook: Webhook): void {
     const delivery: Delivery = {
       webhook,
       deadlineAt: now() + TIMEOUT_MS,
@@ -108,13 +137,19 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
     }
     deliveries.add(delivery)
     delivery.ended = deliver(delivery)
-      .catch((error) => log('webhook_failed', { webhook: webhook.id, error: String(error) }))
+      .catch(failed(webhook))
       .finally(() => {
+        const wasFull = !hasPlace(webhook)
         deliveries.delete(delivery)
         // Lets go of an answer that was not read to its end.
         delivery.controller.abort()
+        // Others may have waited for this place; the next beat would make a backlog slow.
+        if (wasFull) void startMore(1).catch(failed(webhook))
       })
-    return true
+  }
+
+  function failed(webhook: Webhook) {
+    return (error: unknown) => log('webhook_failed', { webhook: webhook.id, error: String(error) })
   }
 
   async function deliver(delivery: Delivery): Promise<void> {
@@ -136,7 +171,7 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
   }
 
   return {
-    beat,
+    beat: () => startMore(PARALLEL),
     async stop() {
       stopped = true
       const timer = setTimeout(() => {
@@ -145,8 +180,9 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
           delivery.controller.abort(new Error('The gateway stopped.'))
         }
       }, STOP_GRACE_MS)
-      await Promise.all([...deliveries].map(({ ended }) => ended))
+      await Promise.all([looking?.catch(() => {}), ...[...deliveries].map(({ ended }) => ended)])
       clearTimeout(timer)
+      unwatch()
     },
   }
 }
@@ -164,8 +200,4 @@ function nextOf(
   const jittered = waitMs * (1 + JITTER_SHARE * random)
   const longest = Math.max(jittered, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
   return { state: 'pending', nextAt: now + Math.round(longest) }
-}
-
-function keysOf(counts: ReadonlyMap<string, number>, atLeast: number): string[] {
-  return [...counts].flatMap(([key, count]) => (count >= atLeast ? [key] : []))
 }

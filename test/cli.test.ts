@@ -204,7 +204,8 @@ test('a key from its making to its end', async () => {
   const made = await json(
     'keys create alice --account team --balance 5.25 --models chat,embed --expires 30d --rpm 60 --tpm 1000 --concurrency 4 --budget 1.50 --per week',
   )
-  const { key, id, hint, expires_at, created_at, ...rest } = made
+  const { key, webhook_secret, id, hint, expires_at, created_at, ...rest } = made
+  expect(webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
   expect(isSecret(key)).toBe(true)
   expect(id).toMatch(/^key_[0-9a-f]{32}$/)
   expect(key.startsWith(hint.slice(0, 6))).toBe(true)

@@ -38,6 +38,8 @@ beforeAll(async () => {
       ...speechModels,
       'hasty-flash': { ...speechModels['odd-flash'], upstream: 'hasty' },
       'brief-flash': { ...speechModels['odd-flash'], upstream: 'brief' },
+      'dear-flash': { ...speechModels['odd-flash'], price: { per_1m_characters: '5.00' } },
+      'any-flash': { route: ['dear-flash', 'qnx3-tts-flash'] },
     },
     upstreams: {
       odd: odd.upstream,
@@ -196,6 +198,26 @@ describe('a vendor’s answer that makes no sense is an error, for nothing', () 
       const fault = { status: 504, code: 'upstream_timeout' }
       await expectFree({ model: 'hasty-flash', response_format }, fault)
     }
+  })
+})
+
+describe('a model that stands for several', () => {
+  test('speaks by the next one where the first fails, and costs what that one costs', async () => {
+    odd.answer(() => new Response('down', { status: 500 }))
+    for (const response_format of ['mp3', 'wav']) {
+      const { response, bytes, charges } = await speak(gateway, { model: 'any-flash', response_format })
+      expect(response.status).toBe(200)
+      expect(bytes.length).toBeGreaterThan(0)
+      expect(charges).toMatchObject([{ held: 5 * 6 * CHARACTER, amount: 6 * CHARACTER, state: 'settled' }])
+      expect(response.headers.get('x-gateway-cost-usd')).toBe('0.000006')
+    }
+  })
+
+  test('keeps to the one whose sound has begun', async () => {
+    odd.answer(() => events(piece(toneSamples)))
+    const { isBroken, calls, charges } = await speak(gateway, { model: 'any-flash' })
+    expect({ isBroken, calls: calls.length }).toEqual({ isBroken: true, calls: 0 })
+    expect(charges).toMatchObject([{ amount: 5 * 6 * CHARACTER, ended_by: 'upstream' }])
   })
 })
 
@@ -452,16 +474,19 @@ describe('a shutdown', () => {
     const { response: sound } = endless()
     own.answer(sound)
     const closing = await startTestGateway({ models: speechModels, upstreams: { odd: own.upstream } })
-    const heard = speak(closing, { model: 'odd-flash' })
-    const { db } = closing.server.world
-    await waitFor(async () => (await db.query({ sql: 'select id from charges' })).length === 1)
+    const heard = await closing.post(PATH, { model: 'odd-flash', input: 'Hello!' })
+    const reader = (heard.body as ReadableStream<Uint8Array>).getReader()
+    expect((await reader.read()).value?.length).toBeGreaterThan(0)
     const silent = heldEvents()
     own.answer(silent.response)
     const waiting = closing.post(PATH, { model: 'odd-flash', input: 'Hello!', response_format: 'wav' })
     await waitFor(() => own.vendor.requests === 2)
     const cut = closing.server.stop(0)
     expect((await waiting).status).toBe(503)
-    await heard.catch(() => {})
+    const rest = async () => {
+      for (let done = false; !done; ) done = (await reader.read()).done
+    }
+    await expect(rest()).rejects.toThrow()
     expect(await cut).toBe(2)
     const again = await startTestGateway({
       models: speechModels,

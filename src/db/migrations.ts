@@ -102,7 +102,10 @@ export const migrations: readonly (readonly string[])[] = [
       memo text not null,
       quantities text not null,
       webhook_url text,
+      gateway_url text not null,
+      size text,
       document text,
+      video_url text,
       error_code text,
       error_message text,
       created_at bigint not null,
@@ -120,6 +123,7 @@ export const migrations: readonly (readonly string[])[] = [
     )`,
     `create index tasks_due on tasks (upstream, poll_at) where state = 'submitted'`,
     `create index tasks_by_time on tasks (created_at)`,
+    `create index tasks_of_account on tasks (account, created_at)`,
     `create unique index tasks_by_upstream_id on tasks (upstream_id, upstream) where upstream_id is not null`,
     `create table poll_windows (
       upstream text primary key,

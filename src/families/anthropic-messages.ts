@@ -1,44 +1,15 @@
 // Messages of Anthropic-format upstreams (spec, POST /v1/messages): the caller's text and beta headers go through, only the
 // model is swapped. Unknown fields, blocks and events pass: clients and models know more of them than we do.
 
-import { type Static, Type } from '@sinclair/typebox'
-import type { Family, Quantities, Reading } from '../family'
-
-const open = { additionalProperties: true }
-
-export const MessagesBody = Type.Object(
-  {
-    model: Type.String({ description: 'Id from GET /v1/models.' }),
-    max_tokens: Type.Integer({ minimum: 0, maximum: 100_000_000 }),
-    messages: Type.Array(
-      Type.Object(
-        {
-          role: Type.Union([Type.Literal('user'), Type.Literal('assistant'), Type.Literal('system')]),
-          content: Type.Union([
-            Type.String(),
-            Type.Array(Type.Object({ type: Type.String() }, open), { maxItems: 16_384 }),
-          ]),
-        },
-        open,
-      ),
-      { minItems: 1, maxItems: 100_000 },
-    ),
-    system: Type.Optional(
-      Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, open)), Type.Null()]),
-    ),
-    stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-    temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()])),
-    top_p: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()])),
-    top_k: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
-    stop_sequences: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
-    tools: Type.Optional(Type.Union([Type.Array(Type.Object({}, open)), Type.Null()])),
-    tool_choice: Type.Optional(Type.Union([Type.Object({ type: Type.String() }, open), Type.Null()])),
-    thinking: Type.Optional(Type.Union([Type.Object({ type: Type.String() }, open), Type.Null()])),
-    metadata: Type.Optional(Type.Union([Type.Object({}, open), Type.Null()])),
-  },
-  open,
-)
-export type MessagesBody = Static<typeof MessagesBody>
+import type { Family } from '../family'
+import {
+  MessagesBody,
+  plainMessages,
+  quoteMessages,
+  readMessage,
+  readMessageEvent,
+  textsOfMessages,
+} from './messages'
 
 export const anthropicMessages: Family<MessagesBody> = {
   name: 'anthropic-messages',
@@ -46,12 +17,7 @@ export const anthropicMessages: Family<MessagesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'anthropic',
   body: MessagesBody,
-
-  quote: ({ body, byteLength }, model) => ({
-    // No tokenizer makes more tokens than the text has bytes, and base64 is longer than what pictures come to.
-    input_token: Math.min(byteLength, model.contextTokens ?? Number.POSITIVE_INFINITY),
-    output_token: body.max_tokens,
-  }),
+  quote: quoteMessages,
 
   call({ body, headers }, model) {
     const swap =
@@ -65,104 +31,15 @@ export const anthropicMessages: Family<MessagesBody> = {
     }
   },
 
-  read(reply) {
-    const { type, content, usage } = reply as Message
-    return {
-      ...usageOf(usage),
-      text: Array.isArray(content) ? content.map(textOfBlock).join('') : '',
-      failed: type === 'error',
-      finished: true,
-    }
-  },
+  read: readMessage,
 
   stream: {
     end: '{"type":"message_stop"}',
     // Its figures stand in events that callers need for other things too.
     showsUsage: () => true,
-    read: readEvent,
+    read: readMessageEvent,
   },
 
-  texts: (body) => [
-    ...(typeof body.system === 'string' ? [body.system] : blocksIn(body.system).map(textOfBlock)),
-    ...body.messages.flatMap(({ content }) =>
-      typeof content === 'string' ? [content] : blocksIn(content).map(textOfBlock),
-    ),
-    ...(body.tools ? [JSON.stringify(body.tools)] : []),
-  ],
-
-  plain: {
-    fields: [],
-    body: ({ text }, model) => ({
-      max_tokens: model.reserveOutputTokens,
-      messages: [{ role: 'user', content: text }],
-    }),
-  },
-}
-
-interface Message {
-  type?: unknown
-  content?: unknown
-  usage?: unknown
-}
-
-/** One event of a stream. The first one brings the input, a later one the output, and perhaps the input anew. */
-export function readEvent(event: unknown): Reading {
-  const { type, message, delta, content_block: block, usage } = event as Record<string, unknown>
-  if (type === 'message_start') {
-    const { usage: first } = isObject(message) ? message : {}
-    return { ...usageOf(first), partial: true, reported: first }
-  }
-  if (type === 'content_block_start') return { text: textOfBlock(block) }
-  if (type === 'content_block_delta') return { text: textOfDelta(delta) }
-  if (type === 'message_delta') return { ...usageOf(usage), partial: true }
-  if (type === 'message_stop') return { finished: true }
-  return { failed: type === 'error' }
-}
-
-/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
-const ABSURD_TOKENS = 100_000_000
-
-/** Figures in our units, as many as there are. Cached tokens stand beside input_tokens, not inside. */
-export function usageOf(usage: unknown): { usage?: Quantities | 'invalid' } {
-  if (!isObject(usage)) return {}
-  const fields = [
-    ['input_token', usage.input_tokens],
-    ['cached_input_token', usage.cache_read_input_tokens],
-    ['cache_write_token', usage.cache_creation_input_tokens],
-    ['output_token', usage.output_tokens],
-  ] as const
-  const quantities: Quantities = {}
-  for (const [unit, count] of fields) {
-    if (count === undefined || count === null) continue
-    if (!Number.isSafeInteger(count) || (count as number) < 0 || (count as number) > ABSURD_TOKENS) {
-      return { usage: 'invalid' }
-    }
-    quantities[unit] = count as number
-  }
-  // Figures under no name that is known are none: they must not make an answer free.
-  return Object.keys(quantities).length > 0 ? { usage: quantities } : {}
-}
-
-function textOfDelta(delta: unknown): string {
-  const { text, thinking, partial_json: json } = isObject(delta) ? delta : {}
-  return [text, thinking, json].filter((part) => typeof part === 'string').join('')
-}
-
-/** What a model wrote or reads in a block; pictures and documents are not text. */
-function textOfBlock(block: unknown): string {
-  if (!isObject(block)) return ''
-  const { type, text, thinking, name, input, content } = block
-  if (type === 'tool_use') return `${typeof name === 'string' ? name : ''}${JSON.stringify(input ?? {})}`
-  if (type === 'tool_result') {
-    return typeof content === 'string' ? content : blocksIn(content).map(textOfBlock).join('')
-  }
-  return typeof text === 'string' ? text : typeof thinking === 'string' ? thinking : ''
-}
-
-function blocksIn(content: unknown): unknown[] {
-  return Array.isArray(content) ? content : []
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  texts: textsOfMessages,
+  plain: plainMessages,
 }

@@ -114,6 +114,12 @@ export const arkVideo: Family<Body> = {
     outcome,
   },
 
+  // The poller knows that of the video.
+  links(reply) {
+    const lastFrame = textOf((reply as Reply).content?.last_frame_url)
+    return lastFrame === undefined ? [] : [lastFrame]
+  },
+
   plain: { fields: ['duration', 'resolution', 'size', 'images'], body: plainBody },
 }
 
@@ -121,7 +127,7 @@ interface Reply {
   id?: unknown
   status?: unknown
   error?: { code?: unknown; message?: unknown } | null
-  content?: { video_url?: unknown } | null
+  content?: { video_url?: unknown; last_frame_url?: unknown } | null
   duration?: unknown
 }
 
@@ -135,22 +141,23 @@ function taskCall(upstreamId: string) {
 }
 
 function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
-  const { error, content, duration } = reply as Reply
-  const status = textOf((reply as Reply).status)
+  // It says null for an error where there is none.
+  const { error, ...task } = reply as Reply
+  const status = textOf(task.status)
   // A complaint of the vendor's about the question, not about the task.
   if (status === undefined) return undefined
   if (status === 'failed' || status === 'cancelled' || status === 'expired') {
     const message = textOf(error?.message) ?? `The upstream ended the task as ${status}.`
     return { status: 'failed', document: reply, error: { code: textOf(error?.code) ?? status, message } }
   }
-  if (status !== 'succeeded') return { status: 'submitted', document: reply }
-  const videoUrl = textOf(content?.video_url)
+  if (status !== 'succeeded') return { status: 'submitted', document: task }
+  const videoUrl = textOf(task.content?.video_url)
   if (videoUrl === undefined) return withoutVideo(reply)
   return {
     status: 'succeeded',
     videoUrl,
-    document: { ...reply, video_url: videoUrl },
-    ...(memo.vendorChooses === true && { quantities: secondsReported(duration) }),
+    document: { ...task, video_url: videoUrl },
+    ...(memo.vendorChooses === true && { quantities: secondsReported(task.duration) }),
   }
 }
 

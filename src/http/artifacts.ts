@@ -14,63 +14,12 @@ export function artifactRoutes(world: World) {
   async function answer(request: Request, id: string): Promise<Response> {
     const requestId = world.newId('req')
     try {
-      const artifact = await find(request, id)
-      const headers = headersOf(artifact, world.now(), requestId)
-      if (request.headers.get('if-none-match') === headers.etag)
-        return new Response(null, { status: 304, headers })
-      return await send(request, artifact, headers)
+      const artifact = await findArtifact(world, id, URL.parse(request.url)?.searchParams)
+      if (!artifact) throw notFound()
+      return await sendArtifact(world, artifact, request, requestId)
     } catch (error) {
       return errorResponse(error, 'openai', requestId, world.log)
     }
-  }
-
-  async function find(request: Request, id: string): Promise<Artifact> {
-    const query = URL.parse(request.url)?.searchParams
-    const artifact = await world.artifacts?.find(
-      id,
-      query?.get('expires') ?? '',
-      query?.get('signature') ?? '',
-    )
-    if (!artifact) throw notFound()
-    return artifact
-  }
-
-  async function send(request: Request, artifact: Artifact, headers: ArtifactHeaders): Promise<Response> {
-    const { bytes } = artifact
-    const isHead = request.method === 'HEAD'
-    const part = isHead ? 'all' : partOf(request.headers, bytes, headers.etag)
-    if (part === 'none') {
-      const requestId = headers['x-request-id']
-      return new Response(null, {
-        status: 416,
-        headers: { 'content-range': `bytes */${bytes}`, 'x-request-id': requestId },
-      })
-    }
-    const { start, end } = part === 'all' ? { start: 0, end: bytes } : part
-    const body = isHead ? null : await read(artifact, start, end)
-    return new Response(body, {
-      status: part === 'all' ? 200 : 206,
-      headers: {
-        ...headers,
-        'content-length': String(end - start),
-        ...(part !== 'all' && { 'content-range': `bytes ${start}-${end - 1}/${bytes}` }),
-      },
-    })
-  }
-
-  /** As a stream, because Bun applies the Range header to files by itself, without a look at If-Range. */
-  async function read(artifact: Artifact, start: number, end: number): Promise<ReadableStream<Uint8Array>> {
-    const body = await world.artifacts?.read(artifact, start, end).catch((cause) => {
-      throw new GatewayError(503, {
-        code: 'artifact_unavailable',
-        message: 'The gateway cannot read this file now. Try again later.',
-        headers: { 'retry-after': '30' },
-        cause,
-      })
-    })
-    if (body) return body
-    world.log('artifact_lost', { artifact: artifact.id, place: artifact.place })
-    throw notFound()
   }
 
   return new Elysia({ name: 'artifacts' })
@@ -78,7 +27,65 @@ export function artifactRoutes(world: World) {
     .head(`${ARTIFACTS_PATH}/:id`, ({ request, params }) => answer(request, params.id))
 }
 
-type ArtifactHeaders = ReturnType<typeof headersOf>
+/** `query` is that of its signed address. */
+export async function findArtifact(
+  { artifacts }: World,
+  id: string,
+  query: URLSearchParams | undefined,
+): Promise<Artifact | undefined> {
+  return artifacts?.find(id, query?.get('expires') ?? '', query?.get('signature') ?? '')
+}
+
+/** The whole of it, or the part that the request wants. */
+export async function sendArtifact(
+  world: World,
+  artifact: Artifact,
+  request: Request,
+  requestId: string,
+): Promise<Response> {
+  const headers = headersOf(artifact, world.now(), requestId)
+  if (request.headers.get('if-none-match') === headers.etag)
+    return new Response(null, { status: 304, headers })
+  const { bytes } = artifact
+  const isHead = request.method === 'HEAD'
+  const part = isHead ? 'all' : partOf(request.headers, bytes, headers.etag)
+  if (part === 'none') {
+    return new Response(null, {
+      status: 416,
+      headers: { 'content-range': `bytes */${bytes}`, 'x-request-id': requestId },
+    })
+  }
+  const { start, end } = part === 'all' ? { start: 0, end: bytes } : part
+  const body = isHead ? null : await read(world, artifact, start, end)
+  return new Response(body, {
+    status: part === 'all' ? 200 : 206,
+    headers: {
+      ...headers,
+      'content-length': String(end - start),
+      ...(part !== 'all' && { 'content-range': `bytes ${start}-${end - 1}/${bytes}` }),
+    },
+  })
+}
+
+/** As a stream, because Bun applies the Range header to files by itself, without a look at If-Range. */
+async function read(
+  world: World,
+  artifact: Artifact,
+  start: number,
+  end: number,
+): Promise<ReadableStream<Uint8Array>> {
+  const body = await world.artifacts?.read(artifact, start, end).catch((cause) => {
+    throw new GatewayError(503, {
+      code: 'artifact_unavailable',
+      message: 'The gateway cannot read this file now. Try again later.',
+      headers: { 'retry-after': '30' },
+      cause,
+    })
+  })
+  if (body) return body
+  world.log('artifact_lost', { artifact: artifact.id, place: artifact.place })
+  throw notFound()
+}
 
 function headersOf({ id, contentType, sha256, expiresAt }: Artifact, now: number, requestId: string) {
   return {

@@ -1,7 +1,7 @@
 // A route for each operation of the table; all of them lead into the line.
 
 import { Elysia } from 'elysia'
-import type { Gateway } from '../gateway'
+import type { Gateway, Incoming } from '../gateway'
 import { waitOfRequest } from '../lib/waiting'
 import { type Operation, operations } from '../operations'
 import type { World } from '../world'
@@ -12,7 +12,6 @@ import { readForm } from './form'
 import { gatewayUrlOf } from './gateway-url'
 
 export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
-  const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
   const app = new Elysia({ name: 'operations' })
   const routes = operations.flatMap((operation) =>
     [operation.path, ...(operation.aliases ?? [])].map((path) => ({ operation, path })),
@@ -22,24 +21,8 @@ export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<R
       path,
       async ({ request, server }) => {
         const requestId = world.newId('req')
-        // Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead.
-        const exempt = () => server?.timeout(request, 0)
         try {
-          const response = await gateway.handle({
-            operation,
-            requestId,
-            authorization: authorizationOf(request.headers, acceptXApiKey),
-            idempotencyKey: request.headers.get('idempotency-key'),
-            waitMs:
-              operation.name === 'video' ? waitOfRequest(request.url, request.headers.get('prefer')) : 0,
-            body: () =>
-              operation.body === 'form'
-                ? readForm(request, world.uploads, { maxBytes: operation.maxBodyBytes, exempt })
-                : readBody(request, operation.maxBodyBytes, exempt),
-            headers: forwardedOf(operation, request.headers),
-            signal: () => request.signal,
-            gatewayUrl: () => gatewayUrlOf(world.config.server?.publicUrl, request, server),
-          })
+          const response = await gateway.handle(incomingOf(world, operation, request, server, requestId))
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {
@@ -50,6 +33,39 @@ export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<R
     )
   }
   return app
+}
+
+/** As much of the server as a request needs. */
+export interface Listener {
+  url: URL
+  timeout(request: Request, seconds: number): void
+}
+
+/** A request over HTTP, as the line takes it. */
+export function incomingOf(
+  { config, uploads }: World,
+  operation: Operation,
+  request: Request,
+  listener: Listener | null,
+  requestId: string,
+): Incoming {
+  const { headers } = request
+  // Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead.
+  const exempt = () => listener?.timeout(request, 0)
+  return {
+    operation,
+    requestId,
+    authorization: authorizationOf(headers, config.server?.acceptXApiKey ?? false),
+    idempotencyKey: headers.get('idempotency-key'),
+    waitMs: operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0,
+    body: () =>
+      operation.body === 'form'
+        ? readForm(request, uploads, { maxBytes: operation.maxBodyBytes, exempt })
+        : readBody(request, operation.maxBodyBytes, exempt),
+    headers: forwardedOf(operation, headers),
+    signal: () => request.signal,
+    gatewayUrl: () => gatewayUrlOf(config.server?.publicUrl, request, listener),
+  }
 }
 
 const NOTHING = {}

@@ -3,6 +3,7 @@
 
 import { errorReply, invalid, missing, unknownModel } from './ark-errors'
 import { asNumber, asObject, asObjects, asString, type JsonObject } from './json'
+import { picture } from './pictures'
 import { jsonReply } from './replies'
 import type { Reply, VendorRequest } from './simulator'
 import { cancel, type JobState, jobId, newJob, stateOf, VIDEO_FILE } from './video-jobs'
@@ -55,6 +56,7 @@ export function videoReply(request: VendorRequest): Reply | undefined {
 }
 
 export function videoFile(path: string) {
+  if (/^\/cgt-[0-9a-f]{8}\.png$/.test(path)) return picture('png', 320, 180)
   return path.endsWith('.mp4') ? VIDEO_FILE : undefined
 }
 
@@ -89,6 +91,7 @@ function submit(request: VendorRequest): Reply {
         ratio: asString(body.ratio) ?? '16:9',
         generate_audio: body.generate_audio !== false,
         draft: body.draft === true,
+        return_last_frame: body.return_last_frame === true,
         draft_task_id: draft ? draft.id : null,
         execution_expires_after: asNumber(body.execution_expires_after) ?? EXPIRY_SECONDS,
       },
@@ -128,6 +131,7 @@ function poll(request: VendorRequest, id: string, { job, phase, pollStatus }: Jo
     })
   }
   const { startedAt, durationMs, seconds, echo } = job
+  const { return_last_frame: wantsLastFrame, ...repeated } = echo
   const status = phases[phase]
   const task: JsonObject = {
     id,
@@ -144,8 +148,11 @@ function poll(request: VendorRequest, id: string, { job, phase, pollStatus }: Jo
   const tokens = Math.round((seconds * (pixels.get(String(echo.resolution)) ?? 0) * FRAMES_A_SECOND) / 1024)
   return jsonReply(200, {
     ...task,
-    content: { video_url: `${request.filesUrl}/${id.slice(0, 12)}.mp4` },
-    ...echo,
+    content: {
+      video_url: `${request.filesUrl}/${id.slice(0, 12)}.mp4`,
+      ...(wantsLastFrame === true && { last_frame_url: `${request.filesUrl}/${id.slice(0, 12)}.png` }),
+    },
+    ...repeated,
     duration: seconds,
     framespersecond: FRAMES_A_SECOND,
     usage: { completion_tokens: tokens, total_tokens: tokens },

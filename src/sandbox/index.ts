@@ -10,7 +10,7 @@ import { provokedReply, UseCounter } from './faults'
 import { google } from './google'
 import { parseJson } from './json'
 import { openai } from './openai'
-import { bytesReply, jsonReply } from './replies'
+import { fileReply, jsonReply } from './replies'
 import type { FormField, Simulator, VendorName, VendorRequest } from './simulator'
 import { voyage } from './voyage'
 import { xai } from './xai'
@@ -153,7 +153,7 @@ async function respond(
   const file =
     request.path.startsWith(FILES) && simulator.file?.(request.path.slice(FILES.length), request.query)
   if (file)
-    return deliver(bytesReply(file.bytes, file.contentType), {
+    return deliver(fileReply(file, request.headers.range), {
       directives: {},
       tokenDelayMs,
       ended,

@@ -12,6 +12,23 @@ export function bytesReply(bytes: Uint8Array, contentType: string): Reply {
   return { status: 200, headers: {}, body: { kind: 'bytes', bytes, contentType } }
 }
 
+/** A file as object stores serve it: whole, or the one part that is asked for. */
+export function fileReply(
+  { bytes, contentType }: { bytes: Uint8Array; contentType: string },
+  range: string | undefined,
+): Reply {
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(range ?? '') ?? []
+  const whole = bytesReply(bytes, contentType)
+  if (first === '' && last === '') return { ...whole, headers: { 'accept-ranges': 'bytes' } }
+  const start = first === '' ? Math.max(0, bytes.length - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? bytes.length : Math.min(Number(last) + 1, bytes.length)
+  if (start >= end) {
+    return { ...whole, status: 416, headers: { 'content-range': `bytes */${bytes.length}` } }
+  }
+  const headers = { 'accept-ranges': 'bytes', 'content-range': `bytes ${start}-${end - 1}/${bytes.length}` }
+  return { ...bytesReply(bytes.subarray(start, end), contentType), status: 206, headers }
+}
+
 export function jsonFrame(value: unknown, event?: string): EventFrame {
   const data = printJson(value)
   return event === undefined ? { data } : { event, data }

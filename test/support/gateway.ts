@@ -3,7 +3,7 @@
 
 import { expect } from 'bun:test'
 import { type Audit, audit } from '../../src/audit'
-import type { Config, ModelConfig, UpstreamConfig } from '../../src/config'
+import type { Config, ModelConfig, RouteConfig, UpstreamConfig } from '../../src/config'
 import { faultsOf } from '../../src/config'
 import type { Row } from '../../src/db/db'
 import { createKey, type KeySettings, makeSecret } from '../../src/keys'
@@ -23,7 +23,7 @@ export interface TestGatewayOptions {
   /** Dollars on the account of the first key. */
   balance?: string
   upstreams?: Record<string, Partial<UpstreamConfig>>
-  models?: Record<string, Partial<ModelConfig>>
+  models?: Record<string, Partial<ModelConfig> | RouteConfig>
   /** Further parts of the configuration. */
   config?: Partial<Config>
   sandbox?: Sandbox

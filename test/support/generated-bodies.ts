@@ -26,6 +26,7 @@ export interface GeneratedBody {
 /** A generator for each family, by the family's name. */
 export const generators: Record<string, (random: Random, model: string) => GeneratedBody> = {
   'openai-chat': chatBody,
+  'anthropic-messages': messagesBody,
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
@@ -140,6 +141,39 @@ function chatBody(random: Random, model: string): GeneratedBody {
       TOKENS_TO_BEGIN +
       messages.reduce((sum, one) => sum + TOKENS_PER_MESSAGE + stringsIn(one, count), 0) +
       (tools === undefined ? 0 : count(JSON.stringify(tools))),
+  }
+}
+
+/** The largest that its documentation gives for a picture. */
+const TOKENS_PER_PICTURE_BLOCK = 4_784
+
+function messagesBody(random: Random, model: string): GeneratedBody {
+  const limit = 1 + random.below(60)
+  const block = () => {
+    const kind = random.pick(['text', 'text', 'image', 'tool_use', 'tool_result'])
+    if (kind === 'text') return { type: kind, text: text(random) }
+    if (kind === 'tool_use')
+      return { type: kind, id: 'toolu_1', name: 'look_up', input: { query: text(random) } }
+    const picture = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }
+    return kind === 'image'
+      ? picture
+      : { type: kind, tool_use_id: 'toolu_1', content: [{ type: 'text', text: text(random) }, picture] }
+  }
+  const messages = many(random, 6, () => ({
+    role: random.pick(['user', 'assistant']),
+    content: random.chance(0.5) ? text(random) : many(random, 4, block),
+  }))
+  const system = random.chance(0.3) ? text(random) : undefined
+  const count = (value: unknown, one: Count): number => {
+    if (typeof value === 'string') return one(value)
+    if (typeof value !== 'object' || value === null) return 0
+    if ((value as { type?: unknown }).type === 'image') return TOKENS_PER_PICTURE_BLOCK
+    return Object.values(value).reduce((sum: number, member) => sum + count(member, one), 0)
+  }
+  return {
+    body: { model, max_tokens: limit, messages, ...(system === undefined ? {} : { system }) },
+    outputTokens: limit,
+    inputTokens: (one) => TOKENS_TO_BEGIN + count(messages, one) + count(system, one),
   }
 }
 

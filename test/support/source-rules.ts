@@ -22,7 +22,7 @@ const layers: readonly Layer[] = [
   // The caller's side of an operation that several families share.
   {
     name: 'shared family',
-    files: /^src\/families\/(embeddings|videos|gpt-images|image-uploads)\.ts$/,
+    files: /^src\/families\/(chat-completions|messages|embeddings|videos|gpt-images|image-uploads)\.ts$/,
     mayImport: ['lib'],
   },
   { name: 'family', files: /^src\/families\//, mayImport: ['lib', 'shared family'] },

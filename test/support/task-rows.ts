@@ -24,6 +24,8 @@ export function makeTask(fields: Partial<NewTask> & Pick<NewTask, 'createdAt'>):
     memo: {},
     quantities: { second: VIDEO_SECONDS },
     webhookUrl: null,
+    gatewayUrl: 'https://gateway.example.com',
+    size: null,
     deadlineAt: fields.createdAt + DAY_MS,
     ...fields,
   }

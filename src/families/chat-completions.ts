@@ -1,0 +1,227 @@
+// What all families of chat completions share: the caller's side of POST /v1/chat/completions (spec), and how a reply and
+// an event of that form are read. It must never decide what a vendor is sent: that is in the family's own file.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
+import { invalidRequest } from '../lib/errors'
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const open = { additionalProperties: true }
+
+const Message = Type.Object(
+  {
+    role: Type.Union(
+      (['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const).map((role) =>
+        Type.Literal(role),
+      ),
+    ),
+    content: optional(Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, open))])),
+    name: optional(Type.String()),
+    tool_call_id: optional(Type.String()),
+  },
+  open,
+)
+
+export const ChatBody = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    messages: Type.Array(Message, { minItems: 1, maxItems: 16_384 }),
+    stream: optional(Type.Boolean()),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+    max_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    max_completion_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+    tools: optional(Type.Array(Type.Unknown())),
+    tool_choice: optional(Type.Union([Type.String(), Type.Object({}, open)])),
+    response_format: optional(Type.Object({}, open)),
+    stop: optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+    n: optional(Type.Integer({ minimum: 1, maximum: 128 })),
+    seed: optional(Type.Integer()),
+    frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    logit_bias: optional(Type.Object({}, open)),
+    parallel_tool_calls: optional(Type.Boolean()),
+    logprobs: optional(Type.Boolean()),
+    top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20 })),
+    reasoning_effort: optional(Type.String()),
+    verbosity: optional(Type.String()),
+    modalities: optional(Type.Array(Type.String())),
+    audio: optional(Type.Object({}, open)),
+    prediction: optional(Type.Object({}, open)),
+    stream_options: optional(Type.Object({ include_usage: optional(Type.Boolean()) }, open)),
+    store: optional(Type.Boolean()),
+    metadata: optional(Type.Object({}, open)),
+    user: optional(Type.String()),
+    prompt_cache_key: optional(Type.String()),
+    prompt_cache_retention: optional(Type.String()),
+  },
+  open,
+)
+export type ChatBody = Static<typeof ChatBody>
+
+/** Tokens held for a part whose size its text does not show, such as a linked image. */
+const IMAGE_TOKENS = 4_096
+const MEDIA_TOKENS = 32_768
+
+/** The `data` that closes a stream. */
+export const CHAT_END = '[DONE]'
+
+export function checkChat(body: ChatBody): void {
+  body.messages.forEach((message, index) => {
+    const needsContent = message.role !== 'assistant' && message.role !== 'function'
+    if (needsContent && (message.content === undefined || message.content === null)) {
+      throw invalidRequest(
+        `messages[${index}].content`,
+        `Missing 'messages[${index}].content': expected a string or an array of parts.`,
+      )
+    }
+    if (message.role === 'tool' && !message.tool_call_id) {
+      throw invalidRequest(
+        `messages[${index}].tool_call_id`,
+        `Missing 'messages[${index}].tool_call_id': a message of role 'tool' names the call that it answers.`,
+      )
+    }
+  })
+}
+
+export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Quantities {
+  // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
+  const input = Math.min(byteLength + mediaTokens(body), model.contextTokens ?? Number.POSITIVE_INFINITY)
+  return { input_token: input, output_token: outputLimit(body, model) * (body.n ?? 1) }
+}
+
+export function readCompletion(reply: unknown): Reading {
+  const { usage, error } = reply as Completion
+  return {
+    ...usageOf(usage),
+    text: textOf(reply as Completion, 'message'),
+    failed: isError(error),
+    finished: true,
+  }
+}
+
+export function readChunk(event: unknown): Reading {
+  const chunk = event as Completion
+  const choices = Array.isArray(chunk.choices) ? chunk.choices : []
+  const reading: Reading = { ...usageOf(chunk.usage), text: textOf(chunk, 'delta') }
+  if (isError(chunk.error)) reading.failed = true
+  if (choices.some((choice) => choice?.finish_reason)) reading.finished = true
+  if (choices.length === 0 && isObject(chunk.usage)) reading.usageOnly = true
+  return reading
+}
+
+/** The texts of a request, to be counted when the vendor reports no usage. */
+export const textsOfChat = (body: ChatBody): string[] => [
+  ...body.messages.flatMap((message) => textsIn(message)),
+  ...(body.tools ? [JSON.stringify(body.tools)] : []),
+]
+
+export const plainChat: PlainForm = {
+  fields: ['n'],
+  body: ({ text, ...options }) => ({ messages: [{ role: 'user', content: text }], ...options }),
+}
+
+interface Completion {
+  choices?: ({ message?: Delta; delta?: Delta; finish_reason?: unknown } | null)[]
+  usage?: unknown
+  error?: unknown
+}
+
+interface Delta {
+  content?: unknown
+  reasoning_content?: unknown
+  reasoning?: unknown
+  refusal?: unknown
+  tool_calls?: unknown
+}
+
+/** The most output tokens of one candidate. Of two limits a vendor may know either one, so the larger counts. */
+function outputLimit(body: ChatBody, model: Model): number {
+  return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || model.reserveOutputTokens
+}
+
+function mediaTokens(body: ChatBody): number {
+  let tokens = 0
+  for (const { content } of body.messages) {
+    if (!Array.isArray(content)) continue
+    for (const { type } of content) {
+      if (type === 'text') continue
+      tokens += type === 'image_url' ? IMAGE_TOKENS : MEDIA_TOKENS
+    }
+  }
+  return tokens
+}
+
+/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+const ABSURD_TOKENS = 100_000_000
+
+/**
+ * OpenAI's usage in our units. Cached tokens are inside prompt_tokens. Some vendors leave reasoning out of
+ * completion_tokens but not out of total_tokens, so output is what the total leaves beside the prompt.
+ */
+function usageOf(usage: unknown): { usage?: Quantities | 'invalid' } {
+  if (!isObject(usage)) return {}
+  const count = (value: unknown): number =>
+    value === undefined || value === null
+      ? 0
+      : Number.isSafeInteger(value) && (value as number) >= 0
+        ? (value as number)
+        : Number.NaN
+  const prompt = count(usage.prompt_tokens)
+  const completion = count(usage.completion_tokens)
+  const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
+  const cached = count(details.cached_tokens)
+  const written = count(details.cache_write_tokens)
+  const output = Math.max(completion, count(usage.total_tokens) - prompt)
+  const sane = [prompt, completion, cached, written, output].every((value) => value <= ABSURD_TOKENS)
+  if (!sane || cached + written > prompt || usage.prompt_tokens === undefined) return { usage: 'invalid' }
+  return {
+    usage: {
+      input_token: prompt - cached - written,
+      ...(cached > 0 ? { cached_input_token: cached } : {}),
+      ...(written > 0 ? { cache_write_token: written } : {}),
+      output_token: output,
+    },
+  }
+}
+
+/** All text that the model made in a reply or an event, of every candidate. */
+function textOf(completion: Completion, field: 'message' | 'delta'): string {
+  if (!Array.isArray(completion.choices)) return ''
+  let text = ''
+  for (const choice of completion.choices) {
+    const delta = choice?.[field]
+    if (!isObject(delta)) continue
+    for (const part of [delta.content, delta.reasoning_content ?? delta.reasoning, delta.refusal]) {
+      if (typeof part === 'string') text += part
+    }
+    if (Array.isArray(delta.tool_calls)) text += delta.tool_calls.map(toolText).join('')
+  }
+  return text
+}
+
+function toolText(call: unknown): string {
+  const { name, arguments: text } = isObject(call) && isObject(call.function) ? call.function : {}
+  return `${typeof name === 'string' ? name : ''}${typeof text === 'string' ? text : ''}`
+}
+
+/** Strings of a message that a model reads as text; data URLs are not among them. */
+function textsIn(message: ChatBody['messages'][number]): string[] {
+  const { content } = message
+  if (typeof content === 'string') return [content]
+  const parts = Array.isArray(content) ? content : []
+  const texts = parts.flatMap((part) =>
+    typeof (part as { text?: unknown }).text === 'string' ? [(part as unknown as { text: string }).text] : [],
+  )
+  return 'tool_calls' in message ? [...texts, JSON.stringify(message.tool_calls)] : texts
+}
+
+/** An object, as OpenAI has it, or a sentence, as other servers do. */
+function isError(error: unknown): boolean {
+  return isObject(error) || (typeof error === 'string' && error !== '')
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,171 @@
+// A second bookkeeper for tasks: their rules in plain memory, one account after another, to predict what the real ones
+// must answer. It must stay too simple to be wrong, and must use no code of the gateway but its types.
+
+import type { NewTask } from '../../src/tasks'
+import { SECOND_NANO } from './task-rows'
+
+/** A task as the database must have it. */
+export interface Line {
+  task: NewTask
+  heldNano: number
+  state: 'submitted' | 'succeeded' | 'failed'
+  code: string | null
+  upstreamId: string | null
+  sent: boolean
+  pollAt: number
+  polls: number
+  misses: number
+  missing: number
+  cancelAt: number | null
+  cancelAnswer: string | null
+  leaseUntil: number
+  fence: number
+}
+
+export interface TaskSheet {
+  balance: number
+  held: number
+  lines: Map<string, Line>
+  /** Charges that ended without a task: it was refused, or never sent. */
+  withdrawn: number
+  /** Tasks that told somebody of their end. */
+  told: Set<string>
+  /** Upstream ids that are taken. */
+  taken: Set<string>
+}
+
+export interface TaskBookkeeper {
+  sheets: Map<string, TaskSheet>
+  sheet(account: string): TaskSheet
+  insert(task: NewTask, heldNano: number): { held: true } | { refusedBy: string }
+  /** False: it was sent before, or is gone. */
+  markSent(id: string, account: string): boolean
+  accept(line: Line, upstreamId: string, pollAt: number): boolean
+  refuse(line: Line): boolean
+  takeBack(line: Line): boolean
+  markUnknown(line: Line): void
+  /** What is claimed, the longest due first, as it then stands. */
+  claim(account: string, now: number, limit: number, leaseMs: number): Line[]
+  postpone(
+    seen: Line,
+    next: { pollAt: number; misses: number; missing: number; cancelAnswer: string | null },
+  ): boolean
+  succeed(seen: Line, seconds: number): boolean
+  fail(seen: Line, code: string): boolean
+  cancel(line: Line, at: number): boolean
+}
+
+export function createTaskBookkeeper(balance: number): TaskBookkeeper {
+  const sheets = new Map<string, TaskSheet>()
+
+  function sheet(account: string): TaskSheet {
+    const known = sheets.get(account)
+    if (known) return known
+    const empty = { balance, held: 0, lines: new Map(), withdrawn: 0, told: new Set<string>() }
+    const made: TaskSheet = { ...empty, taken: new Set() }
+    sheets.set(account, made)
+    return made
+  }
+
+  /** The line as it stands now, while the task goes on. */
+  function open({ task }: Line): Line | undefined {
+    const line = sheet(task.account).lines.get(task.id)
+    return line?.state === 'submitted' ? line : undefined
+  }
+
+  /** The same, if whoever looked before is still the one who holds it. */
+  function owned(seen: Line): Line | undefined {
+    const line = open(seen)
+    return line?.fence === seen.fence ? line : undefined
+  }
+
+  function withdraw(line: Line | undefined): boolean {
+    if (!line) return false
+    const book = sheet(line.task.account)
+    book.lines.delete(line.task.id)
+    book.held -= line.heldNano
+    book.withdrawn++
+    return true
+  }
+
+  function end(seen: Line, state: 'succeeded' | 'failed', code: string | null, paid: number): boolean {
+    const line = owned(seen)
+    if (!line) return false
+    const book = sheet(line.task.account)
+    Object.assign(line, { state, code, leaseUntil: 0, polls: line.polls + 1 })
+    book.held -= line.heldNano
+    book.balance -= paid
+    if (line.task.webhookUrl !== null) book.told.add(line.task.id)
+    return true
+  }
+
+  return {
+    sheets,
+    sheet,
+    insert(task, heldNano) {
+      const book = sheet(task.account)
+      if (book.balance - book.held < heldNano) return { refusedBy: 'balance' }
+      book.held += heldNano
+      const at = { pollAt: task.createdAt, polls: 0, misses: 0, missing: 0, leaseUntil: 0, fence: 0 }
+      const unknown = { code: null, upstreamId: null, sent: false, cancelAt: null, cancelAnswer: null }
+      book.lines.set(task.id, { task, heldNano, state: 'submitted', ...unknown, ...at })
+      return { held: true }
+    },
+    markSent(id, account) {
+      const line = sheet(account).lines.get(id)
+      if (line?.state !== 'submitted' || line.sent) return false
+      line.sent = true
+      return true
+    },
+    accept(seen, upstreamId, pollAt) {
+      const line = open(seen)
+      const { taken } = sheet(seen.task.account)
+      if (!line || line.upstreamId !== null || taken.has(upstreamId)) return false
+      taken.add(upstreamId)
+      Object.assign(line, { upstreamId, pollAt, code: null, fence: line.fence + 1 })
+      return true
+    },
+    refuse(seen) {
+      const line = open(seen)
+      return withdraw(line?.upstreamId === null ? line : undefined)
+    },
+    takeBack(seen) {
+      const line = open(seen)
+      return withdraw(line?.upstreamId === null && !line.sent ? line : undefined)
+    },
+    markUnknown(seen) {
+      const line = open(seen)
+      if (line?.upstreamId === null) line.code = 'unknown'
+    },
+    claim(account, now, limit, leaseMs) {
+      const due = [...sheet(account).lines.values()]
+        .filter((line) => line.state === 'submitted' && line.upstreamId !== null)
+        .filter((line) => line.pollAt <= now && line.leaseUntil <= now)
+        .sort((one, other) => one.pollAt - other.pollAt)
+        .slice(0, limit)
+      for (const line of due) Object.assign(line, { leaseUntil: now + leaseMs, fence: line.fence + 1 })
+      return due.map((line) => ({ ...line }))
+    },
+    postpone(seen, next) {
+      const line = owned(seen)
+      if (!line) return false
+      const isNewWish = line.cancelAt !== null && line.cancelAt !== seen.cancelAt
+      line.pollAt = isNewWish ? (line.cancelAt as number) : next.pollAt
+      if (!isNewWish) line.cancelAt = null
+      line.misses = next.misses
+      line.missing = next.missing
+      line.cancelAnswer = next.cancelAnswer ?? line.cancelAnswer
+      line.leaseUntil = 0
+      line.polls++
+      return true
+    },
+    succeed: (seen, seconds) => end(seen, 'succeeded', null, seconds * SECOND_NANO),
+    fail: (seen, code) => end(seen, 'failed', code, 0),
+    cancel(seen, at) {
+      const line = open(seen)
+      if (!line || line.upstreamId === null) return false
+      Object.assign(line, { cancelAt: at, cancelAnswer: null, pollAt: at })
+      return true
+    },
+  }
+}

@@ -1,0 +1,284 @@
+// Random changes of tasks beside the second bookkeeper, who has to agree with every answer and every row. Repeats, late
+// owners and things in a wrong order are as likely as the right way. Accounts are worked on side by side, each in its own
+// order, so that many transactions run at once and every answer can still be told in advance.
+
+import { audit } from '../../src/audit'
+import type { Db } from '../../src/db/db'
+import { hold, release, releaseExpired } from '../../src/ledger'
+import {
+  acceptTask,
+  claimDue,
+  deleteTask,
+  endTask,
+  insertTask,
+  markSent,
+  markUnknown,
+  postpone,
+  requestCancel,
+  type Task,
+  voidTask,
+} from '../../src/tasks'
+import type { Random } from './random'
+import { createTaskBookkeeper, type Line } from './task-bookkeeper'
+import { chargeOf, fund, makeTask, SECOND_NANO } from './task-rows'
+
+export interface TaskFuzz {
+  /** Some operations on every account. Answers how many that were. */
+  wave(): Promise<number>
+  /** Throws when a figure in the database is not the bookkeeper's, or the audit finds a fault. */
+  compare(): Promise<void>
+  /** How often each operation came to each kind of answer. */
+  seen: Map<string, number>
+}
+
+interface Step {
+  what: string
+  expected: unknown
+  run(): Promise<unknown>
+}
+
+const ACCOUNTS = 24
+const STEPS_PER_ACCOUNT = 16
+const LEASE_MS = 45_000
+const PAUSES_MS = [0, 1, 900, 900, 20_000, LEASE_MS]
+/** Enough for some tasks at a time, and soon for none, until some fail. */
+const BALANCE_NANO = 200 * SECOND_NANO
+const SECONDS_MOST = 10
+const HOOK = 'http://192.0.2.1/ended'
+const SUCCEEDED = {
+  state: 'succeeded',
+  document: {},
+  videoUrl: 'https://files.example.com/1.mp4',
+  usageJson: null,
+} as const
+
+export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> {
+  const books = createTaskBookkeeper(BALANCE_NANO)
+  const accounts = Array.from({ length: ACCOUNTS }, (_, index) => `account-${index}`)
+  const seen = new Map<string, number>()
+  /** All that somebody has seen of tasks, now or earlier: whoever looked may act on it at any time. */
+  const glimpses = new Map<string, Line[]>(accounts.map((account) => [account, []]))
+  let now = Date.UTC(2026, 0, 30, 23, 50)
+  let ids = 0
+  for (const account of accounts) {
+    books.sheet(account)
+    await fund(db, account, BALANCE_NANO, now)
+  }
+
+  /** No two are the same, so that it is known which task is the longest due. */
+  let ticks = 0
+  const moment = (laterMs: number) => now + laterMs * 100_000 + (++ticks % 100_000)
+
+  function insertStep(account: string): Step {
+    const quantities = { second: 1 + random.below(SECONDS_MOST) }
+    const webhookUrl = random.chance(0.5) ? HOOK : null
+    const task = makeTask({ account, upstream: account, quantities, webhookUrl, createdAt: now })
+    const heldNano = quantities.second * SECOND_NANO
+    const expected = books.insert(task, heldNano)
+    const line = books.sheet(account).lines.get(task.id)
+    if (line) glimpses.get(account)?.push({ ...line })
+    return { what: 'insert', expected, run: () => hold(db, chargeOf(task, heldNano), [], [insertTask(task)]) }
+  }
+
+  function claimStep(account: string): Step {
+    const limit = 1 + random.below(4)
+    const at = now
+    const claimed = books.claim(account, at, limit, LEASE_MS)
+    glimpses.get(account)?.push(...claimed)
+    return {
+      what: 'claim',
+      expected: claimed.map(({ task, fence }) => `${task.id} ${fence}`).sort(),
+      run: async () =>
+        (await claimDue(db, account, at, { limit, leaseMs: LEASE_MS }))
+          .map(({ id, fence }) => `${id} ${fence}`)
+          .sort(),
+    }
+  }
+
+  function submitStep(line: Line): Step {
+    const { task } = line
+    const { id } = task
+    const dice = random.below(100)
+    if (dice < 30) {
+      const expected = books.markSent(id, task.account)
+      const run = () =>
+        markSent(db, id, now).then(
+          () => true,
+          () => false,
+        )
+      return { what: 'send', expected, run }
+    }
+    if (dice < 75) {
+      // A tenth of the vendor's ids were given before.
+      const taken = [...books.sheet(task.account).taken]
+      const upstreamId = taken.length > 0 && random.chance(0.1) ? random.pick(taken) : `ds-${++ids}`
+      const pollAt = moment(0)
+      const expected = books.accept(line, upstreamId, pollAt)
+      return { what: 'accept', expected, run: () => acceptTask(db, id, upstreamId, pollAt) }
+    }
+    if (dice < 85) {
+      books.markUnknown(line)
+      const run = async () => 'rows' in (await db.batch([markUnknown(id)]))
+      return { what: 'unknown', expected: true, run }
+    }
+    if (dice < 92) {
+      const expected = books.refuse(line)
+      const ending = { endedBy: 'upstream', endedAt: now } as const
+      const run = () => release(db, chargeOf(task, line.heldNano), ending, [deleteTask(id)])
+      return { what: 'refuse', expected, run }
+    }
+    return { what: 'take back', expected: books.takeBack(line), run: () => voidTask(db, taskOf(line), now) }
+  }
+
+  function followStep(line: Line): Step {
+    const dice = random.below(100)
+    if (dice < 15) {
+      const at = moment(0)
+      const expected = books.cancel(line, at)
+      return { what: 'cancel', expected, run: () => requestCancel(db, line.task.id, at) }
+    }
+    if (dice < 60) {
+      const next = {
+        pollAt: moment(random.below(2)),
+        misses: random.below(9),
+        missing: random.below(3),
+        cancelAnswer: random.chance(0.2) ? 'no' : null,
+      }
+      const expected = books.postpone(line, next)
+      return {
+        what: 'postpone',
+        expected,
+        run: () => postpone(db, taskOf(line), { ...next, document: null }),
+      }
+    }
+    const options = { now, webhookId: `msg-${++ids}` }
+    if (dice < 80) {
+      const most = line.task.quantities.second ?? 0
+      const second = random.chance(0.5) ? most : 1 + random.below(most)
+      const expected = books.succeed(line, second)
+      const quantities = second === most ? {} : { quantities: { second } }
+      const ending = { ...SUCCEEDED, ...quantities } as const
+      return { what: 'succeed', expected, run: () => endTask(db, taskOf(line), ending, options) }
+    }
+    const ending = {
+      state: 'failed',
+      document: {},
+      error: { code: 'late', message: 'It was late.' },
+    } as const
+    const expected = books.fail(line, 'late')
+    return { what: 'fail', expected, run: () => endTask(db, taskOf(line), ending, options) }
+  }
+
+  function nextStep(account: string): Step {
+    const known = glimpses.get(account) as Line[]
+    const dice = random.below(100)
+    if (known.length === 0 || dice < 14) return insertStep(account)
+    if (dice < 32) return claimStep(account)
+    // Mostly what was seen lately; sometimes what was seen long ago.
+    const line = random.chance(0.8) ? random.pick(known.slice(-12)) : random.pick(known)
+    return random.chance(line.upstreamId === null ? 0.85 : 0.1) ? submitStep(line) : followStep(line)
+  }
+
+  async function perform({ what, expected, run }: Step): Promise<void> {
+    const answer = await run()
+    const kind = Array.isArray(answer) ? `${answer.length > 0 ? 'some' : 'none'}` : JSON.stringify(answer)
+    seen.set(`${what}: ${kind}`, (seen.get(`${what}: ${kind}`) ?? 0) + 1)
+    if (Bun.deepEquals(answer, expected)) return
+    throw new Error(
+      `${what} answered ${JSON.stringify(answer)}, the second bookkeeper says ${JSON.stringify(expected)}`,
+    )
+  }
+
+  return {
+    seen,
+    async wave() {
+      const chains = accounts.map((account) =>
+        Array.from({ length: STEPS_PER_ACCOUNT }, () => nextStep(account)),
+      )
+      await Promise.all(
+        chains.map(async (chain) => {
+          for (const step of chain) await perform(step)
+        }),
+      )
+      now += random.pick(PAUSES_MS)
+      // Whatever the clock says, the holds of tasks are not the sweep's.
+      await perform({
+        what: 'expire',
+        expected: 0,
+        run: () => releaseExpired(db, Number.MAX_SAFE_INTEGER, { all: true }),
+      })
+      return chains.flat().length
+    },
+    async compare() {
+      for (const [account, sheet] of books.sheets) {
+        const rows = await db.query({ sql: 'select * from tasks where account = $1', parameters: [account] })
+        const lines = [...sheet.lines.values()].map(rowOf)
+        const found = rows.map((row) => pick(row, Object.keys(lines[0] ?? {})))
+        expectSame(`tasks of ${account}`, byId(found), byId(lines))
+        const [money] = await db.query({
+          sql: `select balance, held,
+            (select count(*) from charges where account = $1 and state = 'released') as released,
+            (select count(*) from webhooks where account = $1) as webhooks,
+            (select count(distinct task) from webhooks where account = $1) as told
+            from accounts where name = $1`,
+          parameters: [account],
+        })
+        const failed = lines.filter(({ state }) => state === 'failed').length
+        expectSame(`figures of ${account}`, money, {
+          balance: sheet.balance,
+          held: sheet.held,
+          released: sheet.withdrawn + failed,
+          webhooks: sheet.told.size,
+          told: sheet.told.size,
+        })
+      }
+      const { problems } = await audit(db, now)
+      if (problems.length > 0) throw new Error(`the audit found: ${problems.join('; ')}`)
+    },
+  }
+}
+
+/** What somebody who saw the task then hands to the functions under test. */
+function taskOf(line: Line): Task {
+  const { task, code, ...rest } = line
+  return {
+    ...task,
+    ...rest,
+    document: null,
+    videoUrl: null,
+    errorCode: code,
+    errorMessage: null,
+    sentAt: line.sent ? task.createdAt : null,
+    endedAt: null,
+  }
+}
+
+function rowOf(line: Line): Record<string, string | number | null> & { id: string } {
+  return {
+    id: line.task.id,
+    state: line.state,
+    error_code: line.code,
+    upstream_id: line.upstreamId,
+    poll_at: line.pollAt,
+    polls: line.polls,
+    misses: line.misses,
+    missing: line.missing,
+    cancel_at: line.cancelAt,
+    cancel_answer: line.cancelAnswer,
+    lease_until: line.leaseUntil,
+    fence: line.fence,
+  }
+}
+
+function pick(row: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(names.map((name) => [name, row[name]]))
+}
+
+function byId(rows: readonly Record<string, unknown>[]): Record<string, unknown>[] {
+  return [...rows].sort((one, other) => String(one.id).localeCompare(String(other.id)))
+}
+
+function expectSame(what: string, found: unknown, expected: unknown): void {
+  if (Bun.deepEquals(found, expected)) return
+  throw new Error(`${what}: ${JSON.stringify(found)}, should be ${JSON.stringify(expected)}`)
+}

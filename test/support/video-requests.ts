@@ -1,0 +1,146 @@
+// Requests for videos in the form of each family, as the spec and the vendors' documentation write them, with what they
+// cost at the prices of the catalogue, and a clock that a test moves.
+
+import type { TestGateway } from './gateway'
+import type { Json } from './scenario'
+
+/** Model, body but for the model, and dollars. */
+export type VideoRequest = readonly [model: string, body: Record<string, Json>, usd: string]
+
+const IMAGE = 'https://example.com/first.png'
+const frame = { type: 'first_frame', url: IMAGE }
+const reference = { type: 'reference_image', url: IMAGE }
+
+function sized(input: object, more: object = {}) {
+  const parameters = { size: '1280*720', duration: 5, prompt_extend: true, ...more }
+  return { duration: 5, resolution: '720p', aspect_ratio: '16:9', input, parameters }
+}
+
+function resolved(input: object, more: object = {}) {
+  const parameters = { resolution: '720P', duration: 5, prompt_extend: true, watermark: false, ...more }
+  return { duration: 5, resolution: '720p', input, parameters }
+}
+
+const prompt = 'A quiet harbour at dawn'
+const still = { prompt, img_url: IMAGE }
+
+/** One for each model of the catalogue at least. */
+export const videoRequests: readonly VideoRequest[] = [
+  ['vidw2.5-t2v-preview', { ...sized({ prompt }, { size: '832*480' }), resolution: '480p' }, '0.25'],
+  ['vidw2.5-i2v-preview', { ...resolved(still, { resolution: '480P' }), resolution: '480p' }, '0.25'],
+  ['vidw2.6-t2v', sized({ prompt }, { shot_type: 'multi', audio: true }), '0.5'],
+  ['vidw2.6-t2v', { ...sized({ prompt }, { size: '1080*1920' }), resolution: '1080P' }, '0.75'],
+  ['vidw2.6-i2v', sized({ ...still, audio_url: 'https://example.com/a.mp3' }), '0.5'],
+  ['vidw2.6-i2v', resolved(still), '0.5'],
+  ['vidw2.6-i2v-flash', sized(still), '0.25'],
+  ['vidw2.6-i2v-flash', sized(still, { audio: false }), '0.125'],
+  ['vidw2.6-r2v', sized({ prompt, reference_urls: [IMAGE] }), '0.5'],
+  ['vidw2.6-r2v-flash', sized({ prompt, reference_urls: [IMAGE] }, { audio: false }), '0.125'],
+  ['vidw2.7-t2v', resolved({ prompt }, { ratio: '16:9' }), '0.5'],
+  ['vidw2.7-t2v-2026-04-25', { ...resolved({ prompt }, { duration: 15 }), duration: 15 }, '1.5'],
+  ['vidw2.7-i2v', resolved({ prompt, media: [frame] }), '0.5'],
+  [
+    'vidw2.7-i2v-2026-04-25',
+    resolved({ media: [frame, { type: 'driving_audio', url: 'https://example.com/a.mp3' }] }),
+    '0.5',
+  ],
+  ['vidw2.7-r2v', resolved({ prompt, media: [reference, { ...reference, type: 'reference_video' }] }), '0.5'],
+  ['wan3.0-video', { ...resolved({ prompt }, { duration: 30 }), duration: 30 }, '3'],
+  ['wan3.0-video', { ...resolved({ prompt }, { duration: -1 }), duration: -1 }, '3'],
+  ['happyhorse-1.1-t2v', resolved({ prompt }), '0.7'],
+  ['happyhorse-1.1-i2v', resolved({ prompt, media: [frame] }), '0.7'],
+  ['happyhorse-1.1-r2v', resolved({ prompt, media: Array(9).fill(reference) }), '0.7'],
+  ['gkx-imagine-video', { prompt }, '0.4'],
+  ['gkx-imagine-video', { prompt, duration: 5, resolution: '720P', aspect_ratio: '9:16' }, '0.35'],
+  ['gkx-imagine-video', { image: { url: IMAGE }, duration: 1 }, '0.05'],
+  ['gkx-imagine-video', { prompt, reference_images: Array(7).fill({ url: IMAGE }), duration: 2 }, '0.1'],
+  ['gkx-imagine-video-1.5-preview', { prompt, image: { url: IMAGE }, resolution: '1080p' }, '2'],
+  ['seedance-1.5-pro', { content: [{ type: 'text', text: prompt }] }, '0.265'],
+  ['seedance-1.5-pro', { content: [{ type: 'text', text: prompt }], draft: true }, '0.075'],
+  [
+    'seedance-1.5-pro',
+    { content: [{ type: 'text', text: prompt }], generate_audio: false, duration: 4 },
+    '0.106',
+  ],
+  [
+    'seedance-2.0',
+    {
+      content: [
+        { type: 'text', text: prompt },
+        ...Array(9).fill({ type: 'image_url', image_url: { url: IMAGE }, role: 'reference_image' }),
+      ],
+      duration: -1,
+      resolution: '480p',
+      seed: 11,
+    },
+    '1.065',
+  ],
+]
+
+/** The first request of a model, with other members. */
+export function requestFor(model: string, more: Record<string, Json> = {}): Record<string, Json> {
+  const found = videoRequests.find(([id]) => id === model)
+  if (!found) throw new Error(`no request for ${model}`)
+  return { model, ...found[1], ...more }
+}
+
+/** Stands still until it is moved, so that nothing is polled before a test wants it. */
+export function makeClock() {
+  let nowMs = Date.UTC(2026, 9, 10, 12, 0, 15)
+  return {
+    now: () => nowMs,
+    pass(milliseconds: number) {
+      nowMs += milliseconds
+    },
+  }
+}
+
+export type Clock = ReturnType<typeof makeClock>
+
+/** Moves the clock in small steps until something is so. */
+export async function passUntil(
+  clock: Clock,
+  isSo: () => boolean | Promise<boolean>,
+  stepMs = 1_000,
+): Promise<void> {
+  for (let step = 0; step < 400; step++) {
+    if (await isSo()) return
+    clock.pass(stepMs)
+    await Bun.sleep(25)
+  }
+  throw new Error('it never was so')
+}
+
+export async function readTask(gateway: TestGateway, id: string, key = gateway.secret): Promise<Json> {
+  const headers = { authorization: `Bearer ${key}` }
+  return (await fetch(`${gateway.url}/v1/videos/generations/${id}`, { headers })).json()
+}
+
+/** How a task ends, while the clock runs fast. */
+export async function endOf(gateway: TestGateway, clock: Clock, id: string): Promise<Json> {
+  let task: Json
+  await passUntil(clock, async () => {
+    task = await readTask(gateway, id)
+    return task.status !== 'submitted'
+  })
+  return task
+}
+
+/** Rows of the task and its charge as one. */
+export async function rowsOf(gateway: TestGateway, id: string): Promise<Json> {
+  const rows = await gateway.server.world.db.query({
+    sql: `select t.*, c.state as charge_state, c.held, c.amount, c.usage, c.usage_source, c.ended_by, c.shortfall
+      from tasks t join charges c on c.id = t.charge where t.id = $1`,
+    parameters: [id],
+  })
+  return rows[0]
+}
+
+/** Lets every task end that can, so that the books can be closed. */
+export async function endAll(gateway: TestGateway, clock: Clock): Promise<void> {
+  const open = () =>
+    gateway.server.world.db.query({
+      sql: `select id from tasks where state = 'submitted' and upstream_id is not null`,
+    })
+  await passUntil(clock, async () => (await open()).length === 0, 20_000)
+}

@@ -17,6 +17,23 @@ export function say(text: string): void {
   }
 }
 
+export interface Status {
+  show(text: string): void
+  /** Makes room for what comes next. */
+  clear(): void
+}
+
+/** Messages of which only the newest counts: on a terminal each takes the place of the one before. */
+export function createStatus(): Status {
+  if (!process.stderr.isTTY || process.env.TERM === 'dumb') return { show: say, clear() {} }
+  const write = (text: string) => process.stderr.write(`\r\u001b[2K${text}`)
+  return {
+    // A line that wraps could not be taken back.
+    show: (text) => write(text.slice(0, (process.stderr.columns || 80) - 1)),
+    clear: () => write(''),
+  }
+}
+
 export function printJson(value: unknown): void {
   console.log(JSON.stringify(value, null, 2))
 }

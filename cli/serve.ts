@@ -1,7 +1,5 @@
 // gateway serve: runs the gateway in the foreground until it is told to stop.
 
-import { Database } from 'bun:sqlite'
-import { join } from 'node:path'
 import { defineCommand } from 'citty'
 import type { Config } from '../src/config'
 import { type Sandbox, startSandbox } from '../src/sandbox'
@@ -11,6 +9,7 @@ import { type Demonstration, prepareDemonstration } from './demonstration'
 import { CommandFailed, lineOf, WrongUsage } from './errors'
 import { paint, print, say } from './output'
 import { commandLineOf } from './program'
+import { lockDataDir } from './serve-lock'
 import { loadConfig, openDataDir, type SettingsFlags, settingsArgs } from './settings'
 import { renderBlock } from './table'
 
@@ -90,24 +89,6 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
       )
     }
     throw new CommandFailed(`The gateway cannot start: ${lineOf(error)}.`)
-  }
-}
-
-/** One server a data directory: the lock is the operating system's, so it cannot outlive a process that was killed. */
-function lockDataDir(dataDir: string): void {
-  try {
-    const lock = new Database(join(dataDir, 'serve.lock'), { create: true })
-    lock.run('pragma locking_mode = exclusive')
-    lock.run('begin exclusive')
-    // Kept open as long as the process lives.
-    process.on('exit', () => lock.close())
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'SQLITE_BUSY') {
-      throw new CommandFailed(`The data directory ${dataDir} cannot be used: ${lineOf(error)}.`)
-    }
-    throw new CommandFailed(
-      `Another gateway is serving from ${dataDir}. Stop it first, or give this one another --data-dir.`,
-    )
   }
 }
 

@@ -9,7 +9,12 @@ export interface Column {
   align?: 'left' | 'right' | 'decimal'
   /** Gives way when the table is wider than the terminal: its text is wrapped, and its long words are cut. */
   flexible?: boolean
+  /** Left out where the terminal is too narrow for the whole table. */
+  optional?: boolean
 }
+
+/** A label, its text, and whether a long word of the text must stay whole, as an address must that is to be copied. */
+export type Entry = readonly [label: string, text: string, keep?: 'whole']
 
 const GAP = '  '
 const FLEXIBLE_WIDTH_MIN = 12
@@ -23,7 +28,13 @@ export function renderTable(
 ): string {
   const body = rows.map((row) => [...row])
   for (const [index, { align }] of columns.entries()) if (align === 'decimal') alignPoints(body, index)
-  const widths = fit(columns, naturalWidths(columns, body), width)
+  const natural = naturalWidths(columns, body)
+  const dispensable = columns.findLastIndex(({ optional }) => optional)
+  if (dispensable !== -1 && width !== undefined && totalOf(natural) > width) {
+    const without = <Item>(items: readonly Item[]) => items.filter((_, index) => index !== dispensable)
+    return renderTable(without(columns), rows.map(without), width)
+  }
+  const widths = fit(columns, natural, width)
   const titles = columns.map(({ title, align }, index) => pad(title, widths[index] ?? 0, align))
   const lines = [paint('dim', titles.join(GAP).trimEnd())]
   for (const row of body) {
@@ -43,15 +54,12 @@ export function renderTable(
 }
 
 /** Labels in one column, texts in another; long texts go on below themselves. */
-export function renderBlock(
-  entries: readonly (readonly [string, string])[],
-  width = terminalWidth(),
-): string {
+export function renderBlock(entries: readonly Entry[], width = terminalWidth()): string {
   const labelWidth = Math.max(...entries.map(([label]) => label.length))
   const indent = LABEL_INDENT.length + labelWidth + GAP.length
   return entries
-    .flatMap(([label, text]) =>
-      wrap(text, width === undefined ? undefined : width - indent).map((line, index) =>
+    .flatMap(([label, text, keep]) =>
+      wrap(text, width === undefined || keep ? undefined : width - indent).map((line, index) =>
         index === 0
           ? `${LABEL_INDENT}${paint('dim', label.padEnd(labelWidth))}${GAP}${line}`
           : `${' '.repeat(indent)}${line}`,
@@ -89,12 +97,15 @@ function naturalWidths(columns: readonly Column[], rows: readonly string[][]): n
   )
 }
 
+function totalOf(widths: readonly number[]): number {
+  return widths.reduce((sum, each) => sum + each, 0) + GAP.length * (widths.length - 1)
+}
+
 /** Takes width from the flexible columns, the last first, until the table fits or none can give more. */
 function fit(columns: readonly Column[], natural: number[], width: number | undefined): number[] {
   const widths = [...natural]
   if (width === undefined) return widths
-  const total = widths.reduce((sum, each) => sum + each, 0) + GAP.length * (columns.length - 1)
-  let excess = total - width
+  let excess = totalOf(widths) - width
   for (let index = columns.length - 1; index >= 0 && excess > 0; index--) {
     const { flexible, title } = columns[index] as Column
     if (!flexible) continue

@@ -4,8 +4,8 @@ import { formatUsd } from '../src/lib/money'
 import { showTask, type Task, UNKNOWN } from '../src/tasks'
 import type { Attempt, Webhook } from '../src/webhook-rows'
 import { paint, type Style } from './output'
-import { type Column, renderBlock, renderTable } from './table'
-import { distance, isoTime, shortTime } from './times'
+import { type Column, type Entry, renderBlock, renderTable } from './table'
+import { distance, isoTime, shortAge, shortTime } from './times'
 
 export interface TaskDelivery {
   webhook: Webhook
@@ -33,7 +33,8 @@ export function taskJson(task: Task, money: TaskMoney) {
     upstream: task.upstream,
     upstream_id: task.upstreamId,
     charge: task.charge,
-    held_usd: formatUsd(money.heldNano),
+    // The charge remembers what was held.
+    held_usd: formatUsd(task.state === 'submitted' ? money.heldNano : 0),
     amount_usd: formatUsd(money.amountNano),
     progress: progressOf(task),
     polls: task.polls,
@@ -67,8 +68,8 @@ export function taskTable(tasks: readonly { task: Task; money: TaskMoney }[], no
     { title: 'STATE' },
     { title: 'MODEL', flexible: true },
     { title: 'ACCOUNT', flexible: true },
-    { title: 'USD', align: 'decimal' },
-    { title: 'AGE' },
+    { title: 'AGE', align: 'right' },
+    { title: 'USD', align: 'decimal', optional: true },
   ]
   return renderTable(
     columns,
@@ -77,8 +78,8 @@ export function taskTable(tasks: readonly { task: Task; money: TaskMoney }[], no
       paintState(task),
       task.model,
       task.account,
+      shortAge(task.createdAt, now),
       formatUsd(task.state === 'submitted' ? money.heldNano : money.amountNano),
-      distance(task.createdAt, now),
     ]),
   )
 }
@@ -90,28 +91,40 @@ export function taskBlock(
   now: number,
 ): string {
   const progress = progressOf(task)
-  const entries: [string, string][] = [
+  const entries: Entry[] = [
     ['state', `${paintState(task)}${progress === null ? '' : ` (${progress} %)`}`],
     ['model', task.model],
     ['account', task.account],
-    ['upstream', `${task.upstream}, id ${task.upstreamId ?? 'not known'}`],
+    ['upstream', `${task.upstream}, id ${task.upstreamId ?? 'not known'}`, 'whole'],
     ['created', `${shortTime(task.createdAt)} (${distance(task.createdAt, now)})`],
   ]
   if (task.endedAt !== null) entries.push(['ended', shortTime(task.endedAt)])
   else entries.push(['deadline', `${shortTime(task.deadlineAt)} (${distance(task.deadlineAt, now)})`])
   if (task.state === 'submitted' && task.upstreamId !== null) {
-    entries.push(['polls', `${task.polls}, the next ${distance(task.pollAt, now)}`])
+    const next = task.pollAt <= now ? 'is due' : distance(task.pollAt, now)
+    entries.push(['polls', `${task.polls}, the next ${next}`])
   }
-  const { heldNano, amountNano } = money
-  entries.push([
-    'money',
-    task.state === 'submitted' ? `$${formatUsd(heldNano)} held` : `$${formatUsd(amountNano)} paid`,
-  ])
+  entries.push(['money', moneyText(task, money)])
   if (task.errorCode !== null) entries.push(['error', `${task.errorCode}: ${task.errorMessage ?? ''}`])
   const video = (JSON.parse(showTask(task)) as { video_url?: unknown }).video_url
-  if (typeof video === 'string') entries.push(['video', video])
+  if (typeof video === 'string') entries.push(['video', video, 'whole'])
   if (delivery) entries.push(['webhook', webhookLine(delivery, now)])
   return renderBlock(entries)
+}
+
+function moneyText({ state }: Task, { heldNano, amountNano }: TaskMoney): string {
+  if (state === 'submitted') return `$${formatUsd(heldNano)} held`
+  return state === 'failed' ? 'nothing paid' : `$${formatUsd(amountNano)} paid`
+}
+
+/** How it stands, in a few words. */
+export function taskLine(task: Task): string {
+  const progress = progressOf(task)
+  return `${stateOf(task)}${progress === null ? '' : ` ${progress} %`}, ${counted(task.polls, 'poll')}`
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
 function webhookLine({ webhook, attempts }: TaskDelivery, now: number): string {
@@ -120,7 +133,7 @@ function webhookLine({ webhook, attempts }: TaskDelivery, now: number): string {
   const why = last?.status === null ? `: ${last.answer}` : ''
   const tried = last ? `, last answer ${last.status ?? 'none'} (${distance(last.at, now)})${why}` : ''
   const next = webhook.state === 'pending' ? `, next attempt ${distance(webhook.nextAt, now)}` : ''
-  return `${webhook.url}: ${webhook.state} after ${attempts.length} attempts${tried}${next}`
+  return `${webhook.url}: ${webhook.state} after ${counted(attempts.length, 'attempt')}${tried}${next}`
 }
 
 /** Percent, where the vendor says it. */

@@ -2,6 +2,7 @@
 // Nothing here calls a vendor: a running server does, and finds what is to be done in the database.
 
 import { defineCommand } from 'citty'
+import type { Config } from '../src/config'
 import type { Db } from '../src/db/db'
 import { chargeMoney } from '../src/ledger'
 import {
@@ -17,9 +18,10 @@ import {
 import { redeliver as redeliverWebhook, webhookOf } from '../src/webhook-rows'
 import { newId } from '../src/world'
 import { CommandFailed, WrongUsage } from './errors'
-import { print, printJson, say } from './output'
-import { commandArgs, withDatabase } from './settings'
-import { deliveryJson, stateOf, taskBlock, taskJson, taskTable } from './task-view'
+import { createStatus, print, printJson, say } from './output'
+import { isServed } from './serve-lock'
+import { commandArgs, dataDirOf, type SettingsFlags, withDatabase } from './settings'
+import { deliveryJson, stateOf, taskBlock, taskJson, taskLine, taskTable } from './task-view'
 import { parseDurationMs } from './times'
 import { parseCount, parseWord } from './values'
 
@@ -96,15 +98,18 @@ const watch = defineCommand({
   },
   args: { id: idArg, ...commandArgs },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
+    await withDatabase(args, async (db, config) => {
+      const status = createStatus()
       let shown = ''
-      const task = await follow(db, args.id, (task) => {
-        const { state, progress, polls } = taskJson(task, { heldNano: 0, amountNano: 0 })
-        const line = `${state}${progress === null ? '' : ` ${progress} %`}, ${polls} polls`
-        if (line !== shown) say(line)
+      const { id, state } = await requireTask(db, args.id)
+      if (state === 'submitted' && isIdle(args, config)) say(`Nothing follows ${id} now: no server runs.`)
+      const task = await follow(db, id, (task) => {
+        const line = taskLine(task)
+        if (line !== shown) status.show(line)
         shown = line
         return task.state !== 'submitted'
       })
+      status.clear()
       await showOne(db, task, args.json === true)
       if (task.state === 'failed')
         throw new CommandFailed(`The task failed: ${task.errorMessage ?? task.errorCode}`)
@@ -120,7 +125,7 @@ const cancel = defineCommand({
   },
   args: { id: idArg, ...commandArgs },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
+    await withDatabase(args, async (db, config) => {
       const { id } = requireOpen(await requireTask(db, args.id))
       const asked = await requestCancel(db, id, Date.now())
       if (!asked) {
@@ -128,6 +133,7 @@ const cancel = defineCommand({
           `The vendor's id of ${id} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
         )
       }
+      if (isIdle(args, config)) throw new CommandFailed(notYet(id))
       const until = Date.now() + ANSWER_MS
       const task = await follow(
         db,
@@ -135,7 +141,7 @@ const cancel = defineCommand({
         (task) => task.cancelAt === null || task.state !== 'submitted' || Date.now() > until,
       )
       if (task.state === 'submitted' && task.cancelAt !== null) {
-        throw new CommandFailed(`No server took it up: ${id} is stopped as soon as one runs.`)
+        throw new CommandFailed(notYet(id))
       }
       if (task.state === 'submitted') throw new CommandFailed(`${id} goes on: ${task.cancelAnswer}`)
       await showOne(db, task, args.json === true)
@@ -152,7 +158,7 @@ const redeliver = defineCommand({
   },
   args: { id: idArg, ...commandArgs },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
+    await withDatabase(args, async (db, config) => {
       const task = await requireTask(db, args.id)
       const done = await redeliverWebhook(db, task.id, Date.now())
       if (!done) {
@@ -161,7 +167,8 @@ const redeliver = defineCommand({
         throw new CommandFailed(`${task.id} has no webhook to deliver: ${why}.`)
       }
       if (args.json) return showOne(db, task, true)
-      print(`The webhook of ${task.id} is delivered again by the running server.`)
+      const when = isIdle(args, config) ? 'as soon as a server runs' : 'by the running server'
+      print(`The webhook of ${task.id} is delivered again ${when}.`)
     })
   },
 })
@@ -232,6 +239,15 @@ async function showOne(db: Db, task: Task, json: boolean): Promise<void> {
   }
   print(task.id)
   print(taskBlock(task, money, delivery, Date.now()))
+}
+
+/** True where it is certain that no server runs: of a shared database nobody here can tell. */
+function isIdle(flags: SettingsFlags, config: Config): boolean {
+  return config.database === undefined && !isServed(dataDirOf(flags))
+}
+
+function notYet(id: string): string {
+  return `No server has taken it up: ${id} is stopped as soon as one runs, if it has not ended by then.`
 }
 
 /** Looks at a task again and again until it is as wanted. */

@@ -27,6 +27,19 @@ export function shortTime(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
 }
 
+/** How long ago: `45s`, `5m`, `3h`, `2d`. */
+export function shortAge(at: number, now: number): string {
+  const ageMs = Math.max(0, now - at)
+  const [unit, unitMs] = (
+    [
+      ['d', DAY_MS],
+      ['h', HOUR_MS],
+      ['m', MINUTE_MS],
+    ] as const
+  ).find(([, each]) => ageMs >= each) ?? ['s', SECOND_MS]
+  return `${Math.floor(ageMs / unitMs)}${unit}`
+}
+
 /** How far away a moment is: `in 30 days`, `2 hours ago`. */
 export function distance(at: number, now: number): string {
   const awayMs = Math.abs(at - now)

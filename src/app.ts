@@ -7,9 +7,11 @@ import { errorResponse } from './http/errors'
 import { healthRoutes } from './http/health'
 import { modelRoutes } from './http/models'
 import { operationRoutes } from './http/operations'
+import { rootRoutes } from './http/root'
 import { taskRoutes } from './http/tasks'
+import { tokenCountRoutes } from './http/token-count'
 import { videoRoutes } from './http/videos'
-import { GatewayError } from './lib/errors'
+import { type Dialect, GatewayError } from './lib/errors'
 import { operations } from './operations'
 import type { World } from './world'
 
@@ -26,7 +28,7 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
     .onError(({ error, code, request }) =>
       errorResponse(
         code === 'NOT_FOUND' ? notFound(request) : error,
-        'openai',
+        dialectOf(request),
         world.newId('req'),
         world.log,
       ),
@@ -35,14 +37,22 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
     .use(taskRoutes(world, options.mark ?? {}))
     .use(videoRoutes(world, gateway, options.mark ?? {}))
     .use(artifactRoutes(world))
+    .use(tokenCountRoutes(world, options.mark ?? {}))
     .use(modelRoutes(world))
     .use(healthRoutes(world))
+    .use(rootRoutes())
 }
 
 /** For connections that send nothing; requests that wait for a vendor are exempt. */
 const IDLE_TIMEOUT_SECONDS = 120
 /** Beyond the limit of every operation, so that our own 413 answers first. */
 const MAX_BODY_BYTES = 257 * 1024 * 1024
+
+/** Below the path of an operation, as at it, callers read its form of errors. */
+function dialectOf(request: Request): Dialect {
+  const { pathname } = new URL(request.url)
+  return operations.find(({ path }) => `${pathname}/`.startsWith(`${path}/`))?.dialect ?? 'openai'
+}
 
 function notFound(request: Request): GatewayError {
   const { pathname } = new URL(request.url)

@@ -76,6 +76,8 @@ export interface Reading {
   usage?: Quantities | 'invalid'
   /** They are only some of the figures: those of earlier events that are not named stay. */
   partial?: boolean
+  /** They are from before the output: unless later ones come, what is written after them is counted. */
+  early?: boolean
   /** The same as the vendor wrote them, where that is not the member `usage`. */
   reported?: unknown
   /** Text that the model made, to be counted when no usage comes. */
@@ -140,6 +142,8 @@ export interface Family<Body = unknown> {
   links?(reply: unknown): string[]
   /** The texts of the request, to be counted when the vendor reports no usage. Absent: the quote is paid then. */
   texts?(body: Body): string[]
+  /** Asks the vendor how many tokens a request has, which costs nothing. Absent: its texts are counted here. */
+  tokenCount?: { call(ask: Ask<Body>, model: Model): Call; read(reply: object): number | undefined }
   /** How a request in plain words reads in this family's own: for commands and tools, which know no family. */
   plain?: PlainForm
 }

@@ -90,7 +90,7 @@ export function createGateway(world: World): Gateway {
       entry.stream = (checked.ask.body as { stream?: unknown }).stream === true
       if (family.task) await checkWebhook(checked.ask.body, world.addressRules)
       const admitted = await flights.admit(checked, entry, incoming)
-      return 'status' in admitted ? replay(admitted, entry) : await serve(admitted, incoming)
+      return 'status' in admitted ? replay(admitted, checked, entry) : await serve(admitted, incoming)
     } catch (error) {
       const shown = error instanceof DatabaseUnavailable ? databaseDown(error) : error
       entry.status = shown instanceof GatewayError ? shown.status : 500
@@ -169,6 +169,8 @@ export function createGateway(world: World): Gateway {
       if (isStream && response.body) return await stream(flight, response.body, done)
       const reply = await readReply(response, model, controller.signal)
       done()
+      // Asked for as a stream, and answered whole.
+      if (family.reply) return await answerMade(flight, [reply.json], incoming)
       const reading = readVendor(flight, () => family.read(reply.json, ask))
       if (reading.failed) throw model.upstream.errorOf(400, reply.json)
       const outcome: Outcome = {
@@ -193,7 +195,7 @@ export function createGateway(world: World): Gateway {
 
   /** The family makes one answer out of the vendor's answers to the parts of a batch. */
   async function serveBatch(flight: Flight, calls: Call[], incoming: Incoming): Promise<Response> {
-    const { family, ask, model, controller } = flight
+    const { model, controller } = flight
     const replies: object[] = []
     const queue = [...calls.entries()]
     const work = async () => {
@@ -203,13 +205,20 @@ export function createGateway(world: World): Gateway {
       }
     }
     await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
+    return answerMade(flight, replies, incoming)
+  }
+
+  /** The answer is the family's own, made of what the vendor said. */
+  async function answerMade(flight: Flight, replies: object[], incoming: Incoming): Promise<Response> {
+    const { family, ask, model } = flight
+    const readings = readVendor(flight, () => replies.map((reply) => family.read(reply, ask)))
+    const refusal = replies.find((_, index) => readings[index]?.failed)
+    if (refusal) throw model.upstream.errorOf(400, refusal)
     const outcome: Outcome = {
       endedBy: 'done',
-      usage: readVendor(flight, () => {
-        return plausible(sumUsage(replies.map((reply) => family.read(reply, ask).usage)), ask, model)
-      }),
+      usage: plausible(sumUsage(readings.map(({ usage }) => usage)), ask, model),
       usageJson: `[${replies.map((reply) => usageJsonOf(reply) ?? 'null').join()}]`,
-      text: '',
+      text: readings.map(({ text }) => text ?? '').join(''),
       textOmitted: 0,
       delivered: true,
       failed: false,
@@ -234,7 +243,7 @@ export function createGateway(world: World): Gateway {
     const body = relayEvents(source, {
       model,
       meter: meterOf(flight),
-      keepAlive: family.dialect === 'anthropic' ? PING : KEEP_ALIVE,
+      keepAlive: family.dialect === 'messages' ? PING : KEEP_ALIVE,
       drain: model.upstream.onAbort === 'drain' || flight.idempotencyKey !== null,
       startedAt: entry.at,
       pulse: world.pulse,
@@ -309,14 +318,18 @@ export function createGateway(world: World): Gateway {
     )
   }
 
-  function replay(saved: SavedAnswer, entry: JournalEntry): Response {
+  function replay(saved: SavedAnswer, { family }: { family: Family }, entry: JournalEntry): Response {
     entry.status = saved.status
     entry.amountNano = 0
     entry.durationMs = world.now() - entry.at
     world.journal.write(entry)
     return new Response(saved.body as string | Uint8Array<ArrayBuffer>, {
       status: saved.status,
-      headers: { 'content-type': saved.contentType, 'x-request-id': entry.id, 'idempotent-replayed': 'true' },
+      headers: {
+        'content-type': saved.contentType,
+        ...idHeaders({ family, entry }),
+        'idempotent-replayed': 'true',
+      },
     })
   }
 
@@ -370,8 +383,8 @@ function jsonAnswer(body: string): SavedAnswer {
 }
 
 /** The request's id, under the name that the caller's dialect reads as well. */
-function idHeaders({ family, entry }: Flight): Record<string, string> {
-  if (family.dialect !== 'anthropic') return { 'x-request-id': entry.id }
+function idHeaders({ family, entry }: Pick<Flight, 'family' | 'entry'>): Record<string, string> {
+  if (family.dialect !== 'messages') return { 'x-request-id': entry.id }
   return { 'x-request-id': entry.id, 'request-id': entry.id }
 }
 
@@ -397,5 +410,5 @@ function readVendor<Result>({ model }: Flight, read: () => Result): Result {
 
 function errorEvent(error: GatewayError, { family, entry }: Flight): string {
   const data = JSON.stringify(errorBody(error, family.dialect, entry.id))
-  return family.dialect === 'anthropic' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
+  return family.dialect === 'messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
 }

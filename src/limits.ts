@@ -60,6 +60,18 @@ export async function refusalOf(
     )
   }
   if (name === 'budget') return budgetSpent(db, key, charge, now)
+  return tooFast(db, key, now)
+}
+
+/** Counts a request that costs nothing among those of the minute. Throws 429 where the key may have no more of them. */
+export async function countFreeRequest(db: Db, key: Key, now: number): Promise<void> {
+  const counters = countersOf(key, 0, now)
+  if (counters.windowMinute === null) return
+  const result = await db.batch([countRequest(key, counters)])
+  if (!('rows' in result)) throw await tooFast(db, key, now)
+}
+
+async function tooFast(db: Db, key: Key, now: number): Promise<GatewayError> {
   const rows = await db.query({
     sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
     parameters: [key.id, Math.floor(now / MINUTE_MS)],
@@ -101,7 +113,7 @@ export function periodOf(key: Key, now: number): { name: string; endsAt: number 
   return { name: `week ${name(monday, 10)}`, endsAt: monday + 7 * DAY_MS }
 }
 
-function countRequest(key: Key, charge: Charge): Statement {
+function countRequest(key: Key, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
   return {
     // Tokens are let in while the minute has any left, so that a request larger than the limit is not refused for ever.
     sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)

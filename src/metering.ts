@@ -17,6 +17,8 @@ export interface Outcome {
   endedBy: EndedBy
   /** The vendor's figures; `invalid` when they were absurd. */
   usage: ReportedUsage
+  /** They are from before its output. */
+  early?: boolean
   /** The same, as the vendor wrote them. */
   usageJson: string | null
   /** The text that the model made, as far as it was kept, and the length of the rest. */
@@ -57,11 +59,16 @@ export function measure(
     return texts ? count(outcome, texts(ask.body), ask, model, counter) : asQuoted(outcome, ask, model)
   }
   // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
-  const used = endedBy === 'client' && (usage.output_token ?? 0) > 0
+  const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
   if (broken && empty && !used) return undefined
+  const { texts } = model.family
+  if (texts && (outcome.early || usage.input_token === undefined)) {
+    return count(outcome, texts(ask.body), ask, model, counter)
+  }
   return { quantities: withRequest(usage, model), source: 'upstream' }
 }
 
+/** What the vendor did not tell is counted: all of it, or its output, or the input that it read. */
 async function count(
   outcome: Outcome,
   texts: string[],
@@ -70,14 +77,24 @@ async function count(
   counter: TokenCounter,
 ): Promise<Measure> {
   const { usage, text, textOmitted } = outcome
-  const input = await counter.count(texts.join('\n'))
+  const told = usage === 'invalid' ? {} : { ...usage }
+  const input = told.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
   // Without any text, as with inputs that are tokens already, the quote is the only figure there is.
-  const inputTokens = texts.length > 0 ? input.tokens : (model.family.quote(ask, model).input_token ?? 0)
-  const exact = usage === undefined && input.exact && output.exact && textOmitted === 0 && texts.length > 0
-  const outputTokens = Math.round(output.tokens * scale)
-  const quantities = { input_token: inputTokens, ...(outputTokens > 0 ? { output_token: outputTokens } : {}) }
+  const counted = texts.length > 0 ? input?.tokens : inputTokensOf(model.family.quote(ask, model))
+  const exact =
+    usage !== 'invalid' &&
+    input?.exact !== false &&
+    output.exact &&
+    textOmitted === 0 &&
+    (texts.length > 0 || input === undefined)
+  const outputTokens = Math.max(told.output_token ?? 0, Math.round(output.tokens * scale))
+  const quantities = {
+    ...told,
+    input_token: told.input_token ?? counted ?? 0,
+    ...(outputTokens > 0 ? { output_token: outputTokens } : {}),
+  }
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
 }
 

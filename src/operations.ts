@@ -36,7 +36,7 @@ export const operations: readonly Operation[] = [
     name: 'messages',
     path: '/v1/messages',
     body: 'json',
-    dialect: 'anthropic',
+    dialect: 'messages',
     maxBodyBytes: 64 * MEBIBYTE,
     // Its fields and the header that allows them go together: a vendor refuses one without the other.
     forwards: ['anthropic-version', 'anthropic-beta'],

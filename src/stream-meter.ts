@@ -100,7 +100,7 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     failed: tally.failed,
     outcome(endedBy) {
       // Text is only needed where the vendor's own figures are missing.
-      if (!tally.hasUsage() || tally.failed() || endedBy !== 'done') readUnread()
+      if (!tally.isMeasured() || tally.failed() || endedBy !== 'done') readUnread()
       return tally.outcome(endedBy)
     },
   }
@@ -150,7 +150,8 @@ interface Tally {
   read(event: string): Reading
   /** Adds what an event brought. Called once for each. */
   add(reading: Reading): void
-  hasUsage(): boolean
+  /** The vendor has told what the answer came to. */
+  isMeasured(): boolean
   failed(): boolean
   finished(): boolean
   outcome(endedBy: EndedBy): Outcome
@@ -162,7 +163,8 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
   let text = ''
   let textOmitted = 0
   let usage: ReportedUsage
-  let usageJson: string | null = null
+  let reported: unknown = null
+  let early = false
   let delivered = false
   let made: Quantities | undefined
   let failed = false
@@ -182,7 +184,9 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
       const reading = readSafely(readEvent, json)
       if (reading.usage) {
         usage = judge(joined(usage, reading))
-        usageJson = JSON.stringify(reading.reported ?? (json as { usage?: unknown }).usage ?? null)
+        early = reading.early === true
+        const told = reading.reported ?? (json as { usage?: unknown }).usage ?? null
+        reported = reading.partial ? { ...(reported as object | null), ...withoutNulls(told) } : told
       }
       delivered ||= reading.delivered === true
       failed ||= reading.failed === true
@@ -198,10 +202,13 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
       made ??= {}
       addQuantities(made, reading.made)
     },
-    hasUsage: () => usage !== undefined && usage !== 'invalid',
+    isMeasured: () => usage !== undefined && usage !== 'invalid' && !early,
     failed: () => failed,
     finished: () => finished,
-    outcome: (endedBy) => ({ endedBy, usage, usageJson, text, textOmitted, delivered, made, failed }),
+    outcome(endedBy) {
+      const usageJson = reported === null ? null : JSON.stringify(reported)
+      return { endedBy, usage, early, usageJson, text, textOmitted, delivered, made, failed }
+    },
   }
 }
 
@@ -209,6 +216,10 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
 function joined(before: ReportedUsage, { usage, partial }: Reading): ReportedUsage {
   if (!partial || usage === undefined || usage === 'invalid') return usage
   return { ...(before === 'invalid' ? {} : before), ...usage }
+}
+
+function withoutNulls(figures: unknown): object {
+  return Object.fromEntries(Object.entries(figures ?? {}).filter(([, figure]) => figure !== null))
 }
 
 /** An event of a form that nobody foresaw is not read; it must not end the stream. */

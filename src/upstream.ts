@@ -32,6 +32,8 @@ export interface VendorError {
   whose: 'caller' | 'operator'
   /** How long the vendor asks to wait, where it says so in the body. */
   retryAfterSeconds?: number
+  /** Its clients act on its words and its class of error: both reach the caller as they are, when the vendor fails too. */
+  verbatim?: true
 }
 
 /** What a connection needs from outside. */
@@ -235,7 +237,7 @@ export function createUpstream(
   function toCaller(status: number, vendor: VendorError, retryAfterMs?: number): GatewayError {
     const retryAfter =
       retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
-    if (status === 404) {
+    if (status === 404 && vendor.whose === 'operator') {
       return new GatewayError(502, {
         code: 'upstream_model_missing',
         message: `The upstream ${name} does not have this model, or no longer. Choose another one from GET /v1/models.`,
@@ -265,9 +267,12 @@ export function createUpstream(
     }
     if (status >= 500) {
       const unavailable = status === 503 || status === 529
-      return new GatewayError(unavailable ? 503 : status === 504 ? 504 : 502, {
+      const known = status === 503 || status === 504 || (status === 529 && vendor.verbatim)
+      return new GatewayError(known ? status : unavailable ? 503 : 502, {
         code: 'upstream_error',
-        message: `The upstream ${name} failed (HTTP ${status}): ${vendor.message}`,
+        ...(vendor.verbatim && vendor.type !== null
+          ? { type: vendor.type, message: vendor.message }
+          : { message: `The upstream ${name} failed (HTTP ${status}): ${vendor.message}` }),
         headers: unavailable ? { 'retry-after': '1', ...retryAfter } : retryAfter,
       })
     }

@@ -67,6 +67,8 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
   const deliveries = new Set<Delivery>()
   let stopped = false
   let wanted = 0
+  /** The last look had no place for all that it might have found. */
+  let moreMayBeDue = false
   let looking: Promise<void> | undefined
 
   const unwatch = world.pulse.watch((at) => {
@@ -96,13 +98,13 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
 
   /** How many of so many are still to be started; none when nothing more is due. */
   async function startDue(count: number): Promise<number> {
+    moreMayBeDue = true
     if (count <= 0) return 0
-    const claimed = await claimWebhooks(db, now(), {
-      limit: Math.min(count, PARALLEL_PER_HOST),
-      leaseMs: LEASE_MS,
-      busyHosts: busy('host', PARALLEL_PER_HOST),
-      busyAccounts: busy('account', PARALLEL_PER_ACCOUNT),
-    })
+    const busyHosts = busy('host', PARALLEL_PER_HOST)
+    const busyAccounts = busy('account', PARALLEL_PER_ACCOUNT)
+    const limit = Math.min(count, PARALLEL_PER_HOST)
+    const claimed = await claimWebhooks(db, now(), { limit, leaseMs: LEASE_MS, busyHosts, busyAccounts })
+    moreMayBeDue = claimed.length + busyHosts.length + busyAccounts.length > 0
     const excess: Webhook[] = []
     for (const webhook of claimed) {
       if (!stopped && hasPlace(webhook)) start(webhook)
@@ -139,12 +141,11 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
     delivery.ended = deliver(delivery)
       .catch(failed(webhook))
       .finally(() => {
-        const wasFull = !hasPlace(webhook)
         deliveries.delete(delivery)
         // Lets go of an answer that was not read to its end.
         delivery.controller.abort()
-        // Others may have waited for this place; the next beat would make a backlog slow.
-        if (wasFull) void startMore(1).catch(failed(webhook))
+        // Waiting for the next beat would make a backlog slow.
+        if (moreMayBeDue) void startMore(1).catch(failed(webhook))
       })
   }
 

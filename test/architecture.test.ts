@@ -155,7 +155,7 @@ const breaches: readonly Breach[] = [
     title: 'a vendor told apart',
     find: vendorFaults,
     good: {
-      'src/a.ts': `// OpenAI does so\nexport const f = (e: any) => [e.dialect === 'anthropic', e.g('openai')]`,
+      'src/a.ts': `// OpenAI does so\nexport const f = (e: any) => [e.dialect === 'openai', e.g('openai')]`,
       'src/families/a.ts': `export const f = (kind: string) => kind === 'openai'`,
     },
     bad: { 'src/a.ts': `export const f = (e: any) => e.kind === 'openai'` },

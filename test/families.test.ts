@@ -272,7 +272,7 @@ function expectDialect(family: Family, json: Json, status: number): void {
   const { error, ...beside } = json
   const requestId = expect.stringMatching(/^req_/)
   const words = { message: expect.stringMatching(/\S/), type: expect.any(String) }
-  if (dialect === 'anthropic') {
+  if (dialect === 'messages') {
     expect(json).toEqual({ type: 'error', error: words, request_id: requestId })
     return
   }

@@ -419,9 +419,9 @@ describe('the dialects of our own errors', () => {
     expect(errorBody(error, 'openai', 'req_1')).toEqual({ ...flat, error: wanted })
     expect(errorBody(error, 'flat', 'req_1')).toEqual({ ...flat, error: wanted })
   })
-  test('Anthropic’s', () => {
+  test('that of messages', () => {
     const error = new GatewayError(401, { code: 'invalid_api_key', message: 'No.' })
-    expect(errorBody(error, 'anthropic', 'req_1')).toEqual({
+    expect(errorBody(error, 'messages', 'req_1')).toEqual({
       type: 'error',
       error: { type: 'authentication_error', message: 'No.' },
       request_id: 'req_1',

@@ -248,7 +248,7 @@ describe('the same words become each family’s own', () => {
 
   test('an alias of a model, as every operation takes it', async () => {
     const config = { aliases: { 'sora-*': 'gkx-imagine-video' } }
-    const aliased = await startTestGateway({ config: config as object, outside: { now: clock.now } })
+    const aliased = await startTestGateway({ config, outside: { now: clock.now } })
     const video = await connect(aliased.secret, aliased).videos.create({ ...fox, model: 'sora-2' })
     expect(video.model).toBe('gkx-imagine-video' as 'sora-2')
     await endAll(aliased, clock)
@@ -369,7 +369,7 @@ describe('refused before anything is held or sent', () => {
       'webhook_url',
       ['private network'],
     ),
-    one('broken JSON', '{"model":}', null, ['not valid JSON'], 'invalid_json'),
+    one('broken JSON', '{', null, ['not a JSON object'], 'invalid_json'),
     one(
       'a form with a file that is no image',
       () => form([...fields, ['input_reference', text]]),
@@ -500,7 +500,6 @@ describe('a vendor that does not hand the video over', () => {
       })
     const close = async () => {
       await own.close()
-      await own.sandbox.stop()
       vendor[Symbol.dispose]()
       await files.stop(true)
     }

@@ -2,6 +2,7 @@
 // a test wants over real HTTP, and the clock moves when it says so.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { requestCancel } from '../src/tasks'
 import { startTestGateway, type TestGateway, videoModels } from './support/gateway'
 import { type Json, play } from './support/scenario'
 import { type OddVendor, startVendor } from './support/vendor'
@@ -21,13 +22,21 @@ let gateway: TestGateway
 let replies: Map<string, () => Response>
 let polled: Map<string, number>
 let form: VideoVendorForm
+/** Tasks that the vendor was told to stop. */
+let stopped: string[]
+let stopReply: () => Response
 
 beforeAll(async () => {
   vendor = startVendor()
   replies = new Map()
   polled = new Map()
+  stopped = []
   vendor.answer = (request) => {
     const id = new URL(request.url).pathname.split('/').at(-1) ?? ''
+    if (request.method === 'DELETE') {
+      stopped.push(id)
+      return stopReply()
+    }
     if (request.method === 'POST') return Response.json(form.submitted(`task-${vendor.requests}`))
     polled.set(id, (polled.get(id) ?? 0) + 1)
     return replies.get(id)?.() ?? Response.json(form.succeeded(id))
@@ -125,6 +134,44 @@ describe.each(Object.values(videoVendors))('$kind', (use) => {
       if (row.becomes !== 'submitted') continue
       expect(await rowsOf(gateway, id)).toMatchObject({ state: 'succeeded', amount: 5 * CENT })
     }
+  })
+})
+
+describe('a wish to stop a task', () => {
+  const running = () => Response.json({ id: 'x', status: 'running', error: null })
+  const refusal = { error: { code: 'InvalidAction.RunningTaskDeletion', message: 'It is running.' } }
+  const rows: [name: string, poll: (() => Response) | undefined, stop: () => Response, expected: Json][] = [
+    [
+      'that the vendor grants: nothing is paid',
+      running,
+      () => Response.json({}),
+      { state: 'failed', error_code: 'canceled', charge_state: 'released', amount: 0 },
+    ],
+    [
+      'that the vendor refuses: it goes on',
+      running,
+      () => Response.json(refusal, { status: 409 }),
+      { state: 'submitted', cancel_answer: 'It is running.', charge_state: 'held' },
+    ],
+    // The vendor would take it as a wish to forget the video.
+    [
+      'that comes too late is not told to the vendor',
+      undefined,
+      () => Response.json({}),
+      { state: 'succeeded' },
+    ],
+  ]
+  test.each(rows)('%s', async (_name, poll, stop, expected) => {
+    const { id, upstreamId } = await submit(videoVendors.ark)
+    if (poll) replies.set(upstreamId, poll)
+    stopReply = stop
+    expect(await requestCancel(gateway.server.world.db, id, clock.now())).toBe(true)
+    const hasStopped = async () => (await rowsOf(gateway, id)).polls > 0
+    await passUntil(clock, hasStopped)
+    expect(await rowsOf(gateway, id)).toMatchObject(expected)
+    expect(stopped.includes(upstreamId)).toBe(poll !== undefined)
+    replies.delete(upstreamId)
+    await endAll(gateway, clock)
   })
 })
 

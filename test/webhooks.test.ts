@@ -483,6 +483,17 @@ describe('many webhooks', () => {
     expect(slow.received).toHaveLength(8)
   })
 
+  test('of one quick host are worked off at its speed, not at that of the beats', async () => {
+    using site = openSite()
+    const sending = await openSending('sqlite')
+    await fill(sending, 100, () => urlOf(site))
+    await sending.sender.beat()
+    await waitFor(() => sending.log.length === 100)
+    expect(site.received).toHaveLength(100)
+    expect(site.most).toBeLessThanOrEqual(8)
+    await sending.close()
+  })
+
   test('of one account with many slow hosts: 32 at a time, and other accounts are not kept waiting', async () => {
     using slow = openSite(never)
     using quick = openSite()

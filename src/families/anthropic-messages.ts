@@ -1,7 +1,7 @@
 // Messages of Anthropic-format upstreams (spec, POST /v1/messages): the caller's text and beta headers go through, only the
 // model is swapped. Unknown fields, blocks and events pass: clients and models know more of them than we do.
 
-import type { Family } from '../family'
+import type { Ask, Call, Family, Model } from '../family'
 import {
   MessagesBody,
   plainMessages,
@@ -15,21 +15,11 @@ export const anthropicMessages: Family<MessagesBody> = {
   name: 'anthropic-messages',
   operation: 'messages',
   units: [['input_token', 'output_token']],
-  dialect: 'anthropic',
+  dialect: 'messages',
   body: MessagesBody,
   quote: quoteMessages,
 
-  call({ body, headers }, model) {
-    const swap =
-      model.upstreamModel === body.model ? {} : { set: { model: JSON.stringify(model.upstreamModel) } }
-    return {
-      path: '/messages',
-      protocol: 'native',
-      ...(headers && { headers }),
-      body: { edit: swap },
-      stream: body.stream === true,
-    }
-  },
+  call: (ask, model) => ({ ...callOf('/messages', ask, model, []), stream: ask.body.stream === true }),
 
   read: readMessage,
 
@@ -40,6 +30,42 @@ export const anthropicMessages: Family<MessagesBody> = {
     read: readMessageEvent,
   },
 
+  tokenCount: {
+    call: (ask, model) => callOf('/messages/count_tokens', ask, model, NOT_COUNTED),
+    read(reply) {
+      const { input_tokens: tokens } = reply as { input_tokens?: unknown }
+      return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined
+    },
+  },
+
   texts: textsOfMessages,
   plain: plainMessages,
+}
+
+/** What is about the answer only: the vendor refuses it where nothing is answered. */
+const NOT_COUNTED = [
+  'max_tokens',
+  'stream',
+  'metadata',
+  'service_tier',
+  'stop_sequences',
+  'temperature',
+  'top_k',
+  'top_p',
+]
+
+function callOf(
+  path: string,
+  { body, headers }: Ask<MessagesBody>,
+  { upstreamModel }: Model,
+  drop: readonly string[],
+): Call {
+  const set = upstreamModel === body.model ? {} : { model: JSON.stringify(upstreamModel) }
+  return {
+    path,
+    protocol: 'native',
+    ...(headers && { headers }),
+    body: { edit: { set, drop } },
+    stream: false,
+  }
 }

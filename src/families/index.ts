@@ -4,12 +4,14 @@ import type { Family } from '../family'
 import { anthropicMessages } from './anthropic-messages'
 import { arkImages } from './ark-images'
 import { arkVideo } from './ark-video'
+import { chatOnMessages } from './chat-on-messages'
 import { dalleImageEdits, dalleImages } from './dalle-images'
 import { dashscopeImages } from './dashscope-images'
 import { dashscopeSpeech } from './dashscope-speech'
 import { dashscopeVideo } from './dashscope-video'
 import { geminiEmbeddings } from './gemini-embeddings'
 import { geminiImages } from './gemini-images'
+import { messagesOnChat } from './messages-on-chat'
 import { openaiChat } from './openai-chat'
 import { openaiEmbeddings } from './openai-embeddings'
 import { openaiImageEdits } from './openai-image-edits'
@@ -22,6 +24,8 @@ import { xaiVideo } from './xai-video'
 const list = [
   openaiChat,
   anthropicMessages,
+  chatOnMessages,
+  messagesOnChat,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

@@ -41,17 +41,23 @@ export const MessagesBody = Type.Object(
 export type MessagesBody = Static<typeof MessagesBody>
 
 export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Model): Quantities {
-  return {
-    // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
-    input_token: Math.min(byteLength + mediaTokens(body), model.contextTokens ?? Number.POSITIVE_INFINITY),
-    output_token: body.max_tokens,
-  }
+  const contents = contentsOf(body)
+  // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
+  const bound = byteLength - contents.pictureBytes + contents.addedTokens
+  const input = contents.isOpen
+    ? (model.contextTokens ?? bound + OPEN_TOKENS)
+    : Math.min(bound, model.contextTokens ?? bound)
+  // Where the caller asks for a cache, all of the input may be written to it.
+  return { [contents.isCached ? 'cache_write_token' : 'input_token']: input, output_token: body.max_tokens }
 }
 
 export function readMessage(reply: unknown): Reading {
   const { type, content, usage } = reply as Message
+  const read = usageOf(usage)
+  // Without a figure of the output they are no measure of the answer.
+  const isWhole = read.usage === 'invalid' || read.usage?.output_token !== undefined
   return {
-    ...usageOf(usage),
+    ...(isWhole ? read : {}),
     text: Array.isArray(content) ? content.map(textOfBlock).join('') : '',
     failed: type === 'error',
     finished: true,
@@ -60,10 +66,8 @@ export function readMessage(reply: unknown): Reading {
 
 /** The texts of a request, to be counted when the vendor reports no usage. */
 export const textsOfMessages = (body: MessagesBody): string[] => [
-  ...(typeof body.system === 'string' ? [body.system] : blocksIn(body.system).map(textOfBlock)),
-  ...body.messages.flatMap(({ content }) =>
-    typeof content === 'string' ? [content] : blocksIn(content).map(textOfBlock),
-  ),
+  ...textsOf(body.system),
+  ...body.messages.flatMap(({ content }) => textsOf(content)),
   ...(body.tools ? [JSON.stringify(body.tools)] : []),
 ]
 
@@ -75,18 +79,53 @@ export const plainMessages: PlainForm = {
   }),
 }
 
-/** Tokens held for a block whose size its text does not show: the largest picture, a document of some ten pages. */
-const IMAGE_TOKENS = 4_784
-const DOCUMENT_TOKENS = 32_768
+/** The largest picture. */
+const PICTURE_TOKENS = 4_784
+/** What a vendor writes before the tools, and about each tool of its own. */
+const TOOL_TOKENS = 1_000
+/** Held for what the model reads beside the request where the catalogue does not say how much that can be. */
+const OPEN_TOKENS = 65_536
+/** Tools that the vendor runs itself, with results that the model reads. */
+const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
 
-function mediaTokens({ messages }: MessagesBody): number {
-  const tokensOf = (block: unknown): number => {
-    if (!isObject(block)) return 0
-    if (block.type === 'image') return IMAGE_TOKENS
-    if (block.type === 'document') return DOCUMENT_TOKENS
-    return blocksIn(block.content).reduce<number>((sum, inner) => sum + tokensOf(inner), 0)
+interface Contents {
+  /** Bytes of the request that are pictures, which count by their size on the screen. */
+  pictureBytes: number
+  addedTokens: number
+  /** The vendor fetches or unpacks something of which nobody knows the length: it may fill all that the model reads. */
+  isOpen: boolean
+  isCached: boolean
+}
+
+function contentsOf(body: MessagesBody): Contents {
+  const tools = blocksIn(body.tools).filter(isObject)
+  const vendorTools = tools.filter(({ type }) => typeof type === 'string' && type !== 'custom')
+  const contents: Contents = {
+    pictureBytes: 0,
+    addedTokens: tools.length > 0 ? TOOL_TOKENS * (1 + vendorTools.length) : 0,
+    isOpen: vendorTools.some(({ type }) => VENDOR_TOOL.test(type as string)) || 'mcp_servers' in body,
+    isCached: isCached(body) || tools.some(isCached),
   }
-  return messages.reduce((sum, message) => sum + tokensOf(message), 0)
+  for (const block of nestedIn([body.system, ...body.messages.map(({ content }) => content)])) {
+    const source = isObject(block.source) ? block.source : {}
+    contents.isCached ||= isCached(block)
+    contents.isOpen ||=
+      (block.type === 'document' && source.type !== 'text') || block.type === 'container_upload'
+    if (block.type !== 'image') continue
+    contents.addedTokens += PICTURE_TOKENS
+    if (typeof source.data === 'string') contents.pictureBytes += source.data.length
+  }
+  return contents
+}
+
+const isCached = (part: object): boolean => 'cache_control' in part && isObject(part.cache_control)
+
+/** All blocks, those in the results of tools and in documents too. */
+function* nestedIn(contents: unknown[]): Generator<Record<string, unknown>> {
+  for (const block of contents.flatMap(blocksIn).filter(isObject)) {
+    yield block
+    yield* nestedIn([block.content, isObject(block.source) ? block.source.content : undefined])
+  }
 }
 
 interface Message {
@@ -95,12 +134,15 @@ interface Message {
   usage?: unknown
 }
 
-/** One event of a stream. The first one brings the input, a later one the output, and perhaps the input anew. */
+/**
+ * One event of a stream. The first one brings the input, a later one the output, and perhaps the input anew: a stream
+ * that ends between the two has figures of the input only.
+ */
 export function readMessageEvent(event: unknown): Reading {
   const { type, message, delta, content_block: block, usage } = event as Record<string, unknown>
   if (type === 'message_start') {
     const { usage: first } = isObject(message) ? message : {}
-    return { ...usageOf(first), partial: true, reported: first }
+    return { ...usageOf(first), partial: true, early: true, reported: first }
   }
   if (type === 'content_block_start') return { text: textOfBlock(block) }
   if (type === 'content_block_delta') return { text: textOfDelta(delta) }
@@ -138,15 +180,22 @@ function textOfDelta(delta: unknown): string {
   return [text, thinking, json].filter((part) => typeof part === 'string').join('')
 }
 
-/** What a model wrote or reads in a block; pictures and documents are not text. */
+function textsOf(content: unknown): string[] {
+  return typeof content === 'string' ? [content] : blocksIn(content).map(textOfBlock)
+}
+
+/** What a model wrote or reads in a block: its words, the input of a tool, and what is inside; pictures and files are no text. */
 function textOfBlock(block: unknown): string {
   if (!isObject(block)) return ''
-  const { type, text, thinking, name, input, content } = block
-  if (type === 'tool_use') return `${typeof name === 'string' ? name : ''}${JSON.stringify(input ?? {})}`
-  if (type === 'tool_result') {
-    return typeof content === 'string' ? content : blocksIn(content).map(textOfBlock).join('')
-  }
-  return typeof text === 'string' ? text : typeof thinking === 'string' ? thinking : ''
+  const { text, thinking, name, input, title, content } = block
+  const source = isObject(block.source) ? block.source : {}
+  const words = [text, thinking, name, title, source.type === 'text' ? source.data : undefined]
+  return [
+    ...words.filter((word) => typeof word === 'string'),
+    ...(isObject(input) ? [JSON.stringify(input)] : []),
+    ...textsOf(content),
+    ...textsOf(source.content),
+  ].join('')
 }
 
 function blocksIn(content: unknown): unknown[] {

@@ -16,7 +16,7 @@ export function errorResponse(error: unknown, dialect: Dialect, requestId: strin
     headers: {
       'content-type': 'application/json',
       'x-request-id': requestId,
-      ...(shown === 'anthropic' && { 'request-id': requestId }),
+      ...(shown === 'messages' && { 'request-id': requestId }),
       ...known.headers,
     },
   })

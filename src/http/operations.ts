@@ -10,11 +10,12 @@ import { readBody } from './body'
 import { errorResponse } from './errors'
 import { readForm } from './form'
 import { gatewayUrlOf } from './gateway-url'
+import { tolerated } from './paths'
 
 export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
   const app = new Elysia({ name: 'operations' })
   const routes = operations.flatMap((operation) =>
-    [operation.path, ...(operation.aliases ?? [])].map((path) => ({ operation, path })),
+    [operation.path, ...(operation.aliases ?? [])].flatMap(tolerated).map((path) => ({ operation, path })),
   )
   for (const { operation, path } of routes) {
     app.post(
@@ -71,7 +72,7 @@ export function incomingOf(
 const NOTHING = {}
 
 /** What the caller says to the vendor in headers. */
-function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
+export function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
   if (!forwards) return NOTHING
   return Object.fromEntries(
     forwards.flatMap((name) => {

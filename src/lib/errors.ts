@@ -1,8 +1,8 @@
 // The one error that callers may see, and how it reads in each dialect of error bodies.
 // It must never carry a secret, a prompt or an operator's detail: what is in it reaches the caller.
 
-/** The form of an error body: OpenAI's object, the flat form of some image APIs, or Anthropic's. */
-export type Dialect = 'openai' | 'flat' | 'anthropic'
+/** The form of an error body: OpenAI's object, the flat form of some image APIs, or that of POST /v1/messages. */
+export type Dialect = 'openai' | 'flat' | 'messages'
 
 export interface ErrorDetails {
   /** Stable machine-readable word, such as `insufficient_balance`. */
@@ -53,26 +53,30 @@ export function invalidRequest(param: string | null, message: string, code = 'in
 export function errorBody(error: GatewayError, dialect: Dialect, requestId: string): unknown {
   const { message, type, param, code } = error
   const object = { message, type, param, code, request_id: requestId }
-  if (dialect === 'anthropic') {
-    return { type: 'error', error: { type: anthropicType(error), message }, request_id: requestId }
+  if (dialect === 'messages') {
+    return { type: 'error', error: { type: messagesType(error), message }, request_id: requestId }
   }
   if (dialect === 'flat' || error.status === 429)
     return { code: flatCode(error), message, request_id: requestId, error: object }
   return { error: object }
 }
 
-/** A vendor's own class stays: clients of this dialect act on it. */
-function anthropicType({ status, type }: GatewayError): string {
-  return type === typeOfStatus(status)
-    ? (anthropicTypes[status] ?? (status >= 500 ? 'api_error' : type))
-    : type
+/** A vendor's own class stays, because clients of this dialect act on it; ours reads as the status says. */
+function messagesType({ status, type }: GatewayError): string {
+  if (!OUR_TYPES.has(type)) return type
+  return messagesTypes[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 }
 
-const anthropicTypes: Record<number, string> = {
+/** Classes that say no more than the status does. */
+const OUR_TYPES = new Set(['invalid_request_error', 'insufficient_balance', 'server_error'])
+
+const messagesTypes: Record<number, string> = {
+  401: 'authentication_error',
   402: 'billing_error',
   403: 'permission_error',
   404: 'not_found_error',
   413: 'request_too_large',
+  429: 'rate_limit_error',
   504: 'timeout_error',
   529: 'overloaded_error',
 }

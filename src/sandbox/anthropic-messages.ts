@@ -3,6 +3,7 @@
 // Must never check a request: it renders one that was accepted.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from './answers'
+import type { Directives } from './directives'
 import { asNumber, asObject, asObjects, asString, type JsonObject, parseJson } from './json'
 import { countTokens } from './pieces'
 import { hexId, jsonFrame, jsonReply } from './replies'
@@ -34,11 +35,12 @@ export function messageReply(request: VendorRequest, headers: Record<string, str
   const [choice] = answerTo(readQuestion(body, request))
   const counted = directives.promptTokens ?? countInput(body)
   const cached = directives.cached ?? 0
+  const written = directives.written ?? 0
   const message = new Message(
     asString(body.model) ?? '',
-    choice ?? silence,
-    Math.max(counted, cached),
-    cached,
+    directives.refusal || !choice ? silence : choice,
+    { input: Math.max(counted, cached + written), cached, written },
+    directives,
   )
   const report = (usage: JsonObject) => reportUsage(usage, directives.usage)
   if (body.stream !== true) return jsonReply(200, message.whole(report), headers)
@@ -100,6 +102,15 @@ interface Block {
   whole: JsonObject
 }
 
+/** A kind of block that no client knows yet. */
+const unknownBlock: Block = {
+  start: { type: 'weather_report', station: 'Bergen', readings: [] },
+  deltas: [{ type: 'reading_delta', millimetres: 12 }],
+  whole: { type: 'weather_report', station: 'Bergen', readings: [12] },
+}
+
+const refused = { type: 'refusal', category: 'cyber', explanation: 'The sandbox was asked to refuse.' }
+
 const stopReasons = { stop: 'end_turn', length: 'max_tokens', tool: 'tool_use' }
 
 class Message {
@@ -109,10 +120,10 @@ class Message {
   constructor(
     model: string,
     readonly choice: Choice,
-    readonly input: number,
-    readonly cached: number,
+    readonly counts: { input: number; cached: number; written: number },
+    readonly directives: Directives,
   ) {
-    this.#blocks = blocksOf(choice)
+    this.#blocks = [...blocksOf(choice), ...(directives.unknown ? [unknownBlock] : [])]
     this.#base = { model, id: `msg_${hexId(24)}`, type: 'message', role: 'assistant' }
   }
 
@@ -123,8 +134,10 @@ class Message {
 
   *frames(report: Report): Generator<EventFrame> {
     const empty = { content: [], stop_reason: null, stop_sequence: null }
-    const usage = report(this.#usage(1))
+    const early = this.directives.usage === 'late' ? { input_tokens: 1, cache_read_input_tokens: 0 } : {}
+    const usage = report({ ...this.#usage(1), ...early })
     yield jsonFrame({ type: 'message_start', message: { ...this.#base, ...empty, usage } }, 'message_start')
+    if (this.directives.unknown) yield jsonFrame({ type: 'message_mood', mood: 'sunny' }, 'message_mood')
     for (const [index, block] of this.#blocks.entries()) {
       const start = { type: 'content_block_start', index, content_block: block.start }
       yield jsonFrame(start, 'content_block_start')
@@ -134,8 +147,9 @@ class Message {
       }
       yield jsonFrame({ type: 'content_block_stop', index }, 'content_block_stop')
     }
-    const { stop_reason, stop_sequence } = this.#stop()
-    const end = { type: 'message_delta', delta: { stop_reason, stop_sequence } }
+    const { stop_reason, stop_sequence, stop_details } = this.#stop()
+    const details = stop_details === null ? {} : { stop_details }
+    const end = { type: 'message_delta', delta: { stop_reason, stop_sequence, ...details } }
     yield jsonFrame({ ...end, usage: report(this.#finalUsage()) }, 'message_delta')
   }
 
@@ -144,14 +158,16 @@ class Message {
   }
 
   #stop() {
+    if (this.directives.refusal) return { stop_reason: 'refusal', stop_sequence: null, stop_details: refused }
     return { stop_reason: stopReasons[this.choice.end], stop_sequence: null, stop_details: null }
   }
 
   #finalUsage(): JsonObject {
+    const { input, cached, written } = this.counts
     return {
-      input_tokens: this.input - this.cached,
-      cache_creation_input_tokens: 0,
-      cache_read_input_tokens: this.cached,
+      input_tokens: input - cached - written,
+      cache_creation_input_tokens: written,
+      cache_read_input_tokens: cached,
       output_tokens: this.#output(),
     }
   }
@@ -159,7 +175,7 @@ class Message {
   #usage(output: number): JsonObject {
     return {
       ...this.#finalUsage(),
-      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+      cache_creation: { ephemeral_5m_input_tokens: this.counts.written, ephemeral_1h_input_tokens: 0 },
       output_tokens: output,
       service_tier: 'standard',
       inference_geo: 'not_available',

@@ -29,6 +29,17 @@ const fields = [
   'container',
   'inference_geo',
 ]
+// Fields about the answer only: where tokens are counted there is none.
+const answerFields = [
+  'max_tokens',
+  'stream',
+  'metadata',
+  'service_tier',
+  'stop_sequences',
+  'temperature',
+  'top_k',
+  'top_p',
+]
 // Fields that exist only together with a word in the anthropic-beta header.
 const betaFields = new Map([
   ['context_management', 'context-management'],
@@ -140,9 +151,18 @@ function findFault(request: VendorRequest, body: JsonObject, counts: boolean): s
   }
   const temperature = asNumber(body.temperature) ?? 1
   if (temperature < 0 || temperature > 1) return 'temperature: range: 0..1'
+  const thinking = asObject(body.thinking)
+  const budget = asNumber(thinking?.budget_tokens)
+  if (thinking?.type === 'enabled' && (budget ?? 0) < 1024) {
+    return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024'
+  }
+  if (!counts && budget !== undefined && budget >= (asNumber(body.max_tokens) ?? 0)) {
+    return '`max_tokens` must be greater than `thinking.budget_tokens`.'
+  }
   const beta = request.headers['anthropic-beta'] ?? ''
   const unknown = Object.keys(body).find((field) => {
     const needed = betaFields.get(field)
+    if (counts && answerFields.includes(field)) return true
     return needed === undefined ? !fields.includes(field) : !beta.includes(needed)
   })
   return unknown === undefined ? undefined : `${unknown}: Extra inputs are not permitted`

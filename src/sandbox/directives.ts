@@ -4,7 +4,15 @@
 
 import { asArray, asObject, asString } from './json'
 
-export type UsageFault = 'missing' | 'negative' | 'string' | 'huge' | 'overflow' | 'nan' | 'every_chunk'
+export type UsageFault =
+  | 'missing'
+  | 'negative'
+  | 'string'
+  | 'huge'
+  | 'overflow'
+  | 'nan'
+  | 'every_chunk'
+  | 'late'
 
 /** How a task ends. */
 export type TaskEnd = 'succeeded' | 'failed' | 'canceled' | 'expired' | 'blocked' | 'forgotten'
@@ -25,12 +33,15 @@ export interface Directives {
   tokenDelayMs?: number
   reasoning?: number
   cached?: number
+  written?: number
   promptTokens?: number
   usage?: UsageFault
   tool?: number
   images?: number
   blocked?: number
   empty?: true
+  refusal?: true
+  unknown?: true
   wide?: true
   cutAfter?: number
   errorAfter?: number
@@ -57,6 +68,7 @@ const usageFaults: readonly string[] = [
   'overflow',
   'nan',
   'every_chunk',
+  'late',
 ]
 
 const delayMsMax = 600_000
@@ -190,6 +202,13 @@ const rules: readonly Rule[] = [
     }),
   },
   {
+    name: 'written=10',
+    meaning: 'prompt tokens reported as written to a cache, beside those that were read from it (messages)',
+    read: number(countMax, (into, value) => {
+      into.written = value
+    }),
+  },
+  {
     name: 'prompt_tokens=5000',
     meaning: 'prompt tokens to report instead of the counted ones',
     read: number(countMax, (into, value) => {
@@ -199,7 +218,7 @@ const rules: readonly Rule[] = [
   {
     name: 'usage=missing',
     meaning:
-      'wrong usage: missing, negative, string, huge (2^53+1), overflow (1e308), nan (the bare word NaN), every_chunk (running totals on every chunk)',
+      'wrong usage: missing, negative, string, huge (2^53+1), overflow (1e308), nan (the bare word NaN), every_chunk (running totals on every chunk), late (messages: the true input only in the last report)',
     read: text((into, value) => {
       if (usageFaults.includes(value)) into.usage = value as UsageFault
     }),
@@ -251,6 +270,20 @@ const rules: readonly Rule[] = [
     meaning: 'an answer with no output at all (no vectors, no images)',
     read: flag((into) => {
       into.empty = true
+    }),
+  },
+  {
+    name: 'refusal',
+    meaning: 'an answer that the model refuses to give (messages)',
+    read: flag((into) => {
+      into.refusal = true
+    }),
+  },
+  {
+    name: 'unknown',
+    meaning: 'blocks, pieces and events of kinds that no client knows yet (messages)',
+    read: flag((into) => {
+      into.unknown = true
     }),
   },
   {

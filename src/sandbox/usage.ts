@@ -6,7 +6,7 @@ import { asObject, type JsonObject, rawNumber } from './json'
 
 /** The usage to report; undefined leaves the member out. */
 export function reportUsage(usage: JsonObject, fault: UsageFault | undefined): JsonObject | undefined {
-  if (fault === undefined || fault === 'every_chunk') return usage
+  if (fault === undefined || fault === 'every_chunk' || fault === 'late') return usage
   if (fault === 'missing') return undefined
   return distort(usage, (count) => distortedCount(count, fault))
 }
@@ -20,7 +20,10 @@ function distort(usage: JsonObject, change: (count: number) => unknown): JsonObj
   return Object.fromEntries(entries) as JsonObject
 }
 
-function distortedCount(count: number, fault: Exclude<UsageFault, 'missing' | 'every_chunk'>): unknown {
+function distortedCount(
+  count: number,
+  fault: Exclude<UsageFault, 'missing' | 'every_chunk' | 'late'>,
+): unknown {
   switch (fault) {
     case 'negative':
       return -Math.max(count, 1)

@@ -4,6 +4,8 @@ import { readErrorShape } from '../lib/error-shapes'
 import type { UpstreamKind } from '../upstream'
 
 const VERSION = '2023-06-01'
+/** What a caller names by its id, and may have misspelled. */
+const CALLERS_ID = /\b(file|container|skill)_/
 
 export const anthropic: UpstreamKind = {
   kind: 'anthropic',
@@ -17,9 +19,12 @@ export const anthropic: UpstreamKind = {
       : { 'x-api-key': secret, 'anthropic-version': VERSION },
   error(status, body) {
     const shape = readErrorShape(body)
-    // An empty account is a 400 with this sentence.
     const operator =
-      [401, 403, 404].includes(status) || shape.message.startsWith('Your credit balance is too low')
-    return { ...shape, whose: operator ? 'operator' : 'caller' }
+      [401, 403].includes(status) ||
+      (status === 404 && !CALLERS_ID.test(shape.message)) ||
+      // An empty account is a 400 with this sentence.
+      shape.message.startsWith('Your credit balance is too low')
+    const native = (body as { type?: unknown } | null)?.type === 'error'
+    return { ...shape, whose: operator ? 'operator' : 'caller', ...(native && { verbatim: true }) }
   },
 }

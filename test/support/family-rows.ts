@@ -58,7 +58,7 @@ export const familyRows: Record<string, FamilyRow> = {
   },
   'anthropic-messages': {
     kind: 'anthropic',
-    dialect: 'anthropic',
+    dialect: 'messages',
     model: { upstreamModel: 'claude-sonnet-4-5', price: { ...tokens, per_1m_cache_write_tokens: '1.25' } },
     refused: [
       ['max_tokens', undefined],
@@ -72,6 +72,45 @@ export const familyRows: Record<string, FamilyRow> = {
       ['tool_choice', 'auto'],
       ['thinking', true],
       ['stream', 'yes'],
+    ],
+  },
+  'messages-on-chat': {
+    kind: 'openai',
+    dialect: 'messages',
+    model: { upstreamModel: 'local-model', price: tokens },
+    // Said in the words of chat. Fields without a counterpart are left out.
+    translated: [
+      'system',
+      'system/**',
+      'messages/*/content/**',
+      'messages/*/role',
+      'messages/*/content',
+      'messages/*/x_unknown/**',
+      'tools/*/**',
+      'tool_choice/**',
+      'stop_sequences/**',
+      'top_k',
+      'metadata/**',
+      'thinking/**',
+      'output_config/**',
+      'context_management/**',
+      'x_unknown/**',
+    ],
+    answered: ['**'],
+    refused: [
+      ['max_tokens', undefined],
+      ['max_tokens', 0],
+      ['messages', []],
+      ['messages/0/role', 'robot', 'messages[0].role'],
+      ['messages/0/content', 7, 'messages[0].content'],
+      ['temperature', 2],
+      ['stop_sequences', '###'],
+      ['system', [{ type: 'text' }], 'system[0].text'],
+      ['tools', [{ type: 'web_search_20250305', name: 'web_search' }], 'tools[0]'],
+      ['tools/0/name', undefined, 'tools[0].name'],
+      ['tools/0/input_schema', undefined, 'tools[0].input_schema'],
+      ['tool_choice', { type: 'some' }],
+      ['mcp_servers', [{ type: 'url', url: 'https://example.com', name: 'a' }]],
     ],
   },
   'openai-embeddings': {
@@ -318,8 +357,8 @@ export const familyRows: Record<string, FamilyRow> = {
       price: { per_second: { '480p': '0.05', '720p': '0.1' } },
     },
     translated: ['wait'],
-    // Its id and its time are those of the gateway.
-    answered: ['id', 'created_at'],
+    // Its id and its time are those of the gateway, and only a task that failed has an error.
+    answered: ['id', 'created_at', 'error'],
     refused: [
       ['content', undefined],
       ['content', []],

@@ -19,6 +19,9 @@ export interface Fixture {
   events?: Json[]
   /** Where the reply is the id of a task: what the vendor says of the task when it has ended. */
   poll?: Json
+  /** For a family that translates: what the vendor is sent but for its model, and what the caller gets. */
+  sent?: Json
+  answer?: Json
   /** What there is to pay for; absent where only an estimate can be had. */
   usage?: Quantities
   /** Where these figures are from: the vendor, unless they can only be counted here. */

@@ -27,6 +27,7 @@ export interface GeneratedBody {
 export const generators: Record<string, (random: Random, model: string) => GeneratedBody> = {
   'openai-chat': chatBody,
   'anthropic-messages': messagesBody,
+  'messages-on-chat': messagesBody,
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,

@@ -15,6 +15,9 @@ const MAIN = resolve(import.meta.dir, '../../cli/main.ts')
 
 export interface Serving {
   url: string
+  /** Where it finds its configuration, and commands theirs. */
+  folder: string
+  dataDir: string
   /** The demonstration key, which has ten dollars. */
   key: string
   /** Reads the database beside the running server. */
@@ -59,6 +62,8 @@ export async function startServing(config?: Config): Promise<Serving> {
   const rows = (sql: string) => withDb((db) => db.query({ sql }))
   return {
     url,
+    folder,
+    dataDir,
     key,
     rows,
     async stop() {

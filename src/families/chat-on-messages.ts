@@ -1,0 +1,61 @@
+// Chat completions served by models that speak messages (spec, POST /v1/chat/completions): clients of the one form work
+// with every model of the other. Request, reply and stream are translated in files of their own.
+
+import type { Family } from '../family'
+import { invalidRequest } from '../lib/errors'
+import { ChatBody, checkChat, plainChat, quoteChat, textsOfChat } from './chat-completions'
+import { messageRequest } from './chat-to-messages'
+import { createChunks } from './events-to-chat'
+import { completionOf } from './message-to-chat'
+import { readMessage, readMessageEvent } from './messages'
+
+export const chatOnMessages: Family<ChatBody> = {
+  name: 'chat-on-messages',
+  operation: 'chat',
+  units: [['input_token', 'output_token']],
+  dialect: 'openai',
+  over: 'anthropic-messages',
+  body: ChatBody,
+
+  check(body, model) {
+    checkChat(body)
+    if (body.stream && (body.n ?? 1) > 1) {
+      throw invalidRequest(
+        'n',
+        `Invalid 'n': ${model.id} streams one candidate at a time. Ask for 1, or without stream.`,
+      )
+    }
+    // What cannot be translated is refused where it is translated.
+    messageRequest({ body, byteLength: 0, at: 0 }, model)
+  },
+
+  quote(ask, model) {
+    const quote = quoteChat(ask, model)
+    // Each candidate is a call of its own, and reads the prompt anew.
+    return { ...quote, input_token: (quote.input_token ?? 0) * (ask.body.n ?? 1) }
+  },
+
+  call(ask, model) {
+    const call = {
+      path: '/messages',
+      protocol: 'native' as const,
+      body: { json: messageRequest(ask, model) },
+      stream: ask.body.stream === true,
+    }
+    return Array.from({ length: ask.body.n ?? 1 }, () => call)
+  },
+
+  reply: (messages, ask, model) => completionOf(messages, ask, model),
+  read: readMessage,
+
+  stream: {
+    end: '{"type":"message_stop"}',
+    // The chunk with the figures is only made where the caller asked for it.
+    showsUsage: () => true,
+    read: readMessageEvent,
+    translate: createChunks,
+  },
+
+  texts: textsOfChat,
+  plain: plainChat,
+}

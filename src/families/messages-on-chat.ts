@@ -1,0 +1,46 @@
+// Messages served by models that speak chat completions (spec, POST /v1/messages): clients of the one form, such as coding
+// command lines, work with every model of the other. Request, reply and stream are translated in files of their own.
+
+import type { Family } from '../family'
+import { CHAT_END, readChunk, readCompletion } from './chat-completions'
+import { createMessageEvents } from './chat-to-events'
+import { messageOf } from './chat-to-message'
+import { MessagesBody, plainMessages, quoteMessages, textsOfMessages } from './messages'
+import { chatRequest } from './messages-to-chat'
+
+export const messagesOnChat: Family<MessagesBody> = {
+  name: 'messages-on-chat',
+  operation: 'messages',
+  units: [['input_token', 'output_token']],
+  dialect: 'messages',
+  over: 'openai-chat',
+  body: MessagesBody,
+
+  // What cannot be translated is refused where it is translated.
+  check(body, model) {
+    chatRequest(body, model)
+  },
+
+  quote: quoteMessages,
+
+  call: ({ body }, model) => ({
+    path: '/chat/completions',
+    protocol: 'openai',
+    body: { json: chatRequest(body, model) },
+    stream: body.stream === true,
+  }),
+
+  reply: ([completion], ask, model, usage) => messageOf(completion, ask, model, usage),
+  read: readCompletion,
+
+  stream: {
+    end: CHAT_END,
+    // The closing events have the figures in them.
+    showsUsage: () => true,
+    read: readChunk,
+    translate: createMessageEvents,
+  },
+
+  texts: textsOfMessages,
+  plain: plainMessages,
+}

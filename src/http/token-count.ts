@@ -1,0 +1,40 @@
+// POST /v1/messages/count_tokens: how many tokens a request has, for nothing.
+
+import { Elysia } from 'elysia'
+import { createTokenCount, messagesOperation } from '../token-count'
+import type { World } from '../world'
+import { authorizationOf } from './authorization'
+import { readBody } from './body'
+import { errorResponse } from './errors'
+import { forwardedOf, type Listener } from './operations'
+import { tolerated } from './paths'
+
+const PATH = `${messagesOperation.path}/count_tokens`
+
+export function tokenCountRoutes(world: World, mark: Readonly<Record<string, string>>) {
+  const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
+  const countTokens = createTokenCount(world)
+
+  async function answer(request: Request, listener: Listener | null): Promise<Response> {
+    const requestId = world.newId('req')
+    const exempt = () => listener?.timeout(request, 0)
+    try {
+      const tokens = await countTokens({
+        authorization: authorizationOf(request.headers, acceptXApiKey),
+        headers: forwardedOf(messagesOperation, request.headers),
+        body: () => readBody(request, messagesOperation.maxBodyBytes, exempt),
+        signal: request.signal,
+      })
+      const headers = { 'x-request-id': requestId, 'request-id': requestId, ...mark }
+      return Response.json({ input_tokens: tokens }, { headers })
+    } catch (error) {
+      return errorResponse(error, messagesOperation.dialect, requestId, world.log)
+    }
+  }
+
+  const app = new Elysia({ name: 'token count' })
+  for (const path of tolerated(PATH)) {
+    app.post(path, ({ request, server }) => answer(request, server), { parse: 'none' })
+  }
+  return app
+}

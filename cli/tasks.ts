@@ -126,13 +126,14 @@ const cancel = defineCommand({
   args: { id: idArg, ...commandArgs },
   async run({ args }) {
     await withDatabase(args, async (db, config) => {
-      const { id } = requireOpen(await requireTask(db, args.id))
-      const asked = await requestCancel(db, id, Date.now())
-      if (!asked) {
+      const { id, upstreamId } = requireOpen(await requireTask(db, args.id))
+      if (upstreamId === null) {
         throw new CommandFailed(
           `The vendor's id of ${id} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
         )
       }
+      // Has no effect on a task that has ended meanwhile, which the looks below find.
+      await requestCancel(db, id, Date.now())
       if (isIdle(args, config)) throw new CommandFailed(notYet(id))
       const until = Date.now() + ANSWER_MS
       const task = await follow(

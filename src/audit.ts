@@ -2,6 +2,7 @@
 // It only reads, and it must not use the code that moves money: it is the second opinion.
 
 import type { Db, Row } from './db/db'
+import { KEEP_WEBHOOKS_MS } from './webhook-rows'
 
 export interface Audit {
   accounts: number
@@ -98,28 +99,32 @@ function checks(now: number): Check[] {
 }
 
 /** A task ends with its charge and its webhook, or not at all. */
-const taskChecks: Check[] = [
-  {
-    sql: `select t.id, t.state, c.state as charge_state from tasks t left join charges c on c.id = t.charge
+function taskChecks(now: number): Check[] {
+  return [
+    {
+      sql: `select t.id, t.state, c.state as charge_state from tasks t left join charges c on c.id = t.charge
       where coalesce(c.state, 'none') <> case t.state when 'submitted' then 'held' when 'succeeded' then 'settled'
         when 'failed' then 'released' else 'impossible' end`,
-    say: (row) => `task ${row.id}: ${row.state}, but its charge is ${row.charge_state ?? 'missing'}`,
-  },
-  {
-    sql: `select upstream, upstream_id from tasks where upstream_id is not null
+      say: (row) => `task ${row.id}: ${row.state}, but its charge is ${row.charge_state ?? 'missing'}`,
+    },
+    {
+      sql: `select upstream, upstream_id from tasks where upstream_id is not null
       group by upstream, upstream_id having count(*) > 1`,
-    say: (row) => `task ${row.upstream_id} of ${row.upstream}: known under two ids`,
-  },
-  {
-    sql: `select t.id from tasks t where t.state <> 'submitted' and t.webhook_url is not null
+      say: (row) => `task ${row.upstream_id} of ${row.upstream}: known under two ids`,
+    },
+    {
+      sql: `select t.id from tasks t where t.state <> 'submitted' and t.webhook_url is not null and t.ended_at > $1
       and not exists (select 1 from webhooks w where w.task = t.id)`,
-    say: (row) => `task ${row.id}: it ended without its webhook`,
-  },
-]
+      // Older ones have been forgotten.
+      parameters: [now - KEEP_WEBHOOKS_MS / 2],
+      say: (row) => `task ${row.id}: it ended without its webhook`,
+    },
+  ]
+}
 
 export async function audit(db: Db, now: number): Promise<Audit> {
   const problems: string[] = []
-  for (const check of [...checks(now), ...taskChecks]) {
+  for (const check of [...checks(now), ...taskChecks(now)]) {
     const rows = await db.query({ sql: check.sql, parameters: check.parameters ?? [] })
     problems.push(...rows.map(check.say))
   }

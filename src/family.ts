@@ -82,8 +82,10 @@ export interface Reading {
   reported?: unknown
   /** Text that the model made, to be counted when no usage comes. */
   text?: string
-  /** Something of worth went to the caller that is not text, such as an unfinished picture. */
+  /** Something of worth went to the caller that is not text. */
   delivered?: boolean
+  /** The same, but not finished: worth something to who leaves with it, nothing to who was left with it. */
+  unfinished?: boolean
   /** What has its price and can be counted here, such as whole pictures: paid for when no usage comes. */
   made?: Quantities
   /** The vendor says that it failed. */

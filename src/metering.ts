@@ -49,7 +49,7 @@ export function measure(
 ): Measure | undefined | Promise<Measure> {
   const { usage, text, textOmitted, delivered, made, failed, endedBy } = outcome
   const broken = failed || endedBy !== 'done'
-  const empty = text === '' && textOmitted === 0 && !delivered
+  const empty = text === '' && textOmitted === 0 && !delivered && !isSomething(made)
   if (usage === undefined || usage === 'invalid') {
     if (broken && empty) return undefined
     if (made) return asMade(made, outcome, ask, model)
@@ -66,6 +66,10 @@ export function measure(
     return count(outcome, texts(ask.body), ask, model, counter)
   }
   return { quantities: withRequest(usage, model), source: 'upstream' }
+}
+
+function isSomething(made: Quantities | undefined): boolean {
+  return made !== undefined && units.some((unit) => (made[unit] ?? 0) > 0)
 }
 
 /** What the vendor did not tell is counted: all of it, or its output, or the input that it read. */

@@ -108,11 +108,12 @@ export function createPoller(world: World): Poller {
 
   async function follow(task: Task): Promise<void> {
     const model = modelOf(task)
+    const askedAt = now()
     // Out of the catalogue for now: its task waits, and only its deadline ends it.
     const answer: Answer = model
       ? await ask(task, model)
       : { error: `${task.upstream} has no model ${task.model}` }
-    const ending = endingOf(task, answer)
+    const ending = endingOf(task, answer, askedAt)
     if (ending) {
       const isMade = model && ending.state === 'succeeded'
       await end(task, isMade ? await keepVideo(world, task, model, ending) : ending)
@@ -138,7 +139,7 @@ export function createPoller(world: World): Poller {
   }
 
   /** What this answer ends the task with, if anything. */
-  function endingOf(task: Task, answer: Answer): TaskEnding | undefined {
+  function endingOf(task: Task, answer: Answer, askedAt: number): TaskEnding | undefined {
     const outcome = 'outcome' in answer ? answer.outcome : undefined
     const last = lastOf(task)
     if (outcome?.status === 'succeeded') {
@@ -157,7 +158,7 @@ export function createPoller(world: World): Poller {
       const message = 'The upstream does not know this task any more.'
       return { state: 'failed', document: last, error: { code: 'task_lost', message } }
     }
-    return now() >= task.deadlineAt ? { state: 'failed', document: last, error: TIMED_OUT } : undefined
+    return askedAt >= task.deadlineAt ? { state: 'failed', document: last, error: TIMED_OUT } : undefined
   }
 
   /** A vendor's own figure, which can only be less than what was held for the most. That is paid where it makes no sense. */

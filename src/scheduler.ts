@@ -7,6 +7,7 @@ import { forgetAnswers } from './idempotency'
 import { releaseExpired } from './ledger'
 import { forgetWindows } from './limits'
 import type { Poller } from './poller'
+import { forgetWebhooks } from './webhook-rows'
 import { createWebhookSender } from './webhooks'
 import type { World } from './world'
 
@@ -37,7 +38,7 @@ export function startScheduler(world: World, gateway: Gateway, poller: Poller): 
     {
       name: 'forget old rows',
       everyMs: 10 * MINUTE_MS,
-      run: () => apply(db, [forgetAnswers(now()), forgetWindows(now())]),
+      run: () => apply(db, [forgetAnswers(now()), forgetWindows(now()), ...forgetWebhooks(now())]),
     },
   ]
   let stopped = false

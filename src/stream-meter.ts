@@ -166,6 +166,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
   let reported: unknown = null
   let early = false
   let delivered = false
+  let unfinished = false
   let made: Quantities | undefined
   let failed = false
   let finished = false
@@ -189,6 +190,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
         reported = reading.partial ? { ...(reported as object | null), ...withoutNulls(told) } : told
       }
       delivered ||= reading.delivered === true
+      unfinished ||= reading.unfinished === true
       failed ||= reading.failed === true
       // Usage alone cannot tell: some vendors report it on every event.
       finished ||= reading.finished === true || reading.usageOnly === true
@@ -207,7 +209,17 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
     finished: () => finished,
     outcome(endedBy) {
       const usageJson = reported === null ? null : JSON.stringify(reported)
-      return { endedBy, usage, early, usageJson, text, textOmitted, delivered, made, failed }
+      return {
+        endedBy,
+        usage,
+        early,
+        usageJson,
+        text,
+        textOmitted,
+        delivered: delivered || (unfinished && endedBy === 'client'),
+        made,
+        failed,
+      }
     },
   }
 }

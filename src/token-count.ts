@@ -104,5 +104,5 @@ function withLimit(content: Uint8Array): Uint8Array {
   const text = Buffer.from(content).toString('latin1')
   const scanned = scanObject(text)
   if (!('members' in scanned) || scanned.members.has('max_tokens')) return content
-  return Buffer.from(editObject(text, scanned, { set: { max_tokens: '0' } }), 'latin1')
+  return Buffer.from(editObject(text, scanned, { set: { max_tokens: '1' } }), 'latin1')
 }

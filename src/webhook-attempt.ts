@@ -135,10 +135,7 @@ async function readStart(response: Response): Promise<string> {
 
 /** As a text that every database stores and every terminal may show. */
 function kept(text: string): string {
-  return text
-    .slice(0, KEPT_ANSWER_LENGTH)
-    .replace(/[^\P{Cc}\n\t]/gu, '\ufffd')
-    .toWellFormed()
+  return text.slice(0, KEPT_ANSWER_LENGTH).replace(/[^\P{Cc}\n\t]/gu, '\ufffd')
 }
 
 function reasonOf(error: unknown): string {

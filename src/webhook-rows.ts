@@ -204,3 +204,15 @@ function attemptOfRow(row: Row): Attempt {
     durationMs: row.duration_ms as number,
   }
 }
+
+/** How long what became of a webhook can be looked up. */
+export const KEEP_WEBHOOKS_MS = 30 * 86_400_000
+
+/** Drops webhooks that ended long ago, with their attempts. */
+export function forgetWebhooks(now: number): Statement[] {
+  const old = 'select id from webhooks where ended_at < $1'
+  return [
+    { sql: `delete from webhook_attempts where webhook in (${old})`, parameters: [now - KEEP_WEBHOOKS_MS] },
+    { sql: 'delete from webhooks where ended_at < $1', parameters: [now - KEEP_WEBHOOKS_MS] },
+  ]
+}

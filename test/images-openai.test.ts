@@ -384,8 +384,8 @@ describe('a stream', () => {
   }
 
   const broken: [directive: string, events: number, code: string, state: string][] = [
-    ['cut_after=1', 1, 'upstream_cut', 'settled'],
-    ['no_done', 2, 'upstream_cut', 'settled'],
+    ['cut_after=1', 1, 'upstream_cut', 'released'],
+    ['no_done', 2, 'upstream_cut', 'released'],
     ['error_after=0', 1, 'image_generation_failed', 'released'],
   ]
   for (const [directive, count, code, state] of broken) {

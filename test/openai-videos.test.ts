@@ -271,8 +271,12 @@ describe('one request, one task', () => {
   test('an Idempotency-Key answers again, without a second call', async () => {
     const before = gateway.sandbox.calls.length
     const options = { headers: { 'Idempotency-Key': 'fox-1' } }
-    const first = await client.videos.create(fox, options)
-    const { data: second, response } = await client.videos.create(fox, options).withResponse()
+    const image = await toFile(picture('png').bytes, 'a.png', { type: 'image/png' })
+    const asked = { ...fox, seconds: '4', input_reference: image } as const
+    const first = await client.videos.create(asked, options)
+    // Some clients shuffle the fields of a form.
+    const shuffled = Object.fromEntries(Object.entries(asked).reverse()) as unknown as typeof asked
+    const { data: second, response } = await client.videos.create(shuffled, options).withResponse()
     expect(second).toEqual(first)
     expect(response.headers.get('idempotent-replayed')).toBe('true')
     const submits = gateway.sandbox.calls.slice(before).filter(({ method }) => method === 'POST')
@@ -286,6 +290,23 @@ describe('one request, one task', () => {
     const { id: other } = (await own.json()) as Json
     expect(await client.videos.retrieve(other)).toMatchObject({ id: other, seconds: '8', size: null })
   })
+})
+
+test('the same on PostgreSQL', async () => {
+  const shared = await startTestGateway({ database: 'postgres', outside: { now: clock.now } })
+  const { videos } = connect(shared.secret, shared)
+  const ids: string[] = []
+  for (const seconds of ['4', '8', '12'] as const) {
+    ids.unshift((await videos.create({ ...fox, seconds, size: '1280x720' })).id)
+    await endOf(shared, clock, ids[0] as string)
+  }
+  const listed: Json[] = []
+  for await (const video of videos.list({ limit: 1 })) listed.push(video)
+  expect(listed.map(({ id }) => id)).toEqual(ids)
+  expect(listed[0]).toMatchObject({ status: 'completed', seconds: '12', size: '1280x720' })
+  const content = await videos.downloadContent(ids[0] as string)
+  expect(await content.bytes()).toEqual(new Uint8Array(VIDEO_FILE.bytes))
+  await shared.close()
 })
 
 describe('refused before anything is held or sent', () => {

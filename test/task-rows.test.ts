@@ -2,11 +2,20 @@
 // nothing. 10,000 random changes beside a second bookkeeper, and many that want to end the same task at once.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { SQL } from 'bun'
 import { audit } from '../src/audit'
 import type { Db } from '../src/db/db'
+import { migrate } from '../src/db/migrations'
 import { balanceOf, release } from '../src/ledger'
-import { acceptTask, deleteTask, endTask, type TaskEnding, voidTask } from '../src/tasks'
-import { type DatabaseKind, databaseKinds, openTestDatabase } from './support/databases'
+import { acceptTask, claimDue, deleteTask, endTask, type TaskEnding, voidTask } from '../src/tasks'
+import {
+  type DatabaseKind,
+  databaseKinds,
+  openAddress,
+  openTestDatabase,
+  postgresUrl,
+} from './support/databases'
+import { waitFor } from './support/gateway'
 import { createRandom, seedOf } from './support/random'
 import { createTaskFuzz } from './support/task-fuzz'
 import { chargeOf, followTask, fund, holdTask, readTask, sendTask } from './support/task-rows'
@@ -43,6 +52,7 @@ for (const kind of databaseKinds) {
     await db.close()
   })
 
+  describe(`the lease of a task on ${kind}`, () => leaseTests(kind))
   describe(`the end of a task on ${kind}`, () => endTests(kind))
   describe(`the vendor's id of a task on ${kind}`, () => idTests(kind))
 }
@@ -56,6 +66,44 @@ const commonAnswers = [
     `${what}: false`,
   ]),
 ]
+
+function leaseTests(kind: DatabaseKind): void {
+  test('is given to one of twelve that want it at once, and again when it is over', async () => {
+    const db = await openBooks(kind)
+    const tasks = await Promise.all(Array.from({ length: 8 }, () => followTask(db, { createdAt: NOW })))
+    const ids = tasks.map(({ id }) => id).sort()
+    const leaseMs = 45_000
+    for (const now of [NOW, NOW + leaseMs]) {
+      const claims = Array.from({ length: 12 }, () => claimDue(db, 'dashscope', now, { limit: 8, leaseMs }))
+      const claimed = (await Promise.all(claims)).flat()
+      expect(claimed.map(({ id }) => id).sort()).toEqual(ids)
+      expect(await claimDue(db, 'dashscope', now + leaseMs - 1, { limit: 8, leaseMs })).toEqual([])
+    }
+    await closeBooks(db, 0, 8)
+  })
+}
+
+test('a lease on PostgreSQL is given once, also where two have chosen the same task before either had it', async () => {
+  const url = await postgresUrl()
+  const db = openAddress(url)
+  await migrate(db)
+  await fund(db, 'alice', BALANCE_NANO, NOW)
+  const { id } = await followTask(db, { createdAt: NOW })
+  // Another connection keeps the row, so that both choose it and then wait for it.
+  const other = new SQL(url, { max: 1 })
+  const keeper = await other.reserve()
+  await keeper.unsafe('begin')
+  await keeper.unsafe('select id from tasks for update')
+  const claims = [1, 2].map(() => claimDue(db, 'dashscope', NOW, { limit: 1, leaseMs: 45_000 }))
+  const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await waitFor(async () => (await db.query({ sql: waiting })).length === 2, 3_000)
+  expect(await db.query({ sql: waiting })).toHaveLength(2)
+  await keeper.unsafe('rollback')
+  keeper.release()
+  await other.close()
+  expect((await Promise.all(claims)).flat().map((task) => task.id)).toEqual([id])
+  await closeBooks(db, 0, 1)
+})
 
 function endTests(kind: DatabaseKind): void {
   test('comes once, whoever of forty wants it, and the webhook with it', async () => {

@@ -205,7 +205,9 @@ function checkSameResolution(body: Body, { upstreamModel }: Model): void {
   }
   const taken = TAKES_SIZE.test(upstreamModel) ? 'size' : 'resolution'
   const isGiven = (taken === 'size' ? size : resolution) || (TAKES_EITHER.test(upstreamModel) && resolution)
-  if (isGiven || billed === VENDOR_RESOLUTION) return
+  // Said nowhere, it is billed as the caller asked; said in the field that this vendor does not read, it is a mistake.
+  const isSaid = (resolution ?? size) !== undefined && (resolution ?? size) !== null
+  if (isGiven || !isSaid || billed === VENDOR_RESOLUTION) return
   const example = taken === 'size' ? (WIDE_SIZES[billed] ?? '1280*720') : billed.toUpperCase()
   throw invalidRequest(
     `parameters.${taken}`,

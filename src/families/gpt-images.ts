@@ -111,7 +111,7 @@ function readEvent(event: unknown): Reading {
   const { type, error, usage } = event as Event
   if (isObject(error) || type === 'error') return { failed: true }
   if (typeof type !== 'string') return {}
-  if (type.endsWith('.partial_image')) return { delivered: true }
+  if (type.endsWith('.partial_image')) return { unfinished: true }
   return type.endsWith('.completed') ? { ...usageOf(usage), delivered: true, finished: true } : {}
 }
 

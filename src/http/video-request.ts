@@ -83,12 +83,14 @@ async function bodyOf({ fields, files }: Form): Promise<Record<string, unknown>>
   if (second)
     throw invalidRequest(IMAGE, `The form has more than one '${IMAGE}': a video begins with one image.`)
   const reference = image ? await dataUrlOf(image) : address
-  return Object.fromEntries([
+  const entries: [name: string, value: unknown][] = [
     ...texts,
     // Files of other names are as unknown as texts are.
-    ...[...files.keys()].map((name) => [name, null]),
-    ...(reference === undefined ? [] : [[IMAGE, { image_url: reference }]]),
-  ])
+    ...[...files.keys()].map((name): [string, null] => [name, null]),
+  ]
+  if (reference !== undefined) entries.push([IMAGE, { image_url: reference }])
+  // In one order, because some clients shuffle the fields of a retry, and that must still be the same request.
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 async function dataUrlOf({ bytes, contentType, picture }: Upload): Promise<string> {

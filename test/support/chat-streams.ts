@@ -9,6 +9,7 @@ export interface GeneratedStream {
   text: string
   thinking: string
   said: string
+  /** Without an id where the server gives none. */
   calls: { id: string | undefined; name: string; arguments: string }[]
   stopReason: string
   /** Undefined where the vendor sends no figures. */
@@ -16,7 +17,18 @@ export interface GeneratedStream {
 }
 
 /** How a server sends the calls of tools. */
-type Manner = 'pieces' | 'mixed' | 'empty ids' | 'new ids' | 'whole' | 'parsed' | 'same index' | 'no index' | 'nameless start'
+type Manner =
+  | 'pieces'
+  | 'mixed'
+  | 'empty ids'
+  | 'new ids'
+  | 'whole'
+  | 'parsed'
+  | 'same index'
+  | 'no index'
+  | 'no id'
+  | 'bare'
+  | 'nameless start'
 
 const manners: readonly Manner[] = [
   'pieces',
@@ -27,10 +39,26 @@ const manners: readonly Manner[] = [
   'parsed',
   'same index',
   'no index',
+  'no id',
+  'bare',
   'nameless start',
 ]
 
-const words = ['the', ' cat', '\n\n', '世界', '🎉', ' "quoted"', ' {', '}', '\\', ' data: [DONE]', 'event: x', '\u2028', ' ']
+const words = [
+  'the',
+  ' cat',
+  '\n\n',
+  '世界',
+  '🎉',
+  ' "quoted"',
+  ' {',
+  '}',
+  '\\',
+  ' data: [DONE]',
+  'event: x',
+  '\u2028',
+  ' ',
+]
 
 export function chatStream(random: Random): GeneratedStream {
   const thinking: string[] = []
@@ -64,7 +92,8 @@ export function chatStream(random: Random): GeneratedStream {
     text: streamOf(random, deltas, ending.finish, usage),
     thinking: thinking.join(''),
     said: said.join(''),
-    calls,
+    calls:
+      manner === 'no id' || manner === 'bare' ? calls.map((each) => ({ ...each, id: undefined })) : calls,
     stopReason: ending.stopReason,
     usage,
   }
@@ -81,7 +110,11 @@ function textPieces(random: Random): string[] {
 function call(random: Random, index: number): GeneratedStream['calls'][number] {
   const value = many(random, 6, () => random.pick(words)).join('')
   const input = random.pick([{}, { query: value }, { deep: [{ query: value }], n: random.below(9) }])
-  return { id: `call_${index}_${random.below(1e6)}`, name: `tool_${random.below(3)}`, arguments: JSON.stringify(input) }
+  return {
+    id: `call_${index}_${random.below(1e6)}`,
+    name: `tool_${random.below(3)}`,
+    arguments: JSON.stringify(input),
+  }
 }
 
 function deltasOf(random: Random, manner: Manner, calls: GeneratedStream['calls']): Json[] {
@@ -102,13 +135,20 @@ function deltasOf(random: Random, manner: Manner, calls: GeneratedStream['calls'
 }
 
 /** The pieces of one call, as a server of this manner sends them. */
-function callPieces(random: Random, manner: Manner, one: GeneratedStream['calls'][number], index: number): Json[] {
+function callPieces(
+  random: Random,
+  manner: Manner,
+  one: GeneratedStream['calls'][number],
+  index: number,
+): Json[] {
   const { id, name, arguments: text } = one
   const head = { index, id, type: 'function' }
   if (manner === 'whole' || manner === 'same index') {
     return [{ ...head, index: manner === 'whole' ? index : 0, function: { name, arguments: text } }]
   }
   if (manner === 'parsed') return [{ ...head, function: { name, arguments: JSON.parse(text) } }]
+  if (manner === 'no id') return [{ index, function: { name, arguments: text } }]
+  if (manner === 'bare') return [{ function: { name, arguments: text } }]
   if (manner === 'no index') {
     return [{ id, type: 'function', function: { name, arguments: text } }]
   }
@@ -135,16 +175,26 @@ function cut(random: Random, text: string): string[] {
   return pieces
 }
 
-function endingOf(random: Random, hasCalls: boolean, refused: boolean): { finish: string; stopReason: string } {
+function endingOf(
+  random: Random,
+  hasCalls: boolean,
+  refused: boolean,
+): { finish: string; stopReason: string } {
   if (refused) return { finish: random.pick(['stop', 'content_filter']), stopReason: 'refusal' }
   if (random.chance(0.2)) return { finish: 'length', stopReason: 'max_tokens' }
-  if (hasCalls) return { finish: random.pick(['tool_calls', 'stop', 'function_call']), stopReason: 'tool_use' }
+  if (hasCalls)
+    return { finish: random.pick(['tool_calls', 'stop', 'function_call']), stopReason: 'tool_use' }
   return { finish: random.pick(['stop', 'tool_calls', 'eos']), stopReason: 'end_turn' }
 }
 
 function figures(random: Random) {
   const thinking = random.below(20)
-  return { input: 1 + random.below(500), cached: random.below(300), output: thinking + random.below(200), thinking }
+  return {
+    input: 1 + random.below(500),
+    cached: random.below(300),
+    output: thinking + random.below(200),
+    thinking,
+  }
 }
 
 /** The chunks as text, with the figures where this server puts them. */
@@ -168,11 +218,17 @@ function streamOf(random: Random, deltas: Json[], finish: string, usage: Generat
     ...(place === 'with each' && report && { usage: { ...report, completion_tokens: 1, total_tokens: 0 } }),
   }))
   if (random.chance(0.3)) chunks.unshift({ id: '', choices: [] })
-  chunks.push({ ...chunk({}, { finish_reason: finish }), ...(place !== 'own chunk' && report && { usage: report }) })
+  chunks.push({
+    ...chunk({}, { finish_reason: finish }),
+    ...(place !== 'own chunk' && report && { usage: report }),
+  })
   if (place === 'own chunk' && report) chunks.push({ ...chunk({}), choices: [], usage: report })
   const lineEnd = random.pick(['\n', '\r\n'])
   const data = [...chunks.map((each) => JSON.stringify(each)), ...(random.chance(0.9) ? ['[DONE]'] : [])]
   return data
-    .map((line) => `${random.chance(0.1) ? `: keep-alive${lineEnd}${lineEnd}` : ''}data: ${line}${lineEnd}${lineEnd}`)
+    .map(
+      (line) =>
+        `${random.chance(0.1) ? `: keep-alive${lineEnd}${lineEnd}` : ''}data: ${line}${lineEnd}${lineEnd}`,
+    )
     .join('')
 }

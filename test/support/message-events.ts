@@ -19,7 +19,7 @@ export function eventsOf(stream: string): Json[] {
   const frames = stream.split('\n\n')
   if (frames.pop() !== '') throw new Error('the stream ends within an event')
   return frames.map((frame) => {
-    const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(frame) ?? []
+    const [, name, data] = /^event: (\w+)\ndata: ([^\n]*)$/.exec(frame) ?? []
     if (data === undefined) throw new Error(`not an event: ${frame}`)
     const event = JSON.parse(data)
     if (event.type !== name) throw new Error(`an event ${name} says that it is ${event.type}`)
@@ -89,7 +89,8 @@ function readBlock({ index, content_block: block }: Json, events: Json[]): Json 
       events.unshift(event)
       break
     }
-    if (event?.index !== index) throw new Error(`${event?.type} of block ${event?.index} within block ${index}`)
+    if (event?.index !== index)
+      throw new Error(`${event?.type} of block ${event?.index} within block ${index}`)
     if (event.type === 'content_block_stop') break
     expectType(event, 'content_block_delta')
     if (event.delta.type !== delta) throw new Error(`a ${event.delta.type} within a block of ${block.type}`)

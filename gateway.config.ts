@@ -154,6 +154,70 @@ export default {
       },
     },
 
+    // Messages. Coding clients look for these names, so they are the vendor's own. Cache writes are those that last for five
+    // minutes; the vendor takes more for those of an hour.
+    'claude-fable-5-1': {
+      family: 'anthropic-messages',
+      upstream: 'anthropic',
+      ownedBy: 'anthropic',
+      contextTokens: 1_000_000,
+      price: {
+        per_1m_input_tokens: '10.00',
+        per_1m_cached_input_tokens: '0.25',
+        per_1m_cache_write_tokens: '12.50',
+        per_1m_output_tokens: '50.00',
+      },
+    },
+    'claude-opus-5-5': {
+      family: 'anthropic-messages',
+      upstream: 'anthropic',
+      ownedBy: 'anthropic',
+      contextTokens: 1_000_000,
+      price: {
+        per_1m_input_tokens: '4.00',
+        per_1m_cached_input_tokens: '0.20',
+        per_1m_cache_write_tokens: '5.00',
+        per_1m_output_tokens: '20.00',
+      },
+    },
+    'claude-sonnet-5-5': {
+      family: 'anthropic-messages',
+      upstream: 'anthropic',
+      ownedBy: 'anthropic',
+      contextTokens: 1_000_000,
+      price: {
+        per_1m_input_tokens: '2.00',
+        per_1m_cached_input_tokens: '0.10',
+        per_1m_cache_write_tokens: '2.50',
+        per_1m_output_tokens: '10.00',
+      },
+    },
+    // The vendor takes a fifth of it where the prompt has at most 100,000 tokens.
+    'claude-haiku-5-5': {
+      family: 'anthropic-messages',
+      upstream: 'anthropic',
+      ownedBy: 'anthropic',
+      contextTokens: 1_000_000,
+      price: {
+        per_1m_input_tokens: '0.50',
+        per_1m_cached_input_tokens: '0.05',
+        per_1m_cache_write_tokens: '0.625',
+        per_1m_output_tokens: '2.50',
+      },
+    },
+    'claude-haiku-4-5': {
+      family: 'anthropic-messages',
+      upstream: 'anthropic',
+      ownedBy: 'anthropic',
+      contextTokens: 200_000,
+      price: {
+        per_1m_input_tokens: '1.00',
+        per_1m_cached_input_tokens: '0.10',
+        per_1m_cache_write_tokens: '1.25',
+        per_1m_output_tokens: '5.00',
+      },
+    },
+
     // Embeddings
     'text-embedding-v4': {
       family: 'openai-embeddings',
@@ -479,5 +543,13 @@ export default {
       referenceImages: { min: 0, max: 9 },
       price: { per_second: { '480p': '0.071', '720p': '0.153', '1080p': '0.377' } },
     },
+  },
+
+  // Names that coding clients ask for by themselves, such as those of small background requests.
+  aliases: {
+    'claude-haiku-4-5-*': 'claude-haiku-4-5',
+    'claude-haiku-*': 'claude-haiku-5-5',
+    'claude-sonnet-*': 'claude-sonnet-5-5',
+    'claude-opus-*': 'claude-opus-5-5',
   },
 } satisfies Config

@@ -1,10 +1,12 @@
 // The HTTP application: its parts in order. Read this to know what the gateway serves.
 
 import { Elysia } from 'elysia'
+import { version } from '../package.json'
 import type { Gateway } from './gateway'
 import { artifactRoutes } from './http/artifacts'
 import { errorResponse } from './http/errors'
 import { healthRoutes } from './http/health'
+import { mcpRoutes } from './http/mcp'
 import { modelRoutes } from './http/models'
 import { operationRoutes } from './http/operations'
 import { rootRoutes } from './http/root'
@@ -38,6 +40,7 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
     .use(videoRoutes(world, gateway, options.mark ?? {}))
     .use(artifactRoutes(world))
     .use(tokenCountRoutes(world, options.mark ?? {}))
+    .use(mcpRoutes(world, gateway, { mark: options.mark ?? {}, version }))
     .use(modelRoutes(world))
     .use(healthRoutes(world))
     .use(rootRoutes())

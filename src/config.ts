@@ -25,6 +25,8 @@ const Server = Type.Object(
     acceptXApiKey: Type.Optional(Type.Boolean()),
     /** Where callers reach this gateway when it is not what they call it by, as behind a proxy: `https://ai.example.com`. */
     publicUrl: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
+    /** Web pages that may use tools from a browser, beside those of the gateway itself and of localhost: `https://app.example.com`. */
+    allowedOrigins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[a-z0-9.:[\\]-]+$' }))),
   },
   closed,
 )

@@ -15,6 +15,8 @@ import {
 } from './idempotency'
 import type { JournalEntry } from './journal'
 import { balanceOf, type Charge, type EndedBy, hold, recordModel, release, settle } from './ledger'
+import { GatewayError } from './lib/errors'
+import { formatUsd } from './lib/money'
 import { conditionsOf, countersOf, refusalOf } from './limits'
 import {
   inputTokensOf,
@@ -49,6 +51,7 @@ export interface Origin {
   idempotencyKey: string | null
   gatewayUrl(): string
   videoSize?(): string | undefined
+  maxCostNano?: number
 }
 
 export interface Flights {
@@ -104,12 +107,13 @@ export function createFlights(world: World): Flights {
       keyId: key.id,
       model: model.id,
       operation: operation.name,
-      heldNano: mostOf(checked, (each) => quoteNano(ask, each)),
+      heldNano: mostNano(checked),
       pricesJson: tariffOf(ask, model).json,
       createdAt: now,
       expiresAt: now + mostOf(checked, longestMs) + HOLD_MARGIN_MS,
       ...countersOf(key, estimateTokens(checked), now),
     }
+    if (charge.heldNano > (from.maxCostNano ?? charge.heldNano)) throw tooDear(charge, from.maxCostNano)
     const conditions = conditionsOf(key, charge)
     if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
     const task = checked.family.task && newTask(checked, charge, from, world.newId('video'))
@@ -273,6 +277,19 @@ export function createFlights(world: World): Flights {
   }
 
   return { size: () => flights.size, admit, land, giveUp, reroute, depart, persist, drain, endLater }
+}
+
+/** The most that a request can cost, whichever of its models answers. */
+export function mostNano(checked: CheckedRequest): number {
+  return mostOf(checked, (each) => quoteNano(checked.ask, each))
+}
+
+function tooDear({ heldNano }: Charge, maxCostNano = 0): GatewayError {
+  return new GatewayError(400, {
+    code: 'max_cost_exceeded',
+    message: `This request can cost up to ${formatUsd(heldNano)} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,
+    param: 'max_cost_usd',
+  })
 }
 
 /** The most of a figure among the models that may answer. */

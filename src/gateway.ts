@@ -49,6 +49,8 @@ export interface Incoming {
   reword?: Reword
   /** Width and height of a video, where the request has a place for them. Not called before it was reworded. */
   videoSize?(): string | undefined
+  /** Refused before anything is sent where it can cost more. */
+  maxCostNano?: number
 }
 
 export interface Gateway {

@@ -73,7 +73,11 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
   const priceList = priceListOf(entry)
   const prices = pricesOfTier(priceList, [])
   const own = familiesOf(entry)
-  const bridges = own.flatMap(({ name }) => [...families.values()].filter(({ over }) => over === name))
+  // What the vendor itself speaks is never translated.
+  const spoken = new Set(own.map(({ operation }) => operation))
+  const bridges = own.flatMap(({ name }) =>
+    [...families.values()].filter(({ over, operation }) => over === name && !spoken.has(operation)),
+  )
   return [...own, ...bridges].map((family) => ({
     id,
     family,

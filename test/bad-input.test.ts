@@ -222,7 +222,7 @@ describe('models', () => {
       'a chat model for embeddings',
       'test-chat',
       'endpoint_model_mismatch',
-      'The model `test-chat` does not serve /v1/embeddings: it is a model for chat.',
+      'The model `test-chat` does not serve /v1/embeddings: it is a model for chat and messages.',
       '/v1/embeddings',
     ),
   ])
@@ -527,7 +527,7 @@ describe('routes', () => {
       body: {},
       words: ['There is no POST /v1/nothing here.'],
     },
-    { ...notFound, name: 'the root', method: 'GET', path: '/', words: ['The API is below /v1.'] },
+    { ...notFound, name: 'the root', path: '/', body: {}, words: ['The API is below /v1.'] },
     { ...notFound, name: 'without the version', path: '/chat/completions', body: {} },
     { ...notFound, name: 'dots', method: 'GET', path: '/v1/../../etc/passwd', absent: ['root:'] },
     { ...wrongMethod, name: 'GET', method: 'GET', words: ['/v1/chat/completions takes POST, not GET.'] },

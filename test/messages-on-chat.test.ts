@@ -37,7 +37,11 @@ beforeAll(async () => {
   vendor = startRecordedVendor()
   const upstream = { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' }
   gateway = await startTestGateway({
-    models: { recorded, plain: { ...recorded, upstream: 'plain' } },
+    models: {
+      recorded,
+      plain: { ...recorded, upstream: 'plain' },
+      bilingual: { ...recorded, family: ['openai-chat', 'anthropic-messages'] },
+    },
     // The second one does not know the wish for figures.
     upstreams: { recorded: upstream, plain: { ...upstream, streamUsage: false } },
   })
@@ -128,9 +132,11 @@ describe('on record', () => {
   })
 
   test('a stream that is answered whole is a message all the same', async () => {
-    const { json, charge } = await request({ stream: true, messages: say('[sandbox no_stream] Hi') })
-    expect(json).toMatchObject({ type: 'message', model: 'test-chat', stop_reason: 'end_turn' })
-    expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream' })
+    const { request: body, reply, answer } = records.find(({ name }) => name === 'refusal') as Fixture
+    vendor.answer = { reply }
+    const { json, charge } = await request({ ...body, model: 'recorded', stream: true })
+    expect(json).toEqual({ ...answer, model: 'recorded' })
+    expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream', amount: 10_000 + 7 * 2_000 })
   })
 
   test('a field that is null is one that is not there', async () => {
@@ -350,6 +356,16 @@ function contentOf({ json, message, text }: Answered): Json[] {
 
 const stopReasonOf = ({ json, message }: Answered): string => json?.stop_reason ?? message?.stopReason
 
+test('a server that speaks both forms is never translated for', () => {
+  const serving = (id: string) =>
+    gateway.server.world.catalogue.models
+      .get(id)
+      ?.map(({ family }) => family.name)
+      .sort()
+  expect(serving('bilingual')).toEqual(['anthropic-messages', 'openai-chat'])
+  expect(serving('recorded')).toEqual(['messages-on-chat', 'openai-chat'])
+})
+
 describe('a wish', () => {
   const efforts: [wish: Record<string, Json>, effort: string | undefined][] = [
     [{}, undefined],
@@ -562,7 +578,6 @@ describe('a message costs what the same completion costs', () => {
     'error_after=0 tokens=20',
     'error_after=5 tokens=20',
     'usage=every_chunk cut_after=5 tokens=20',
-    'no_stream tokens=20',
     'garbage',
     'wide split crlf tokens=30',
   ]

@@ -738,7 +738,8 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       const byteLength = Buffer.byteLength(JSON.stringify(body))
       const model = { upstreamModel: 'm', reserveOutputTokens: 1 } as Model
       const quote = family.quote({ body, byteLength, at: 0 }, model)
-      const { input_token: input = 0, output_token: output = 0, image = 0 } = quote
+      const { output_token: output = 0, image = 0 } = quote
+      const input = (quote.input_token ?? 0) + (quote.cache_write_token ?? 0)
       for (const countTokens of [newest, oldest]) {
         const counted = inputTokens((text) => countTokens(text, options))
         if (input < counted)

@@ -789,6 +789,20 @@ describe('Anthropic', () => {
     expect(data[0].message.usage.output_tokens).toBe(1)
   })
 
+  test('reports late, refuses, and says what no client knows, when told to', async () => {
+    const messages = [
+      { role: 'user', content: '[sandbox usage=late written=7 cached=5 prompt_tokens=40] hi' },
+    ]
+    const late = await (await send('anthropic', '/messages', { ...base, messages, stream: true })).text()
+    const figures = [...late.matchAll(/"input_tokens":(\d+)/g)].map(([, count]) => Number(count))
+    expect(figures).toEqual([1, 28])
+    expect(late.match(/"cache_creation_input_tokens":7/g)).toHaveLength(2)
+    const odd = [{ role: 'user', content: '[sandbox refusal unknown] hi' }]
+    const whole = (await (await send('anthropic', '/messages', { ...base, messages: odd })).json()) as Json
+    expect(whole).toMatchObject({ stop_reason: 'refusal', stop_details: { type: 'refusal' } })
+    expect(whole.content.map((block: Json) => block.type)).toEqual(['weather_report'])
+  })
+
   test('calls a tool', async () => {
     const tools = [{ name: 'get_weather', input_schema: weather.function.parameters }]
     const response = await send('anthropic', '/messages', { ...base, tools, tool_choice: { type: 'any' } })
@@ -825,6 +839,14 @@ describe('Anthropic', () => {
       'context_management: Extra inputs are not permitted',
     ],
     ['an unknown model', { ...base, model: 'gpt-4o' }, {}, 404, 'not_found_error', 'model: gpt-4o'],
+    [
+      'to think with too little room',
+      { ...base, thinking: { type: 'enabled', budget_tokens: 1024 } },
+      {},
+      400,
+      'invalid_request_error',
+      '`max_tokens` must be greater than `thinking.budget_tokens`.',
+    ],
   ])('refuses %s', async (_name, body, options, status, type, message) => {
     const refused = await failure(await send('anthropic', '/messages', body, options as Options))
     expect(refused.status).toBe(status)
@@ -839,6 +861,8 @@ describe('Anthropic', () => {
     const { model, messages } = base
     const counted = await send('anthropic', '/messages/count_tokens', { model, messages })
     expect(await counted.json()).toEqual({ input_tokens: 9 })
+    const refused = await failure(await send('anthropic', '/messages/count_tokens', base))
+    expect(refused.body.error.message).toBe('max_tokens: Extra inputs are not permitted')
     const list = (await (await send('anthropic', '/models', undefined)).json()) as Json
     expect(list).toMatchObject({ has_more: false, first_id: list.data[0].id })
   })

@@ -7,7 +7,7 @@ import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from 
 import { bearerToken, hexId, jsonReply, retryAfterHeader } from './replies'
 import type { Reply, Simulator, VendorRequest } from './simulator'
 
-const listedModels = ['claude-opus-4-5', 'claude-sonnet-4-5', 'claude-haiku-4-5']
+const listedModels = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-haiku-4-5']
 const names = /^claude-[a-z0-9-]+$/
 const fields = [
   'model',

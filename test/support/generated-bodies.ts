@@ -145,17 +145,26 @@ function chatBody(random: Random, model: string): GeneratedBody {
   }
 }
 
+/** What the vendor writes before the tools, by its documentation. */
+const TOKENS_BEFORE_TOOLS = 530
 /** The largest that its documentation gives for a picture. */
 const TOKENS_PER_PICTURE_BLOCK = 4_784
 
 function messagesBody(random: Random, model: string): GeneratedBody {
   const limit = 1 + random.below(60)
   const block = () => {
-    const kind = random.pick(['text', 'text', 'image', 'tool_use', 'tool_result'])
-    if (kind === 'text') return { type: kind, text: text(random) }
+    const kind = random.pick(['text', 'text', 'image', 'tool_use', 'tool_result', 'document'])
+    const cache = random.chance(0.1) ? { cache_control: { type: 'ephemeral' } } : {}
+    if (kind === 'text') return { type: kind, text: text(random), ...cache }
+    if (kind === 'document')
+      return { type: kind, source: { type: 'text', media_type: 'text/plain', data: text(random) } }
     if (kind === 'tool_use')
       return { type: kind, id: 'toolu_1', name: 'look_up', input: { query: text(random) } }
-    const picture = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }
+    const source = random.pick([
+      { type: 'url', url: 'https://example.com/a.png' },
+      { type: 'base64', media_type: 'image/png', data: 'QUJD'.repeat(random.below(3_000)) },
+    ])
+    const picture = { type: 'image', source }
     return kind === 'image'
       ? picture
       : { type: kind, tool_use_id: 'toolu_1', content: [{ type: 'text', text: text(random) }, picture] }
@@ -165,6 +174,13 @@ function messagesBody(random: Random, model: string): GeneratedBody {
     content: random.chance(0.5) ? text(random) : many(random, 4, block),
   }))
   const system = random.chance(0.3) ? text(random) : undefined
+  const tools = random.chance(0.3)
+    ? many(random, 3, () => ({
+        name: 'look_up',
+        description: text(random),
+        input_schema: { type: 'object' },
+      }))
+    : []
   const count = (value: unknown, one: Count): number => {
     if (typeof value === 'string') return one(value)
     if (typeof value !== 'object' || value === null) return 0
@@ -172,9 +188,19 @@ function messagesBody(random: Random, model: string): GeneratedBody {
     return Object.values(value).reduce((sum: number, member) => sum + count(member, one), 0)
   }
   return {
-    body: { model, max_tokens: limit, messages, ...(system === undefined ? {} : { system }) },
+    body: {
+      model,
+      max_tokens: limit,
+      messages,
+      ...(system === undefined ? {} : { system }),
+      ...(tools.length === 0 ? {} : { tools }),
+    },
     outputTokens: limit,
-    inputTokens: (one) => TOKENS_TO_BEGIN + count(messages, one) + count(system, one),
+    inputTokens: (one) =>
+      TOKENS_TO_BEGIN +
+      count(messages, one) +
+      count(system, one) +
+      (tools.length === 0 ? 0 : TOKENS_BEFORE_TOOLS + one(JSON.stringify(tools))),
   }
 }
 

@@ -46,7 +46,13 @@ const layers: readonly Layer[] = [
     mayImport: ['lib', 'contracts', 'db', 'parts', 'line'],
   },
   { name: 'world', files: /^src\/world\.ts$/, mayImport: ['lib', 'db', 'parts'] },
-  { name: 'http', files: /^src\/(http\/|app\.ts$)/, mayImport: ['lib', 'contracts', 'parts', 'http'] },
+  // Tools for models: requests of their own, which go the same line.
+  {
+    name: 'mcp',
+    files: /^src\/mcp\//,
+    mayImport: ['lib', 'contracts', 'families', 'config', 'parts', 'mcp'],
+  },
+  { name: 'http', files: /^src\/(http\/|app\.ts$)/, mayImport: ['lib', 'contracts', 'parts', 'mcp', 'http'] },
   { name: 'server', files: /^src\/server\.ts$/, mayImport: ['parts', 'line', 'world', 'http'] },
   // Keys, money, limits, models, the connection to a vendor: every other file directly in src.
   {
@@ -81,6 +87,7 @@ const packageOwners: Record<string, RegExp> = {
   'wasm-media-encoders': /^src\/mp3-worker\.ts$/,
   '@fastify/busboy': /^src\/http\/parts\.ts$/,
   'image-size': /^src\/picture\.ts$/,
+  '@modelcontextprotocol/sdk': /^src\/mcp\/server\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
   'bun:sqlite': /^(src\/db\/sqlite\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,

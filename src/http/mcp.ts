@@ -1,0 +1,164 @@
+// POST /mcp: tools for models, over streamable HTTP. Every message stands alone and brings its key.
+// A web page of a foreign origin must get nothing, and nothing is read before the key is known.
+
+import { Elysia } from 'elysia'
+import type { Gateway } from '../gateway'
+import { GatewayError, invalidRequest } from '../lib/errors'
+import { scanObject } from '../lib/json'
+import { createMcp, supportedVersions } from '../mcp/server'
+import type { World } from '../world'
+import { authorizationOf } from './authorization'
+import { readBody } from './body'
+import { gatewayUrlOf } from './gateway-url'
+import type { Listener } from './operations'
+import { tolerated } from './paths'
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+const VERSION_HEADER = 'mcp-protocol-version'
+const VERSION_FIELD = 'io.modelcontextprotocol/protocolVersion'
+const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]']
+/** Codes of JSON-RPC and of the protocol. */
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
+const SERVER_ERROR = -32000
+const UNSUPPORTED_VERSION = -32022
+
+export function mcpRoutes(
+  world: World,
+  gateway: Gateway,
+  { mark, version }: { mark: Readonly<Record<string, string>>; version: string },
+) {
+  const { config, log } = world
+  const { publicUrl, allowedOrigins = [], acceptXApiKey = false } = config.server ?? {}
+  const answerMessage = createMcp(world, gateway, version)
+  const origins = [...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])]
+
+  async function answer(request: Request, listener: Listener | null): Promise<Response> {
+    const requestId = world.newId('req')
+    const origin = request.headers.get('origin')
+    const isAllowed = origin === null || origins.includes(origin) || isLocal(origin)
+    const response = await (isAllowed
+      ? serve(request, listener, requestId)
+      : Promise.reject(foreign(origin))
+    ).catch((error) => errorResponse(error, requestId))
+    const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
+    const headers = { 'x-request-id': requestId, ...mark, ...shared }
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    return response
+  }
+
+  async function serve(request: Request, listener: Listener | null, requestId: string): Promise<Response> {
+    // Browsers ask first, without a key.
+    if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
+    if (request.method !== 'POST') throw notPost(request.method)
+    const authorization = authorizationOf(request.headers, acceptXApiKey)
+    const key = await world.authenticator.authenticate(authorization)
+    const bytes = await readBody(request, MAX_BODY_BYTES, () => listener?.timeout(request, 0))
+    const value = parse(bytes)
+    const refused = unsupportedVersion(request, value)
+    if (refused) return refused
+    const signal = () => request.signal
+    const gatewayUrl = () => gatewayUrlOf(publicUrl, request, listener)
+    return answerMessage({ request, value, caller: { key, authorization, requestId, signal, gatewayUrl } })
+  }
+
+  function errorResponse(thrown: unknown, requestId: string): Response {
+    if (!(thrown instanceof GatewayError)) {
+      const error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+      log('internal_error', { request: requestId, error })
+    }
+    const error = thrown instanceof GatewayError ? thrown : fault(requestId)
+    const { status, code, message, headers } = error
+    const number =
+      code === 'invalid_json' ? PARSE_ERROR : code === 'invalid_message' ? INVALID_REQUEST : SERVER_ERROR
+    return rpcError(status, number, message, { code, request_id: requestId }, headers)
+  }
+
+  const app = new Elysia({ name: 'mcp' })
+  for (const path of tolerated('/mcp')) {
+    app.all(path, ({ request, server }) => answer(request, server), { parse: 'none' })
+  }
+  return app
+}
+
+function parse(bytes: Uint8Array): object {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    const scanned = scanObject(text)
+    if (!('members' in scanned) && scanned.fault === 'too deep') throw notAMessage()
+    // The scan knows no faults inside of values.
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    throw invalidRequest(null, 'The body is not valid JSON.', 'invalid_json')
+  }
+  throw notAMessage()
+}
+
+/** A client of a revision that works without initialize learns which ones are spoken here. */
+function unsupportedVersion(request: Request, value: object): Response | undefined {
+  const { id, params } = value as { id?: unknown; params?: { _meta?: Record<string, unknown> } | null }
+  const named = [request.headers.get(VERSION_HEADER), params?._meta?.[VERSION_FIELD] ?? null]
+  const requested = named.find((each) => each !== null && !supportedVersions.includes(String(each)))
+  if (requested === undefined || requested === null) return undefined
+  const data = { supported: supportedVersions, requested: String(requested).slice(0, 128) }
+  return rpcError(400, UNSUPPORTED_VERSION, 'Unsupported protocol version', data, {}, id)
+}
+
+function rpcError(
+  status: number,
+  code: number,
+  message: string,
+  data: object,
+  headers: Record<string, string>,
+  id: unknown = null,
+): Response {
+  return Response.json({ jsonrpc: '2.0', id, error: { code, message, data } }, { status, headers })
+}
+
+/** A page on this computer. Never the Host header: a page that has itself resolved to this address sends its own there. */
+function isLocal(origin: string): boolean {
+  return LOCAL_HOSTS.includes(URL.parse(origin)?.hostname ?? '')
+}
+
+function sharedWith(origin: string): Record<string, string> {
+  return {
+    vary: 'origin',
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': `authorization, content-type, accept, x-api-key, mcp-session-id, last-event-id, ${VERSION_HEADER}`,
+    'access-control-expose-headers': 'x-request-id, www-authenticate',
+  }
+}
+
+function foreign(origin: string | null): GatewayError {
+  return new GatewayError(403, {
+    code: 'origin_not_allowed',
+    message: `Web pages of ${String(origin).slice(0, 200)} may not use this server. Its operator allows them in server.allowedOrigins.`,
+  })
+}
+
+function notPost(method: string): GatewayError {
+  return new GatewayError(405, {
+    code: 'method_not_allowed',
+    message: `This server takes POST, not ${method}: it has no sessions, and answers each message by itself.`,
+    headers: { allow: 'POST' },
+  })
+}
+
+function notAMessage(): GatewayError {
+  return invalidRequest(
+    null,
+    'The body is not one JSON-RPC message: send one object, without deep nesting; lists of messages are not taken.',
+    'invalid_message',
+  )
+}
+
+function fault(requestId: string): GatewayError {
+  return new GatewayError(500, {
+    code: 'internal_error',
+    message: `The gateway failed. Its operator finds the reason in the log under ${requestId}.`,
+  })
+}

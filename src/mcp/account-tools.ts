@@ -1,0 +1,161 @@
+// The tools that cost nothing: list_models, get_balance and get_price.
+// They must never tell of a model that the key may not use, and never name another price than the line would hold.
+
+import { Type } from '@sinclair/typebox'
+import { describePrices } from '../config'
+import type { Model } from '../family'
+import { mostNano } from '../flights'
+import { balanceOf } from '../ledger'
+import { invalidRequest } from '../lib/errors'
+import { formatUsd } from '../lib/money'
+import { quoteOf } from '../metering'
+import { type ListedModel, modelsOf } from '../models'
+import type { OperationName } from '../operations'
+import { checkRequest } from '../request'
+import type { World } from '../world'
+import { type PaidTool, prepare } from './paid-tool'
+import { type FreeTool, given, optional } from './tool'
+
+/** The tools for each operation. */
+const toolsByOperation: Partial<Record<OperationName, string>> = {
+  chat: 'chat',
+  embeddings: 'embed',
+  speech: 'speak',
+  image: 'generate_image',
+  'image-edit': 'edit_image',
+  video: 'generate_video',
+}
+
+export const listModels: FreeTool = {
+  name: 'list_models',
+  title: 'List the models',
+  description:
+    'Lists the models that this key may use: the tools that each serves, the arguments it takes there, and its prices in dollars. With a model, also the schema of its own request, for options.',
+  input: Type.Object({
+    tool: optional(Type.String({ description: 'Only models of this tool, such as generate_image.' })),
+    model: optional(Type.String({ description: 'Only this model, with the schema of its request.' })),
+  }),
+  output: Type.Object({ models: Type.Array(Type.Object({}, { additionalProperties: true })) }),
+  async run({ catalogue }, { arguments: args, key }) {
+    const { tool, model: id } = args as { tool?: string | null; model?: string | null }
+    const listed = modelsOf(catalogue, key)
+    if (given(id) && !listed.some((model) => model.id === id)) {
+      throw invalidRequest(
+        'model',
+        `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it. Call list_models without 'model' for all.`,
+        'model_not_found',
+      )
+    }
+    const models = listed
+      .filter((model) => !given(id) || model.id === id)
+      .map((model) => describeModel(catalogue, model, given(id)))
+    return {
+      structured: { models: models.filter(({ tools }) => !given(tool) || Object.hasOwn(tools, tool)) },
+    }
+  },
+}
+
+export const getBalance: FreeTool = {
+  name: 'get_balance',
+  title: 'Show the balance',
+  description:
+    'Tells what the account of this key has, what is held for running requests, and what is available.',
+  input: Type.Object({}),
+  output: Type.Object({
+    account: Type.String(),
+    balance_usd: Type.String(),
+    held_usd: Type.String(),
+    available_usd: Type.String(),
+  }),
+  async run({ db }, { key }) {
+    const balance = await balanceOf(db, key.account)
+    const { balanceNano = 0, heldNano = 0, availableNano = 0 } = balance ?? {}
+    return {
+      structured: {
+        account: key.account,
+        balance_usd: formatUsd(balanceNano),
+        held_usd: formatUsd(heldNano),
+        available_usd: formatUsd(availableNano),
+      },
+    }
+  },
+}
+
+/** The price of a call of another tool, before it is made. */
+export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
+  return {
+    name: 'get_price',
+    title: 'Price a call',
+    description:
+      'Tells the most that a call of a tool can cost, without making it. What is paid in the end is never more than what was really used.',
+    input: Type.Object({
+      tool: Type.Union(
+        tools.map(({ name }) => Type.Literal(name)),
+        { description: 'The tool that would be called.' },
+      ),
+      arguments: Type.Object(
+        {},
+        { additionalProperties: true, description: 'Its arguments, as they would be sent.' },
+      ),
+    }),
+    output: Type.Object({
+      tool: Type.String(),
+      model: Type.String(),
+      max_cost_usd: Type.String({ description: 'The most that it can cost: what would be held.' }),
+      quantities: Type.Record(Type.String(), Type.Number()),
+      prices: Type.Object({}, { additionalProperties: true }),
+    }),
+    async run(world, call) {
+      const { tool: name, arguments: args } = call.arguments as {
+        tool: string
+        arguments: Record<string, unknown>
+      }
+      const tool = tools.find((each) => each.name === name) as PaidTool
+      const prepared = await prepare(tool, world, { ...call, arguments: args })
+      const from = { ...prepared, headers: {} }
+      const checked = checkRequest(world.catalogue, call.key, from, prepared.content, {
+        now: world.now(),
+        random: world.random,
+      })
+      return {
+        structured: {
+          tool: name,
+          model: checked.model.id,
+          max_cost_usd: formatUsd(mostNano(checked)),
+          quantities: quoteOf(checked.ask, checked.model),
+          prices: describePrices(checked.model.priceList),
+        },
+      }
+    },
+  }
+}
+
+function describeModel(catalogue: World['catalogue'], { id, ownedBy }: ListedModel, withSchemas: boolean) {
+  const route = catalogue.routes.get(id)?.models
+  const forms = (route ?? [id]).flatMap((each) => catalogue.models.get(each) ?? [])
+  const [first] = forms
+  const tools: Record<string, { takes: readonly string[]; request?: object }> = {}
+  for (const { family } of forms) {
+    const tool = toolsByOperation[family.operation]
+    const takes = (family.plain?.fields ?? []).map((field) => (field === 'uploads' ? 'images' : field))
+    const described = { takes, ...(withSchemas && { request: family.body }) }
+    if (tool !== undefined) tools[tool] ??= described
+    if (family.operation === 'image' && takes.includes('images')) tools.edit_image ??= described
+  }
+  return {
+    id,
+    owned_by: ownedBy,
+    tools,
+    ...(route ? { route } : first && factsOf(first)),
+  }
+}
+
+function factsOf({ priceList, sizes, durations, referenceImages, dimensions }: Model) {
+  return {
+    prices: describePrices(priceList),
+    ...(sizes && { sizes }),
+    ...(durations && { durations }),
+    ...(referenceImages && { reference_images: referenceImages }),
+    ...(dimensions && { dimensions }),
+  }
+}

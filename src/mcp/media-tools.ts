@@ -1,0 +1,133 @@
+// The tools that make what is seen and heard: speak, generate_image and edit_image.
+// They must know no vendor: which way a picture is edited is decided by what the model serves.
+
+import { Type } from '@sinclair/typebox'
+import type { Model } from '../family'
+import { invalidRequest } from '../lib/errors'
+import { resolveModels } from '../models'
+import type { World } from '../world'
+import { formOfEdit } from './edit-form'
+import {
+  bodyFields,
+  checkedOptions,
+  modelField,
+  operationOf,
+  optionsField,
+  paidFields,
+  plainFieldsOf,
+  rewordPlain,
+} from './fields'
+import { picturesIn, type Shown, showLink, showMedium } from './media'
+import { type Answer, costOutput, type PaidTool, type Prepared } from './paid-tool'
+import { optional, type ToolCall, type ToolResult } from './tool'
+
+const speechFields = bodyFields('speech', ['input', 'voice', 'response_format', 'instructions'])
+
+const Place = Type.Object({
+  url: Type.Optional(Type.String({ description: 'Where it lies for a while.' })),
+  mime_type: Type.Optional(Type.String()),
+  bytes: Type.Optional(Type.Integer()),
+  inline: Type.Optional(Type.Boolean({ description: 'It stands in the content of this answer.' })),
+})
+const imageOutput = Type.Object({ images: Type.Array(Place), ...costOutput })
+const prompt = Type.String({ minLength: 1, description: 'What the picture shall show.' })
+
+export const speak: PaidTool = {
+  name: 'speak',
+  title: 'Speak a text',
+  description: 'Makes an audio file of a spoken text. A short one comes in the answer, a long one as a link.',
+  input: Type.Object({ model: modelField, ...speechFields, options: optionsField, ...paidFields }),
+  output: Type.Object({ audio: Place, ...costOutput }),
+  prepare({ options, ...fields }) {
+    const body = { ...checkedOptions(options), ...fields }
+    return { operation: operationOf('speech'), content: Buffer.from(JSON.stringify(body)) }
+  },
+  async answer({ response, facts }, world, call) {
+    const mimeType = response.headers.get('content-type') ?? 'audio/mpeg'
+    const bytes = Buffer.from(await response.arrayBuffer())
+    const shown = await showMedium({ kind: 'audio', mimeType, bytes }, world, call)
+    return { structured: { audio: shown.facts, ...facts }, content: [shown.content] }
+  },
+}
+
+export const generateImage: PaidTool = {
+  name: 'generate_image',
+  title: 'Make an image',
+  description:
+    'Makes images from a prompt, with reference images where the model takes them. list_models says what each model takes.',
+  input: Type.Object({
+    model: modelField,
+    prompt,
+    ...plainFieldsOf('image'),
+    options: optionsField,
+    ...paidFields,
+  }),
+  output: imageOutput,
+  prepare: (args) => plainImage(args),
+  answer: showImages,
+}
+
+export const editImage: PaidTool = {
+  name: 'edit_image',
+  title: 'Edit images',
+  description:
+    'Makes a new image out of one or several given ones, as the prompt says. A mask shows what is to be changed, for models that take one.',
+  input: Type.Object({
+    model: modelField,
+    prompt,
+    ...plainFieldsOf('image', 'image-edit'),
+    images: Type.Array(Type.String({ minLength: 1 }), {
+      minItems: 1,
+      maxItems: 16,
+      description: 'Data URLs of the images; addresses (https) too where the model fetches them itself.',
+    }),
+    mask: optional(
+      Type.String({ description: 'Data URL of a PNG: its transparent area is what is to be changed.' }),
+    ),
+    options: optionsField,
+    ...paidFields,
+  }),
+  output: imageOutput,
+  async prepare({ mask, ...args }, world, { key }) {
+    const model = editorOf(world, key, args.model)
+    if (model) {
+      return { operation: operationOf('image-edit'), content: await formOfEdit({ ...args, mask }, model) }
+    }
+    if (mask === undefined) return plainImage(args)
+    throw invalidRequest(
+      'mask',
+      `Unsupported argument: ${String(args.model).slice(0, 128)} edits whole images and takes no 'mask'. Leave it out, or choose another model.`,
+      'unsupported_parameter',
+    )
+  },
+  answer: showImages,
+}
+
+function plainImage(args: Record<string, unknown>): Prepared {
+  return {
+    operation: operationOf('image'),
+    content: Buffer.from(JSON.stringify(args)),
+    reword: rewordPlain,
+  }
+}
+
+/** The model as it edits uploaded files; undefined where it takes images in another way. */
+function editorOf({ catalogue, random }: World, key: ToolCall['key'], id: unknown): Model | undefined {
+  try {
+    return resolveModels(catalogue, key, operationOf('image-edit'), id, random)[0]
+  } catch {
+    // What is wrong with the id is said where the other way is tried.
+    return undefined
+  }
+}
+
+async function showImages({ response, facts }: Answer, world: World, call: ToolCall): Promise<ToolResult> {
+  const shown: Shown[] = []
+  for (const picture of picturesIn(await response.json())) {
+    shown.push('url' in picture ? showLink(picture.url, 'image') : await showMedium(picture, world, call))
+  }
+  return {
+    structured: { images: shown.map(({ facts }) => facts), ...facts },
+    content: shown.map(({ content }) => content),
+  }
+}

@@ -1,0 +1,110 @@
+// Tools that cost money: each is a request like those over HTTP, and goes the same line with the same holds and limits.
+// Nothing may reach a vendor when the quote is above what the caller allows.
+
+import { type TSchema, Type } from '@sinclair/typebox'
+import type { Form } from '../form'
+import type { Gateway } from '../gateway'
+import { invalidRequest } from '../lib/errors'
+import { NANO_PER_USD, parseUsd } from '../lib/money'
+import type { Operation } from '../operations'
+import type { Reword } from '../request'
+import type { World } from '../world'
+import { paidFields } from './fields'
+import {
+  checkArguments,
+  given,
+  onlyGiven,
+  type Tool,
+  type ToolCall,
+  type ToolDescription,
+  type ToolResult,
+} from './tool'
+
+/** A tool's request as the line takes it. */
+export interface Prepared {
+  operation: Operation
+  content: Uint8Array | Form
+  reword?: Reword
+}
+
+/** What came back. */
+export interface Answer {
+  response: Response
+  /** The model as it was asked for, what it cost, and the request's id. */
+  facts: Record<string, unknown>
+}
+
+export interface PaidTool extends ToolDescription {
+  /** Its arguments but for those of every paid tool. */
+  prepare(args: Record<string, unknown>, world: World, call: ToolCall): Promise<Prepared> | Prepared
+  answer(answer: Answer, world: World, call: ToolCall): Promise<ToolResult>
+}
+
+/** In every answer of a paid tool. */
+export const costOutput: Record<string, TSchema> = {
+  model: Type.String(),
+  cost_usd: Type.String({ description: 'Dollars that were paid.' }),
+  request_id: Type.String(),
+  replayed: Type.Optional(
+    Type.Boolean({ description: 'It is the answer to an earlier call, and was not paid again.' }),
+  ),
+}
+
+export function paidTool(tool: PaidTool): Tool {
+  return {
+    ...tool,
+    isPaid: true,
+    async run(world, gateway, call) {
+      const maxCostNano = limitOf(call.arguments.max_cost_usd)
+      const prepared = await prepare(tool, world, call)
+      const response = await send(gateway, prepared, call, maxCostNano)
+      const replayed = response.headers.has('idempotent-replayed')
+      const facts = {
+        model: call.arguments.model,
+        cost_usd: response.headers.get('x-gateway-cost-usd') ?? '0.00',
+        request_id: call.requestId,
+        ...(replayed && { replayed }),
+      }
+      return tool.answer({ response, facts }, world, call)
+    },
+  }
+}
+
+/** The request that a call of the tool is; nothing is sent yet. */
+export async function prepare(tool: PaidTool, world: World, call: ToolCall): Promise<Prepared> {
+  checkArguments(tool, call.arguments)
+  const own = Object.entries(onlyGiven(call.arguments)).filter(([name]) => !(name in paidFields))
+  return tool.prepare(Object.fromEntries(own), world, call)
+}
+
+function send(
+  gateway: Gateway,
+  { operation, content, reword }: Prepared,
+  { requestId, authorization, signal, gatewayUrl, arguments: args }: ToolCall,
+  maxCostNano: number | undefined,
+): Promise<Response> {
+  return gateway.handle({
+    operation,
+    requestId,
+    authorization,
+    idempotencyKey: (args.idempotency_key as string | null | undefined) ?? null,
+    waitMs: 0,
+    headers: {},
+    body: async () => content,
+    signal,
+    gatewayUrl,
+    ...(reword && { reword }),
+    ...(maxCostNano !== undefined && { maxCostNano }),
+  })
+}
+
+function limitOf(value: unknown): number | undefined {
+  if (!given(value)) return undefined
+  // A number has no more decimals than money has here: what is finer is rounded down, to the caller's good.
+  const nano = typeof value === 'number' ? Math.floor(value * NANO_PER_USD + 1e-6) : parseUsd(String(value))
+  if (nano !== undefined && nano >= 0 && Number.isSafeInteger(nano)) return nano
+  throw invalidRequest(
+    'max_cost_usd',
+    "Invalid 'max_cost_usd': expected dollars such as 0.05, with at most nine decimals.",
+  )
+}

@@ -1,0 +1,142 @@
+// The MCP server: carries the tools over the protocol, one message at a time and without any session.
+// Only this file knows the SDK. An error of a tool must reach the model that called it, with its status and code.
+
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type ServerNotification,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from '@modelcontextprotocol/sdk/types.js'
+import type { Gateway } from '../gateway'
+import { GatewayError } from '../lib/errors'
+import type { World } from '../world'
+import { createProgress } from './progress'
+import type { Tool, ToolCall, ToolResult } from './tool'
+import { tools } from './tools'
+
+export const supportedVersions: readonly string[] = SUPPORTED_PROTOCOL_VERSIONS
+
+/** A message and who sent it. */
+export interface Message {
+  request: Request
+  /** Its body, parsed. */
+  value: object
+  caller: Omit<ToolCall, 'arguments' | 'report'>
+}
+
+export type AnswerMessage = (message: Message) => Promise<Response>
+
+/** Comments in a stream that is silent otherwise: proxies and clients cut those. */
+const KEEP_ALIVE_MS = 10_000
+
+const instructions = [
+  'Models of many kinds behind one prepaid account.',
+  'Call list_models first: it has the ids, what each model takes, and the prices.',
+  'Tools that cost money take max_cost_usd and tell their cost; get_price tells it beforehand.',
+  'A video takes minutes: generate_video returns an id, get_video its result.',
+].join(' ')
+
+export function createMcp(world: World, gateway: Gateway, version: string): AnswerMessage {
+  const info = { name: 'unified-model-gateway', title: 'Unified Model Gateway', version }
+  return async ({ request, value, caller }) => {
+    const server = new Server(info, { capabilities: { tools: {} }, instructions })
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }))
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification, _meta }) => {
+      const tool = tools.find(({ name }) => name === params.name)
+      if (!tool) throw new McpError(ErrorCode.InvalidParams, unknownTool(params.name))
+      const token = _meta?.progressToken
+      const send = (progress: number, message: string) => {
+        if (token === undefined) return
+        const params = { progressToken: token, progress, message }
+        const notification: ServerNotification = { method: 'notifications/progress', params }
+        // A caller who has left hears nothing.
+        sendNotification(notification).catch(() => {})
+      }
+      return callTool(world, gateway, tool, send, { ...caller, arguments: params.arguments ?? {} })
+    })
+    // Only tools take long enough for a stream.
+    const isCall = (value as { method?: unknown }).method === 'tools/call'
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      enableJsonResponse: !isCall,
+      keepAliveMs: KEEP_ALIVE_MS,
+    })
+    await server.connect(transport as Transport)
+    return transport.handleRequest(request, { parsedBody: value })
+  }
+}
+
+const listed = tools.map(({ name, title, description, input, output, isPaid }) => ({
+  name,
+  title,
+  description,
+  // Without what the schema compiler keeps beside them.
+  inputSchema: { ...plain(input), additionalProperties: false, type: 'object' as const },
+  outputSchema: { ...plain(output), type: 'object' as const },
+  annotations: {
+    title,
+    readOnlyHint: !isPaid,
+    destructiveHint: false,
+    idempotentHint: !isPaid,
+    openWorldHint: isPaid,
+  },
+}))
+
+function plain(schema: object): { properties?: { [name: string]: object } } {
+  return JSON.parse(JSON.stringify(schema))
+}
+
+async function callTool(
+  world: World,
+  gateway: Gateway,
+  tool: Tool,
+  send: (progress: number, message: string) => void,
+  call: Omit<ToolCall, 'report'>,
+): Promise<CallToolResult> {
+  const progress = createProgress(world, send)
+  try {
+    return resultOf(await tool.run(world, gateway, { ...call, report: progress.report }))
+  } catch (error) {
+    return failureOf(error, world, call.requestId)
+  } finally {
+    progress.stop()
+  }
+}
+
+function resultOf({ structured, content = [], failed }: ToolResult): CallToolResult {
+  const text = { type: 'text' as const, text: JSON.stringify(structured) }
+  return {
+    content: [text, ...content.map((each) => ({ ...each }))],
+    structuredContent: structured,
+    ...(failed && { isError: true }),
+  }
+}
+
+/** As text alone: it would not be of the form that the tool promises. */
+function failureOf(thrown: unknown, { log }: World, requestId: string): CallToolResult {
+  const error = thrown instanceof GatewayError ? thrown : faultOf(thrown)
+  if (error.status >= 500) {
+    const cause = String(error.cause ?? error.code)
+    log('request_failed', { request: requestId, code: error.code, cause })
+  }
+  const { status, code, message, type, param } = error
+  const shown = { status, error: { code, message, type, param }, request_id: requestId }
+  return { content: [{ type: 'text', text: JSON.stringify(shown) }], isError: true }
+}
+
+function faultOf(cause: unknown): GatewayError {
+  return new GatewayError(500, {
+    code: 'internal_error',
+    message: 'The gateway failed. Its operator finds the reason in the log under the id of this request.',
+    cause: cause instanceof Error ? (cause.stack ?? cause.message) : cause,
+  })
+}
+
+function unknownTool(name: string): string {
+  return `Unknown tool: ${name.slice(0, 128)}. There are ${tools.map((tool) => tool.name).join(', ')}.`
+}

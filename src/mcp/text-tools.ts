@@ -1,0 +1,103 @@
+// The tools whose answer is text or numbers: chat and embed.
+// They must say no more and no less than the answer over HTTP does.
+
+import { Type } from '@sinclair/typebox'
+import { invalidRequest } from '../lib/errors'
+import { bodyFields, checkedOptions, modelField, operationOf, optionsField, paidFields } from './fields'
+import { costOutput, type PaidTool } from './paid-tool'
+import { given, optional } from './tool'
+
+const chatFields = bodyFields('chat', ['max_tokens', 'temperature', 'reasoning_effort', 'response_format'])
+const { messages } = bodyFields('chat', ['messages'])
+const embeddingFields = bodyFields('embeddings', ['input', 'dimensions'])
+
+interface Completion {
+  choices?: { message?: { content?: unknown }; finish_reason?: unknown }[]
+  usage?: unknown
+}
+
+export const chat: PaidTool = {
+  name: 'chat',
+  title: 'Ask a chat model',
+  description:
+    'Asks a chat model and returns its answer. Give a prompt, or a whole conversation as messages; images go into messages as parts.',
+  input: Type.Object({
+    model: modelField,
+    prompt: optional(Type.String({ minLength: 1, description: 'One message of the user.' })),
+    system: optional(Type.String({ description: 'What the model shall know and heed beforehand.' })),
+    ...(messages && { messages: optional(messages) }),
+    ...chatFields,
+    options: optionsField,
+    ...paidFields,
+  }),
+  output: Type.Object({
+    text: Type.Optional(Type.String()),
+    message: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    finish_reason: Type.Optional(Type.String()),
+    choices: Type.Optional(Type.Array(Type.Unknown())),
+    usage: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    ...costOutput,
+  }),
+  prepare({ prompt, system, messages, options, ...fields }) {
+    const body = { ...fields, ...checkedOptions(options), messages: conversation(prompt, system, messages) }
+    return { operation: operationOf('chat'), content: Buffer.from(JSON.stringify(body)) }
+  },
+  async answer({ response, facts }) {
+    const { choices = [], usage } = (await response.json()) as Completion
+    const [first] = choices
+    const text = first?.message?.content
+    return {
+      structured: {
+        ...(typeof text === 'string' && { text }),
+        ...(given(first?.message) && { message: first.message }),
+        ...(typeof first?.finish_reason === 'string' && { finish_reason: first.finish_reason }),
+        ...(choices.length > 1 && { choices }),
+        ...(given(usage) && { usage }),
+        ...facts,
+      },
+    }
+  },
+}
+
+export const embed: PaidTool = {
+  name: 'embed',
+  title: 'Embed texts',
+  description: 'Turns a text, or a list of texts, into vectors.',
+  input: Type.Object({ model: modelField, ...embeddingFields, options: optionsField, ...paidFields }),
+  output: Type.Object({
+    embeddings: Type.Array(Type.Array(Type.Number()), { description: 'One vector for each text, in order.' }),
+    dimensions: Type.Integer(),
+    usage: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    ...costOutput,
+  }),
+  prepare({ options, ...fields }) {
+    const own = checkedOptions(options)
+    if (given(own.encoding_format) && own.encoding_format !== 'float') {
+      throw invalidRequest(
+        'options.encoding_format',
+        "Invalid 'options.encoding_format': this tool answers numbers. Leave it out.",
+      )
+    }
+    return {
+      operation: operationOf('embeddings'),
+      content: Buffer.from(JSON.stringify({ ...own, ...fields })),
+    }
+  },
+  async answer({ response, facts }) {
+    const { data, usage } = (await response.json()) as { data: { embedding: number[] }[]; usage?: unknown }
+    const embeddings = data.map(({ embedding }) => embedding)
+    const dimensions = embeddings[0]?.length ?? 0
+    return { structured: { embeddings, dimensions, ...(given(usage) && { usage }), ...facts } }
+  },
+}
+
+function conversation(prompt: unknown, system: unknown, messages: unknown): unknown[] {
+  if (given(prompt) === given(messages)) {
+    throw invalidRequest(
+      given(prompt) ? 'messages' : 'prompt',
+      "Send either 'prompt', one message, or 'messages', a whole conversation.",
+    )
+  }
+  const rest = given(messages) ? (messages as unknown[]) : [{ role: 'user', content: prompt }]
+  return given(system) ? [{ role: 'system', content: system }, ...rest] : rest
+}

@@ -1,0 +1,28 @@
+// All tools of the MCP server, in the order in which they are listed.
+// The order must stay: clients keep the list.
+
+import { createGetPrice, getBalance, listModels } from './account-tools'
+import { editImage, generateImage, speak } from './media-tools'
+import { paidTool } from './paid-tool'
+import { chat, embed } from './text-tools'
+import { checkArguments, type FreeTool, type Tool } from './tool'
+import { generateVideo, getVideo } from './video-tools'
+
+const paid = [chat, embed, speak, generateImage, editImage, generateVideo]
+
+export const tools: readonly Tool[] = [
+  freeTool(listModels),
+  ...paid.map(paidTool),
+  ...[getVideo, getBalance, createGetPrice(paid)].map(freeTool),
+]
+
+function freeTool(tool: FreeTool): Tool {
+  return {
+    ...tool,
+    isPaid: false,
+    run(world, _gateway, call) {
+      checkArguments(tool, call.arguments)
+      return tool.run(world, call)
+    },
+  }
+}

@@ -1,0 +1,128 @@
+// The tools for videos: generate_video begins a task, get_video tells how it stands and waits for its end.
+// A wait must end by itself, and another account's task must read exactly as one that does not exist.
+
+import { Type } from '@sinclair/typebox'
+import { chargeMoney } from '../ledger'
+import { formatUsd } from '../lib/money'
+import { waitForTask } from '../submit'
+import { requireTask, showTask, type Task } from '../tasks'
+import type { World } from '../world'
+import { modelField, operationOf, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
+import { showLink } from './media'
+import type { PaidTool } from './paid-tool'
+import { type FreeTool, optional, type ToolCall, type ToolResult } from './tool'
+
+const DEFAULT_WAIT_SECONDS = 30
+/** Longer than that no proxy keeps a connection. */
+const MAX_WAIT_SECONDS = 300
+/** Between reports to a caller who waits. */
+const REPORT_MS = 2_000
+
+const taskOutput = Type.Object({
+  id: Type.String({ description: 'For get_video.' }),
+  model: Type.String(),
+  status: Type.String({ description: 'submitted, succeeded or failed.' }),
+  created_at: Type.Optional(Type.Integer()),
+  progress: Type.Optional(Type.Number({ description: 'Percent.' })),
+  video_url: Type.Optional(Type.String({ description: 'Where the video lies for a while.' })),
+  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  held_usd: Type.Optional(Type.String({ description: 'Dollars that are held until the task has ended.' })),
+  cost_usd: Type.Optional(Type.String({ description: 'Dollars that were paid, once it has ended.' })),
+  request_id: Type.String(),
+})
+
+export const generateVideo: PaidTool = {
+  name: 'generate_video',
+  title: 'Begin a video',
+  description:
+    'Begins to make a video and returns the id of its task at once. Ask get_video for the result. A video that fails costs nothing.',
+  input: Type.Object({
+    model: modelField,
+    prompt: Type.String({ minLength: 1, description: 'What the video shall show.' }),
+    ...plainFieldsOf('video'),
+    options: optionsField,
+    ...paidFields,
+  }),
+  output: taskOutput,
+  prepare: (args) => ({
+    operation: operationOf('video'),
+    content: Buffer.from(JSON.stringify(args)),
+    reword: rewordPlain,
+  }),
+  async answer({ response }, world, call) {
+    const { id } = (await response.json()) as { id: string }
+    return describe(await requireTask(world.db, call.key.account, id), world, call)
+  },
+}
+
+export const getVideo: FreeTool = {
+  name: 'get_video',
+  title: 'Look after a video',
+  description:
+    'Tells how the task of a video stands, with the address of the video when it is made. Waits for the end up to wait_seconds; ask again while the status is submitted.',
+  input: Type.Object({
+    id: Type.String({ minLength: 1, description: 'As generate_video returned it.' }),
+    wait_seconds: optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_WAIT_SECONDS,
+        description: `How long to wait for the end. Default ${DEFAULT_WAIT_SECONDS}.`,
+      }),
+    ),
+  }),
+  output: taskOutput,
+  async run(world, call) {
+    const { id, wait_seconds: seconds } = call.arguments as { id: string; wait_seconds?: number | null }
+    const { account } = call.key
+    const until = world.now() + (seconds ?? DEFAULT_WAIT_SECONDS) * 1000
+    const leaves = () => call.signal().aborted
+    for (;;) {
+      const task = await requireTask(world.db, account, id)
+      if (task.state !== 'submitted' || world.now() >= until || leaves()) return describe(task, world, call)
+      call.report(wordsOf(task))
+      await waitForTask(world, task.id, account, Math.min(until, world.now() + REPORT_MS), leaves)
+    }
+  },
+}
+
+interface TaskDocument {
+  id: string
+  model: string
+  created_at: number
+  progress?: unknown
+  video_url?: unknown
+  error?: { code: string; message: string }
+}
+
+async function describe(task: Task, world: World, call: ToolCall): Promise<ToolResult> {
+  const { id, model, created_at, progress, video_url: url, error } = documentOf(task)
+  const { state } = task
+  const { heldNano, amountNano } = await chargeMoney(world.db, task.charge)
+  const video = state === 'succeeded' && typeof url === 'string' ? showLink(url, 'video') : undefined
+  const money =
+    state === 'submitted' ? { held_usd: formatUsd(heldNano) } : { cost_usd: formatUsd(amountNano) }
+  return {
+    structured: {
+      id,
+      model,
+      status: state,
+      created_at,
+      ...(typeof progress === 'number' && { progress }),
+      ...(video && { video_url: url }),
+      ...(state === 'failed' && error && { error }),
+      ...money,
+      request_id: call.requestId,
+    },
+    ...(video && { content: [video.content] }),
+    failed: state === 'failed',
+  }
+}
+
+function documentOf(task: Task): TaskDocument {
+  return JSON.parse(showTask(task))
+}
+
+function wordsOf(task: Task): string {
+  const { progress } = documentOf(task)
+  return typeof progress === 'number' ? `The video is at ${progress} %.` : 'The video is being made.'
+}

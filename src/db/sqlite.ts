@@ -157,10 +157,11 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
   }
 }
 
-/** Our common SQL as SQLite likes it best: keys that are the table itself, not a second index beside it. */
+/** Our common SQL as SQLite likes it best: keys that are the table itself, not a second index beside it. Not for large rows. */
 function dialectOf(sql: string): string {
   const text = sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(' bigint', ' integer')
-  return text.startsWith('create table') && text.includes('text primary key') ? `${text} without rowid` : text
+  const smallRows = /^create table .*(text primary key|primary key \(key_id)/s.test(text)
+  return smallRows ? `${text} without rowid` : text
 }
 
 /** A number holds integers exactly only up to 2^53; what is beyond has been rounded on the way here. */

@@ -16,7 +16,7 @@ export interface AppOptions {
 }
 
 export function createApp(world: World, gateway: Gateway, options: AppOptions = {}) {
-  return new Elysia({
+  const app = new Elysia({
     name: 'gateway',
     serve: { idleTimeout: IDLE_TIMEOUT_SECONDS, maxRequestBodySize: MAX_BODY_BYTES },
   })
@@ -28,9 +28,11 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
         world.log,
       ),
     )
-    .use(operationRoutes(world, gateway, options.mark ?? {}))
     .use(modelRoutes(world))
     .use(healthRoutes(world))
+  // Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead.
+  const exempt = (request: Request) => app.server?.timeout(request, 0)
+  return app.use(operationRoutes(world, gateway, options.mark ?? {}, exempt))
 }
 
 /** For connections that send nothing; requests that wait for a vendor are exempt. */

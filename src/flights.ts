@@ -154,7 +154,7 @@ export function createFlights(world: World): Flights {
     const { charge, model, idempotencyKey } = flight
     const { endedBy, usageJson, failed } = outcome
     // Only a whole answer may be given again.
-    const keep = endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id)
+    const keep = () => (endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id))
     return settle(
       db,
       charge,
@@ -166,7 +166,7 @@ export function createFlights(world: World): Flights {
         endedAt: world.now(),
         tokens: tokensOf(measured.quantities),
       },
-      idempotencyKey ? [keep] : [],
+      idempotencyKey ? [keep()] : [],
     )
   }
 

@@ -7,7 +7,11 @@ const DEADLINE_MS = 300_000
 const SMALL_BYTES = 64 * 1024
 
 /** `exempt` lifts the server's own timeout, which cuts even steady uploads when they are slow. */
-export async function readBody(request: Request, maxBytes: number, exempt: () => void): Promise<Uint8Array> {
+export async function readBody(
+  request: Request,
+  maxBytes: number,
+  exempt: (request: Request) => void,
+): Promise<Uint8Array> {
   if (request.headers.has('content-encoding')) {
     throw new GatewayError(415, {
       code: 'unsupported_encoding',
@@ -17,13 +21,12 @@ export async function readBody(request: Request, maxBytes: number, exempt: () =>
   const header = request.headers.get('content-length')
   const length = header === null ? Number.POSITIVE_INFINITY : Number(header)
   if (header !== null && length > maxBytes) throw tooLarge(maxBytes)
-  if (!request.body) return new Uint8Array()
-  if (length > SMALL_BYTES) exempt()
-  const bytes = length > maxBytes ? readPieces(request.body, maxBytes) : request.bytes()
+  if (length > SMALL_BYTES) exempt(request)
+  const bytes = length > maxBytes ? readPieces(request, maxBytes) : request.bytes()
   // Small bodies come with the headers or soon after, under the server's own timeout: no timer for them.
   try {
     const body = length > SMALL_BYTES ? await withDeadline(bytes) : await bytes
-    exempt()
+    exempt(request)
     return body
   } catch (error) {
     throw error instanceof GatewayError ? error : brokenOff(request, error)
@@ -31,10 +34,10 @@ export async function readBody(request: Request, maxBytes: number, exempt: () =>
 }
 
 /** A body of unknown length must not be taken in whole before its size is known. */
-async function readPieces(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+async function readPieces({ body }: Request, maxBytes: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   let bytes = 0
-  for await (const piece of body) {
+  for await (const piece of body ?? []) {
     bytes += piece.byteLength
     if (bytes > maxBytes) throw tooLarge(maxBytes)
     pieces.push(piece)

@@ -8,16 +8,20 @@ import { authorizationOf } from './authorization'
 import { readBody } from './body'
 import { errorResponse } from './errors'
 
-export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
+/** `exempt` frees a request from the server's own time limit. Not Elysia's `server`, a getter that it defines for each request. */
+export function operationRoutes(
+  world: World,
+  gateway: Gateway,
+  mark: Readonly<Record<string, string>>,
+  exempt: (request: Request) => void,
+) {
   const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
   const app = new Elysia({ name: 'operations' })
   for (const operation of operations) {
     app.post(
       operation.path,
-      async ({ request, server }) => {
+      async ({ request }) => {
         const requestId = world.newId('req')
-        // Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead.
-        const exempt = () => server?.timeout(request, 0)
         try {
           const response = await gateway.handle({
             operation,

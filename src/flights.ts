@@ -14,7 +14,7 @@ import {
   takeKey,
 } from './idempotency'
 import type { JournalEntry } from './journal'
-import { balanceOf, type Charge, type EndedBy, hold, recordModel, release, settle } from './ledger'
+import { balanceOf, type Charge, type EndedBy, hold, release, settle } from './ledger'
 import { conditionsOf, countersOf, refusalOf } from './limits'
 import {
   inputTokensOf,
@@ -76,9 +76,14 @@ const HOLD_MARGIN_MS = 60_000
 /** How long `drain` waits for cut requests to be settled. */
 const SETTLE_MS = 5_000
 
+const MAX_SPARE_CONTROLLERS = 1_024
+/** Stands in the place of a controller that has been recycled; nobody listens to it. */
+const LANDED = new AbortController()
+
 export function createFlights(world: World): Flights {
   const { db } = world
   const flights = new Set<Flight>()
+  const spareControllers: AbortController[] = []
   let unended: (() => Promise<unknown>)[] = []
 
   // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
@@ -115,7 +120,7 @@ export function createFlights(world: World): Flights {
     const task = checked.family.task && newTask(checked, charge, from, world.newId('video'))
     const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
     if ('held' in result) {
-      const controller = new AbortController()
+      const controller = spareControllers.pop() ?? new AbortController()
       const deadlineAt = Number.POSITIVE_INFINITY
       const flight: Flight = {
         ...checked,
@@ -147,6 +152,7 @@ export function createFlights(world: World): Flights {
   ): Promise<number> {
     if (flight.ended) throw new Error('a flight ended twice')
     flight.ended = true
+    recycleController(flight)
     const { model, ask, entry, charge } = flight
     const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
     let paidNano = 0
@@ -173,18 +179,29 @@ export function createFlights(world: World): Flights {
     return paidNano
   }
 
+  /** Making a controller and having it collected costs more than most of what a request needs otherwise. */
+  function recycleController(flight: Flight): void {
+    const { controller, deadlineAt } = flight
+    // A stream has no such deadline, and the last bytes of its call may still be on their way.
+    const over = deadlineAt !== Number.POSITIVE_INFINITY && !controller.signal.aborted
+    if (!over || spareControllers.length >= MAX_SPARE_CONTROLLERS) return
+    spareControllers.push(controller)
+    // Whoever still holds this flight must not cut the next one.
+    flight.controller = LANDED
+  }
+
   function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {
     const { charge, model, idempotencyKey } = flight
     const { endedBy, usageJson, failed } = outcome
     // Only a whole answer may be given again.
-    const keep = endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id)
+    const keep = () => (endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id))
     const tariff = tariffOf(flight.ask, model)
-    const also = idempotencyKey ? [keep] : []
-    // Another model of the route has answered than the one that was held for.
-    if (model.id !== charge.model) also.push(recordModel(charge.id, model.id, tariff.json))
+    // Another model of a route may have answered than the one that was held for.
+    const answered =
+      model.id === charge.model ? charge : { ...charge, model: model.id, pricesJson: tariff.json }
     return settle(
       db,
-      charge,
+      answered,
       {
         priceNano: priceNano(measured.quantities, tariff.prices),
         usageSource: measured.source,
@@ -193,7 +210,7 @@ export function createFlights(world: World): Flights {
         endedAt: world.now(),
         tokens: tokensOf(measured.quantities),
       },
-      also,
+      idempotencyKey ? [keep()] : [],
     )
   }
 

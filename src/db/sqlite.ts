@@ -1,6 +1,6 @@
 // SQLite behind the seam: one writer connection, WAL with full sync, group commit.
-// Batches that arrive in one turn of the event loop, or two under load, share one commit, and so one wait for the disk; each is still
-// all or nothing by itself, and its promise resolves only after the commit. No timer: under load groups form by themselves.
+// Batches that arrive in one turn of the event loop, or in two under load, share one commit and so one wait for the
+// disk; each is still all or nothing by itself, and its promise resolves only after the commit. There is no timer.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'

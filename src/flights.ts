@@ -76,14 +76,9 @@ const HOLD_MARGIN_MS = 60_000
 /** How long `drain` waits for cut requests to be settled. */
 const SETTLE_MS = 5_000
 
-const MAX_SPARE_CONTROLLERS = 1_024
-/** Stands in the place of a controller that has been recycled; nobody listens to it. */
-const LANDED = new AbortController()
-
 export function createFlights(world: World): Flights {
   const { db } = world
   const flights = new Set<Flight>()
-  const spareControllers: AbortController[] = []
   let unended: (() => Promise<unknown>)[] = []
 
   // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
@@ -120,7 +115,7 @@ export function createFlights(world: World): Flights {
     const task = checked.family.task && newTask(checked, charge, from, world.newId('video'))
     const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
     if ('held' in result) {
-      const controller = spareControllers.pop() ?? new AbortController()
+      const controller = new AbortController()
       const deadlineAt = Number.POSITIVE_INFINITY
       const flight: Flight = {
         ...checked,
@@ -152,7 +147,6 @@ export function createFlights(world: World): Flights {
   ): Promise<number> {
     if (flight.ended) throw new Error('a flight ended twice')
     flight.ended = true
-    recycleController(flight)
     const { model, ask, entry, charge } = flight
     const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
     let paidNano = 0
@@ -177,17 +171,6 @@ export function createFlights(world: World): Flights {
     entry.durationMs = world.now() - entry.at
     world.journal.write(entry)
     return paidNano
-  }
-
-  /** Making a controller and having it collected costs more than most of what a request needs otherwise. */
-  function recycleController(flight: Flight): void {
-    const { controller, deadlineAt } = flight
-    // A stream has no such deadline, and the last bytes of its call may still be on their way.
-    const over = deadlineAt !== Number.POSITIVE_INFINITY && !controller.signal.aborted
-    if (!over || spareControllers.length >= MAX_SPARE_CONTROLLERS) return
-    spareControllers.push(controller)
-    // Whoever still holds this flight must not cut the next one.
-    flight.controller = LANDED
   }
 
   function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {

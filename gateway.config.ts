@@ -3,6 +3,15 @@
 
 import type { Config } from './src/config'
 
+// A million tokens: read, read from a cache, written to one, and made.
+const tokens = (input: string, cached: string, written: string, output: string) => ({
+  per_1m_input_tokens: input,
+  per_1m_cached_input_tokens: cached,
+  per_1m_cache_write_tokens: written,
+  per_1m_output_tokens: output,
+})
+const claude = { family: 'anthropic-messages', upstream: 'anthropic', ownedBy: 'anthropic' }
+
 // What many of the video models below have in common.
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
 const to10 = { min: 2, max: 10, default: 5 }
@@ -72,12 +81,7 @@ export default {
       ownedBy: 'openai',
       reasoning: true,
       contextTokens: 272_000,
-      price: {
-        per_1m_input_tokens: '0.10',
-        per_1m_cached_input_tokens: '0.01',
-        per_1m_cache_write_tokens: '0.125',
-        per_1m_output_tokens: '0.50',
-      },
+      price: tokens('0.10', '0.01', '0.125', '0.50'),
     },
     'pgt-4.1-mini': {
       family: 'openai-chat',
@@ -97,12 +101,7 @@ export default {
       upstreamModel: 'qwen3.8-flash',
       ownedBy: 'alibaba',
       contextTokens: 1_000_000,
-      price: {
-        per_1m_input_tokens: '0.15',
-        per_1m_cached_input_tokens: '0.016',
-        per_1m_cache_write_tokens: '0.20',
-        per_1m_output_tokens: '0.47',
-      },
+      price: tokens('0.15', '0.016', '0.20', '0.47'),
     },
     'qnx3.8-max': {
       family: 'openai-chat',
@@ -110,12 +109,7 @@ export default {
       upstreamModel: 'qwen3.8-max',
       ownedBy: 'alibaba',
       contextTokens: 1_000_000,
-      price: {
-        per_1m_input_tokens: '2.00',
-        per_1m_cached_input_tokens: '0.25',
-        per_1m_cache_write_tokens: '2.50',
-        per_1m_output_tokens: '6.00',
-      },
+      price: tokens('2.00', '0.25', '2.50', '6.00'),
     },
     'gkx-4.3': {
       family: 'openai-chat',
@@ -154,69 +148,30 @@ export default {
       },
     },
 
-    // Messages. Coding clients look for these names, so they are the vendor's own. Cache writes are those that last for five
-    // minutes; the vendor takes more for those of an hour.
+    // Messages. Coding clients look for these names, so they are the vendor's own. What is written to a cache is priced for
+    // five minutes there: the vendor takes more for an hour.
     'claude-fable-5-1': {
-      family: 'anthropic-messages',
-      upstream: 'anthropic',
-      ownedBy: 'anthropic',
+      ...claude,
       contextTokens: 1_000_000,
-      price: {
-        per_1m_input_tokens: '10.00',
-        per_1m_cached_input_tokens: '0.25',
-        per_1m_cache_write_tokens: '12.50',
-        per_1m_output_tokens: '50.00',
-      },
+      price: tokens('10.00', '0.25', '12.50', '50.00'),
     },
     'claude-opus-5-5': {
-      family: 'anthropic-messages',
-      upstream: 'anthropic',
-      ownedBy: 'anthropic',
+      ...claude,
       contextTokens: 1_000_000,
-      price: {
-        per_1m_input_tokens: '4.00',
-        per_1m_cached_input_tokens: '0.20',
-        per_1m_cache_write_tokens: '5.00',
-        per_1m_output_tokens: '20.00',
-      },
+      price: tokens('4.00', '0.20', '5.00', '20.00'),
     },
     'claude-sonnet-5-5': {
-      family: 'anthropic-messages',
-      upstream: 'anthropic',
-      ownedBy: 'anthropic',
+      ...claude,
       contextTokens: 1_000_000,
-      price: {
-        per_1m_input_tokens: '2.00',
-        per_1m_cached_input_tokens: '0.10',
-        per_1m_cache_write_tokens: '2.50',
-        per_1m_output_tokens: '10.00',
-      },
+      price: tokens('2.00', '0.10', '2.50', '10.00'),
     },
     // The vendor takes a fifth of it where the prompt has at most 100,000 tokens.
     'claude-haiku-5-5': {
-      family: 'anthropic-messages',
-      upstream: 'anthropic',
-      ownedBy: 'anthropic',
+      ...claude,
       contextTokens: 1_000_000,
-      price: {
-        per_1m_input_tokens: '0.50',
-        per_1m_cached_input_tokens: '0.05',
-        per_1m_cache_write_tokens: '0.625',
-        per_1m_output_tokens: '2.50',
-      },
+      price: tokens('0.50', '0.05', '0.625', '2.50'),
     },
-    'claude-haiku-4-5': {
-      family: 'anthropic-messages',
-      upstream: 'anthropic',
-      ownedBy: 'anthropic',
-      contextTokens: 200_000,
-      price: {
-        per_1m_input_tokens: '1.00',
-        per_1m_cached_input_tokens: '0.10',
-        per_1m_cache_write_tokens: '1.25',
-        per_1m_output_tokens: '5.00',
-      },
-    },
+    'claude-haiku-4-5': { ...claude, contextTokens: 200_000, price: tokens('1.00', '0.10', '1.25', '5.00') },
 
     // Embeddings
     'text-embedding-v4': {

@@ -1,5 +1,6 @@
 // How tasks are shown: one line each in a list, a block of lines for one, JSON for programs.
 
+import type { ChargeMoney } from '../src/ledger'
 import { formatUsd } from '../src/lib/money'
 import { showTask, type Task, UNKNOWN } from '../src/tasks'
 import type { Attempt, Webhook } from '../src/webhook-rows'
@@ -12,18 +13,12 @@ export interface TaskDelivery {
   attempts: Attempt[]
 }
 
-/** Money of a task's charge. */
-export interface TaskMoney {
-  heldNano: number
-  amountNano: number
-}
-
 /** The state that people see: a submit whose answer was lost is a state of its own. */
 export function stateOf(task: Task): string {
   return task.state === 'submitted' && task.errorCode === UNKNOWN ? UNKNOWN : task.state
 }
 
-export function taskJson(task: Task, money: TaskMoney) {
+export function taskJson(task: Task, money: ChargeMoney) {
   return {
     id: task.id,
     state: stateOf(task),
@@ -62,7 +57,7 @@ export function deliveryJson({ webhook, attempts }: TaskDelivery) {
   }
 }
 
-export function taskTable(tasks: readonly { task: Task; money: TaskMoney }[], now: number): string {
+export function taskTable(tasks: readonly { task: Task; money: ChargeMoney }[], now: number): string {
   const columns: Column[] = [
     { title: 'TASK' },
     { title: 'STATE' },
@@ -86,7 +81,7 @@ export function taskTable(tasks: readonly { task: Task; money: TaskMoney }[], no
 
 export function taskBlock(
   task: Task,
-  money: TaskMoney,
+  money: ChargeMoney,
   delivery: TaskDelivery | undefined,
   now: number,
 ): string {
@@ -112,7 +107,7 @@ export function taskBlock(
   return renderBlock(entries)
 }
 
-function moneyText({ state }: Task, { heldNano, amountNano }: TaskMoney): string {
+function moneyText({ state }: Task, { heldNano, amountNano }: ChargeMoney): string {
   if (state === 'submitted') return `$${formatUsd(heldNano)} held`
   return state === 'failed' ? 'nothing paid' : `$${formatUsd(amountNano)} paid`
 }

@@ -4,7 +4,7 @@
 import { defineCommand } from 'citty'
 import type { Config } from '../src/config'
 import type { Db } from '../src/db/db'
-import { chargeMoney } from '../src/ledger'
+import { moneyOfCharges } from '../src/ledger'
 import {
   acceptTask,
   endTask,
@@ -29,6 +29,7 @@ const DEFAULT_LIMIT = 50
 const LOOK_MS = 500
 /** How long a command waits for the server to do what it asked for. */
 const ANSWER_MS = 60_000
+const NOTHING = { heldNano: 0, amountNano: 0 }
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
 
 const idArg = {
@@ -65,12 +66,12 @@ const list = defineCommand({
       ...(args.since !== undefined && { since: now - parseDurationMs('since', args.since) }),
     }
     await withDatabase(args, async (db) => {
-      const tasks = await Promise.all(
-        (await listTasks(db, filter)).map(async (task) => ({
-          task,
-          money: await chargeMoney(db, task.charge),
-        })),
+      const found = await listTasks(db, filter)
+      const money = await moneyOfCharges(
+        db,
+        found.map(({ charge }) => charge),
       )
+      const tasks = found.map((task) => ({ task, money: money.get(task.charge) ?? NOTHING }))
       if (args.json) return printJson(tasks.map(({ task, money }) => taskJson(task, money)))
       if (tasks.length === 0) return say('There are no such tasks.')
       print(taskTable(tasks, now))
@@ -228,7 +229,7 @@ function giveUp(db: Db, task: Task, now: number): Promise<boolean> {
 }
 
 async function showOne(db: Db, task: Task, json: boolean): Promise<void> {
-  const money = await chargeMoney(db, task.charge)
+  const money = (await moneyOfCharges(db, [task.charge])).get(task.charge) ?? NOTHING
   const delivery = await webhookOf(db, task.id)
   if (json) {
     const document = task.document === null ? null : JSON.parse(task.document)

@@ -23,7 +23,7 @@ export interface AppOptions {
 }
 
 export function createApp(world: World, gateway: Gateway, options: AppOptions = {}) {
-  return new Elysia({
+  const app = new Elysia({
     name: 'gateway',
     serve: { idleTimeout: IDLE_TIMEOUT_SECONDS, maxRequestBodySize: MAX_BODY_BYTES },
   })
@@ -35,7 +35,6 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
         world.log,
       ),
     )
-    .use(operationRoutes(world, gateway, options.mark ?? {}))
     .use(taskRoutes(world, options.mark ?? {}))
     .use(videoRoutes(world, gateway, options.mark ?? {}))
     .use(artifactRoutes(world))
@@ -44,6 +43,7 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
     .use(modelRoutes(world))
     .use(healthRoutes(world))
     .use(rootRoutes())
+  return app.use(operationRoutes(world, gateway, options.mark ?? {}, () => app.server))
 }
 
 /** For connections that send nothing; requests that wait for a vendor are exempt. */

@@ -14,7 +14,7 @@ import {
   takeKey,
 } from './idempotency'
 import type { JournalEntry } from './journal'
-import { balanceOf, type Charge, type EndedBy, hold, recordModel, release, settle } from './ledger'
+import { balanceOf, type Charge, type EndedBy, hold, release, settle } from './ledger'
 import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { conditionsOf, countersOf, refusalOf } from './limits'
@@ -181,14 +181,14 @@ export function createFlights(world: World): Flights {
     const { charge, model, idempotencyKey } = flight
     const { endedBy, usageJson, failed } = outcome
     // Only a whole answer may be given again.
-    const keep = endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id)
+    const keep = () => (endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id))
     const tariff = tariffOf(flight.ask, model)
-    const also = idempotencyKey ? [keep] : []
-    // Another model of the route has answered than the one that was held for.
-    if (model.id !== charge.model) also.push(recordModel(charge.id, model.id, tariff.json))
+    // Another model of a route may have answered than the one that was held for.
+    const answered =
+      model.id === charge.model ? charge : { ...charge, model: model.id, pricesJson: tariff.json }
     return settle(
       db,
-      charge,
+      answered,
       {
         priceNano: priceNano(measured.quantities, tariff.prices),
         usageSource: measured.source,
@@ -197,7 +197,7 @@ export function createFlights(world: World): Flights {
         endedAt: world.now(),
         tokens: tokensOf(measured.quantities),
       },
-      also,
+      idempotencyKey ? [keep()] : [],
     )
   }
 

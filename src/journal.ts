@@ -35,6 +35,8 @@ export interface Journal {
 }
 
 const FLUSH_MS = 250
+/** Rows that are written at once even before: thousands would hold up the requests that wait meanwhile. */
+const FLUSH_ROWS = 256
 const MAX_BUFFERED = 10_000
 const KEEP_MS = 30 * 86_400_000
 const KEEP_ROWS = 2_000_000
@@ -81,7 +83,8 @@ export async function openJournal(
   return {
     write(entry) {
       if (buffered.length < MAX_BUFFERED) buffered.push(entry)
-      timer ??= setTimeout(flush, FLUSH_MS)
+      if (buffered.length === FLUSH_ROWS) flush()
+      else timer ??= setTimeout(flush, FLUSH_MS)
     },
     recent: (limit) =>
       db.query({ sql: 'select * from requests order by number desc limit $1', parameters: [limit] }),

@@ -75,10 +75,11 @@ export interface Authenticator {
 
 /** Looks keys up with a short-lived cache in front of the database. */
 export function createAuthenticator(db: Db, now: () => number): Authenticator {
-  // By the whole secret, never a part of it. It holds nothing that the requests themselves do not.
+  // By the whole header, never a part of the secret. It holds nothing that the requests themselves do not.
   const cache = new Map<string, { key: Key; readAt: number }>()
 
-  async function find(secret: string): Promise<Key> {
+  async function find(authorization: string | null): Promise<Key> {
+    const secret = secretOf(authorization)
     if (!isSecret(secret)) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
@@ -89,16 +90,15 @@ export function createAuthenticator(db: Db, now: () => number): Authenticator {
     if (!rows[0]) throw unauthorized('Incorrect API key.')
     const key = keyOfRow(rows[0])
     if (cache.size >= CACHE_ENTRIES) cache.clear()
-    cache.set(secret, { key, readAt: now() })
+    cache.set(authorization ?? '', { key, readAt: now() })
     return assertValid(key, now())
   }
 
   return {
     authenticate(authorization) {
-      const secret = secretOf(authorization)
-      const cached = cache.get(secret)
+      const cached = cache.get(authorization ?? '')
       if (cached && now() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
-      return find(secret)
+      return find(authorization)
     },
   }
 }

@@ -1,7 +1,8 @@
 // Money: the only file that moves it. A request holds its worst price before the vendor is called, and is then
 // settled (pays its true price) or released (pays nothing), once, whoever comes first.
-// A balance must never be below what is held on it, and every movement is a transfer between two books, appended
-// and never changed: what one book loses another gains, so all books together are zero.
+// A balance must never be below what is held on it, and every movement goes from one book to another and is appended,
+// never changed: a settled charge, or a transfer by the operator. What one book loses another gains, so all books
+// together are zero.
 
 import { strict as assert } from 'node:assert'
 import type { Db, Row, Statement, Value } from './db/db'
@@ -64,7 +65,7 @@ export async function hold(
       guard: true,
     },
     ...conditions.map(({ statement }) => statement),
-    insertCharge(charge),
+    insertOpen(charge),
     ...also,
   ])
   if ('rows' in result) return { held: true }
@@ -87,7 +88,7 @@ export async function settle(
   assert(priceNano >= 0, 'a price is not negative')
   const covered = priceNano <= charge.heldNano
   const statements = covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement)
-  const result = await db.batch([...statements, ...counters(charge, settlement.tokens), ...also])
+  const result = await db.batch([...statements, ...also])
   if ('missed' in result) return undefined
   if (covered) return { paidNano: priceNano, shortfallNano: 0 }
   const row = result.rows[2]?.[0] as Row
@@ -102,26 +103,47 @@ export async function release(
   also: readonly Statement[] = [],
 ): Promise<boolean> {
   const result = await db.batch([
-    endCharge(charge.id, 'released', 0, null, null, ending.endedBy, ending.endedAt),
+    close(charge),
     {
       sql: 'update accounts set held = held - $1 where name = $2',
       parameters: [charge.heldNano, charge.account],
     },
-    ...counters(charge, 0),
+    insertEnded(charge, 'released', 0, { ...ending, usageJson: null, usageSource: null }),
+    ...correctBudget(charge, 0),
+    ...correctWindow(charge, 0),
     ...also,
   ])
   return 'rows' in result
 }
 
-export async function findCharge(db: Db, id: string): Promise<Charge | undefined> {
-  const rows = await db.query({ sql: 'select * from charges where id = $1', parameters: [id] })
+/** A charge that has not ended. */
+export async function findOpenCharge(db: Db, keyId: string, id: string): Promise<Charge | undefined> {
+  const rows = await db.query({
+    sql: 'select * from open_charges where key_id = $1 and id = $2',
+    parameters: [keyId, id],
+  })
   return rows[0] && chargeOfRow(rows[0])
 }
 
-/** What a charge holds, and what was paid for it. */
-export async function chargeMoney(db: Db, id: string): Promise<{ heldNano: number; amountNano: number }> {
-  const rows = await db.query({ sql: 'select held, amount from charges where id = $1', parameters: [id] })
-  return { heldNano: Number(rows[0]?.held ?? 0), amountNano: Number(rows[0]?.amount ?? 0) }
+export interface ChargeMoney {
+  heldNano: number
+  amountNano: number
+}
+
+/** What charges hold, and what was paid for them. One look for all, because ended charges have no index. */
+export async function moneyOfCharges(db: Db, ids: readonly string[]): Promise<Map<string, ChargeMoney>> {
+  if (ids.length === 0) return new Map()
+  const places = ids.map((_id, index) => `$${index + 1}`).join(', ')
+  const rows = await db.query({
+    sql: `select id, state, held, amount from charges where id in (${places})`,
+    parameters: ids,
+  })
+  return new Map(
+    rows.map(({ id, held, amount }) => [
+      id as string,
+      { heldNano: held as number, amountNano: amount as number },
+    ]),
+  )
 }
 
 /**
@@ -130,8 +152,8 @@ export async function chargeMoney(db: Db, id: string): Promise<{ heldNano: numbe
  */
 export async function releaseExpired(db: Db, now: number, options: { all?: boolean } = {}): Promise<number> {
   const rows = await db.query({
-    sql: `select * from charges where state = 'held' and expires_at <= $1
-      and not exists (select 1 from tasks where tasks.charge = charges.id) order by expires_at limit 1000`,
+    sql: `select * from open_charges where expires_at <= $1
+      and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit 1000`,
     parameters: [options.all ? Number.MAX_SAFE_INTEGER : now],
   })
   let released = 0
@@ -144,14 +166,6 @@ export async function releaseExpired(db: Db, now: number, options: { all?: boole
     if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey])) released++
   }
   return rows.length === 1000 ? released + (await releaseExpired(db, now, options)) : released
-}
-
-/** Goes with the settlement of a request that another model has answered than the one that it was held for. */
-export function recordModel(id: string, model: string, pricesJson: string): Statement {
-  return {
-    sql: 'update charges set model = $2, prices = $3 where id = $1',
-    parameters: [id, model, pricesJson],
-  }
 }
 
 /** Makes sure that an account exists. */
@@ -179,7 +193,7 @@ export function credit(
       parameters: [amountNano, account, MAX_NANO - amountNano],
       guard: true,
     },
-    transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, null, note),
+    transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, note),
   ]
 }
 
@@ -200,8 +214,8 @@ export async function adjust(
       guard: true,
     },
     up
-      ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, null, note)
-      : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, null, note),
+      ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, note)
+      : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, note),
   ])
   return 'rows' in result
 }
@@ -236,7 +250,7 @@ export interface LedgerEntry {
 /** All movements of an account, oldest first, with the balance after each. */
 export async function ledgerOf(db: Db, account: string): Promise<LedgerEntry[]> {
   const rows = await db.query({
-    sql: 'select * from transfers where from_book = $1 or to_book = $1 order by at, id',
+    sql: 'select * from movements where from_book = $1 or to_book = $1 order by at, id',
     parameters: [bookOf(account)],
   })
   let balanceAfterNano = 0
@@ -266,86 +280,128 @@ function balanceOfRow(row: Row): Balance {
 }
 
 function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
-  const { priceNano, usageJson, usageSource, endedBy, endedAt } = settlement
-  const statements: Statement[] = [
-    endCharge(charge.id, 'settled', priceNano, usageJson, usageSource, endedBy, endedAt),
+  const { priceNano, tokens } = settlement
+  return [
+    close(charge),
     {
       sql: 'update accounts set balance = balance - $1, held = held - $2 where name = $3',
       parameters: [priceNano, charge.heldNano, charge.account],
     },
+    insertEnded(charge, 'settled', priceNano, settlement),
+    ...correctBudget(charge, priceNano),
+    ...correctWindow(charge, tokens),
   ]
-  if (priceNano > 0) {
-    statements.push(
-      transfer(charge.id, endedAt, 'charge', bookOf(charge.account), 'revenue', priceNano, charge.id, null),
-    )
-  }
-  return statements
 }
+
+/** What an account can pay of the price $2 of a charge that holds $1: the price, or all that is available. */
+const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
 
 /** The amount depends on the balance at this moment, so it is worked out in SQL, under the lock of the account's row. */
 function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
-  const { priceNano, usageJson, usageSource, endedBy, endedAt } = settlement
-  const fromCharge = (id: string, from: string, amount: 'amount' | 'shortfall'): Statement => ({
-    sql: `insert into transfers (id, at, kind, from_book, to_book, amount, charge, note)
-      select cast($1 as text), cast($2 as bigint), '${amount === 'amount' ? 'charge' : 'shortfall'}',
-        cast($3 as text), 'revenue', ${amount}, id, null from charges where id = $4 and ${amount} > 0`,
-    parameters: [id, endedAt, from, charge.id],
-  })
-  return [
+  const { priceNano, tokens, usageJson, usageSource, endedBy, endedAt } = settlement
+  const amounts = [charge.heldNano, priceNano, charge.account]
+  const statements: Statement[] = [
     // First the charge, then the account, as all ends of a charge lock them: else two of them could wait for each other.
-    endCharge(charge.id, 'settled', 0, usageJson, usageSource, endedBy, endedAt),
+    close(charge),
     { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
     {
-      sql: `update charges set
-          amount = (select case when balance - held + $2 < $3 then balance - held + $2 else $3 end from accounts where name = $4),
-          shortfall = (select case when balance - held + $2 < $3 then $3 - (balance - held + $2) else 0 end from accounts where name = $4)
-        where id = $1 returning amount, shortfall`,
-      parameters: [charge.id, charge.heldNano, priceNano, charge.account],
+      sql: `insert into ended_charges (id, account, key_id, model, operation, state, held, amount, shortfall, prices,
+          usage, usage_source, ended_by, created_at, ended_at)
+        select cast($4 as text), name, cast($5 as text), cast($6 as text), cast($7 as text), 'settled',
+          cast($1 as bigint), ${PAID_BEYOND}, $2 - ${PAID_BEYOND}, cast($8 as text),
+          cast($9 as text), cast($10 as text), cast($11 as text), cast($12 as bigint), cast($13 as bigint)
+        from accounts where name = $3 returning amount, shortfall`,
+      parameters: [
+        ...amounts,
+        charge.id,
+        charge.keyId,
+        charge.model,
+        charge.operation,
+        charge.pricesJson,
+        usageJson,
+        usageSource,
+        endedBy,
+        charge.createdAt,
+        endedAt,
+      ],
     },
-    {
-      sql: `update accounts set balance = balance - (select amount from charges where id = $1), held = held - $2 where name = $3`,
-      parameters: [charge.id, charge.heldNano, charge.account],
-    },
-    fromCharge(charge.id, bookOf(charge.account), 'amount'),
-    fromCharge(`${charge.id}:shortfall`, 'shortfall', 'shortfall'),
+    ...correctWindow(charge, tokens),
   ]
+  if (charge.budgetPeriod !== null) {
+    statements.push({
+      sql: `update budgets set committed = committed - $1 + (select ${PAID_BEYOND} from accounts where name = $3)
+        where key_id = $4 and period = $5`,
+      parameters: [...amounts, charge.keyId, charge.budgetPeriod],
+    })
+  }
+  // Last, because the others read the balance as it was.
+  statements.push({
+    sql: `update accounts set balance = balance - ${PAID_BEYOND}, held = held - $1 where name = $3`,
+    parameters: amounts,
+  })
+  return statements
 }
 
-/** The one way in which a charge ends; the guard makes every second attempt miss. */
-function endCharge(
-  id: string,
-  state: 'settled' | 'released',
-  amountNano: number,
-  usageJson: string | null,
-  usageSource: UsageSource | null,
-  endedBy: EndedBy,
-  endedAt: number,
-): Statement {
+/** Takes a charge off the open ones: the one way in which it ends. The guard makes every second attempt miss. */
+function close(charge: Charge): Statement {
   return {
-    sql: `update charges set state = $2, amount = $3, usage = $4, usage_source = $5, ended_by = $6, ended_at = $7
-      where id = $1 and state = 'held'`,
-    parameters: [id, state, amountNano, usageJson, usageSource, endedBy, endedAt],
+    sql: 'delete from open_charges where key_id = $1 and id = $2',
+    parameters: [charge.keyId, charge.id],
     guard: true,
   }
 }
 
-/** Replaces what was assumed at admission by what it came to, in the key's budget and token window. */
-function counters(charge: Charge, tokens: number): Statement[] {
-  const statements: Statement[] = []
-  if (charge.budgetPeriod !== null) {
-    statements.push({
-      sql: `update budgets set committed = committed - $1 + (select amount from charges where id = $2)
-        where key_id = $3 and period = $4`,
-      parameters: [charge.heldNano, charge.id, charge.keyId, charge.budgetPeriod],
-    })
+/** The charge's row for good, which is its entry in the ledger too. */
+function insertEnded(
+  charge: Charge,
+  state: 'settled' | 'released',
+  amountNano: number,
+  ending: { usageJson: string | null; usageSource: UsageSource | null; endedBy: EndedBy; endedAt: number },
+): Statement {
+  const parameters: Value[] = [
+    charge.id,
+    charge.account,
+    charge.keyId,
+    charge.model,
+    charge.operation,
+    state,
+    charge.heldNano,
+    amountNano,
+    charge.pricesJson,
+    ending.usageJson,
+    ending.usageSource,
+    ending.endedBy,
+    charge.createdAt,
+    ending.endedAt,
+  ]
+  return {
+    sql: `insert into ended_charges (id, account, key_id, model, operation, state, held, amount, shortfall, prices,
+        usage, usage_source, ended_by, created_at, ended_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`,
+    parameters,
   }
-  if (charge.windowMinute !== null && tokens !== charge.windowTokens) {
-    statements.push({
+}
+
+/** Replaces what was assumed at admission by what was paid, in the key's budget. */
+function correctBudget(charge: Charge, paidNano: number): Statement[] {
+  if (charge.budgetPeriod === null) return []
+  return [
+    {
+      sql: 'update budgets set committed = committed + $1 where key_id = $2 and period = $3',
+      parameters: [paidNano - charge.heldNano, charge.keyId, charge.budgetPeriod],
+    },
+  ]
+}
+
+/** The same for the tokens, in the key's minute. */
+function correctWindow(charge: Charge, tokens: number): Statement[] {
+  if (charge.windowMinute === null || tokens === charge.windowTokens) return []
+  return [
+    {
       sql: 'update rate_windows set tokens = tokens + $1 where key_id = $2 and minute = $3',
       parameters: [tokens - charge.windowTokens, charge.keyId, charge.windowMinute],
-    })
-  }
-  return statements
+    },
+  ]
 }
 
 function transfer(
@@ -355,17 +411,16 @@ function transfer(
   from: string,
   to: string,
   amountNano: number,
-  charge: string | null,
   note: string | null,
 ): Statement {
   return {
-    sql: `insert into transfers (id, at, kind, from_book, to_book, amount, charge, note)
-      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    parameters: [id, at, kind, from, to, amountNano, charge, note],
+    sql: `insert into transfers (id, at, kind, from_book, to_book, amount, note)
+      values ($1, $2, $3, $4, $5, $6, $7)`,
+    parameters: [id, at, kind, from, to, amountNano, note],
   }
 }
 
-function insertCharge(charge: Charge): Statement {
+function insertOpen(charge: Charge): Statement {
   const parameters: Value[] = [
     charge.id,
     charge.account,
@@ -381,9 +436,9 @@ function insertCharge(charge: Charge): Statement {
     charge.expiresAt,
   ]
   return {
-    sql: `insert into charges (id, account, key_id, model, operation, state, held, amount, shortfall, prices,
-        budget_period, window_minute, window_tokens, created_at, expires_at)
-      values ($1, $2, $3, $4, $5, 'held', $6, 0, 0, $7, $8, $9, $10, $11, $12)`,
+    sql: `insert into open_charges (id, account, key_id, model, operation, held, prices, budget_period, window_minute,
+        window_tokens, created_at, expires_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     parameters,
   }
 }

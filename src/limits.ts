@@ -32,7 +32,7 @@ export function conditionsOf(key: Key, charge: Charge): Condition[] {
       statement: {
         // The hold has locked the account's row just before, so two requests of one key cannot both see the last place.
         sql: `select 1 as free where
-          (select count(*) from charges where key_id = $1 and state = 'held' and expires_at > $2) < $3`,
+          (select count(*) from open_charges where key_id = $1 and expires_at > $2) < $3`,
         parameters: [key.id, charge.createdAt, key.concurrency],
         guard: true,
       },
@@ -143,8 +143,8 @@ function countBudget(budgetNano: number, key: Key, charge: Charge): Statement {
 
 async function budgetSpent(db: Db, key: Key, charge: Charge, now: number): Promise<GatewayError> {
   const rows = await db.query({
-    sql: `select committed, (select cast(coalesce(sum(held), 0) as bigint) from charges
-        where key_id = $1 and budget_period = $2 and state = 'held') as running
+    sql: `select committed, (select cast(coalesce(sum(held), 0) as bigint) from open_charges
+        where key_id = $1 and budget_period = $2) as running
       from budgets where key_id = $1 and period = $2`,
     parameters: [key.id, charge.budgetPeriod],
   })

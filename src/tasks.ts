@@ -5,7 +5,7 @@
 import { apply, type Db, type Row, type Statement, type Value } from './db/db'
 import { type Memo, priceNano, type Quantities } from './family'
 import { freeKey } from './idempotency'
-import { findCharge, release, settle, type UsageSource } from './ledger'
+import { findOpenCharge, release, settle, type UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
 import { insertWebhook } from './webhook-rows'
 
@@ -147,8 +147,9 @@ export function deleteTask(id: string): Statement {
 
 /** Takes back a task that was never sent, with its hold. False when it has moved on. */
 export async function voidTask(db: Db, task: Task, now: number): Promise<boolean> {
-  const charge = await findCharge(db, task.charge)
-  if (!charge) throw new Error(`task ${task.id} has no charge`)
+  // A charge ends with its task: where it is not open any more, somebody else was first.
+  const charge = await findOpenCharge(db, task.keyId, task.charge)
+  if (!charge) return false
   const remove: Statement = {
     sql: `delete from tasks where id = $1 and sent_at is null and upstream_id is null and state = 'submitted'`,
     parameters: [task.id],
@@ -267,8 +268,9 @@ export async function endTask(
   options: { now: number; webhookId: string },
 ): Promise<boolean> {
   const { now, webhookId } = options
-  const charge = await findCharge(db, task.charge)
-  if (!charge) throw new Error(`task ${task.id} has no charge`)
+  // A charge ends with its task: where it is not open any more, somebody else was first.
+  const charge = await findOpenCharge(db, task.keyId, task.charge)
+  if (!charge) return false
   const document = documentOf(
     task,
     ending.document,

@@ -68,7 +68,7 @@ export const outside: Outside = {
 
 /** Time-ordered and unique on any number of nodes. */
 export function newId(prefix: string): string {
-  return `${prefix}_${Bun.randomUUIDv7('hex').replaceAll('-', '')}`
+  return `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
 }
 
 /** Opens the database that a configuration names: PostgreSQL, or SQLite in the data directory. */

@@ -67,7 +67,7 @@ async function expectPaid({ installation }: Place, paidNano: number): Promise<vo
   expect(await installation.rows('select balance, held from accounts')).toEqual([
     { balance: BALANCE_NANO - paidNano, held: 0 },
   ])
-  const paid = await installation.rows(`select amount from transfers where kind = 'charge'`)
+  const paid = await installation.rows(`select amount from movements where kind = 'charge'`)
   expect(paid).toEqual(paidNano === 0 ? [] : [{ amount: paidNano }])
 }
 

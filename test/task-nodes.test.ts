@@ -200,7 +200,7 @@ async function expectPaid(db: Db, videos: number, now: number): Promise<void> {
     balanceNano: BALANCE_NANO - videos * VIDEO_NANO,
     heldNano: 0,
   })
-  const [row] = await db.query({ sql: `select count(*) as count from transfers where kind = 'charge'` })
+  const [row] = await db.query({ sql: `select count(*) as count from movements where kind = 'charge'` })
   expect(Number(row?.count)).toBe(videos)
   expect((await audit(db, now)).problems).toEqual([])
 }

@@ -32,8 +32,27 @@ export const migrations: readonly (readonly string[])[] = [
       webhook_secret_before_until bigint,
       created_at bigint not null
     )`,
-    `create table charges (
-      id text primary key,
+    // A charge is a row here until it ends, so that the table stays small whatever the history is. By key, because the
+    // running requests of a key are counted.
+    `create table open_charges (
+      key_id text not null,
+      id text not null,
+      account text not null,
+      model text not null,
+      operation text not null,
+      held bigint not null,
+      prices text not null,
+      budget_period text,
+      window_minute bigint,
+      window_tokens bigint not null,
+      created_at bigint not null,
+      expires_at bigint not null,
+      primary key (key_id, id)
+    )`,
+    // Then it is a row here, which is only ever appended and has no index, because every request writes one. It is also
+    // the ledger's entry: the amount goes from the account to the revenue, the shortfall from the operator's own book.
+    `create table ended_charges (
+      id text not null,
       account text not null,
       key_id text not null,
       model text not null,
@@ -45,16 +64,19 @@ export const migrations: readonly (readonly string[])[] = [
       prices text not null,
       usage text,
       usage_source text,
-      ended_by text,
-      budget_period text,
-      window_minute bigint,
-      window_tokens bigint,
+      ended_by text not null,
       created_at bigint not null,
-      expires_at bigint not null,
-      ended_at bigint
+      ended_at bigint not null,
+      check (amount >= 0), check (shortfall >= 0)
     )`,
-    // Small whatever the history is: holds end. Serves the sweep of expired holds and the count of a key's running requests.
-    `create index charges_open on charges (key_id, expires_at) where state = 'held'`,
+    `create view charges as
+      select id, account, key_id, model, operation, 'held' as state, held, 0 as amount, 0 as shortfall, prices,
+        null as usage, null as usage_source, null as ended_by, created_at, null as ended_at
+      from open_charges
+      union all
+      select id, account, key_id, model, operation, state, held, amount, shortfall, prices,
+        usage, usage_source, ended_by, created_at, ended_at
+      from ended_charges`,
     `create table transfers (
       id text primary key,
       at bigint not null,
@@ -62,10 +84,17 @@ export const migrations: readonly (readonly string[])[] = [
       from_book text not null,
       to_book text not null,
       amount bigint not null,
-      charge text,
       note text,
       check (amount > 0)
     )`,
+    `create view movements as
+      select id, at, kind, from_book, to_book, amount, null as charge, note from transfers
+      union all
+      select id, ended_at, 'charge', 'account:' || account, 'revenue', amount, id, null
+      from ended_charges where amount > 0
+      union all
+      select id || ':shortfall', ended_at, 'shortfall', 'shortfall', 'revenue', shortfall, id, null
+      from ended_charges where shortfall > 0`,
     `create table rate_windows (
       key_id text not null,
       minute bigint not null,

@@ -1,6 +1,6 @@
 // SQLite behind the seam: one writer connection, WAL with full sync, group commit.
-// Batches that arrive in one turn of the event loop share one commit, and so one wait for the disk; each is still
-// all or nothing by itself, and its promise resolves only after the commit. No timer: under load groups form by themselves.
+// Batches that arrive in one turn of the event loop, or in two under load, share one commit and so one wait for the
+// disk; each is still all or nothing by itself, and its promise resolves only after the commit. There is no timer.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
@@ -19,6 +19,8 @@ interface Waiting {
 
 /** How long a commit waits for another process, such as a command of the CLI, that is writing. */
 const BUSY_TIMEOUT_MS = 5_000
+/** So many batches in one turn of the event loop are load, under which more come in the next. */
+const CROWD = 4
 const NO_ROWS: Row[] = []
 
 /** `durable: false` leaves the sync to the system: the last commits may be lost with the power, never with the process. */
@@ -112,7 +114,14 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
     }
   }
 
+  /** A crowd waits one turn more: larger groups mean fewer waits for the disk, for all of them. */
+  function gather(): void {
+    if (waiting.length < CROWD) flush()
+    else setImmediate(flush)
+  }
+
   function flush(): void {
+    if (waiting.length === 0) return
     const group = waiting
     waiting = []
     try {
@@ -142,7 +151,7 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
       return new Promise<BatchResult>((resolve, reject) => {
         if (closed) return reject(new DatabaseUnavailable('the database is closed'))
         waiting.push({ statements, resolve, reject })
-        if (waiting.length === 1) setImmediate(flush)
+        if (waiting.length === 1) setImmediate(gather)
       })
     },
     async close() {
@@ -157,10 +166,11 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
   }
 }
 
-/** Our common SQL as SQLite likes it best: keys that are the table itself, not a second index beside it. */
+/** Our common SQL as SQLite likes it best: keys that are the table itself, not a second index beside it. Not for large rows. */
 function dialectOf(sql: string): string {
   const text = sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(' bigint', ' integer')
-  return text.startsWith('create table') && text.includes('text primary key') ? `${text} without rowid` : text
+  const smallRows = /^create table .*(text primary key|primary key \(key_id)/s.test(text)
+  return smallRows ? `${text} without rowid` : text
 }
 
 /** A number holds integers exactly only up to 2^53; what is beyond has been rounded on the way here. */

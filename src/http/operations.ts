@@ -12,7 +12,13 @@ import { readForm } from './form'
 import { gatewayUrlOf } from './gateway-url'
 import { tolerated } from './paths'
 
-export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
+/** `listener` is the server. Not Elysia's `server`, a getter that it defines anew for each request. */
+export function operationRoutes(
+  world: World,
+  gateway: Gateway,
+  mark: Readonly<Record<string, string>>,
+  listener: () => Listener | null,
+) {
   const app = new Elysia({ name: 'operations' })
   const routes = operations.flatMap((operation) =>
     [operation.path, ...(operation.aliases ?? [])].flatMap(tolerated).map((path) => ({ operation, path })),
@@ -20,10 +26,10 @@ export function operationRoutes(world: World, gateway: Gateway, mark: Readonly<R
   for (const { operation, path } of routes) {
     app.post(
       path,
-      async ({ request, server }) => {
+      async ({ request }) => {
         const requestId = world.newId('req')
         try {
-          const response = await gateway.handle(incomingOf(world, operation, request, server, requestId))
+          const response = await gateway.handle(incomingOf(world, operation, request, listener(), requestId))
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {

@@ -19,8 +19,9 @@ export function parseUsd(text: string): number | undefined {
 export function formatUsd(amountNano: number | bigint): string {
   if (typeof amountNano === 'number') assertNano(amountNano)
   const digits = amountNano.toString().replace('-', '').padStart(10, '0')
-  const decimals = digits.slice(-9).replace(/0+$/, '').padEnd(2, '0')
-  return `${amountNano < 0 ? '-' : ''}${digits.slice(0, -9)}.${decimals}`
+  let end = digits.length
+  while (digits[end - 1] === '0' && end > digits.length - 7) end--
+  return `${amountNano < 0 ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9, end)}`
 }
 
 export function assertNano(amountNano: number): void {

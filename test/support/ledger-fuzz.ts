@@ -181,7 +181,7 @@ async function figuresOf(db: Db): Promise<Figures> {
   await add(
     `select 'short ' || account as name, cast(sum(shortfall) as bigint) as figure from charges group by account`,
   )
-  await add(`select 'paid ' || from_book as name, cast(sum(amount) as bigint) as figure from transfers
+  await add(`select 'paid ' || from_book as name, cast(sum(amount) as bigint) as figure from movements
     where to_book = 'revenue' group by from_book`)
   return figures
 }

@@ -10,7 +10,12 @@ const tokens = (input: string, cached: string, written: string, output: string) 
   per_1m_cache_write_tokens: written,
   per_1m_output_tokens: output,
 })
-const claude = { family: 'anthropic-messages', upstream: 'anthropic', ownedBy: 'anthropic' }
+const claude = {
+  family: 'anthropic-messages',
+  upstream: 'anthropic',
+  ownedBy: 'anthropic',
+  contextTokens: 1_000_000,
+}
 
 // What many of the video models below have in common.
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
@@ -150,27 +155,11 @@ export default {
 
     // Messages. Coding clients look for these names, so they are the vendor's own. What is written to a cache is priced for
     // five minutes there: the vendor takes more for an hour.
-    'claude-fable-5-1': {
-      ...claude,
-      contextTokens: 1_000_000,
-      price: tokens('10.00', '0.25', '12.50', '50.00'),
-    },
-    'claude-opus-5-5': {
-      ...claude,
-      contextTokens: 1_000_000,
-      price: tokens('4.00', '0.20', '5.00', '20.00'),
-    },
-    'claude-sonnet-5-5': {
-      ...claude,
-      contextTokens: 1_000_000,
-      price: tokens('2.00', '0.10', '2.50', '10.00'),
-    },
+    'claude-fable-5-1': { ...claude, price: tokens('10.00', '0.25', '12.50', '50.00') },
+    'claude-opus-5-5': { ...claude, price: tokens('4.00', '0.20', '5.00', '20.00') },
+    'claude-sonnet-5-5': { ...claude, price: tokens('2.00', '0.10', '2.50', '10.00') },
     // The vendor takes a fifth of it where the prompt has at most 100,000 tokens.
-    'claude-haiku-5-5': {
-      ...claude,
-      contextTokens: 1_000_000,
-      price: tokens('0.50', '0.05', '0.625', '2.50'),
-    },
+    'claude-haiku-5-5': { ...claude, price: tokens('0.50', '0.05', '0.625', '2.50') },
     'claude-haiku-4-5': { ...claude, contextTokens: 200_000, price: tokens('1.00', '0.10', '1.25', '5.00') },
 
     // Embeddings

@@ -1,6 +1,5 @@
 // How tasks are shown: one line each in a list, a block of lines for one, JSON for programs.
 
-import type { ChargeMoney } from '../src/ledger'
 import { formatUsd } from '../src/lib/money'
 import { showTask, type Task, UNKNOWN } from '../src/tasks'
 import type { Attempt, Webhook } from '../src/webhook-rows'
@@ -18,7 +17,7 @@ export function stateOf(task: Task): string {
   return task.state === 'submitted' && task.errorCode === UNKNOWN ? UNKNOWN : task.state
 }
 
-export function taskJson(task: Task, money: ChargeMoney) {
+export function taskJson(task: Task) {
   return {
     id: task.id,
     state: stateOf(task),
@@ -29,8 +28,8 @@ export function taskJson(task: Task, money: ChargeMoney) {
     upstream_id: task.upstreamId,
     charge: task.charge,
     // The charge remembers what was held.
-    held_usd: formatUsd(task.state === 'submitted' ? money.heldNano : 0),
-    amount_usd: formatUsd(money.amountNano),
+    held_usd: formatUsd(task.state === 'submitted' ? task.costNano : 0),
+    amount_usd: formatUsd(task.state === 'submitted' ? 0 : task.costNano),
     progress: progressOf(task),
     polls: task.polls,
     error: task.errorCode === null ? null : { code: task.errorCode, message: task.errorMessage },
@@ -57,7 +56,7 @@ export function deliveryJson({ webhook, attempts }: TaskDelivery) {
   }
 }
 
-export function taskTable(tasks: readonly { task: Task; money: ChargeMoney }[], now: number): string {
+export function taskTable(tasks: readonly Task[], now: number): string {
   const columns: Column[] = [
     { title: 'TASK' },
     { title: 'STATE' },
@@ -68,23 +67,18 @@ export function taskTable(tasks: readonly { task: Task; money: ChargeMoney }[], 
   ]
   return renderTable(
     columns,
-    tasks.map(({ task, money }) => [
+    tasks.map((task) => [
       task.id,
       paintState(task),
       task.model,
       task.account,
       shortAge(task.createdAt, now),
-      formatUsd(task.state === 'submitted' ? money.heldNano : money.amountNano),
+      formatUsd(task.costNano),
     ]),
   )
 }
 
-export function taskBlock(
-  task: Task,
-  money: ChargeMoney,
-  delivery: TaskDelivery | undefined,
-  now: number,
-): string {
+export function taskBlock(task: Task, delivery: TaskDelivery | undefined, now: number): string {
   const progress = progressOf(task)
   const entries: Entry[] = [
     ['state', `${paintState(task)}${progress === null ? '' : ` (${progress} %)`}`],
@@ -99,7 +93,7 @@ export function taskBlock(
     const next = task.pollAt <= now ? 'is due' : distance(task.pollAt, now)
     entries.push(['polls', `${task.polls}, the next ${next}`])
   }
-  entries.push(['money', moneyText(task, money)])
+  entries.push(['money', moneyText(task)])
   if (task.errorCode !== null) entries.push(['error', `${task.errorCode}: ${task.errorMessage ?? ''}`])
   const video = (JSON.parse(showTask(task)) as { video_url?: unknown }).video_url
   if (typeof video === 'string') entries.push(['video', video, 'whole'])
@@ -107,9 +101,9 @@ export function taskBlock(
   return renderBlock(entries)
 }
 
-function moneyText({ state }: Task, { heldNano, amountNano }: ChargeMoney): string {
-  if (state === 'submitted') return `$${formatUsd(heldNano)} held`
-  return state === 'failed' ? 'nothing paid' : `$${formatUsd(amountNano)} paid`
+function moneyText({ state, costNano }: Task): string {
+  if (state === 'failed') return 'nothing paid'
+  return `$${formatUsd(costNano)} ${state === 'submitted' ? 'held' : 'paid'}`
 }
 
 /** How it stands, in a few words. */

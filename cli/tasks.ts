@@ -4,7 +4,6 @@
 import { defineCommand } from 'citty'
 import type { Config } from '../src/config'
 import type { Db } from '../src/db/db'
-import { moneyOfCharges } from '../src/ledger'
 import {
   acceptTask,
   endTask,
@@ -29,7 +28,6 @@ const DEFAULT_LIMIT = 50
 const LOOK_MS = 500
 /** How long a command waits for the server to do what it asked for. */
 const ANSWER_MS = 60_000
-const NOTHING = { heldNano: 0, amountNano: 0 }
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
 
 const idArg = {
@@ -66,13 +64,8 @@ const list = defineCommand({
       ...(args.since !== undefined && { since: now - parseDurationMs('since', args.since) }),
     }
     await withDatabase(args, async (db) => {
-      const found = await listTasks(db, filter)
-      const money = await moneyOfCharges(
-        db,
-        found.map(({ charge }) => charge),
-      )
-      const tasks = found.map((task) => ({ task, money: money.get(task.charge) ?? NOTHING }))
-      if (args.json) return printJson(tasks.map(({ task, money }) => taskJson(task, money)))
+      const tasks = await listTasks(db, filter)
+      if (args.json) return printJson(tasks.map(taskJson))
       if (tasks.length === 0) return say('There are no such tasks.')
       print(taskTable(tasks, now))
     })
@@ -229,18 +222,17 @@ function giveUp(db: Db, task: Task, now: number): Promise<boolean> {
 }
 
 async function showOne(db: Db, task: Task, json: boolean): Promise<void> {
-  const money = (await moneyOfCharges(db, [task.charge])).get(task.charge) ?? NOTHING
   const delivery = await webhookOf(db, task.id)
   if (json) {
     const document = task.document === null ? null : JSON.parse(task.document)
     return printJson({
-      ...taskJson(task, money),
+      ...taskJson(task),
       document,
       webhook: delivery ? deliveryJson(delivery) : null,
     })
   }
   print(task.id)
-  print(taskBlock(task, money, delivery, Date.now()))
+  print(taskBlock(task, delivery, Date.now()))
 }
 
 /** True where it is certain that no server runs: of a shared database nobody here can tell. */

@@ -218,6 +218,9 @@ export function faultsOf(value: unknown): string[] {
       faults.set(`alias ${alias}`, `aliases.${alias}: there is no model "${target}"`)
     }
     if (ids.has(alias)) faults.set(`alias ${alias}`, `aliases.${alias}: there is a model of this name`)
+    if (!/^[^*]+\*?$/.test(alias)) {
+      faults.set(`alias ${alias}`, `aliases.${alias}: a name, or the beginning of one with a star behind it`)
+    }
   }
   return [...faults.values()]
 }
@@ -249,7 +252,8 @@ function entryFaults(
 }
 
 function routeFaults({ route }: RouteConfig, models: ReadonlyMap<string, unknown>): string[] {
-  return route.flatMap((id) => {
+  return route.flatMap((id, index) => {
+    if (route.indexOf(id) < index) return [`.route: "${id}" stands there twice`]
     const target = models.get(id)
     if (target === undefined) return [`.route: there is no model "${id}"`]
     return isRecord(target) && 'route' in target ? [`.route: "${id}" is a route itself`] : []

@@ -325,6 +325,7 @@ function newTask(
     charge: charge.id,
     memo: family.task?.memo(ask.body, model) ?? {},
     quantities: family.quote(ask, model),
+    costNano: charge.heldNano,
     webhookUrl: webhookUrl ?? null,
     gatewayUrl: from.gatewayUrl(),
     size: from.videoSize?.() ?? null,

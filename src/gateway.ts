@@ -206,7 +206,13 @@ export function createGateway(world: World): Gateway {
         replies[next[0]] = (await readReply(response, model, controller.signal).finally(done)).json
       }
     }
-    await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
+    try {
+      await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
+    } catch (error) {
+      // The rest is of no use: another model of a route is asked anew, with calls of its own.
+      queue.length = 0
+      throw error
+    }
     return answerMade(flight, replies, incoming)
   }
 

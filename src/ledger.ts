@@ -125,27 +125,6 @@ export async function findOpenCharge(db: Db, keyId: string, id: string): Promise
   return rows[0] && chargeOfRow(rows[0])
 }
 
-export interface ChargeMoney {
-  heldNano: number
-  amountNano: number
-}
-
-/** What charges hold, and what was paid for them. One look for all, because ended charges have no index. */
-export async function moneyOfCharges(db: Db, ids: readonly string[]): Promise<Map<string, ChargeMoney>> {
-  if (ids.length === 0) return new Map()
-  const places = ids.map((_id, index) => `$${index + 1}`).join(', ')
-  const rows = await db.query({
-    sql: `select id, state, held, amount from charges where id in (${places})`,
-    parameters: ids,
-  })
-  return new Map(
-    rows.map(({ id, held, amount }) => [
-      id as string,
-      { heldNano: held as number, amountNano: amount as number },
-    ]),
-  )
-}
-
 /**
  * Releases charges that nobody ended in time, such as those of a process that died. Answers how many. Charges of tasks
  * are left alone: a task outlives processes, and its end ends its charge.

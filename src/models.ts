@@ -148,9 +148,9 @@ function idOf(catalogue: Catalogue, asked: unknown): string {
   }
   if (typeof asked !== 'string')
     throw invalidRequest('model', "Invalid type for 'model': expected a string.", 'invalid_type')
-  if (catalogue.aliases.length === 0 || catalogue.models.has(asked) || catalogue.routes.has(asked))
-    return asked
-  const alias = catalogue.aliases.find(({ name }) =>
+  const { aliases, models, routes, hidden } = catalogue
+  if (aliases.length === 0 || models.has(asked) || routes.has(asked) || hidden.has(asked)) return asked
+  const alias = aliases.find(({ name }) =>
     name.endsWith('*') ? asked.startsWith(name.slice(0, -1)) : asked === name,
   )
   return alias?.target ?? asked

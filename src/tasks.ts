@@ -25,6 +25,8 @@ export interface Task {
   memo: Memo
   /** What is paid when it succeeds, unless the vendor decides. */
   quantities: Quantities
+  /** What is held for it while it runs, and what was paid for it in the end. */
+  costNano: number
   webhookUrl: string | null
   /** Where its caller reached the gateway: what the address of a kept video begins with. */
   gatewayUrl: string
@@ -66,6 +68,7 @@ export type NewTask = Pick<
   | 'charge'
   | 'memo'
   | 'quantities'
+  | 'costNano'
   | 'webhookUrl'
   | 'gatewayUrl'
   | 'size'
@@ -82,8 +85,8 @@ const UNKNOWN_MESSAGE =
 export function insertTask(task: NewTask): Statement {
   return {
     sql: `insert into tasks (id, account, key_id, model, upstream, charge, state, memo, quantities, webhook_url, created_at,
-        deadline_at, gateway_url, size, poll_at, polls, misses, missing, lease_until, fence)
-      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $12, $13, $10, 0, 0, 0, 0, 0)`,
+        deadline_at, gateway_url, size, cost, poll_at, polls, misses, missing, lease_until, fence)
+      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $12, $13, $14, $10, 0, 0, 0, 0, 0)`,
     parameters: [
       task.id,
       task.account,
@@ -98,6 +101,7 @@ export function insertTask(task: NewTask): Statement {
       task.deadlineAt,
       task.gatewayUrl,
       task.size,
+      task.costNano,
     ],
   }
 }
@@ -277,16 +281,19 @@ export async function endTask(
     ending.state,
     ending.state === 'failed' ? ending.error : undefined,
   )
-  const also = [endStatement(task, ending, document, now)]
+  const paidNano =
+    ending.state === 'failed'
+      ? 0
+      : priceNano(ending.quantities ?? task.quantities, JSON.parse(charge.pricesJson))
+  const also = [endStatement(task, ending, { document, paidNano, now })]
   if (task.webhookUrl !== null)
     also.push(insertWebhook(webhookId, { ...task, webhookUrl: task.webhookUrl }, ending.state, document, now))
   if (ending.state === 'failed') return release(db, charge, { endedBy: 'upstream', endedAt: now }, also)
-  const quantities = ending.quantities ?? task.quantities
   const settled = await settle(
     db,
     charge,
     {
-      priceNano: priceNano(quantities, JSON.parse(charge.pricesJson)),
+      priceNano: paidNano,
       usageSource: ending.usageSource ?? 'counted',
       usageJson: ending.usageJson,
       endedBy: 'done',
@@ -298,23 +305,28 @@ export async function endTask(
   return settled !== undefined
 }
 
-function endStatement(task: Task, ending: TaskEnding, document: string, now: number): Statement {
+function endStatement(
+  task: Task,
+  ending: TaskEnding,
+  end: { document: string; paidNano: number; now: number },
+): Statement {
   const error = ending.state === 'failed' ? ending.error : undefined
   const made = ending.state === 'succeeded' ? ending : undefined
   return {
     sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
-        quantities = $9, lease_until = 0, polls = polls + 1
+        quantities = $9, cost = $10, lease_until = 0, polls = polls + 1
         where id = $1 and fence = $2 and state = 'submitted'`,
     parameters: [
       task.id,
       task.fence,
       ending.state,
-      document,
+      end.document,
       error?.code ?? null,
       error?.message ?? null,
-      now,
+      end.now,
       made?.videoUrl ?? null,
       JSON.stringify(made?.quantities ?? task.quantities),
+      end.paidNano,
     ],
     guard: true,
   }
@@ -460,6 +472,7 @@ export function taskOfRow(row: Row): Task {
     state: row.state as TaskState,
     memo: JSON.parse(row.memo as string),
     quantities: JSON.parse(row.quantities as string),
+    costNano: row.cost as number,
     webhookUrl: row.webhook_url as string | null,
     gatewayUrl: row.gateway_url as string,
     size: row.size as string | null,

@@ -130,6 +130,7 @@ export const migrations: readonly (readonly string[])[] = [
       state text not null,
       memo text not null,
       quantities text not null,
+      cost bigint not null,
       webhook_url text,
       gateway_url text not null,
       size text,

@@ -3,11 +3,11 @@
 
 import type { Family } from '../family'
 import { invalidRequest } from '../lib/errors'
-import { ChatBody, checkChat, plainChat, quoteChat, textsOfChat } from './chat-completions'
+import { ChatBody, checkChat, plainChat, textsOfChat } from './chat-completions'
 import { messageRequest } from './chat-to-messages'
 import { createChunks } from './events-to-chat'
 import { completionOf } from './message-to-chat'
-import { readMessage, readMessageEvent } from './messages'
+import { quoteMessages, readMessage, readMessageEvent } from './messages'
 
 export const chatOnMessages: Family<ChatBody> = {
   name: 'chat-on-messages',
@@ -26,13 +26,15 @@ export const chatOnMessages: Family<ChatBody> = {
       )
     }
     // What cannot be translated is refused where it is translated.
-    messageRequest({ body, byteLength: 0, at: 0 }, model)
+    messageRequest({ body }, model)
   },
 
   quote(ask, model) {
-    const quote = quoteChat(ask, model)
+    const candidates = ask.body.n ?? 1
+    const each = quoteMessages({ ...ask, body: messageRequest(ask, model) }, model)
     // Each candidate is a call of its own, and reads the prompt anew.
-    return { ...quote, input_token: (quote.input_token ?? 0) * (ask.body.n ?? 1) }
+    const { input_token: input = 0, output_token: output = 0 } = each
+    return { input_token: input * candidates, output_token: output * candidates }
   },
 
   call(ask, model) {
@@ -45,7 +47,7 @@ export const chatOnMessages: Family<ChatBody> = {
     return Array.from({ length: ask.body.n ?? 1 }, () => call)
   },
 
-  reply: (messages, ask, model) => completionOf(messages, ask, model),
+  reply: completionOf,
   read: readMessage,
 
   stream: {

@@ -4,15 +4,17 @@
 import type { Ask, Model } from '../family'
 import { invalidRequest } from '../lib/errors'
 import type { ChatBody } from './chat-completions'
+import type { MessagesBody } from './messages'
 
-type Block = Record<string, unknown>
+type Fields = Record<string, unknown>
+type Block = Fields & { type: string }
 interface Turn {
   role: 'user' | 'assistant'
   content: Block[]
 }
 
 /** The body for the vendor. Throws 400 for what cannot be translated, with the field named. */
-export function messageRequest({ body }: Ask<ChatBody>, model: Model): Record<string, unknown> {
+export function messageRequest({ body }: Pick<Ask<ChatBody>, 'body'>, model: Model): MessagesBody {
   const system = systemOf(body)
   const { stop, user, reasoning_effort: effort } = body
   return {
@@ -21,8 +23,7 @@ export function messageRequest({ body }: Ask<ChatBody>, model: Model): Record<st
     ...(system !== '' && { system }),
     messages: turnsOf(body),
     ...toolsOf(body),
-    ...given('temperature', body.temperature, (value) => Math.min(value, 1)),
-    ...given('top_p', body.top_p, (value) => value),
+    ...samplingOf(body, model),
     ...given('stop_sequences', stop, (value) => [value].flat().filter((text) => text.trim() !== '')),
     ...given('metadata', user, (value) => ({ user_id: value })),
     ...(effort === 'none' && { thinking: { type: 'disabled' } }),
@@ -39,15 +40,29 @@ function given<Value, Result>(
   return value === undefined || value === null ? {} : { [name]: put(value) }
 }
 
+/** Newer models refuse either of them, whatever its value, and both at once: what makes no difference is not said. */
+function samplingOf({ temperature, top_p: share }: ChatBody, { reasoning }: Model) {
+  if (reasoning) return {}
+  if (typeof temperature === 'number' && temperature < 1) return { temperature }
+  return typeof share === 'number' && share < 1 ? { top_p: share } : {}
+}
+
 const JSON_ONLY = 'Answer with one JSON object and nothing else.'
 
 /** All that the operator of the conversation says, wherever it stands: messages have one place for it. */
 function systemOf({ messages, response_format: format }: ChatBody): string {
-  const texts = messages
-    .filter(({ role }) => role === 'system' || role === 'developer')
-    .map(({ content }) => (typeof content === 'string' ? content : textsIn(content).join('\n\n')))
+  const texts = messages.flatMap(({ role, content }, index) =>
+    role === 'system' || role === 'developer' ? textsIn(content, `messages[${index}].content`) : [],
+  )
   if (format && (format as { type?: unknown }).type === 'json_object') texts.push(JSON_ONLY)
-  return texts.filter((text) => text !== '').join('\n\n')
+  return texts.join('\n\n')
+}
+
+function textsIn(content: unknown, field: string): string[] {
+  return contentBlocks(content, field).map(({ type, text }) => {
+    if (type === 'text') return text as string
+    throw invalidRequest(field, `Invalid '${field}': messages of the system are text only.`)
+  })
 }
 
 /** Turns of one side after another are one turn, with the results of tools in front. */
@@ -64,7 +79,10 @@ function turnsOf({ messages }: ChatBody): Turn[] {
   })
   for (const { content } of turns) content.sort((a, b) => Number(isResult(b)) - Number(isResult(a)))
   if (turns.length === 0) {
-    throw invalidRequest('messages', "Invalid 'messages': there is no message of role 'user'.")
+    throw invalidRequest(
+      'messages',
+      "Invalid 'messages': there is nothing to answer. Send a message of role 'user' that is not empty.",
+    )
   }
   return turns
 }
@@ -79,11 +97,14 @@ function blocksOf(message: ChatBody['messages'][number], field: string): Block[]
     throw invalidRequest(`${field}.role`, "Messages of role 'function' are not taken here: use role 'tool'.")
   }
   const blocks = contentBlocks(content, `${field}.content`)
-  if (role === 'tool') return [{ type: 'tool_result', tool_use_id: id, content: blocks }]
+  if (role === 'tool') return [{ type: 'tool_result', tool_use_id: callId(id), content: blocks }]
   if (role === 'user') return blocks
   const { tool_calls: calls, refusal } = message as { tool_calls?: unknown; refusal?: unknown }
   const refused = typeof refusal === 'string' && refusal !== '' ? [{ type: 'text', text: refusal }] : []
-  return [...blocks, ...refused, ...(Array.isArray(calls) ? calls.map(toolUse) : [])]
+  const uses = (Array.isArray(calls) ? calls : []).map((call, index) =>
+    toolUse(call, `${field}.tool_calls[${index}]`),
+  )
+  return [...blocks, ...refused, ...uses]
 }
 
 function contentBlocks(content: unknown, field: string): Block[] {
@@ -94,8 +115,10 @@ function contentBlocks(content: unknown, field: string): Block[] {
 
 function partBlocks(part: Block, field: string): Block[] {
   if (part.type === 'text' || part.type === 'refusal') {
-    const text = part.text ?? part.refusal
-    return typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : []
+    const text = part[part.type]
+    if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text }]
+    const name = `${field}.${part.type}`
+    throw invalidRequest(name, `Invalid type for '${name}': expected a string.`, 'invalid_type')
   }
   if (part.type === 'image_url') {
     const { image_url: image } = part
@@ -124,9 +147,17 @@ function sourceOf(url: unknown, field: string): Block {
   throw invalidRequest(field, `Invalid '${field}': expected an http or https address, or a data URL.`)
 }
 
-function toolUse(call: unknown): Block {
-  const { id, function: called } = (call ?? {}) as { id?: unknown; function?: Block }
-  return { type: 'tool_use', id, name: called?.name, input: inputOf(called?.arguments) }
+function toolUse(call: unknown, field: string): Block {
+  const { id, function: called } = (call ?? {}) as { id?: unknown; function?: Fields }
+  if (typeof id !== 'string' || typeof called?.name !== 'string') {
+    throw invalidRequest(field, `Invalid '${field}': expected an 'id', and a 'function' with its 'name'.`)
+  }
+  return { type: 'tool_use', id: callId(id), name: called.name, input: inputOf(called.arguments) }
+}
+
+/** Ids of other vendors, as in a conversation that began with one of them, may have letters that are refused here. */
+function callId(id: unknown): string {
+  return String(id).replaceAll(/[^\w-]/g, '_')
 }
 
 /** Arguments are a text there and an object here; what is no object is kept under a name of its own. */
@@ -140,19 +171,22 @@ function inputOf(text: unknown): unknown {
   }
 }
 
-function toolsOf(body: ChatBody): Record<string, unknown> {
+function toolsOf(body: ChatBody) {
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body
+  if ('functions' in body) {
+    throw invalidRequest('functions', "The field 'functions' is not taken here: use 'tools'.")
+  }
   if (!tools || tools.length === 0) return {}
-  const alone = parallel === false ? { disable_parallel_tool_use: true } : {}
-  const chosen = choiceOf(choice)
+  const chosen = choiceOf(choice) ?? (parallel === false ? { type: 'auto' } : undefined)
+  const alone = parallel === false && chosen?.type !== 'none' && { disable_parallel_tool_use: true }
   return {
     tools: tools.map((tool, index) => toolOf(tool, `tools[${index}]`)),
-    ...((chosen || parallel === false) && { tool_choice: { ...(chosen ?? { type: 'auto' }), ...alone } }),
+    ...(chosen && { tool_choice: { ...chosen, ...alone } }),
   }
 }
 
-function toolOf(tool: unknown, field: string): Block {
-  const { type, function: called } = (tool ?? {}) as { type?: unknown; function?: Block }
+function toolOf(tool: unknown, field: string): Fields {
+  const { type, function: called } = (tool ?? {}) as { type?: unknown; function?: Fields }
   if (type !== 'function' || typeof called?.name !== 'string') {
     throw invalidRequest(field, `Invalid '${field}': this model takes tools of type 'function' with a name.`)
   }
@@ -181,20 +215,28 @@ function choiceOf(choice: ChatBody['tool_choice']): Block | undefined {
   throw invalidRequest('tool_choice', "Invalid 'tool_choice': expected a function with its name.")
 }
 
-function outputConfig(body: ChatBody): Record<string, unknown> {
-  const { reasoning_effort: effort, response_format: format } = body
-  const { type, json_schema: named } = (format ?? {}) as {
-    type?: unknown
-    json_schema?: { schema?: unknown }
-  }
+function outputConfig(body: ChatBody): Fields {
+  const { reasoning_effort: effort } = body
+  const schema = schemaOf(body)
   const config = {
     ...(typeof effort === 'string' && effort !== 'none' && { effort: effort === 'minimal' ? 'low' : effort }),
-    ...(type === 'json_schema' && named?.schema ? { format: { type, schema: named.schema } } : {}),
+    ...(schema !== undefined && { format: { type: 'json_schema', schema } }),
   }
   return Object.keys(config).length > 0 ? { output_config: config } : {}
 }
 
-function textsIn(content: unknown): string[] {
-  const parts = Array.isArray(content) ? content : []
-  return parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
+/** The schema that the answer must fit; undefined where none is wanted. */
+function schemaOf({ response_format: format }: ChatBody): unknown {
+  if (!format) return undefined
+  const { type, json_schema: named } = format as { type?: unknown; json_schema?: { schema?: unknown } }
+  if (type === 'text' || type === 'json_object') return undefined
+  if (type !== 'json_schema') {
+    throw invalidRequest(
+      'response_format.type',
+      "Invalid value for 'response_format.type'. Supported are text, json_object and json_schema.",
+    )
+  }
+  if (typeof named?.schema === 'object' && named.schema !== null) return named.schema
+  const field = 'response_format.json_schema.schema'
+  throw invalidRequest(field, `Missing required parameter: '${field}'.`, 'missing_required_parameter')
 }

@@ -4,16 +4,25 @@
 import type { Ask, Model, Translator } from '../family'
 import { readErrorShape } from '../lib/error-shapes'
 import { CHAT_END, type ChatBody } from './chat-completions'
-import { asObject, chatUsage, completionId, finishReason, textOf } from './message-to-chat'
+import {
+  asObject,
+  chatUsage,
+  completionId,
+  countOf,
+  finishReason,
+  textOf,
+  thinkingTokens,
+} from './message-to-chat'
 
 export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
   const showsUsage = ask.body.stream_options?.include_usage === true
-  let id = completionId({})
+  let id = completionId({}, ask)
   let usage: Record<string, unknown> = {}
   let reason: unknown
   let failed = false
-  /** By the index of the block: the place of its tool call, and whether it has said anything. */
-  const calls = new Map<unknown, { place: number; silent: boolean }>()
+  /** By the index of the block: the place of its tool call, and its arguments as long as no piece of them has come. */
+  const calls = new Map<unknown, { place: number; whole: string | null }>()
+  let places = 0
 
   function chunk(fields: object): string {
     const head = { id, object: 'chat.completion.chunk', created: Math.floor(ask.at / 1000), model: model.id }
@@ -30,12 +39,11 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
     if (block.type === 'thinking')
       return textOf(block.thinking) && delta({ reasoning_content: block.thinking })
     if (block.type !== 'tool_use') return ''
-    const place = calls.size
-    // Some give the whole input at once; it is empty where pieces follow.
-    const input = Object.keys(asObject(block.input)).length > 0 ? JSON.stringify(block.input) : ''
-    calls.set(index, { place, silent: input === '' })
-    const called = { name: block.name, arguments: input }
-    return delta({ tool_calls: [{ index: place, id: block.id, type: 'function', function: called }] })
+    const place = places++
+    // Some give the whole input at once; it counts for nothing where pieces follow.
+    calls.set(index, { place, whole: JSON.stringify(asObject(block.input)) })
+    const called = { name: textOf(block.name), arguments: '' }
+    return delta({ tool_calls: [{ index: place, id: textOf(block.id), type: 'function', function: called }] })
   }
 
   function goOn(index: unknown, piece: Record<string, unknown>): string {
@@ -46,7 +54,7 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
     const call = calls.get(index)
     const json = textOf(piece.partial_json)
     if (piece.type !== 'input_json_delta' || !call || json === '') return ''
-    call.silent = false
+    call.whole = null
     return argumentsOf(call.place, json)
   }
 
@@ -54,12 +62,13 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
     return delta({ tool_calls: [{ index: place, function: { arguments: text } }] })
   }
 
-  /** A call without arguments says nothing here, where clients expect an object. */
+  /** What came without pieces, at least an empty object: clients expect one. */
   function stop(index: unknown): string {
     const call = calls.get(index)
-    if (!call?.silent) return ''
-    call.silent = false
-    return argumentsOf(call.place, '{}')
+    if (!call || call.whole === null) return ''
+    const { place, whole } = call
+    call.whole = null
+    return argumentsOf(place, whole)
   }
 
   return {
@@ -68,7 +77,7 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
       if (failed) return ''
       if (type === 'message_start') {
         const first = asObject(message)
-        id = completionId(first)
+        id = completionId(first, ask)
         usage = asObject(first.usage)
         return delta({ role: 'assistant', content: '', refusal: null })
       }
@@ -77,7 +86,7 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
       if (type === 'content_block_stop') return stop(index)
       if (type === 'message_delta') {
         reason = asObject(piece).stop_reason ?? reason
-        usage = { ...usage, ...asObject(figures) }
+        usage = joined(usage, figures)
         return ''
       }
       if (type !== 'error') return ''
@@ -87,8 +96,25 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
     },
     finish() {
       if (failed) return ''
-      const last = showsUsage ? chunk({ choices: [], usage: chatUsage(usage) }) : ''
-      return `${delta({}, finishReason(reason))}${last}data: ${CHAT_END}\n\n`
+      const rest = [...calls.keys()].map(stop).join('')
+      const last = showsUsage ? chunk({ choices: [], usage: usageOf(usage) }) : ''
+      return `${rest}${delta({}, finishReason(reason))}${last}data: ${CHAT_END}\n\n`
     },
   }
+}
+
+/** Figures that a later event does not name, or says nothing of, stay. */
+function joined(before: Record<string, unknown>, figures: unknown): Record<string, unknown> {
+  const told = Object.entries(asObject(figures)).filter(([, figure]) => figure !== null)
+  return { ...before, ...Object.fromEntries(told) }
+}
+
+function usageOf(usage: Record<string, unknown>) {
+  const quantities = {
+    input_token: countOf(usage.input_tokens),
+    cached_input_token: countOf(usage.cache_read_input_tokens),
+    cache_write_token: countOf(usage.cache_creation_input_tokens),
+    output_token: countOf(usage.output_tokens),
+  }
+  return chatUsage(quantities, [thinkingTokens({ usage })])
 }

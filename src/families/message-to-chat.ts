@@ -1,29 +1,35 @@
 // A message as a chat completion: its texts, tool calls, the reason of its end, and what it used.
 // Lenient: blocks of kinds that a chat completion has no place for are passed over.
 
-import type { Ask, Model } from '../family'
+import type { Ask, Model, Quantities } from '../family'
 import type { ChatBody } from './chat-completions'
 
-/** One message for each candidate; several are the answers to calls side by side. */
-export function completionOf(messages: readonly unknown[], ask: Ask<ChatBody>, model: Model): unknown {
+/** One message for each candidate; `usage` is what they were found to cost. Throws where the vendor has sent none. */
+export function completionOf(
+  messages: readonly unknown[],
+  ask: Ask<ChatBody>,
+  model: Model,
+  usage: Quantities,
+): unknown {
   return {
-    id: completionId(messages[0]),
+    id: completionId(messages[0], ask),
     object: 'chat.completion',
     created: Math.floor(ask.at / 1000),
     model: model.id,
     choices: messages.map(choiceOf),
-    usage: sumOf(messages.map((message) => chatUsage(asObject(asObject(message).usage)))),
+    usage: chatUsage(usage, messages.map(thinkingTokens)),
   }
 }
 
 function choiceOf(message: unknown, index: number): unknown {
   const { content, stop_reason: reason } = asObject(message)
-  const blocks = Array.isArray(content) ? content.map(asObject) : []
-  const join = (type: string, field: string) =>
-    blocks.flatMap((block) => (block.type === type ? [textOf(block[field])] : [])).join('')
+  if (!Array.isArray(content)) throw new Error('the vendor sent no content')
+  const blocks = content.map(asObject)
+  const join = (type: string) =>
+    blocks.flatMap((block) => (block.type === type ? [textOf(block[type])] : [])).join('')
   const calls = blocks.filter(({ type }) => type === 'tool_use').map(toolCall)
-  const thinking = join('thinking', 'thinking')
-  const text = join('text', 'text')
+  const thinking = join('thinking')
+  const text = join('text')
   return {
     index,
     message: {
@@ -39,11 +45,13 @@ function choiceOf(message: unknown, index: number): unknown {
 }
 
 function toolCall({ id, name, input }: Record<string, unknown>): unknown {
-  return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } }
+  const called = { name: textOf(name), arguments: JSON.stringify(input ?? {}) }
+  return { id: textOf(id), type: 'function', function: called }
 }
 
-export function completionId(message: unknown): string {
-  return `chatcmpl-${textOf(asObject(message).id).replace(/^msg_/, '') || 'message'}`
+/** The vendor's own id, as ids read here. */
+export function completionId(message: unknown, ask: Ask): string {
+  return `chatcmpl-${textOf(asObject(message).id).replace(/^msg_/, '') || ask.at.toString(36)}`
 }
 
 const reasons: Record<string, string> = {
@@ -60,49 +68,28 @@ export function finishReason(reason: unknown): string {
   return reasons[textOf(reason)] ?? 'stop'
 }
 
-export interface ChatUsage {
-  prompt_tokens: number
-  completion_tokens: number
-  total_tokens: number
-  prompt_tokens_details: { cached_tokens: number; cache_write_tokens: number }
-  completion_tokens_details: { reasoning_tokens: number }
-}
-
 /** The prompt is all input here: what was read from a cache and written to it stands beside the rest in a message. */
-export function chatUsage(usage: Record<string, unknown>): ChatUsage {
-  const cached = countOf(usage.cache_read_input_tokens)
-  const written = countOf(usage.cache_creation_input_tokens)
-  const prompt = countOf(usage.input_tokens) + cached + written
-  const completion = countOf(usage.output_tokens)
+export function chatUsage(usage: Quantities, thinkingTokens: readonly number[]) {
+  const cached = usage.cached_input_token ?? 0
+  const written = usage.cache_write_token ?? 0
+  const prompt = (usage.input_token ?? 0) + cached + written
+  const completion = usage.output_token ?? 0
+  const thinking = thinkingTokens.reduce((sum, count) => sum + count, 0)
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
     prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
-    completion_tokens_details: {
-      reasoning_tokens: countOf(asObject(usage.output_tokens_details).thinking_tokens),
-    },
+    completion_tokens_details: { reasoning_tokens: Math.min(thinking, completion) },
   }
 }
 
-function sumOf(usages: ChatUsage[]): ChatUsage {
-  const sum = (figure: (usage: ChatUsage) => number) =>
-    usages.reduce((total, usage) => total + figure(usage), 0)
-  return {
-    prompt_tokens: sum((usage) => usage.prompt_tokens),
-    completion_tokens: sum((usage) => usage.completion_tokens),
-    total_tokens: sum((usage) => usage.total_tokens),
-    prompt_tokens_details: {
-      cached_tokens: sum((usage) => usage.prompt_tokens_details.cached_tokens),
-      cache_write_tokens: sum((usage) => usage.prompt_tokens_details.cache_write_tokens),
-    },
-    completion_tokens_details: {
-      reasoning_tokens: sum((usage) => usage.completion_tokens_details.reasoning_tokens),
-    },
-  }
+/** What of the output of a message, or of an event, was thinking, where the vendor says so. */
+export function thinkingTokens(message: unknown): number {
+  return countOf(asObject(asObject(asObject(message).usage).output_tokens_details).thinking_tokens)
 }
 
-function countOf(value: unknown): number {
+export function countOf(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0
 }
 

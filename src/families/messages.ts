@@ -113,7 +113,8 @@ function contentsOf(body: MessagesBody): Contents {
       (block.type === 'document' && source.type !== 'text') || block.type === 'container_upload'
     if (block.type !== 'image') continue
     contents.addedTokens += PICTURE_TOKENS
-    if (typeof source.data === 'string') contents.pictureBytes += source.data.length
+    if (source.type === 'base64' && typeof source.data === 'string')
+      contents.pictureBytes += source.data.length
   }
   return contents
 }

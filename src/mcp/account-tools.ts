@@ -26,6 +26,8 @@ const toolsByOperation: Partial<Record<OperationName, string>> = {
   video: 'generate_video',
 }
 
+const MADE_IN_PLAIN_WORDS: readonly OperationName[] = ['image', 'image-edit', 'video']
+
 export const listModels: FreeTool = {
   name: 'list_models',
   title: 'List the models',
@@ -134,13 +136,18 @@ function describeModel(catalogue: World['catalogue'], { id, ownedBy }: ListedMod
   const route = catalogue.routes.get(id)?.models
   const forms = (route ?? [id]).flatMap((each) => catalogue.models.get(each) ?? [])
   const [first] = forms
-  const tools: Record<string, { takes: readonly string[]; request?: object }> = {}
-  for (const { family } of forms) {
+  const tools: Record<string, { takes?: readonly string[]; request?: object }> = {}
+  for (const { family, referenceImages } of forms) {
     const tool = toolsByOperation[family.operation]
     const takes = (family.plain?.fields ?? []).map((field) => (field === 'uploads' ? 'images' : field))
-    const described = { takes, ...(withSchemas && { request: family.body }) }
+    const described = {
+      // The arguments of the others are the same for every model.
+      ...(MADE_IN_PLAIN_WORDS.includes(family.operation) && { takes }),
+      ...(withSchemas && { request: family.body }),
+    }
     if (tool !== undefined) tools[tool] ??= described
-    if (family.operation === 'image' && takes.includes('images')) tools.edit_image ??= described
+    const edits = takes.includes('images') && (referenceImages?.max ?? 0) > 0
+    if (family.operation === 'image' && edits) tools.edit_image ??= described
   }
   return {
     id,

@@ -2,7 +2,6 @@
 // A wait must end by itself, and another account's task must read exactly as one that does not exist.
 
 import { Type } from '@sinclair/typebox'
-import { chargeMoney } from '../ledger'
 import { formatUsd } from '../lib/money'
 import { waitForTask } from '../submit'
 import { requireTask, showTask, type Task } from '../tasks'
@@ -78,7 +77,7 @@ export const getVideo: FreeTool = {
     const leaves = () => call.signal().aborted
     for (;;) {
       const task = await requireTask(world.db, account, id)
-      if (task.state !== 'submitted' || world.now() >= until || leaves()) return describe(task, world, call)
+      if (task.state !== 'submitted' || world.now() >= until || leaves()) return describe(task, call)
       call.report(wordsOf(task))
       await waitForTask(world, task.id, account, Math.min(until, world.now() + REPORT_MS), leaves)
     }
@@ -94,13 +93,11 @@ interface TaskDocument {
   error?: { code: string; message: string }
 }
 
-async function describe(task: Task, world: World, call: ToolCall): Promise<ToolResult> {
+async function describe(task: Task, call: ToolCall): Promise<ToolResult> {
   const { id, model, created_at, progress, video_url: url, error } = documentOf(task)
-  const { state } = task
-  const { heldNano, amountNano } = await chargeMoney(world.db, task.charge)
+  const { state, costNano } = task
   const video = state === 'succeeded' && typeof url === 'string' ? showLink(url, 'video') : undefined
-  const money =
-    state === 'submitted' ? { held_usd: formatUsd(heldNano) } : { cost_usd: formatUsd(amountNano) }
+  const money = state === 'submitted' ? { held_usd: formatUsd(costNano) } : { cost_usd: formatUsd(costNano) }
   return {
     structured: {
       id,

@@ -23,6 +23,7 @@ export function makeTask(fields: Partial<NewTask> & Pick<NewTask, 'createdAt'>):
     charge: `task-charge-${number}`,
     memo: {},
     quantities: { second: VIDEO_SECONDS },
+    costNano: VIDEO_NANO,
     webhookUrl: null,
     gatewayUrl: 'https://gateway.example.com',
     size: null,

@@ -1,0 +1,116 @@
+// What tests of the tools share: the official client on a gateway, one call with all that it left behind, and raw messages.
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js'
+import shipped from '../../gateway.config'
+import type { ModelConfig } from '../../src/config'
+import type { Row } from '../../src/db/db'
+import { parseUsd } from '../../src/lib/money'
+import { picture } from '../../src/sandbox/pictures'
+import type { TestGateway } from './gateway'
+import type { Json } from './scenario'
+import { speechModels } from './speech'
+
+const { 'odd-flash': _, ...spoken } = speechModels
+const catalogue: Record<string, ModelConfig> = shipped.models
+
+/** A model for each way to make, edit and return pictures. */
+const pictured = [
+  'qnx-image-2.0',
+  'qnx-image-edit',
+  'seedream-4.0',
+  'pgt-image-2',
+  'dle-2',
+  'gkx-imagine-image',
+]
+const entries = [...pictured, 'gmx-3-pro-image'].map((id) => [id, catalogue[id] as ModelConfig])
+
+export const toolModels: Record<string, ModelConfig> = { ...spoken, ...Object.fromEntries(entries) }
+
+export async function connect(url: string, secret: string): Promise<Client> {
+  const client = new Client({ name: 'tests', version: '1' })
+  const headers = { authorization: `Bearer ${secret}` }
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } })
+  await client.connect(transport as unknown as Transport)
+  return client
+}
+
+export interface Called {
+  result: CallToolResult
+  /** The first text of the answer, which is JSON always. */
+  json: Json
+  /** Calls to vendors. */
+  calls: number
+  charges: Row[]
+  journal: Row[]
+  progress: Progress[]
+}
+
+/** Calls a tool, and collects what there is as soon as it has answered. Nobody else uses the gateway meanwhile. */
+export async function callTool(
+  gateway: TestGateway,
+  client: Client,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<Called> {
+  const calls = gateway.sandbox.calls.length
+  const charges = (await gateway.charges()).length
+  const journal = (await gateway.journal()).length
+  const progress: Progress[] = []
+  const onprogress = (each: Progress) => progress.push(each)
+  const result = (await client.callTool({ name, arguments: args }, undefined, {
+    onprogress,
+  })) as CallToolResult
+  const [text] = result.content
+  return {
+    result,
+    json: text?.type === 'text' ? JSON.parse(text.text) : undefined,
+    calls: gateway.sandbox.calls.length - calls,
+    charges: (await gateway.charges()).slice(charges),
+    journal: (await gateway.journal()).slice(journal),
+    progress,
+  }
+}
+
+/** A message as no client would send it. */
+export function postMessage(
+  url: string,
+  secret: string | null,
+  message: unknown,
+  headers: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<Response> {
+  return fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(secret !== null && { authorization: `Bearer ${secret}` }),
+      ...headers,
+    },
+    body: typeof message === 'string' ? message : JSON.stringify(message),
+    ...(signal && { signal }),
+  })
+}
+
+export function toolMessage(name: string, args: Record<string, unknown>, meta?: object): object {
+  return {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name, arguments: args, ...(meta && { _meta: meta }) },
+  }
+}
+
+export function dataUrl(format: 'png' | 'jpeg', width = 64, height = 64): string {
+  const { bytes, contentType } = picture(format, width, height)
+  return `data:${contentType};base64,${Buffer.from(bytes).toString('base64')}`
+}
+
+export function nano(usd: string): number {
+  const amountNano = parseUsd(usd)
+  if (amountNano === undefined) throw new Error(`not dollars: ${usd}`)
+  return amountNano
+}

@@ -9,6 +9,7 @@ export const FRAMES_PER_SECOND = 50
 export const WHOLE = 'whole'
 export const BURST = 'burst'
 export const PACED = `paced-${FRAMES_PER_SECOND}`
+export const VIDEO = 'video'
 
 /** The vendor's name of a model, which the bare proxies pass on, and the name that the gateway sells it by. */
 export const vendorModel = (answer: string): string => `bench-${answer}`

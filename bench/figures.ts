@@ -11,6 +11,8 @@ export interface Figures {
   throughput?: PerTarget<ThroughputFigures>
   streams?: PerTarget<StreamsFigures>
   cuts?: CutsFigures
+  polls?: PollsFigures
+  endings?: EndingsFigures
   faults: Fault[]
 }
 
@@ -68,4 +70,36 @@ export interface ClosingFigures {
   p50Ms: number
   p99Ms: number
   maxMs: number
+}
+
+/** Open tasks, each asked after when it is due. */
+export interface PollsFigures {
+  tasks: number
+  polled: number
+  /** Due and not polled: they count with all the time that they have waited. */
+  unpolled: number
+  pollsPerSecond: number
+  /** Processor time over wall time: 1 is one core all the time. */
+  coreShare: number
+  /** From the time when a task was due to the moment when the vendor was asked. */
+  latenessMs: Spread
+}
+
+/** Tasks that ended at once, half with webhooks to a quick receiver and half to a slow one, while chat went on. */
+export interface EndingsFigures {
+  tasks: number
+  /** How many had not ended when the run gave up. */
+  open: number
+  chatBeforeMs: Spread
+  chatDuringMs: Spread
+  /** Until the last task had ended and the quick receiver had its last webhook. */
+  tookMs: number
+  quick: { received: number; of: number }
+  slow: { received: number; of: number }
+}
+
+export interface Spread {
+  p50: number
+  p99: number
+  max: number
 }

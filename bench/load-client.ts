@@ -3,7 +3,16 @@
 import { join } from 'node:path'
 import { Child } from './children'
 import { requestBody } from './exchange'
-import type { CutJob, CutReport, LoadJob, LoadReport, LoopJob, LoopReport } from './load-job'
+import type {
+  CutJob,
+  CutReport,
+  LoadJob,
+  LoadReport,
+  LoopJob,
+  LoopReport,
+  SteadyJob,
+  SteadyReport,
+} from './load-job'
 import { cpuMs, rssMb } from './process-meter'
 import type { PerTarget, Target } from './targets'
 
@@ -66,6 +75,14 @@ export class LoadClient {
     const report = (await this.run(target, { kind: 'cut', port, headers, ...job })) as CutReport
     this.note(target, report.errors, job.streams, report.faults)
     return report
+  }
+
+  /** The latency of each request. */
+  async steady(target: Target, job: Omit<SteadyJob, 'kind' | 'port' | 'headers'>): Promise<number[]> {
+    const { port, headers } = target
+    const report = (await this.run(target, { kind: 'steady', port, headers, ...job })) as SteadyReport
+    this.note(target, report.errors, report.latenciesMs.length, report.faults)
+    return report.latenciesMs
   }
 
   private async run(target: Target, job: LoadJob): Promise<LoadReport> {

@@ -42,8 +42,25 @@ export interface CutReport {
   faults: string[]
 }
 
-export type LoadJob = LoopJob | CutJob
-export type LoadReport = LoopReport | CutReport
+/** One request after the other at a steady rate, whether the last one was answered or not. */
+export interface SteadyJob {
+  kind: 'steady'
+  port: number
+  headers: Record<string, string>
+  body: string
+  perSecond: number
+  durationMs: number
+}
+
+export interface SteadyReport {
+  /** From the moment when each request was due. */
+  latenciesMs: number[]
+  errors: number
+  faults: string[]
+}
+
+export type LoadJob = LoopJob | CutJob | SteadyJob
+export type LoadReport = LoopReport | CutReport | SteadyReport
 
 export const CUT_MARK = 'bench-cut-0000000'
 
@@ -53,7 +70,7 @@ export function cutMark(index: number): string {
 }
 
 /** The bytes of one request; ready-made, so that sending costs one write. */
-export function encodeRequest(job: LoadJob): Buffer {
+export function encodeRequest(job: LoopJob | CutJob): Buffer {
   const headers = Object.entries(job.headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head =
     `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\naccept: */*\r\n` +

@@ -11,7 +11,9 @@ import { LoadClient } from './load-client'
 import { describeMachine } from './machine'
 import { measureCpu } from './measure-cpu'
 import { measureCuts } from './measure-cuts'
+import { measureEndings } from './measure-endings'
 import { measureLatency } from './measure-latency'
+import { measurePolls } from './measure-polls'
 import { measureStart } from './measure-start'
 import { measureStreams } from './measure-streams'
 import { measureThroughput } from './measure-throughput'
@@ -67,6 +69,14 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
     await started.last.child.stop()
     const { last } = await measureStart(setup, 0)
     figures.cuts = await measureCuts(load, mock, others, last.target, amounts)
+    await last.child.stop()
+  })
+  await step('tasks', async () => {
+    if (!started.last.child.ended) await started.last.child.stop()
+    // Data directories of their own: what one has ended must not be asked after by the other.
+    const setUp = (name: string) => setUpGateway(options.gatewayCommand, join(directory, name), mock.port)
+    figures.polls = await measurePolls(setUp('polls'), mock, amounts)
+    figures.endings = await measureEndings(load, setUp('endings'), mock, amounts)
   })
   return { figures, nginx: nginx !== null }
 }

@@ -1,10 +1,11 @@
 // The mock vendor, a process of its own: chat completions in OpenAI's wire format, whole, in a burst or paced, as the
-// model name says. It also writes down when a stream was cut before its end. It must stay much cheaper than what is
+// model name says, and video tasks. It also writes down when a stream was cut before its end. It must stay much cheaper than what is
 // measured: raw sockets, ready-made bytes, no work that a proxy could be charged for.
 import type { Socket } from 'bun'
 import { WHOLE, wholeReply } from './exchange'
 import { HttpReader, type HttpSink } from './http-reader'
 import { type EncodedStream, encodeStream, PacingWheel, VendorStream } from './vendor-stream'
+import { VendorVideos } from './vendor-videos'
 
 /** What `GET /closings` tells, and forgets. */
 export interface Closings {
@@ -30,6 +31,7 @@ const streams: Record<'plain' | 'usage', EncodedStream> = {
   usage: encodeStream(true),
 }
 const wheels = new Map<number, PacingWheel>()
+const videos = new VendorVideos()
 let closings: Closings = { started: 0, finished: 0, closedEarly: 0, marked: [] }
 
 class VendorConnection implements HttpSink {
@@ -62,7 +64,8 @@ class VendorConnection implements HttpSink {
       this.send(encodeJson(JSON.stringify(closings)))
       closings = { started: 0, finished: 0, closedEarly: 0, marked: [] }
     } else {
-      this.send(NOT_FOUND)
+      const json = videos.answer(this.requestLine)
+      this.send(json === undefined ? NOT_FOUND : encodeJson(json))
     }
   }
 
@@ -71,7 +74,7 @@ class VendorConnection implements HttpSink {
     if (this.unsent !== null) this.send(this.unsent)
   }
 
-  /** Nearly always one write; only the list of closings can be larger than what a socket takes at once. */
+  /** Nearly always one write; only the lists of closings and polls can be larger than what a socket takes at once. */
   private send(bytes: Buffer): void {
     const written = Math.max(0, this.socket.write(bytes))
     this.unsent = written < bytes.length ? bytes.subarray(written) : null

@@ -1,7 +1,7 @@
 // The command line of the bench, and how much work a quick and a full run do. It must never start anything.
 import { parseArgs } from 'node:util'
 
-export const SUBJECTS = ['start', 'cpu', 'latency', 'throughput', 'streams', 'cuts'] as const
+export const SUBJECTS = ['start', 'cpu', 'latency', 'throughput', 'streams', 'cuts', 'tasks'] as const
 export type Subject = (typeof SUBJECTS)[number]
 
 export interface Options {
@@ -30,6 +30,10 @@ export interface Amounts {
   cutWarmUpStreams: number
   /** Between the last request and a reading of memory: a worker that was loaded at need has to be dropped first. */
   settleMs: number
+  openTasks: number
+  pollingMs: number
+  endingTasks: number
+  chatBeforeMs: number
 }
 
 const FULL: Amounts = {
@@ -47,6 +51,10 @@ const FULL: Amounts = {
   cutStreams: 20_000,
   cutWarmUpStreams: 2000,
   settleMs: 15_000,
+  openTasks: 10_000,
+  pollingMs: 40_000,
+  endingTasks: 5000,
+  chatBeforeMs: 10_000,
 }
 
 const QUICK: Amounts = {
@@ -64,6 +72,10 @@ const QUICK: Amounts = {
   cutStreams: 2000,
   cutWarmUpStreams: 500,
   settleMs: 3000,
+  openTasks: 10_000,
+  pollingMs: 8000,
+  endingTasks: 1000,
+  chatBeforeMs: 3000,
 }
 
 export const USAGE = `bun bench/main.ts [options]

@@ -1,7 +1,18 @@
 // Turns the figures of a run into the rows of its table, and says which of them miss the bar. It must never stop the
 // run for a missed bar: machines differ, and a benchmark reports.
 import { CONTENT_FRAMES, FRAMES_PER_SECOND } from './exchange'
-import type { ClosingFigures, CpuFigures, CutsFigures, Figures, LatencyFigures } from './figures'
+import type {
+  ClosingFigures,
+  CpuFigures,
+  CutsFigures,
+  EndingsFigures,
+  Figures,
+  LatencyFigures,
+  PollsFigures,
+  Spread,
+} from './figures'
+import { CHATS_PER_SECOND } from './measure-endings'
+import { OLDEST_MS } from './measure-polls'
 import { STREAMS_AT_ONCE } from './measure-streams'
 import { median } from './statistics'
 import type { PerTarget, TargetName } from './targets'
@@ -23,6 +34,7 @@ const BAR = {
   idleMb: 80,
   closingMs: 500,
   growthMb: 30,
+  pollingCoreShare: 0.2,
 }
 
 export function rowsOf(figures: Figures): Row[] {
@@ -34,6 +46,8 @@ export function rowsOf(figures: Figures): Row[] {
     ...startRows(figures),
     ...memoryRows(figures),
     ...cutRows(figures.cuts),
+    ...pollRows(figures.polls),
+    ...endingRows(figures.endings),
   ]
 }
 
@@ -181,6 +195,58 @@ function cutRows(cuts: CutsFigures | undefined): Row[] {
     })
   }
   return rows
+}
+
+function pollRows(polls: PollsFigures | undefined): Row[] {
+  if (polls === undefined) return []
+  const load = `${thousands(polls.tasks)} open tasks, up to ${OLDEST_MS / 60_000} minutes old`
+  return [
+    {
+      figure: `${load}: CPU, share of one core`,
+      bar: `≤ ${BAR.pollingCoreShare * 100} %`,
+      cells: { gateway: `${(polls.coreShare * 100).toFixed(1)} %` },
+      missed: !(polls.coreShare <= BAR.pollingCoreShare),
+    },
+    { figure: `${load}: polls per second`, cells: { gateway: thousands(polls.pollsPerSecond) } },
+    {
+      figure: `${load}: due and never polled`,
+      bar: '0',
+      cells: { gateway: `${thousands(polls.unpolled)} of ${thousands(polls.polled + polls.unpolled)}` },
+      missed: polls.unpolled !== 0,
+    },
+    { figure: `${load}: lateness, p50 / p99`, cells: { gateway: describeSpread(polls.latenessMs) } },
+  ]
+}
+
+function endingRows(endings: EndingsFigures | undefined): Row[] {
+  if (endings === undefined) return []
+  const { tasks, open, tookMs, quick, slow } = endings
+  const load = `${thousands(tasks)} tasks with webhooks end at once`
+  const chat = `chat at ${CHATS_PER_SECOND} requests/s, p50 / p99`
+  return [
+    { figure: `Before ${load}: ${chat}`, cells: { gateway: describeSpread(endings.chatBeforeMs) } },
+    { figure: `While ${load}: ${chat}`, cells: { gateway: describeSpread(endings.chatDuringMs) } },
+    {
+      figure: `${load}: all ended, and told to the quick receiver, after`,
+      cells: { gateway: `${(tookMs / 1000).toFixed(1)} s` },
+    },
+    {
+      figure: `${load}: not ended, or not told to the quick receiver`,
+      bar: '0',
+      cells: {
+        gateway: `${thousands(open)}, ${thousands(quick.of - quick.received)} of ${thousands(quick.of)}`,
+      },
+      missed: open !== 0 || quick.received !== quick.of,
+    },
+    {
+      figure: `${load}: told to the slow receiver by then`,
+      cells: { gateway: `${thousands(slow.received)} of ${thousands(slow.of)}` },
+    },
+  ]
+}
+
+function describeSpread({ p50, p99 }: Spread): string {
+  return `${p50.toFixed(1)} / ${p99.toFixed(1)} ms`
 }
 
 function describeClosing(figure: ClosingFigures): string {

@@ -25,6 +25,23 @@ export async function startPipe(directory: string, mockPort: number): Promise<Ta
   return await startOwn('pipe', directory, (port) => [port, `http://127.0.0.1:${mockPort}`])
 }
 
+/** A receiver of webhooks, which answers each so much later. */
+export async function startReceiver(
+  name: 'quick' | 'slow',
+  directory: string,
+  delayMs: number,
+): Promise<{ port: number }> {
+  const port = freePort()
+  const child = new Child({
+    name: `${name}-receiver`,
+    command: [process.execPath, join(import.meta.dir, 'receiver.ts'), String(port), String(delayMs)],
+    directory,
+    onMessage: () => {},
+  })
+  await child.ready(() => accepts(port))
+  return { port }
+}
+
 async function startOwn(
   name: 'mock' | 'pipe',
   directory: string,

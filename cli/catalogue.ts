@@ -1,9 +1,10 @@
 // The models of a configuration as an operator sees them: all of them, priced, and why some are not available.
 // Nothing here calls a vendor.
 
-import type { Config, ModelConfig } from '../src/config'
+import { type Config, isRoute, type ModelConfig } from '../src/config'
 import type { Model } from '../src/family'
 import { buildCatalogue } from '../src/models'
+import type { OperationName } from '../src/operations'
 import { outside } from '../src/world'
 import { CommandFailed } from './errors'
 
@@ -13,6 +14,16 @@ export interface ListedModel {
   forms: readonly Model[]
   entry: ModelConfig
   /** Why it is not available; null when it is. */
+  reason: string | null
+}
+
+/** An id that stands for models which are tried in order. */
+export interface ListedRoute {
+  id: string
+  models: readonly string[]
+  ownedBy: string
+  operations: readonly OperationName[]
+  /** Why none of its models is available; null when one is. */
   reason: string | null
 }
 
@@ -28,8 +39,29 @@ export function listModels(config: Config, options: { sandbox?: boolean | undefi
   }))
 }
 
+export function listRoutes(config: Config, options: { sandbox?: boolean | undefined }): ListedRoute[] {
+  const { models, routes } = buildCatalogue(withAllVendors(config), outside)
+  const { hidden } = buildCatalogue(options.sandbox ? withAllVendors(config) : config, outside)
+  return [...routes].map(([id, route]) => {
+    const forms = route.models.flatMap((target) => models.get(target) ?? [])
+    const operations = [...new Set(forms.map(({ family }) => family.operation))]
+    return { id, ...route, operations, reason: hidden.get(id) ?? null }
+  })
+}
+
+/** The other names of a model or a route. */
+export function aliasesOf({ aliases = {} }: Config, id: string): string[] {
+  return Object.entries(aliases).flatMap(([alias, target]) => (target === id ? [alias] : []))
+}
+
 /** One model, available or not. */
 export function findModel(config: Config, id: string): ListedModel {
+  const entry = config.models[id]
+  if (entry && isRoute(entry)) {
+    throw new CommandFailed(
+      `"${id}" is a route: what it costs is the price of the model that answers. Ask for one of ${entry.route.join(', ')}.`,
+    )
+  }
   const listed = listModels(config, {}).find(({ model }) => model.id === id)
   if (!listed) {
     throw new CommandFailed(`The configuration has no model "${id}"; \`models list\` shows all.`)

@@ -2,7 +2,7 @@
 
 import { defineCommand } from 'citty'
 import { type Config, faultsOf } from '../src/config'
-import { availability, listModels } from './catalogue'
+import { availability, listModels, listRoutes } from './catalogue'
 import { CommandFailed } from './errors'
 import { paint, print, printJson } from './output'
 import { commandArgs, nameOfConfig, readConfig } from './settings'
@@ -21,7 +21,10 @@ const check = defineCommand({
     const models =
       faults.length > 0
         ? []
-        : listModels(value as Config, args).map(({ model, reason }) => ({ id: model.id, reason }))
+        : [
+            ...listModels(value as Config, args).map(({ model, reason }) => ({ id: model.id, reason })),
+            ...listRoutes(value as Config, args),
+          ]
     if (args.json) {
       printJson({
         ok: faults.length === 0,

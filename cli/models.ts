@@ -1,8 +1,16 @@
 // gateway models: what the configuration offers and at what price, and what a request would cost.
 
 import { defineCommand } from 'citty'
-import { describePrices, sharesOf } from '../src/config'
-import { availability, findModel, type ListedModel, listModels } from './catalogue'
+import { type Config, describePrices, type ModelConfig, sharesOf } from '../src/config'
+import {
+  aliasesOf,
+  availability,
+  findModel,
+  type ListedModel,
+  type ListedRoute,
+  listModels,
+  listRoutes,
+} from './catalogue'
 import { paint, print, printJson, say } from './output'
 import { questionArgs, readQuestion } from './price-question'
 import { answerQuestion } from './price-request'
@@ -13,14 +21,21 @@ import { type Column, renderBlock, renderTable } from './table'
 const list = defineCommand({
   meta: {
     name: 'list',
-    description: 'List all models of the configuration with their prices, and why some are not available.',
+    description:
+      'List all models and routes of the configuration with their prices, and why some are not available.',
     examples: ['gateway models list', `gateway models list --json | jq -r '.[] | select(.available) | .id'`],
   },
   args: commandArgs,
   async run({ args }) {
     const { config } = await loadConfig(args)
     const models = listModels(config, args)
-    if (args.json) return printJson(models.map(modelJson))
+    const routes = listRoutes(config, args)
+    if (args.json) {
+      return printJson([
+        ...models.map((listed) => modelJson(listed, config)),
+        ...routes.map((route) => routeJson(route, config)),
+      ])
+    }
     if (models.length === 0) return say('The configuration has no models.')
     const columns: Column[] = [
       { title: 'MODEL' },
@@ -29,8 +44,11 @@ const list = defineCommand({
       { title: 'READY' },
       { title: 'PRICE IN USD', flexible: true },
     ]
-    print(renderTable(columns, models.map(modelRow)))
-    const hidden = models.flatMap(({ model, reason }) => (reason === null ? [] : [{ id: model.id, reason }]))
+    print(renderTable(columns, [...models.map(modelRow), ...routes.map(routeRow)]))
+    const aliases = Object.entries(config.aliases ?? {})
+    if (aliases.length > 0) print(`\n${renderTable([{ title: 'ALIAS' }, { title: 'STANDS FOR' }], aliases)}`)
+    const all = [...models.map(({ model, reason }) => ({ id: model.id, reason })), ...routes]
+    const hidden = all.filter(({ reason }) => reason !== null)
     if (hidden.length > 0) say(`\n${renderBlock(availability(hidden))}`)
   },
 })
@@ -75,9 +93,10 @@ export const models = defineCommand({
   subCommands: { list, price },
 })
 
-function modelJson({ model, forms, entry, reason }: ListedModel) {
+function modelJson({ model, forms, entry, reason }: ListedModel, config: Config) {
   return {
     id: model.id,
+    aliases: aliasesOf(config, model.id),
     operations: operationsOf(forms),
     families: [...new Set(forms.map(({ family }) => family.name))],
     upstream: entry.upstream,
@@ -90,15 +109,39 @@ function modelJson({ model, forms, entry, reason }: ListedModel) {
 }
 
 function modelRow({ model, forms, entry, reason }: ListedModel): string[] {
+  return [model.id, operationsOf(forms).join(', '), upstreamText(entry), readyText(reason), priceText(entry)]
+}
+
+function routeJson({ id, models, ownedBy, operations, reason }: ListedRoute, config: Config) {
+  return {
+    id,
+    aliases: aliasesOf(config, id),
+    operations,
+    route: models,
+    owned_by: ownedBy,
+    available: reason === null,
+    reason,
+  }
+}
+
+function routeRow({ id, models, operations, reason }: ListedRoute): string[] {
   return [
-    model.id,
-    operationsOf(forms).join(', '),
-    sharesOf(entry)
-      .map(([name]) => name)
-      .join(', '),
-    reason === null ? paint('green', 'yes') : paint('yellow', 'no'),
-    priceText(entry),
+    id,
+    operations.join(', '),
+    'route',
+    readyText(reason),
+    `as the first that answers of ${models.join(', ')}`,
   ]
+}
+
+/** One connection, or several with the share of each. */
+function upstreamText(entry: ModelConfig): string {
+  const shares = sharesOf(entry)
+  return shares.map(([name, share]) => (shares.length > 1 ? `${name} ${share}` : name)).join(', ')
+}
+
+function readyText(reason: string | null): string {
+  return reason === null ? paint('green', 'yes') : paint('yellow', 'no')
 }
 
 function operationsOf(forms: ListedModel['forms']): string[] {

@@ -4,6 +4,7 @@ import { Elysia } from 'elysia'
 import { version } from '../package.json'
 import type { Gateway } from './gateway'
 import { artifactRoutes } from './http/artifacts'
+import { docsRoutes } from './http/docs'
 import { errorResponse } from './http/errors'
 import { healthRoutes } from './http/health'
 import { mcpRoutes } from './http/mcp'
@@ -43,6 +44,7 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
     .use(modelRoutes(world))
     .use(healthRoutes(world))
     .use(rootRoutes())
+    .use(docsRoutes(world, version))
   return app.use(operationRoutes(world, gateway, options.mark ?? {}, () => app.server))
 }
 

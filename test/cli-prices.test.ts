@@ -132,8 +132,9 @@ test('models list shows what each model serves, at what price, and why it is not
   expect(list.map((model: Json) => model.id)).toEqual(Object.keys(models))
   expect(find('chat')).toEqual({
     id: 'chat',
-    operations: ['chat'],
-    families: ['openai-chat'],
+    aliases: [],
+    operations: ['chat', 'messages'],
+    families: ['openai-chat', 'messages-on-chat'],
     upstream: 'openai',
     upstream_model: 'local-model',
     owned_by: 'somebody',
@@ -160,7 +161,7 @@ test('models list shows what each model serves, at what price, and why it is not
 
   const { stdout, stderr } = table
   expect(stdout).toMatch(/^MODEL +SERVES +UPSTREAM +READY +PRICE IN USD$/m)
-  expect(stdout).toMatch(/^chat +chat +openai +yes +0\.25 in, 2\.00 out per 1M tokens$/m)
+  expect(stdout).toMatch(/^chat +chat, messages +openai +yes +0\.25 in, 2\.00 out per 1M tokens$/m)
   expect(stdout).toMatch(/^embed +embeddings +voyage +no +0\.02 in per 1M tokens; 0\.001 per request$/m)
   expect(stdout).toMatch(/^gratis .* free$/m)
   expect(stdout).toMatch(/^voice +speech +dashscope +yes +10 per 1M characters$/m)
@@ -254,7 +255,7 @@ test('people read a table whose rows add up', async () => {
     run('models price embed --text Hello'),
     run('models price legacy --operation image-edit --n 2'),
   ])
-  expect(chat.stdout).toMatch(/^chat +COUNT +PRICE +USD$/m)
+  expect(chat.stdout).toMatch(/^chat chat +COUNT +PRICE +USD$/m)
   expect(chat.stdout).toMatch(/^input tokens +1000 +0\.25 per 1M +0\.00025$/m)
   expect(chat.stdout).toMatch(/^output tokens +10 +2\.00 per 1M +0\.00002$/m)
   expect(chat.stdout).toMatch(/^total +0\.00027$/m)

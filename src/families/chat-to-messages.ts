@@ -94,7 +94,11 @@ function isResult({ type }: Block): boolean {
 function blocksOf(message: ChatBody['messages'][number], field: string): Block[] {
   const { role, content, tool_call_id: id } = message
   if (role === 'function') {
-    throw invalidRequest(`${field}.role`, "Messages of role 'function' are not taken here: use role 'tool'.")
+    const name = `${field}.role`
+    throw invalidRequest(
+      name,
+      `Invalid value for '${name}': use 'tool' and 'tools' in the place of functions.`,
+    )
   }
   const blocks = contentBlocks(content, `${field}.content`)
   if (role === 'tool') return [{ type: 'tool_result', tool_use_id: callId(id), content: blocks }]

@@ -19,6 +19,7 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
   let id = completionId({}, ask)
   let usage: Record<string, unknown> = {}
   let reason: unknown
+  let begun = false
   let failed = false
   /** By the index of the block: the place of its tool call, and its arguments as long as no piece of them has come. */
   const calls = new Map<unknown, { place: number; whole: string | null }>()
@@ -29,7 +30,18 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
     return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
   }
 
+  /** The role: once, before all else, also where the event that should have brought it cannot be read. */
+  function start(): string {
+    if (begun) return ''
+    begun = true
+    return choice({ role: 'assistant', content: '', refusal: null }, null)
+  }
+
   function delta(delta: object, finish: string | null = null): string {
+    return start() + choice(delta, finish)
+  }
+
+  function choice(delta: object, finish: string | null): string {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
     return chunk({ choices, ...(showsUsage && { usage: null }) })
   }
@@ -79,7 +91,7 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
         const first = asObject(message)
         id = completionId(first, ask)
         usage = asObject(first.usage)
-        return delta({ role: 'assistant', content: '', refusal: null })
+        return start()
       }
       if (type === 'content_block_start') return begin(index, asObject(block))
       if (type === 'content_block_delta') return goOn(index, asObject(piece))

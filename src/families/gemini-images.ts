@@ -153,10 +153,18 @@ export const geminiImages: Family<Body> = {
   plain: {
     fields: ['size', 'images'],
     body: ({ text, size, images = [] }) => ({
-      input: [...images.map((uri) => ({ type: 'image', uri })), { type: 'text', text }],
+      input: [...images.map(imagePart), { type: 'text', text }],
       ...(size !== undefined && { response_format: { type: 'image', image_size: size } }),
     }),
   },
+}
+
+/** An address, or the picture itself where it came as a data URL: those the vendor does not fetch. */
+function imagePart(address: string): Record<string, unknown> {
+  const [, type, data] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/is.exec(address) ?? []
+  return data === undefined
+    ? { type: 'image', uri: address }
+    : { type: 'image', data, mime_type: type?.toLowerCase() }
 }
 
 /** The vendor's reply: `steps` since 2026, `outputs` before. */

@@ -37,16 +37,24 @@ export const speak: PaidTool = {
   title: 'Speak a text',
   description: 'Makes an audio file of a spoken text. A short one comes in the answer, a long one as a link.',
   input: Type.Object({ model: modelField, ...speechFields, options: optionsField, ...paidFields }),
-  output: Type.Object({ audio: Place, ...costOutput }),
+  output: Type.Object({
+    audio: Place,
+    error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+    ...costOutput,
+  }),
   prepare({ options, ...fields }) {
     const body = { ...checkedOptions(options), ...fields }
     return { operation: operationOf('speech'), content: Buffer.from(JSON.stringify(body)) }
   },
   async answer({ response, facts }, world, call) {
     const mimeType = response.headers.get('content-type') ?? 'audio/mpeg'
-    const bytes = Buffer.from(await response.arrayBuffer())
+    const { bytes, isWhole } = await readSound(response)
     const shown = await showMedium({ kind: 'audio', mimeType, bytes }, world, call)
-    return { structured: { audio: shown.facts, ...facts }, content: [shown.content] }
+    return {
+      structured: { audio: shown.facts, ...(!isWhole && { error: BROKEN }), ...facts },
+      content: [shown.content],
+      failed: !isWhole,
+    }
   },
 }
 
@@ -108,6 +116,22 @@ function plainImage(args: Record<string, unknown>): Prepared {
     operation: operationOf('image'),
     content: Buffer.from(JSON.stringify(args)),
     reword: rewordPlain,
+  }
+}
+
+const BROKEN = {
+  code: 'sound_cut',
+  message: 'The sound broke off before its end. What has come of it is here, and is paid for as over HTTP.',
+}
+
+/** What a caller over HTTP would have heard: it is paid for, so it is handed over even where the rest is missing. */
+async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: boolean }> {
+  const pieces: Uint8Array[] = []
+  try {
+    for await (const piece of body ?? []) pieces.push(piece)
+    return { bytes: Buffer.concat(pieces), isWhole: true }
+  } catch {
+    return { bytes: Buffer.concat(pieces), isWhole: false }
   }
 }
 

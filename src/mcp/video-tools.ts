@@ -4,8 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import { formatUsd } from '../lib/money'
 import { waitForTask } from '../submit'
-import { requireTask, showTask, type Task } from '../tasks'
-import type { World } from '../world'
+import { findTask, requireTask, showTask, type Task } from '../tasks'
 import { modelField, operationOf, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
 import { showLink } from './media'
 import type { PaidTool } from './paid-tool'
@@ -49,8 +48,11 @@ export const generateVideo: PaidTool = {
     reword: rewordPlain,
   }),
   async answer({ response }, world, call) {
-    const { id } = (await response.json()) as { id: string }
-    return describe(await requireTask(world.db, call.key.account, id), world, call)
+    const { id, model, status, created_at } = (await response.json()) as TaskDocument & { status: string }
+    // The vendor has begun: an answer that lacks some fields is better than an error, after which it is asked again.
+    const task = await findTask(world.db, call.key.account, id).catch(() => undefined)
+    if (task) return describe(task, call)
+    return { structured: { id, model, status, created_at, request_id: call.requestId } }
   },
 }
 
@@ -93,7 +95,7 @@ interface TaskDocument {
   error?: { code: string; message: string }
 }
 
-async function describe(task: Task, call: ToolCall): Promise<ToolResult> {
+function describe(task: Task, call: ToolCall): ToolResult {
   const { id, model, created_at, progress, video_url: url, error } = documentOf(task)
   const { state, costNano } = task
   const video = state === 'succeeded' && typeof url === 'string' ? showLink(url, 'video') : undefined

@@ -28,6 +28,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'openai-chat': chatBody,
   'anthropic-messages': messagesBody,
   'messages-on-chat': messagesBody,
+  'chat-on-messages': (random, model) => eachByItself(chatBody(random, model)),
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
@@ -147,6 +148,12 @@ function chatBody(random: Random, model: string): GeneratedBody {
 
 /** What the vendor writes before the tools, by its documentation. */
 const TOKENS_BEFORE_TOOLS = 530
+/** Where each candidate is a call of its own, each reads the input. */
+function eachByItself(generated: GeneratedBody): GeneratedBody {
+  const { n = 1 } = generated.body as { n?: number }
+  return { ...generated, inputTokens: (count) => n * generated.inputTokens(count) }
+}
+
 /** The largest that its documentation gives for a picture. */
 const TOKENS_PER_PICTURE_BLOCK = 4_784
 

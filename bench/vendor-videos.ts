@@ -1,0 +1,56 @@
+// The mock vendor's video tasks: each goes on until the bench says that all end. It writes down when each was asked
+// after. It must never decide by itself when a task ends, nor tell one task from another.
+
+/** One of the vendor's answers, and what was asked of it. */
+export interface Poll {
+  upstreamId: string
+  at: number
+}
+
+export const VIDEOS_PATH = '/v1/videos/'
+const SUBMIT = `POST ${VIDEOS_PATH}generations `
+const POLL = `GET ${VIDEOS_PATH}`
+const MODEL = 'grok-imagine-video'
+const RUNNING = JSON.stringify({ status: 'pending', progress: 41, model: MODEL })
+const DONE = JSON.stringify({
+  status: 'done',
+  video: { url: 'https://vidgen.example.com/9c1f/video.mp4', duration: 5, respect_moderation: true },
+  model: MODEL,
+  usage: { cost_in_usd_ticks: 2_500_000_000 },
+  progress: 100,
+})
+
+export class VendorVideos {
+  private submits = 0
+  private ending = false
+  private polls: Poll[] = []
+
+  /** The JSON that answers a request; undefined for one that is about something else. */
+  answer(requestLine: string): string | undefined {
+    if (requestLine.startsWith(SUBMIT)) return JSON.stringify({ request_id: `video-${++this.submits}` })
+    if (requestLine.startsWith(POLL)) return this.poll(requestLine)
+    if (requestLine.startsWith('GET /polls ')) return this.tellPolls()
+    if (requestLine.startsWith('GET /end ')) return this.end()
+    return undefined
+  }
+
+  private poll(requestLine: string): string {
+    this.polls.push({
+      upstreamId: requestLine.split(' ', 2)[1]?.slice(VIDEOS_PATH.length) ?? '',
+      at: Date.now(),
+    })
+    return this.ending ? DONE : RUNNING
+  }
+
+  /** What it has told it forgets. */
+  private tellPolls(): string {
+    const polls = this.polls
+    this.polls = []
+    return JSON.stringify(polls)
+  }
+
+  private end(): string {
+    this.ending = true
+    return '{}'
+  }
+}

@@ -1,0 +1,247 @@
+// Every error that a caller can meet, by status, in each form of error bodies, with examples that the gateway's own code
+// makes. It must never describe a body in words of its own.
+
+import { type Dialect, type ErrorDetails, errorBody, GatewayError } from '../lib/errors'
+import { type Answer, anyOf, type Examples, headerOf, type Schema, schemaOf } from './schema'
+
+const text = { type: 'string' }
+const details = {
+  type: 'object',
+  required: ['message', 'type', 'param', 'code', 'request_id'],
+  properties: {
+    message: { ...text, description: 'What is wrong and what to do about it.' },
+    type: { ...text, description: 'A coarse class, such as `invalid_request_error`.' },
+    param: { type: ['string', 'null'], description: 'The field at fault, such as `messages[0].role`.' },
+    code: { ...text, description: 'A stable word for programs.' },
+    request_id: { ...text, description: 'The same as the header `x-request-id`.' },
+  },
+}
+
+export const errorSchemas: Record<string, Schema> = {
+  Error: {
+    description: 'The common form of an error.',
+    type: 'object',
+    required: ['error'],
+    properties: { error: details },
+  },
+  FlatError: {
+    description:
+      'The flat form, which image models with `input.messages` use, and 429 everywhere; the common form stands beside it.',
+    type: 'object',
+    required: ['code', 'message', 'request_id', 'error'],
+    properties: { code: text, message: text, request_id: text, error: details },
+  },
+  MessagesError: {
+    description: 'The form of `POST /v1/messages`.',
+    type: 'object',
+    required: ['type', 'error', 'request_id'],
+    properties: {
+      type: { const: 'error' },
+      error: { type: 'object', required: ['type', 'message'], properties: { type: text, message: text } },
+      request_id: text,
+    },
+  },
+}
+
+type Example = Pick<ErrorDetails, 'code' | 'message' | 'param' | 'type'>
+interface ErrorKind {
+  status: number
+  description: string
+  headers?: readonly string[]
+  examples: readonly Example[]
+}
+
+const invalid = 'invalid_request_error'
+
+/** Errors that need no more than a code and a sentence. */
+const messages = {
+  body_too_slow: 'The body took too long to arrive. Send it faster, or send less.',
+  body_too_large: 'The body is larger than this endpoint reads. Send less.',
+  unsupported_media_type: 'This endpoint takes a form: send fields and files as multipart/form-data.',
+  idempotency_key_in_use: 'A request with this Idempotency-Key is running. Wait for it to end and ask again.',
+  idempotency_key_reused: 'This Idempotency-Key was used for another request. Use a new one.',
+  upstream_garbage: 'The vendor answered with something that cannot be read. Try again.',
+  upstream_timeout: 'The vendor did not answer in time. Try again.',
+  invalid_value: "Invalid 'limit': expected a whole number from 1 to 100.",
+  video_not_ready: 'The video is not ready: come back when the status of its task is completed.',
+} as const
+
+/** What any request can meet. */
+const always: readonly ErrorKind[] = [
+  {
+    status: 401,
+    description: 'The key is missing, unknown, expired or revoked.',
+    headers: ['www-authenticate'],
+    examples: [
+      {
+        code: 'invalid_api_key',
+        type: invalid,
+        message: 'Send the key of this gateway as `Authorization: Bearer sk-…`.',
+      },
+    ],
+  },
+  {
+    status: 500,
+    description: 'A fault of the gateway. Its log has the reason under the request id.',
+    examples: [
+      { code: 'internal_error', message: 'The gateway failed. Its operator finds the reason in the log.' },
+    ],
+  },
+  {
+    status: 503,
+    description: 'Not now: the vendor, the database or the gateway itself is not available.',
+    headers: ['retry-after'],
+    examples: [{ code: 'upstream_unavailable', message: 'The vendor cannot be reached now. Try again.' }],
+  },
+]
+
+/** What a request with a body can meet. */
+const withBody: readonly ErrorKind[] = [
+  {
+    status: 400,
+    description: 'The request cannot be served as it is: a field is missing, wrong, or not for this model.',
+    examples: [
+      {
+        code: 'model_not_found',
+        param: 'model',
+        message:
+          'The model `no-such-model` does not exist or this key may not use it. GET /v1/models lists what it may use.',
+      },
+      { code: 'invalid_json', message: 'The body is not valid JSON.' },
+    ],
+  },
+  { status: 408, description: 'The body came too slowly.', examples: [one('body_too_slow')] },
+  { status: 413, description: 'The body is too large.', examples: [one('body_too_large')] },
+  {
+    status: 415,
+    description: 'The body is of another type or encoding than this endpoint reads.',
+    examples: [one('unsupported_media_type')],
+  },
+  {
+    status: 429,
+    description: 'Too many requests or tokens in this minute, or too many requests at a time.',
+    headers: ['retry-after', ...rateLimitHeaders()],
+    examples: [
+      {
+        code: 'Throttling.RateQuota',
+        message: 'This key may use 60 requests a minute. Try again in 12 s.',
+      },
+    ],
+  },
+]
+
+/** What a request that costs money can meet. */
+const paid: readonly ErrorKind[] = [
+  {
+    status: 402,
+    description: 'The account or the budget of the key has less than the request can cost at most.',
+    headers: ['retry-after', 'x-should-retry'],
+    examples: [
+      {
+        code: 'insufficient_balance',
+        message:
+          'This request may cost up to $0.25; the account has $0.10 available. Add money to the account or ask for less output.',
+      },
+      {
+        code: 'in_flight',
+        message:
+          'This request may cost up to $0.25; the account has $0.10 available while running requests hold $0.40. Try again when they have ended.',
+      },
+    ],
+  },
+  {
+    status: 409,
+    description:
+      'The first request with this Idempotency-Key still runs, or its answer was too large to be kept.',
+    headers: ['retry-after', 'x-should-retry'],
+    examples: [one('idempotency_key_in_use')],
+  },
+  {
+    status: 422,
+    description: 'This Idempotency-Key was used for another request.',
+    examples: [one('idempotency_key_reused')],
+  },
+]
+
+/** What can go wrong at a vendor. */
+const vendor: readonly ErrorKind[] = [
+  {
+    status: 502,
+    description: 'The vendor broke off or answered with something that cannot be read.',
+    examples: [one('upstream_garbage')],
+  },
+  { status: 504, description: 'The vendor did not answer in time.', examples: [one('upstream_timeout')] },
+]
+
+/** What a request with wrong parameters in its address meets. */
+const badAddress: readonly ErrorKind[] = [
+  { status: 400, description: 'A parameter is wrong.', examples: [one('invalid_value')] },
+]
+
+/** What who wants a result too early meets. */
+const notReady: readonly ErrorKind[] = [
+  {
+    status: 409,
+    description: 'The task has not ended.',
+    headers: ['x-should-retry'],
+    examples: [one('video_not_ready')],
+  },
+]
+
+const kinds = { always, withBody, paid, vendor, badAddress, notReady }
+export type ErrorGroup = keyof typeof kinds
+
+/** The answers of an endpoint whose errors read in these dialects. */
+export function errorAnswers(
+  groups: readonly ErrorGroup[],
+  dialects: readonly Dialect[],
+): Record<string, Answer> {
+  const all = groups.flatMap((group) => kinds[group]).sort((one, other) => one.status - other.status)
+  return Object.fromEntries(all.map((kind) => [String(kind.status), errorAnswer(kind, dialects)]))
+}
+
+/** 404, which says something else everywhere. */
+export function notFoundAnswer(
+  code: string,
+  message: string,
+  dialects: readonly Dialect[] = ['openai'],
+): Answer {
+  const description = 'There is no such thing, or not for this key.'
+  return errorAnswer({ status: 404, description, examples: [{ code, message, type: invalid }] }, dialects)
+}
+
+function errorAnswer(
+  { status, description, headers = [], examples }: ErrorKind,
+  dialects: readonly Dialect[],
+): Answer {
+  const shown: Examples = {}
+  for (const dialect of dialects) {
+    for (const details of examples) {
+      const value = errorBody(new GatewayError(status, details), dialect, EXAMPLE_ID)
+      shown[dialects.length === 1 ? details.code : `${details.code} (${dialect})`] = { value }
+    }
+  }
+  const names = [...new Set(dialects.map((dialect) => schemaName(status, dialect)))]
+  return {
+    description,
+    headers: Object.fromEntries(['x-request-id', ...headers].map((name) => [name, headerOf(name)])),
+    content: { 'application/json': { schema: anyOf(names.map(schemaOf)), examples: shown } },
+  }
+}
+
+function schemaName(status: number, dialect: Dialect): string {
+  if (dialect === 'messages') return 'MessagesError'
+  return dialect === 'flat' || status === 429 ? 'FlatError' : 'Error'
+}
+
+export const EXAMPLE_ID = 'req_0193a1b2c3d47e8f9a0b1c2d3e4f5a6b'
+
+export function rateLimitHeaders(): string[] {
+  return ['requests', 'tokens'].flatMap((kind) =>
+    ['limit', 'remaining', 'reset'].map((word) => `x-ratelimit-${word}-${kind}`),
+  )
+}
+
+function one(code: keyof typeof messages): Example {
+  return { code, message: messages[code] }
+}

@@ -1,0 +1,56 @@
+// The headers that callers send and get, each described once.
+// A header that the gateway does not read or write must not be here.
+
+import { rateLimitHeaders } from './errors'
+import type { Parameter } from './schema'
+
+const text = { type: 'string' }
+
+export const headers: Record<string, { description: string; schema: object; example?: string }> = {
+  'x-request-id': {
+    description: 'The id of this request, by which the operator finds it in the log.',
+    schema: text,
+  },
+  'request-id': { description: 'The same, where clients of messages look for it.', schema: text },
+  'x-gateway-cost-usd': {
+    description:
+      'What the request cost, in US dollars. Absent where that is known only after the headers have gone, as with streams.',
+    schema: text,
+    example: '0.00042',
+  },
+  'retry-after': { description: 'Seconds after which to try again.', schema: text, example: '12' },
+  'x-should-retry': {
+    description: 'Whether trying again can help: `true` or `false`. Official clients act on it.',
+    schema: { type: 'string', enum: ['true', 'false'] },
+  },
+  'www-authenticate': { description: 'How to send the key.', schema: text, example: 'Bearer' },
+  ...Object.fromEntries(
+    rateLimitHeaders().map((name) => [
+      name,
+      { description: 'For keys with limits: requests or tokens of this minute.', schema: text },
+    ]),
+  ),
+}
+
+export const idempotencyKey: Parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'The same key with the same body gives the same answer and one charge for 24 hours, however often it is sent.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+}
+
+export const waiting: readonly Parameter[] = [
+  {
+    name: 'wait',
+    in: 'query',
+    description: 'Wait for the task to end: `true` for 300 seconds, or a number of seconds up to that.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'Prefer',
+    in: 'header',
+    description: 'The same as a header: `wait=30`.',
+    schema: { type: 'string' },
+  },
+]

@@ -1,0 +1,178 @@
+// The paths of the table of operations: each with the payload forms of the models that serve it, an example of each, and all
+// its answers. Nothing about a family may be written down here: everything is asked of the family itself.
+
+import type { Family, Model, PlainRequest } from '../family'
+import type { Dialect } from '../lib/errors'
+import type { Catalogue } from '../models'
+import type { Operation, OperationName } from '../operations'
+import { errorAnswers, rateLimitHeaders } from './errors'
+import { idempotencyKey, waiting } from './headers'
+import { operationReplies } from './replies'
+import {
+  type Answer,
+  type Examples,
+  fileFields,
+  formSchema,
+  headerOf,
+  plainSchema,
+  type Schema,
+  schemaOf,
+} from './schema'
+
+/** Models whose requests have one form. */
+export interface Form {
+  name: string
+  family: Family
+  models: readonly Model[]
+  /** What a request may name: the models, and routes and aliases that lead to them. */
+  ids: readonly string[]
+}
+
+/** What the example of an operation asks for. */
+const asked: Record<OperationName, PlainRequest> = {
+  chat: { text: 'Why is the sky blue?' },
+  messages: { text: 'Why is the sky blue?' },
+  embeddings: { text: 'The sky is blue.' },
+  speech: { text: 'The sky is blue.' },
+  image: { text: 'A lighthouse in a storm, in oil' },
+  'image-edit': { text: 'Make it night' },
+  video: { text: 'Waves break at a lighthouse', resolution: '720p' },
+}
+const REFERENCE_IMAGE = 'https://example.com/picture.png'
+const WEBHOOK = 'https://example.com/finished'
+
+/** The forms of an operation, those of the catalogue's models first; without any such model, those of all families. */
+export function formsOf(
+  operation: Operation,
+  catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>,
+  families: Iterable<Family>,
+): Form[] {
+  const models = [...catalogue.models.values()]
+    .flat()
+    .filter(({ family }) => family.operation === operation.name)
+  const served = [...new Set(models.map(({ family }) => family))]
+  const known =
+    served.length > 0 ? served : [...families].filter(({ operation: name }) => name === operation.name)
+  const groups = Map.groupBy(known, ({ body }) => JSON.stringify(body))
+  return [...groups.values()].flatMap((group) => {
+    const [family] = group
+    if (!family) return []
+    const own = models.filter((model) => group.includes(model.family))
+    return { name: family.name, family, models: own, ids: namesOf(own, catalogue) }
+  })
+}
+
+function namesOf(
+  models: readonly Model[],
+  { routes, aliases }: Pick<Catalogue, 'routes' | 'aliases'>,
+): string[] {
+  const ids = new Set(models.map(({ id }) => id))
+  for (const [id, route] of routes) if (route.models.some((target) => ids.has(target))) ids.add(id)
+  // A name that ends with a star stands for more names than can be listed.
+  for (const { name, target } of aliases) if (!name.endsWith('*') && ids.has(target)) ids.add(name)
+  return [...ids]
+}
+
+/** The schema of a form's requests, which names the models that it is for. */
+export function schemaOfForm({ family, ids }: Form, operation: Operation): Schema {
+  const schema = plainSchema(family.body)
+  const properties = schema.properties as Record<string, Schema>
+  const model = ids.length > 0 ? { ...properties.model, enum: ids } : properties.model
+  const named = { ...schema, properties: { ...properties, model } }
+  return operation.body === 'form' ? formSchema(named) : named
+}
+
+/** Requests that its models take. */
+export function examplesOfForm({ name, family, models }: Form, operation: Operation): Examples {
+  const [model] = models
+  if (!model || !family.plain) return {}
+  const { fields } = family.plain
+  const images = Array.from({ length: model.referenceImages?.min ?? 0 }, () => REFERENCE_IMAGE)
+  const plain = family.plain.body(
+    {
+      ...asked[operation.name],
+      ...(fields.includes('images') && images.length > 0 && { images }),
+      ...(model.durations && { duration: model.durations.default }),
+    },
+    model,
+  )
+  const request = { model: model.id, ...plain }
+  const files = operation.body === 'form' ? fileFields(plainSchema(family.body)) : []
+  const [file] = files
+  if (file) return { [name]: { value: { ...request, [file]: ['picture.png'] } } }
+  const properties = family.body.properties as Record<string, unknown>
+  return {
+    [name]: { value: request },
+    ...(family.stream && { [`${name}, streamed`]: { value: { ...request, stream: true } } }),
+    ...(properties.webhook_url !== undefined && {
+      [`${name}, with a webhook`]: { value: { ...request, webhook_url: WEBHOOK } },
+    }),
+  }
+}
+
+export function pathOfOperation(operation: Operation, forms: readonly Form[]) {
+  const schemas = forms.map(({ name }) => schemaOf(name))
+  const [only, ...others] = schemas
+  const examples = Object.assign({}, ...forms.map((form) => examplesOfForm(form, operation)))
+  const type = operation.body === 'form' ? 'multipart/form-data' : 'application/json'
+  const schema = only && others.length === 0 ? only : choiceOf(forms)
+  return {
+    post: {
+      operationId: operation.name,
+      tags: [tagOf(operation.name)],
+      summary: operation.summary,
+      ...(forms.length > 1 && { description: describeForms(forms) }),
+      ...(operation.aliases && { 'x-aliases': operation.aliases }),
+      parameters: [
+        idempotencyKey,
+        ...(operation.forwards ?? []).map((name) => ({
+          name,
+          in: 'header' as const,
+          description: 'Goes to the vendor as it is.',
+          schema: { type: 'string' },
+        })),
+        ...(operation.name === 'video' ? waiting : []),
+      ],
+      requestBody: { required: true, content: { [type]: { schema, examples } } },
+      responses: {
+        ...successes(operation),
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], dialectsOf(operation, forms)),
+      },
+    },
+  }
+}
+
+/** Exactly one form fits, unless a route leads to models of several. */
+function choiceOf(forms: readonly Form[]): Schema {
+  const refs = forms.map(({ name }) => schemaOf(name))
+  const ids = forms.flatMap((form) => form.ids)
+  if (ids.length === 0 || new Set(ids).size !== ids.length) return { anyOf: refs }
+  const mapping = forms.flatMap(({ name, ids }) => ids.map((id) => [id, schemaOf(name).$ref]))
+  return { oneOf: refs, discriminator: { propertyName: 'model', mapping: Object.fromEntries(mapping) } }
+}
+
+function describeForms(forms: readonly Form[]): string {
+  const lines = forms.map(
+    ({ name, ids }) => `- \`${name}\`${ids.length > 0 ? `: ${ids.map((id) => `\`${id}\``).join(', ')}` : ''}`,
+  )
+  return ['The model decides the form of the request:', '', ...lines].join('\n')
+}
+
+function dialectsOf(operation: Operation, forms: readonly Form[]): Dialect[] {
+  return [...new Set([operation.dialect, ...forms.map(({ family }) => family.dialect)])]
+}
+
+function successes({ name }: Operation): Record<string, Answer> {
+  const told = ['x-request-id', 'x-gateway-cost-usd', ...rateLimitHeaders()]
+  const headers = Object.fromEntries(told.map((header) => [header, headerOf(header)]))
+  return Object.fromEntries(
+    Object.entries(operationReplies[name]).map(([status, answer]) => [status, { ...answer, headers }]),
+  )
+}
+
+export function tagOf(name: OperationName): string {
+  if (name === 'chat' || name === 'messages') return 'Text'
+  if (name === 'embeddings') return 'Embeddings'
+  if (name === 'speech') return 'Speech'
+  return name === 'video' ? 'Video' : 'Images'
+}

@@ -1,0 +1,6 @@
+// Style sheets are texts that the program hands on.
+
+declare module '*.css' {
+  const text: string
+  export default text
+}

@@ -1,0 +1,310 @@
+// The paths beside the table of operations: models, tasks, videos, files, token counts, tools, health and this document.
+// Each of them is a route of its own in src/http, and a test compares the two.
+
+import { errorAnswers, notFoundAnswer } from './errors'
+import { idempotencyKey, waiting } from './headers'
+import { endedTasks, jsonMedia, type ReplyName } from './replies'
+import { type Answer, headerOf, type Parameter, type Schema, schemaOf } from './schema'
+
+const id = (description: string): Parameter => ({
+  name: 'id',
+  in: 'path',
+  required: true,
+  description,
+  schema: { type: 'string' },
+})
+const query = (name: string, description: string, schema: Schema): Parameter => ({
+  name,
+  in: 'query',
+  description,
+  schema,
+})
+const ok = (description: string, ...names: ReplyName[]): Record<string, Answer> => ({
+  '200': { description, headers: { 'x-request-id': headerOf('x-request-id') }, content: jsonMedia(...names) },
+})
+/** No key is asked for. */
+const open = { security: [] }
+const bytes = { schema: { type: 'string', format: 'binary' } }
+const range: Parameter = {
+  name: 'Range',
+  in: 'header',
+  description: 'A part of the file: `bytes=0-1023`.',
+  schema: { type: 'string' },
+}
+const taskMissing = notFoundAnswer('task_not_found', 'There is no such task on this account.')
+
+const messagesVersion: Parameter = {
+  name: 'anthropic-version',
+  in: 'header',
+  description: 'Clients of messages send it, and read the answer in the form that they know.',
+  schema: { type: 'string' },
+}
+
+const models = {
+  '/v1/models': {
+    get: {
+      operationId: 'listModels',
+      tags: ['Models'],
+      summary: 'The models that this key may use',
+      parameters: [
+        messagesVersion,
+        query('limit', 'Models on a page, for clients of messages.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+        }),
+        query('after_id', 'The page after this model.', { type: 'string' }),
+        query('before_id', 'The page before this model.', { type: 'string' }),
+      ],
+      responses: {
+        ...ok('The list, whole, or by pages for clients of messages.', 'ModelList', 'MessagesModelList'),
+        ...errorAnswers(['always'], ['openai', 'messages']),
+      },
+    },
+  },
+  '/v1/models/{id}': {
+    get: {
+      operationId: 'getModel',
+      tags: ['Models'],
+      summary: 'One model',
+      parameters: [id('Its id, in which slashes may stand.'), messagesVersion],
+      responses: {
+        ...ok('The model.', 'Model', 'MessagesModel'),
+        ...errorAnswers(['always'], ['openai', 'messages']),
+        '404': notFoundAnswer(
+          'model_not_found',
+          'The model `no-such-model` does not exist or this key may not use it.',
+          ['openai', 'messages'],
+        ),
+      },
+    },
+  },
+}
+
+const tasks = {
+  '/v1/videos/generations/{id}': {
+    get: {
+      operationId: 'getVideoTask',
+      tags: ['Video'],
+      summary: 'How a video task stands',
+      'x-aliases': ['/v1/video/generations/{id}'],
+      parameters: [id('The id of the task, or the one that the vendor gave it.'), ...waiting],
+      responses: {
+        '200': {
+          description: 'The task in the form of its vendor, with these fields beside.',
+          headers: { 'x-request-id': headerOf('x-request-id') },
+          content: { 'application/json': { schema: schemaOf('VideoTask'), examples: endedTasks } },
+        },
+        ...errorAnswers(['always'], ['openai']),
+        '404': taskMissing,
+      },
+    },
+  },
+}
+
+const videoFields: Schema = {
+  type: 'object',
+  required: ['model', 'prompt'],
+  properties: {
+    model: { type: 'string', description: 'Id of a video model.' },
+    prompt: { type: 'string', minLength: 1 },
+    seconds: { type: ['string', 'integer', 'null'] },
+    size: { type: ['string', 'null'], description: 'Width and height: `1280x720`.' },
+    webhook_url: { type: ['string', 'null'] },
+  },
+}
+
+/** JSON names the picture by its address; a form brings it along. */
+function videoForm(picture: Schema): Schema {
+  return { ...videoFields, properties: { ...(videoFields.properties as object), input_reference: picture } }
+}
+
+const videos = {
+  '/v1/videos': {
+    post: {
+      operationId: 'createVideo',
+      tags: ['Video'],
+      summary: 'Submit a video task in the words of a well-known API, for any video model',
+      parameters: [idempotencyKey],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: videoForm({ type: ['object', 'null'], properties: { image_url: { type: 'string' } } }),
+          },
+          'multipart/form-data': { schema: videoForm({ type: 'string', format: 'binary' }) },
+        },
+      },
+      responses: {
+        ...ok('The task.', 'Video'),
+        '202': { description: 'The same, for models that answer so.', content: jsonMedia('Video') },
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
+      },
+    },
+    get: {
+      operationId: 'listVideos',
+      tags: ['Video'],
+      summary: 'The video tasks of the account, newest first',
+      parameters: [
+        query('limit', 'Tasks on a page. Default 20.', { type: 'integer', minimum: 1, maximum: 100 }),
+        query('after', 'The page after this task.', { type: 'string' }),
+        query('order', 'By time. Default `desc`.', { type: 'string', enum: ['asc', 'desc'] }),
+      ],
+      responses: {
+        ...ok('A page of tasks.', 'VideoList'),
+        ...errorAnswers(['always', 'badAddress'], ['openai']),
+      },
+    },
+  },
+  '/v1/videos/{id}': {
+    get: {
+      operationId: 'getVideo',
+      tags: ['Video'],
+      summary: 'One video task in these words',
+      parameters: [id('The id of the task.')],
+      responses: { ...ok('The task.', 'Video'), ...errorAnswers(['always'], ['openai']), '404': taskMissing },
+    },
+  },
+  '/v1/videos/{id}/content': {
+    get: {
+      operationId: 'getVideoContent',
+      tags: ['Video'],
+      summary: 'The bytes of a finished video',
+      parameters: [id('The id of the task.'), range],
+      responses: {
+        '200': { description: 'The video.', content: { 'video/mp4': bytes } },
+        '206': { description: 'A part of it.', content: { 'video/mp4': bytes } },
+        ...errorAnswers(['always', 'badAddress', 'notReady', 'vendor'], ['openai']),
+        '404': notFoundAnswer('video_failed', 'There is no video of this task: the task failed.'),
+      },
+    },
+  },
+}
+
+const fileAnswers = {
+  '200': { description: 'The file.', content: { 'application/octet-stream': bytes } },
+  '206': { description: 'A part of it.', content: { 'application/octet-stream': bytes } },
+  '304': { description: 'It is the one that the caller has.' },
+  '404': notFoundAnswer(
+    'artifact_not_found',
+    'There is no such file, or its address has expired or was changed on its way.',
+  ),
+  '416': { description: 'There is no such part.' },
+}
+const fileParameters = [
+  id('The id of the file.'),
+  { ...query('expires', 'Part of the signed address.', { type: 'string' }), required: true },
+  { ...query('signature', 'Part of the signed address.', { type: 'string' }), required: true },
+  range,
+]
+const fileOperation = { tags: ['Files'], ...open, parameters: fileParameters, responses: fileAnswers }
+
+const others = {
+  '/v1/messages/count_tokens': {
+    post: {
+      operationId: 'countTokens',
+      tags: ['Text'],
+      summary: 'How many tokens a messages request has, for nothing',
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: { type: 'object', required: ['model', 'messages'] },
+            examples: {
+              count: { value: { model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] } },
+            },
+          },
+        },
+      },
+      responses: {
+        ...ok('The count.', 'TokenCount'),
+        ...errorAnswers(['always', 'withBody', 'vendor'], ['messages']),
+      },
+    },
+  },
+  '/v1/artifacts/{id}': {
+    get: {
+      operationId: 'getFile',
+      summary: 'A kept result, by the signed address that an answer gave',
+      ...fileOperation,
+    },
+    head: { operationId: 'headFile', summary: 'The same without its bytes', ...fileOperation },
+  },
+  '/mcp': {
+    post: {
+      operationId: 'tools',
+      tags: ['Tools'],
+      summary: 'Tools for models over the Model Context Protocol (streamable HTTP), with the same key',
+      description: 'Not a REST endpoint: point an MCP client at it. `gateway env mcp` prints how.',
+      requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
+      responses: {
+        '200': {
+          description: 'A JSON-RPC answer.',
+          content: {
+            'application/json': { schema: { type: 'object' } },
+            'text/event-stream': { schema: { type: 'string' } },
+          },
+        },
+        '202': { description: 'A notification was taken.' },
+        default: {
+          description: 'A JSON-RPC error.',
+          content: { 'application/json': { schema: { type: 'object' } } },
+        },
+      },
+    },
+  },
+  '/health': {
+    get: {
+      operationId: 'health',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Whether the gateway and its database are well',
+      responses: {
+        '200': { description: 'They are.', content: jsonMedia('Health') },
+        '503': { description: 'The database does not answer.', content: jsonMedia('Health') },
+      },
+    },
+  },
+}
+
+const page = { tags: ['Gateway'], ...open }
+const documentAnswer = {
+  '200': { description: 'OpenAPI 3.1.', content: { 'application/json': { schema: { type: 'object' } } } },
+}
+const gateway = {
+  '/': {
+    get: {
+      ...page,
+      operationId: 'root',
+      summary: 'Whether anybody is at home',
+      responses: { '200': { description: 'Yes.' } },
+    },
+    head: {
+      ...page,
+      operationId: 'headRoot',
+      summary: 'The same',
+      responses: { '200': { description: 'Yes.' } },
+    },
+  },
+  '/docs': {
+    get: {
+      ...page,
+      operationId: 'docs',
+      summary: 'This document as a page',
+      responses: {
+        '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } },
+      },
+    },
+  },
+  '/openapi.json': {
+    get: {
+      ...page,
+      operationId: 'openapi',
+      summary: 'This document',
+      'x-aliases': ['/docs/json'],
+      responses: documentAnswer,
+    },
+  },
+}
+
+export const furtherPaths = { ...models, ...tasks, ...videos, ...others, ...gateway }

@@ -1,0 +1,272 @@
+// What successful answers look like, with an example of each that fits its own schema.
+// Vendors add fields of their own, so every object is open.
+
+import type { OperationName } from '../operations'
+import { type Answer, anyOf, type Media, type Schema, schemaOf } from './schema'
+
+const text = { type: 'string' }
+const count = { type: 'integer', minimum: 0 }
+const object = (required: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema => ({
+  type: 'object',
+  required: Object.keys(required),
+  properties: { ...required, ...optional },
+})
+const list = (items: Schema): Schema => ({ type: 'array', items })
+
+const tokenUsage = object(
+  { prompt_tokens: count, completion_tokens: count, total_tokens: count },
+  { completion_tokens_details: object({}, { reasoning_tokens: count }) },
+)
+const fault = object({ code: text, message: text })
+
+export const replySchemas: Record<string, Schema> = {
+  ChatCompletion: object(
+    {
+      id: text,
+      object: { const: 'chat.completion' },
+      created: count,
+      model: text,
+      choices: list(
+        object({
+          index: count,
+          message: object({ role: { const: 'assistant' } }, { content: { type: ['string', 'null'] } }),
+          finish_reason: { type: ['string', 'null'] },
+        }),
+      ),
+    },
+    { usage: tokenUsage },
+  ),
+  Message: object({
+    id: text,
+    type: { const: 'message' },
+    role: { const: 'assistant' },
+    model: text,
+    content: list(object({ type: text })),
+    stop_reason: { type: ['string', 'null'] },
+    usage: object({ input_tokens: count, output_tokens: count }),
+  }),
+  TokenCount: object({ input_tokens: count }),
+  EmbeddingList: object({
+    object: { const: 'list' },
+    model: text,
+    data: list(
+      object({
+        object: { const: 'embedding' },
+        index: count,
+        embedding: anyOf([list({ type: 'number' }), { ...text, description: 'Base64 of 32-bit floats.' }]),
+      }),
+    ),
+    usage: object({ prompt_tokens: count, total_tokens: count }),
+  }),
+  ImageList: object(
+    { created: count, data: list(object({}, { url: text, b64_json: text })) },
+    { usage: { type: 'object' }, size: text, quality: text, output_format: text, background: text },
+  ),
+  MultimodalImage: object({
+    request_id: text,
+    output: object({
+      choices: list(
+        object({
+          finish_reason: text,
+          message: object({ role: text, content: list(object({}, { image: text })) }),
+        }),
+      ),
+    }),
+    usage: object({ image_count: count }, { width: count, height: count }),
+  }),
+  Interaction: {
+    type: 'object',
+    description: 'The answer of models whose request has `input` and is no message.',
+  },
+  VideoTask: object(
+    {
+      id: text,
+      model: text,
+      status: { enum: ['submitted', 'succeeded', 'failed'] },
+      created_at: count,
+    },
+    { video_url: text, progress: { type: 'number' }, error: fault, content: {}, usage: {}, seed: {} },
+  ),
+  Video: object(
+    {
+      id: text,
+      object: { const: 'video' },
+      model: text,
+      status: { enum: ['queued', 'in_progress', 'completed', 'failed'] },
+      progress: count,
+      created_at: count,
+    },
+    {
+      completed_at: { type: ['integer', 'null'] },
+      expires_at: { type: ['integer', 'null'] },
+      seconds: { type: ['string', 'null'] },
+      size: { type: ['string', 'null'] },
+      error: anyOf([fault, { type: 'null' }]),
+    },
+  ),
+  VideoList: object({
+    object: { const: 'list' },
+    data: list(schemaOf('Video')),
+    first_id: { type: ['string', 'null'] },
+    last_id: { type: ['string', 'null'] },
+    has_more: { type: 'boolean' },
+  }),
+  Model: object({ id: text, object: { const: 'model' }, created: count, owned_by: text }),
+  ModelList: object({ object: { const: 'list' }, data: list(schemaOf('Model')) }),
+  MessagesModel: object({ type: { const: 'model' }, id: text, display_name: text, created_at: text }),
+  MessagesModelList: object({
+    data: list(schemaOf('MessagesModel')),
+    has_more: { type: 'boolean' },
+    first_id: { type: ['string', 'null'] },
+    last_id: { type: ['string', 'null'] },
+  }),
+  Health: object({ status: text }),
+}
+
+const AT = 1_767_225_600
+const task = { id: 'task_0193a1b2c3d47e8f', model: 'a-video-model', created_at: AT }
+const file = 'https://gateway.example.com/v1/artifacts/art_0193?expires=1767312000&signature=1f2e'
+
+export const replyExamples = {
+  ChatCompletion: {
+    id: 'chatcmpl-123',
+    object: 'chat.completion',
+    created: AT,
+    model: 'a-chat-model',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hello!' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 },
+  },
+  Message: {
+    id: 'msg_123',
+    type: 'message',
+    role: 'assistant',
+    model: 'a-chat-model',
+    content: [{ type: 'text', text: 'Hello!' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 9, output_tokens: 3 },
+  },
+  TokenCount: { input_tokens: 9 },
+  EmbeddingList: {
+    object: 'list',
+    model: 'an-embedding-model',
+    data: [{ object: 'embedding', index: 0, embedding: [0.013, -0.021, 0.008] }],
+    usage: { prompt_tokens: 2, total_tokens: 2 },
+  },
+  ImageList: { created: AT, data: [{ url: file }] },
+  MultimodalImage: {
+    request_id: 'f3a0c1d2',
+    output: {
+      choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: [{ image: file }] } }],
+    },
+    usage: { image_count: 1, width: 1024, height: 1024 },
+  },
+  Interaction: { id: 'v1_abc', status: 'completed' },
+  VideoTask: { ...task, status: 'submitted' },
+  Video: { ...task, object: 'video', status: 'in_progress', progress: 40 },
+  VideoList: { object: 'list', data: [], first_id: null, last_id: null, has_more: false },
+  Model: { id: 'a-chat-model', object: 'model', created: AT, owned_by: 'somebody' },
+  ModelList: {
+    object: 'list',
+    data: [{ id: 'a-chat-model', object: 'model', created: AT, owned_by: 'somebody' }],
+  },
+  MessagesModel: {
+    type: 'model',
+    id: 'a-chat-model',
+    display_name: 'a-chat-model',
+    created_at: '2026-01-01T00:00:00Z',
+  },
+  MessagesModelList: { data: [], has_more: false, first_id: null, last_id: null },
+  Health: { status: 'ok' },
+} satisfies Record<keyof typeof replySchemas, unknown>
+export type ReplyName = keyof typeof replyExamples
+
+/** JSON in one of these forms. */
+export function jsonMedia(...names: ReplyName[]): Record<string, Media> {
+  const examples = Object.fromEntries(names.map((name) => [name, { value: replyExamples[name] }]))
+  return { 'application/json': { schema: anyOf(names.map(schemaOf)), examples } }
+}
+
+/** A task that has ended, well or not. */
+export const endedTasks = {
+  succeeded: { value: { ...task, status: 'succeeded', video_url: file } },
+  failed: {
+    value: {
+      ...task,
+      status: 'failed',
+      error: { code: 'InvalidParameter', message: 'The prompt is too long.' },
+    },
+  },
+}
+
+const bytes = { type: 'string', format: 'binary' }
+const events = (example: string): Record<string, Media> => ({
+  'text/event-stream': {
+    schema: { type: 'string', description: 'Server-sent events, where the request has `stream: true`.' },
+    examples: { stream: { value: example } },
+  },
+})
+
+/** The successful answers of an operation, by status. */
+export const operationReplies: Record<OperationName, Record<string, Answer>> = {
+  chat: {
+    '200': {
+      description: 'The completion, or its pieces as events.',
+      content: {
+        ...jsonMedia('ChatCompletion'),
+        ...events(
+          'data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Hello!"}}]}\n\ndata: [DONE]\n\n',
+        ),
+      },
+    },
+  },
+  messages: {
+    '200': {
+      description: 'The message, or its pieces as events.',
+      content: {
+        ...jsonMedia('Message'),
+        ...events(
+          'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello!"}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
+        ),
+      },
+    },
+  },
+  embeddings: {
+    '200': { description: 'The vectors, in the order of the input.', content: jsonMedia('EmbeddingList') },
+  },
+  speech: {
+    '200': {
+      description: 'The sound, as it is made.',
+      content: { 'audio/mpeg': { schema: bytes }, 'audio/wav': { schema: bytes } },
+    },
+  },
+  image: {
+    '200': {
+      description: 'The images, in the form that belongs to the form of the request.',
+      content: {
+        ...jsonMedia('ImageList', 'MultimodalImage', 'Interaction'),
+        ...events(
+          'event: image_generation.completed\ndata: {"type":"image_generation.completed","b64_json":"…"}\n\n',
+        ),
+      },
+    },
+  },
+  'image-edit': {
+    '200': {
+      description: 'The edited images.',
+      content: {
+        ...jsonMedia('ImageList'),
+        ...events('event: image_edit.completed\ndata: {"type":"image_edit.completed","b64_json":"…"}\n\n'),
+      },
+    },
+  },
+  video: {
+    '202': {
+      description: 'The task is submitted: poll it, or wait for the webhook.',
+      content: jsonMedia('VideoTask'),
+    },
+    '200': {
+      description: 'The same for some models; and the ended task, where the request waited for it.',
+      content: { 'application/json': { schema: schemaOf('VideoTask'), examples: endedTasks } },
+    },
+  },
+}

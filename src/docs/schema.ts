@@ -1,0 +1,74 @@
+// Schemas as an OpenAPI 3.1 document holds them: its parts, references, and what a family's own schema reads like in it.
+// It must never alter a schema that requests are checked with: what is changed is a copy.
+
+import type { TSchema } from '@sinclair/typebox'
+
+export type Schema = Readonly<Record<string, unknown>>
+export type Examples = Record<string, { summary?: string; value: unknown }>
+export interface Media {
+  schema: Schema
+  examples?: Examples
+}
+export interface Answer {
+  description: string
+  headers?: Readonly<Record<string, object>>
+  content?: Record<string, Media>
+}
+export interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  description: string
+  schema: Schema
+}
+
+export const schemaOf = (name: string): { $ref: string } => ({ $ref: `#/components/schemas/${name}` })
+export const headerOf = (name: string): { $ref: string } => ({ $ref: `#/components/headers/${name}` })
+
+/** One of several, or the only one. */
+export function anyOf(schemas: readonly Schema[]): Schema {
+  const [first, ...others] = schemas
+  return first && others.length === 0 ? first : { anyOf: schemas }
+}
+
+/** Plain JSON Schema: without marks of its maker, and words of a list as one `enum`. */
+export function plainSchema(schema: TSchema): Schema {
+  return simplify(JSON.parse(JSON.stringify(schema))) as Schema
+}
+
+function simplify(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(simplify)
+  if (typeof part !== 'object' || part === null) return part
+  const simple = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, simplify(value)]))
+  const { anyOf, ...rest } = simple
+  if (!Array.isArray(anyOf)) return simple
+  const words = anyOf.map(wordsOf)
+  return words.every((each) => each !== undefined) ? { ...rest, enum: words.flat() } : simple
+}
+
+/** The values of a schema that allows nothing but stated ones. */
+function wordsOf(schema: Record<string, unknown>): unknown[] | undefined {
+  if ('const' in schema) return [schema.const]
+  if (schema.type === 'null') return [null]
+  return Array.isArray(schema.enum) ? schema.enum : undefined
+}
+
+/** The same for a form, in which a field of no stated type is a file, or several of one name. */
+export function formSchema(schema: Schema): Schema {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, Schema>).map(
+    ([name, property]) => [name, isFile(property) ? { ...property, ...FILES } : property],
+  )
+  return { ...schema, properties: Object.fromEntries(properties) }
+}
+
+/** The names of the fields of a form that are files. */
+export function fileFields(schema: Schema): string[] {
+  return Object.entries((schema.properties ?? {}) as Record<string, Schema>)
+    .filter(([, property]) => isFile(property))
+    .map(([name]) => name)
+}
+
+const FILES = { type: 'array', items: { type: 'string', format: 'binary' } }
+
+const isFile = (property: Schema): boolean =>
+  !('type' in property || 'anyOf' in property || 'enum' in property)

@@ -58,13 +58,29 @@ const STRANDED_MS = 15 * 60_000
 export function createPoller(world: World): Poller {
   const { db, catalogue, now } = world
   const running = new Map<Upstream, Set<Promise<void>>>()
+  const looks = new Map<Upstream, Promise<void>>()
+  /** Upstreams whose last look had no place for all that may be due. */
+  const crowded = new Set<Upstream>()
   let stopped = false
 
   async function beat(): Promise<void> {
     for (const upstream of catalogue.upstreams.values()) {
       if (stopped) return
-      for (const task of await take(upstream)) start(upstream, task)
+      await look(upstream)
     }
+  }
+
+  /** One look at a time for each upstream, or two would take the same places. */
+  function look(upstream: Upstream): Promise<void> {
+    const running = looks.get(upstream)
+    if (running) return running
+    const look = startDue(upstream).finally(() => looks.delete(upstream))
+    looks.set(upstream, look)
+    return look
+  }
+
+  async function startDue(upstream: Upstream): Promise<void> {
+    for (const task of await take(upstream)) start(upstream, task)
   }
 
   /** Due tasks of an upstream, no more than the vendor lets us ask after now. */
@@ -72,6 +88,8 @@ export function createPoller(world: World): Poller {
     const at = now()
     const free = PARALLEL_POLLS - (running.get(upstream)?.size ?? 0)
     const due = free > 0 ? await countDue(db, upstream.name, at, Math.min(free, upstream.pollsPerSecond)) : 0
+    if (due > 0 && due === free) crowded.add(upstream)
+    else crowded.delete(upstream)
     if (due === 0) return []
     const allowed = await takeTurns(upstream, due, at)
     return allowed === 0 ? [] : claimDue(db, upstream.name, at, { limit: allowed, leaseMs: LEASE_MS })
@@ -102,8 +120,17 @@ export function createPoller(world: World): Poller {
     running.set(upstream, polls)
     const poll = follow(task)
       .catch((error) => world.log('task_poll_failed', { task: task.id, error: String(error) }))
-      .finally(() => polls.delete(poll))
+      .finally(() => {
+        polls.delete(poll)
+        lookAgain(upstream, polls.size)
+      })
     polls.add(poll)
+  }
+
+  /** Waiting for the next beat would hold a vendor that answers at once to a hundred polls a beat. */
+  function lookAgain(upstream: Upstream, busy: number): void {
+    if (stopped || busy > PARALLEL_POLLS / 2 || !crowded.delete(upstream)) return
+    look(upstream).catch((error) => world.log('job_failed', { job: 'poll tasks', reason: String(error) }))
   }
 
   async function follow(task: Task): Promise<void> {
@@ -259,6 +286,8 @@ export function createPoller(world: World): Poller {
     sweep,
     async stop() {
       stopped = true
+      // What a look has taken is begun, and so has to be waited for.
+      await Promise.allSettled(looks.values())
       await Promise.all([...running.values()].flatMap((polls) => [...polls]))
     },
   }

@@ -16,7 +16,7 @@ const platforms = [
 async function build(outfile: string, platform?: (typeof platforms)[number]): Promise<void> {
   const target = platform ? [`--target=bun-${platform}`] : []
   const { exitCode, stderr } =
-    await $`${process.execPath} build --compile --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ./cli/main.ts ./src/token-worker.ts ./src/mp3-worker.ts --outfile ${outfile}`
+    await $`${process.execPath} build --compile --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ./cli/main.ts ./src/token-worker.ts ./src/sound/mp3-worker.ts --outfile ${outfile}`
       .quiet()
       .nothrow()
   if (exitCode !== 0) {

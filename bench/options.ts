@@ -80,7 +80,7 @@ const QUICK: Amounts = {
 
 export const USAGE = `bun bench/main.ts [options]
 
-  --quick             less of everything; under a minute
+  --quick             less of everything; under two minutes
   --only A,B          only these subjects: ${SUBJECTS.join(', ')}
   --cuts N            how many streams are cut (default ${FULL.cutStreams}, quick ${QUICK.cutStreams})
   --gateway COMMAND   how to run the gateway (default dist/gateway; from source: "bun cli/main.ts")

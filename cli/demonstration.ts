@@ -6,8 +6,8 @@ import { createKey, findKey, type Key, makeSecret, rollKey } from '../src/keys'
 import { addCredit, balanceOf } from '../src/ledger'
 import { NANO_PER_USD } from '../src/lib/money'
 import type { Server } from '../src/server'
-import { makeWebhookSecret } from '../src/webhook-secrets'
-import { newId } from '../src/world'
+import { makeWebhookSecret } from '../src/webhooks/secrets'
+import { newId, randomBytes } from '../src/world'
 import { CommandFailed } from './errors'
 import { unlimited } from './key-settings'
 import { statusOf } from './key-view'
@@ -25,7 +25,7 @@ export interface Demonstration {
 /** The secret is new at every start: only its hash is kept. */
 export async function prepareDemonstration({ world, url }: Server): Promise<Demonstration> {
   const { db, now, catalogue } = world
-  const secret = makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+  const secret = makeSecret(randomBytes)
   const key = await prepareKey(db, secret, now())
   await fill(db, key.account, now())
   const model = [...catalogue.models.values()].flat().find(({ family }) => family.operation === 'chat')
@@ -46,7 +46,7 @@ async function prepareKey(db: Db, secret: string, now: number): Promise<Key> {
     const name = number === 1 ? DEMO_KEY : `${DEMO_KEY}-${number}`
     const key = await findKey(db, name)
     if (!key) {
-      const webhookSecret = makeWebhookSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+      const webhookSecret = makeWebhookSecret(randomBytes)
       const own = { id: newId('key'), name, account: DEMO_KEY, secret, webhookSecret, createdAt: now }
       await createKey(db, { ...own, ...unlimited })
     } else if (isUnlimited(key, now)) {

@@ -16,8 +16,8 @@ import {
 import { addCredit, type Balance, balanceOf } from '../src/ledger'
 import { formatUsd } from '../src/lib/money'
 import { budgetUsedNano } from '../src/usage-report'
-import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../src/webhook-secrets'
-import { newId } from '../src/world'
+import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../src/webhooks/secrets'
+import { newId, randomBytes } from '../src/world'
 import { requireRoom } from './account'
 import { dollars } from './balance-view'
 import { CommandFailed, WrongUsage } from './errors'
@@ -59,7 +59,7 @@ const create = defineCommand({
     const depositNano = args.balance === undefined ? 0 : parseAmountNano('--balance', args.balance)
     if (depositNano < 0) throw new WrongUsage(`--balance must not be negative, as ${args.balance} is.`)
     const now = Date.now()
-    const secret = newSecret()
+    const secret = makeSecret(randomBytes)
     const webhookSecret = makeWebhookSecret(randomBytes)
     await withDatabase(args, async (db, config) => {
       const settings = readSettings(args, unlimited, config, now)
@@ -170,7 +170,7 @@ const roll = defineCommand({
   },
   args: { name: nameArg, ...commandArgs },
   async run({ args }) {
-    const secret = newSecret()
+    const secret = makeSecret(randomBytes)
     await withDatabase(args, async (db) => {
       const key = await requireKey(db, args.name)
       refuseRevoked(key)
@@ -218,7 +218,7 @@ const rollWebhook = defineCommand({
       }
       print(webhookSecret)
       say(`\nThis signs the webhooks of key ${key.name} from now on. Keep it: it is shown only this once.`)
-      say(`The old secret signs beside it until ${isoTime(now + OVERLAP_MS)}; those before it no longer do.`)
+      say(`The old secret signs beside it until ${utcTime(now + OVERLAP_MS)}; those before it no longer do.`)
     })
   },
 })
@@ -237,7 +237,7 @@ const revoke = defineCommand({
       const first = await revokeKey(db, key.id, now)
       const revoked = await requireKey(db, key.id)
       if (args.json) return printJson(keyJson(revoked, now))
-      if (!first) return print(`Key ${key.name} was revoked before, at ${isoTime(revoked.revokedAt)}.`)
+      if (!first) return print(`Key ${key.name} was revoked before, at ${utcTime(revoked.revokedAt)}.`)
       const balance = await balanceFor(db, revoked)
       print(`Key ${key.name} is revoked: requests with it are refused within a second.`)
       say(`Account ${key.account} keeps its balance of ${dollars(balance.balanceNano)}.`)
@@ -249,14 +249,6 @@ export const keys = defineCommand({
   meta: { name: 'keys', description: 'Make and manage the keys that callers use.' },
   subCommands: { create, list, show, update, roll, 'roll-webhook': rollWebhook, revoke },
 })
-
-function newSecret(): string {
-  return makeSecret(randomBytes)
-}
-
-function randomBytes(count: number): Uint8Array {
-  return crypto.getRandomValues(new Uint8Array(count))
-}
 
 async function storeKey(
   db: Db,
@@ -294,5 +286,5 @@ async function balanceFor(db: Db, key: Key): Promise<Balance> {
 
 function refuseRevoked(key: Key): void {
   if (key.revokedAt === null) return
-  throw new CommandFailed(`Key ${key.name} was revoked at ${isoTime(key.revokedAt)}: make another one.`)
+  throw new CommandFailed(`Key ${key.name} was revoked at ${utcTime(key.revokedAt)}: make another one.`)
 }

@@ -24,6 +24,7 @@ const main = defineCommand({
     tasks: () => import('./tasks').then((file) => file.tasks),
     usage: () => import('./usage').then((file) => file.usage),
     models: () => import('./models').then((file) => file.models),
+    env: () => import('./env').then((file) => file.env),
     config: () => import('./config').then((file) => file.config),
   },
 })

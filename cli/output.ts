@@ -17,7 +17,7 @@ export function say(text: string): void {
   }
 }
 
-export interface Status {
+interface Status {
   show(text: string): void
   /** Makes room for what comes next. */
   clear(): void

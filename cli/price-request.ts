@@ -15,7 +15,7 @@ import {
 import { GatewayError } from '../src/lib/errors'
 import { createValidator } from '../src/lib/validate'
 import { quoteNano, quoteOf, tariffOf } from '../src/metering'
-import { type OperationName, operations } from '../src/operations'
+import { type OperationName, operationOf } from '../src/operations'
 import type { ListedModel } from './catalogue'
 import { CommandFailed, WrongUsage } from './errors'
 import { flagOfOption, type Options, type Question, wordsOf } from './price-question'
@@ -183,7 +183,7 @@ function exampleUpload(number: number): Upload {
 
 /** Bytes of the request as a caller sends it; of a form, those of its texts. */
 function byteLengthOf(body: Record<string, unknown>, { family }: Model, text: string | undefined): number {
-  const isForm = operations.find(({ name }) => name === family.operation)?.body === 'form'
+  const isForm = operationOf(family.operation).body === 'form'
   if (!isForm) return Buffer.byteLength(text ?? JSON.stringify(body))
   const texts = Object.values(body).filter((value) => !Array.isArray(value))
   return texts.reduce<number>((sum, value) => sum + Buffer.byteLength(String(value)), 0)

@@ -17,6 +17,8 @@ const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
 /** How long running requests may go on after SIGTERM. */
 const GRACE_MS = 30_000
+/** Signals within it are one wish to stop: Ctrl-C comes from the terminal, and again from a script runner in between. */
+const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
 
 /** What the introduction tells beside what the server knows itself. */
@@ -135,9 +137,10 @@ function introductionJson(server: Server, { file, dataDir, demonstration }: Sett
 }
 
 function modelsOf({ world }: Server): { id: string; reason: string | null }[] {
-  const { models, hidden } = world.catalogue
+  const { models, routes, hidden } = world.catalogue
+  const available = [...models.keys(), ...routes.keys()].filter((id) => !hidden.has(id))
   return [
-    ...[...models.keys()].map((id) => ({ id, reason: null })),
+    ...available.map((id) => ({ id, reason: null })),
     ...[...hidden].map(([id, reason]) => ({ id, reason })),
   ]
 }
@@ -150,13 +153,17 @@ function portOf(name: string, text: string | undefined): number | undefined {
   return port
 }
 
-/** Resolves when the gateway has stopped. A second signal stops it at once. */
+/** Resolves when the gateway has stopped. Another signal, a moment later, stops it at once. */
 async function stopOnSignal(server: Server, sandbox: Sandbox | undefined): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    let stopping = false
+    let stoppingSince: number | undefined
     const stop = async (signal: NodeJS.Signals) => {
-      if (stopping) process.exit(1)
-      stopping = true
+      const now = performance.now()
+      if (stoppingSince !== undefined) {
+        if (now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
+        return
+      }
+      stoppingSince = now
       // Behind the ^C that the terminal shows.
       if (signal === 'SIGINT' && process.stderr.isTTY) say('')
       say('Stopping: no new requests; waiting for the running ones.')

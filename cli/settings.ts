@@ -36,7 +36,7 @@ export interface SettingsFlags {
   sandbox?: boolean | undefined
 }
 
-export interface LoadedConfig {
+interface LoadedConfig {
   config: Config
   /** The file it came from, or undefined for the built-in one. */
   file: string | undefined

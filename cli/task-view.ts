@@ -2,12 +2,12 @@
 
 import { formatUsd } from '../src/lib/money'
 import { showTask, type Task, UNKNOWN } from '../src/tasks'
-import type { Attempt, Webhook } from '../src/webhook-rows'
+import type { Attempt, Webhook } from '../src/webhooks/rows'
 import { paint, type Style } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
 import { distance, isoTime, shortAge, shortTime } from './times'
 
-export interface TaskDelivery {
+interface TaskDelivery {
   webhook: Webhook
   attempts: Attempt[]
 }

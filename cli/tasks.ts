@@ -14,7 +14,7 @@ import {
   type TaskFilter,
   UNKNOWN,
 } from '../src/tasks'
-import { redeliver as redeliverWebhook, webhookOf } from '../src/webhook-rows'
+import { redeliver as redeliverWebhook, webhookOf } from '../src/webhooks/rows'
 import { newId } from '../src/world'
 import { CommandFailed, WrongUsage } from './errors'
 import { createStatus, print, printJson, say } from './output'

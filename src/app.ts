@@ -18,7 +18,7 @@ import { type Dialect, GatewayError } from './lib/errors'
 import { operations } from './operations'
 import type { World } from './world'
 
-export interface AppOptions {
+interface AppOptions {
   /** Headers that mark every answer of an operation, such as that it came from the sandbox. */
   mark?: Readonly<Record<string, string>>
 }

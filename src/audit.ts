@@ -2,7 +2,7 @@
 // It only reads, and it must not use the code that moves money: it is the second opinion.
 
 import type { Db, Row } from './db/db'
-import { KEEP_WEBHOOKS_MS } from './webhook-rows'
+import { KEEP_WEBHOOKS_MS } from './webhooks/rows'
 
 export interface Audit {
   accounts: number

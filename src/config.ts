@@ -4,7 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import ipaddr from 'ipaddr.js'
-import { ArtifactsEntry, artifactFaults } from './artifact-config'
+import { ArtifactsEntry, artifactFaults } from './artifacts/config'
 import { families } from './families'
 import { type Family, type PriceList, type Unit, units } from './family'
 import { formatUsd, parseUsd } from './lib/money'
@@ -14,7 +14,6 @@ const closed = { additionalProperties: false }
 const Usd = Type.String({ description: 'Dollars as a decimal string, such as "0.25".' })
 const Milliseconds = Type.Integer({ minimum: 1, maximum: 86_400_000 })
 const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
-
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
 const Server = Type.Object(
@@ -186,43 +185,52 @@ export function faultsOf(value: unknown): string[] {
     const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
-  const { webhooks } = (isRecord(value) ? value : {}) as { webhooks?: unknown }
-  for (const network of isRecord(webhooks) && Array.isArray(webhooks.allow) ? webhooks.allow : []) {
-    if (typeof network !== 'string' || ipaddr.isValidCIDR(network)) continue
-    faults.set(`network ${network}`, `webhooks.allow: "${network}" is not a network such as "192.168.0.0/16"`)
-  }
-  const { artifacts, database } = (isRecord(value) ? value : {}) as {
-    artifacts?: unknown
-    database?: unknown
-  }
-  for (const fault of artifactFaults(artifacts, database)) faults.set(fault, fault)
   // What has the right form is judged further even when its neighbour has not, so that one check shows all there is.
-  const { upstreams, models } = (isRecord(value) ? value : {}) as { upstreams?: unknown; models?: unknown }
-  for (const [name, entry] of Object.entries(isRecord(upstreams) ? upstreams : {})) {
-    const kind = isRecord(entry) ? entry.kind : undefined
-    if (typeof kind !== 'string' || upstreamKinds.has(kind)) continue
-    faults.set(
-      `kind of ${name}`,
-      `upstreams.${name}.kind: unknown kind "${kind}"; known: ${[...upstreamKinds.keys()].join(', ')}`,
-    )
-  }
-  const names = new Set(Object.keys(isRecord(upstreams) ? upstreams : {}))
-  const ids = new Map(Object.entries(isRecord(models) ? models : {}))
-  for (const [id, entry] of ids) {
-    for (const fault of entryFaults(id, entry, names, ids))
-      faults.set(`${id} ${fault}`, `models.${id}${fault}`)
-  }
-  const { aliases } = (isRecord(value) ? value : {}) as { aliases?: unknown }
-  for (const [alias, target] of Object.entries(isRecord(aliases) ? aliases : {})) {
-    if (typeof target === 'string' && !ids.has(target)) {
-      faults.set(`alias ${alias}`, `aliases.${alias}: there is no model "${target}"`)
-    }
-    if (ids.has(alias)) faults.set(`alias ${alias}`, `aliases.${alias}: there is a model of this name`)
+  const { webhooks, artifacts, database, upstreams, models, aliases } = recordOf(value)
+  const ids = new Map(Object.entries(recordOf(models)))
+  const names = new Set(Object.keys(recordOf(upstreams)))
+  const others = [
+    ...networkFaults(recordOf(webhooks).allow),
+    ...artifactFaults(artifacts, database),
+    ...upstreamFaults(recordOf(upstreams)),
+    ...[...ids].flatMap(([id, entry]) =>
+      entryFaults(id, entry, names, ids).map((fault) => `models.${id}${fault}`),
+    ),
+    ...aliasFaults(recordOf(aliases), ids),
+  ]
+  return [...new Set([...faults.values(), ...others])]
+}
+
+function networkFaults(allow: unknown): string[] {
+  const networks = (Array.isArray(allow) ? allow : []).filter((network) => typeof network === 'string')
+  return networks
+    .filter((network) => !ipaddr.isValidCIDR(network))
+    .map((network) => `webhooks.allow: "${network}" is not a network such as "192.168.0.0/16"`)
+}
+
+function upstreamFaults(upstreams: Record<string, unknown>): string[] {
+  const known = [...upstreamKinds.keys()].join(', ')
+  return Object.entries(upstreams).flatMap(([name, entry]) => {
+    const { kind } = recordOf(entry)
+    if (typeof kind !== 'string' || upstreamKinds.has(kind)) return []
+    return [`upstreams.${name}.kind: unknown kind "${kind}"; known: ${known}`]
+  })
+}
+
+function aliasFaults(aliases: Record<string, unknown>, models: ReadonlyMap<string, unknown>): string[] {
+  return Object.entries(aliases).flatMap(([alias, target]) => {
     if (!/^[^*]+\*?$/.test(alias)) {
-      faults.set(`alias ${alias}`, `aliases.${alias}: a name, or the beginning of one with a star behind it`)
+      return [`aliases.${alias}: a name, or the beginning of one with a star behind it`]
     }
-  }
-  return [...faults.values()]
+    if (models.has(alias)) return [`aliases.${alias}: there is a model of this name`]
+    if (typeof target !== 'string' || models.has(target)) return []
+    return [`aliases.${alias}: there is no model "${target}"`]
+  })
+}
+
+/** A record as it is, and nothing in the place of anything else. */
+function recordOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {}
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

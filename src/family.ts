@@ -185,7 +185,7 @@ export interface PlainForm {
 export type SoundFormat = 'mp3' | 'wav'
 
 /** How a family's tasks are followed until they end. */
-export interface TaskContract<Body = unknown> {
+interface TaskContract<Body = unknown> {
   /** The status of our answer to a submit that the vendor accepted. */
   submittedStatus: 200 | 202
   /** The vendor's id of the task, in its answer to the submit; undefined where there is none. */

@@ -47,7 +47,7 @@ export interface Flight extends CheckedRequest {
 }
 
 /** What the caller says beside the request itself. */
-export interface Origin {
+interface Origin {
   idempotencyKey: string | null
   gatewayUrl(): string
   videoSize?(): string | undefined
@@ -211,6 +211,10 @@ export function createFlights(world: World): Flights {
   }
 
   function reroute(flight: Flight, model: Model): void {
+    // What still runs for the model that could not answer is of no use, as other parts of a batch.
+    flight.controller.abort()
+    flight.controller = new AbortController()
+    flight.deadlineAt = Number.POSITIVE_INFINITY
     flight.model = model
     flight.family = model.family
     flight.entry.model = model.id

@@ -2,14 +2,14 @@
 // Steps never go back and know no vendor. Nothing is sent to a vendor without a durable hold, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
+import { keepResults } from './artifacts/kept-answer'
 import { DatabaseUnavailable } from './db/db'
-import { callerLeft, cutError, databaseDown, garbage, shuttingDown } from './failures'
+import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from './failures'
 import type { Call, Family } from './family'
 import { createFlights, type Flight } from './flights'
 import type { Form } from './form'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from './idempotency'
 import type { JournalEntry } from './journal'
-import { keepResults } from './kept-answer'
 import { errorBody, GatewayError } from './lib/errors'
 import { editObject } from './lib/json'
 import { formatUsd } from './lib/money'
@@ -21,12 +21,12 @@ import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
 import { checkRequest, inDialect, type Reword } from './request'
-import { serveSound } from './speech'
+import { serveSound } from './sound/speech'
 import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
 import { submitTask, waitForTask } from './submit'
 import type { CallBody } from './upstream'
 import { readReply, usageJsonOf, withModel } from './vendor-reply'
-import { checkWebhook } from './webhook-address'
+import { checkWebhook } from './webhooks/address'
 import type { World } from './world'
 
 /** What a caller sends, free of HTTP. */
@@ -141,7 +141,7 @@ export function createGateway(world: World): Gateway {
 
   /** The vendor begins a task. It is answered at once, or when the task has ended where the caller waits for that. */
   async function submit(flight: Flight, call: Call, incoming: Incoming): Promise<Response> {
-    const { key, ask, entry } = flight
+    const { key, ask } = flight
     const submitted = await submitTask(world, flights, flight, call, send)
     const waitMs = Math.max(incoming.waitMs, waitOf((ask.body as { wait?: unknown }).wait))
     const leaves = () => draining || incoming.signal().aborted
@@ -152,7 +152,7 @@ export function createGateway(world: World): Gateway {
     const { status, body } = ended ?? submitted
     return new Response(body, {
       status,
-      headers: { 'content-type': 'application/json', 'x-request-id': entry.id },
+      headers: { 'content-type': 'application/json', ...idHeaders(flight) },
     })
   }
 
@@ -378,11 +378,13 @@ function newEntry(incoming: Incoming, now: number): JournalEntry {
 }
 
 /**
- * Whether another model may be asked: not a byte has gone to the caller, the vendor could not answer, and nothing has
- * stopped the request. Never for a task: its row names the vendor that it was sent to.
+ * Whether another model may be asked: not a byte has gone to the caller, the vendor could not answer in time, and nothing
+ * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
  */
 function isOthersChance({ ended, controller, family }: Flight, error: unknown): boolean {
-  if (ended || controller.signal.aborted || family.task || !(error instanceof GatewayError)) return false
+  if (ended || family.task || !(error instanceof GatewayError)) return false
+  const { aborted, reason } = controller.signal
+  if (aborted && endedByOf(reason) !== 'timeout') return false
   return error.status === 429 || error.status >= 500
 }
 

@@ -6,7 +6,7 @@ import type { Db, Statement } from './db/db'
 import type { Condition } from './ledger'
 import { GatewayError, invalidRequest } from './lib/errors'
 
-export const MAX_KEY_LENGTH = 255
+const MAX_KEY_LENGTH = 255
 /** An answer larger than this is not kept. */
 export const MAX_SAVED_LENGTH = 4 * 1024 * 1024
 const KEEP_MS = 24 * 3_600_000

@@ -1,7 +1,7 @@
 // Keys: bearer tokens of accounts. Only the SHA-256 of a secret is stored; the secret is shown once, when it is made.
 // A key must never be looked up or compared by a part of its secret.
 
-import { apply, type Db, type Row, type Value } from './db/db'
+import { apply, type Db, type Row, tryApply, type Value } from './db/db'
 import { openAccount } from './ledger'
 import { GatewayError } from './lib/errors'
 
@@ -64,7 +64,7 @@ export function isSecret(text: string): boolean {
   )
 }
 
-export function hashSecret(secret: string): string {
+function hashSecret(secret: string): string {
   return new Bun.CryptoHasher('sha256').update(secret).digest('hex')
 }
 
@@ -143,7 +143,7 @@ export async function createKey(
     key.createdAt,
     key.webhookSecret,
   ]
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: `insert into keys (id, name, account, hash, hint, models, requests_per_minute, tokens_per_minute, concurrency,
           budget, budget_period, expires_at, created_at, webhook_secret)
@@ -153,7 +153,6 @@ export async function createKey(
     },
     openAccount(key.account, key.createdAt),
   ])
-  return 'rows' in result
 }
 
 export async function listKeys(db: Db): Promise<Key[]> {
@@ -181,26 +180,24 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
 
 /** Replaces the secret of a key; the old one is refused from then on. False when the key is revoked. */
 export async function rollKey(db: Db, id: string, secret: string): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: 'update keys set hash = $2, hint = $3 where id = $1 and revoked_at is null',
       parameters: [id, hashSecret(secret), hintOf(secret)],
       guard: true,
     },
   ])
-  return 'rows' in result
 }
 
 /** Refuses a key for ever. False when it was revoked before. */
 export async function revokeKey(db: Db, id: string, now: number): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: 'update keys set revoked_at = $2 where id = $1 and revoked_at is null',
       parameters: [id, now],
       guard: true,
     },
   ])
-  return 'rows' in result
 }
 
 function settingValues(settings: KeySettings): Value[] {

@@ -5,7 +5,8 @@
 // together are zero.
 
 import { strict as assert } from 'node:assert'
-import type { Db, Row, Statement, Value } from './db/db'
+import { type Db, type Row, type Statement, tryApply, type Value } from './db/db'
+import { freeKey } from './idempotency'
 import { assertNano, formatUsd, MAX_NANO } from './lib/money'
 
 export interface Charge {
@@ -33,7 +34,7 @@ export interface Condition {
   statement: Statement
 }
 
-export type HoldResult = { held: true } | { refusedBy: Condition['name'] | 'balance' }
+type HoldResult = { held: true } | { refusedBy: Condition['name'] | 'balance' }
 
 export type UsageSource = 'upstream' | 'counted' | 'estimated'
 export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
@@ -102,7 +103,7 @@ export async function release(
   ending: { endedBy: EndedBy; endedAt: number },
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     close(charge),
     {
       sql: 'update accounts set held = held - $1 where name = $2',
@@ -113,7 +114,6 @@ export async function release(
     ...correctWindow(charge, 0),
     ...also,
   ])
-  return 'rows' in result
 }
 
 /** A charge that has not ended. */
@@ -138,11 +138,7 @@ export async function releaseExpired(db: Db, now: number, options: { all?: boole
   let released = 0
   for (const row of rows) {
     const charge = chargeOfRow(row)
-    const freeKey: Statement = {
-      sql: 'delete from saved_answers where charge = $1 and status is null',
-      parameters: [charge.id],
-    }
-    if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey])) released++
+    if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey(charge.id)])) released++
   }
   return rows.length === 1000 ? released + (await releaseExpired(db, now, options)) : released
 }
@@ -155,17 +151,15 @@ export function openAccount(account: string, now: number): Statement {
   }
 }
 
-/** Statements that put money on an account; they miss when it would be more than a number holds. The amount is positive. */
-export function credit(
-  id: string,
-  account: string,
-  amountNano: number,
-  now: number,
-  note: string | null,
-): Statement[] {
+/** Opens an account if there is none yet, and credits it. The amount is positive. */
+export async function addCredit(
+  db: Db,
+  deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
+): Promise<void> {
+  const { id, account, amountNano, now, note } = deposit
   assertNano(amountNano)
   assert(amountNano > 0, 'a credit is positive')
-  return [
+  const isCredited = await tryApply(db, [
     openAccount(account, now),
     {
       sql: 'update accounts set balance = balance + $1 where name = $2 and balance <= $3',
@@ -173,7 +167,8 @@ export function credit(
       guard: true,
     },
     transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, note),
-  ]
+  ])
+  if (!isCredited) throw new RangeError(`An account can have at most $${formatUsd(MAX_NANO)}.`)
 }
 
 /** Corrects a balance up or down by hand; down at most by what is available. False when there is no such room. */
@@ -185,7 +180,7 @@ export async function adjust(
   assertNano(amountNano)
   assert(amountNano !== 0, 'an adjustment changes something')
   const up = amountNano > 0
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: `update accounts set balance = balance + $1
         where name = $2 and balance - held + $1 >= 0 and balance <= $3 - $1`,
@@ -196,7 +191,6 @@ export async function adjust(
       ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, note)
       : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, note),
   ])
-  return 'rows' in result
 }
 
 export interface Balance {
@@ -248,7 +242,7 @@ export async function ledgerOf(db: Db, account: string): Promise<LedgerEntry[]> 
   })
 }
 
-export function bookOf(account: string): string {
+function bookOf(account: string): string {
   return `account:${account}`
 }
 
@@ -272,6 +266,9 @@ function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
   ]
 }
 
+const ENDED_COLUMNS =
+  'id, account, key_id, model, operation, state, held, amount, shortfall, prices, usage, usage_source, ended_by, created_at, ended_at'
+
 /** What an account can pay of the price $2 of a charge that holds $1: the price, or all that is available. */
 const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
 
@@ -284,8 +281,7 @@ function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
     close(charge),
     { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
     {
-      sql: `insert into ended_charges (id, account, key_id, model, operation, state, held, amount, shortfall, prices,
-          usage, usage_source, ended_by, created_at, ended_at)
+      sql: `insert into ended_charges (${ENDED_COLUMNS})
         select cast($4 as text), name, cast($5 as text), cast($6 as text), cast($7 as text), 'settled',
           cast($1 as bigint), ${PAID_BEYOND}, $2 - ${PAID_BEYOND}, cast($8 as text),
           cast($9 as text), cast($10 as text), cast($11 as text), cast($12 as bigint), cast($13 as bigint)
@@ -354,8 +350,7 @@ function insertEnded(
     ending.endedAt,
   ]
   return {
-    sql: `insert into ended_charges (id, account, key_id, model, operation, state, held, amount, shortfall, prices,
-        usage, usage_source, ended_by, created_at, ended_at)
+    sql: `insert into ended_charges (${ENDED_COLUMNS})
       values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`,
     parameters,
   }
@@ -437,14 +432,4 @@ function chargeOfRow(row: Row): Charge {
     windowMinute: row.window_minute as number | null,
     windowTokens: row.window_tokens as number,
   }
-}
-
-/** Opens an account if there is none yet, and credits it. */
-export async function addCredit(
-  db: Db,
-  deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
-): Promise<void> {
-  const { id, account, amountNano, now, note } = deposit
-  const result = await db.batch(credit(id, account, amountNano, now, note))
-  if ('missed' in result) throw new RangeError(`An account can have at most $${formatUsd(MAX_NANO)}.`)
 }

@@ -2,7 +2,7 @@
 // They are conditions of the hold, in the same transaction and in the database, so that they are exact on any number
 // of nodes and cost nothing for keys without limits. They must never be checked apart from the hold.
 
-import type { Db, Statement } from './db/db'
+import { type Db, type Statement, tryApply } from './db/db'
 import type { Key } from './keys'
 import type { Charge, Condition } from './ledger'
 import { GatewayError } from './lib/errors'
@@ -67,8 +67,7 @@ export async function refusalOf(
 export async function countFreeRequest(db: Db, key: Key, now: number): Promise<void> {
   const counters = countersOf(key, 0, now)
   if (counters.windowMinute === null) return
-  const result = await db.batch([countRequest(key, counters)])
-  if (!('rows' in result)) throw await tooFast(db, key, now)
+  if (!(await tryApply(db, [countRequest(key, counters)]))) throw await tooFast(db, key, now)
 }
 
 async function tooFast(db: Db, key: Key, now: number): Promise<GatewayError> {

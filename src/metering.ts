@@ -1,8 +1,7 @@
 // What a request came to: the vendor's own figures where it gave sane ones, else a count of the text that really passed.
 // It must never turn a vendor's fault into a charge for nothing, or into a credit.
 
-import type { Ask, Model, Quantities, Tariff } from './family'
-import { priceNano, pricesOfTier, units } from './family'
+import { type Ask, type Model, priceNano, pricesOfTier, type Quantities, type Tariff, units } from './family'
 import type { EndedBy, UsageSource } from './ledger'
 import { invalidRequest } from './lib/errors'
 import type { TokenCounter } from './token-counter'

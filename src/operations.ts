@@ -85,3 +85,7 @@ export const operations: readonly Operation[] = [
     summary: 'Video generation: submits a task, whose end is polled or told to a webhook',
   },
 ]
+
+export function operationOf(name: OperationName): Operation {
+  return operations.find((operation) => operation.name === name) as Operation
+}

@@ -7,7 +7,7 @@ import { PNG } from 'image-size/types/png'
 import { WEBP } from 'image-size/types/webp'
 import type { Upload } from './family'
 
-export type Picture = NonNullable<Upload['picture']>
+type Picture = NonNullable<Upload['picture']>
 
 /** Each format with the parser for it: no file ever reaches those of other formats. */
 const formats: Record<Picture['format'], { parser: IImage; head(file: Blob): Promise<Uint8Array> }> = {

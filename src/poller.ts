@@ -2,11 +2,11 @@
 // Every node runs one, all equal: leases share the work out, and fences keep late answers from changing anything. A vendor
 // that is down, slow or talks nonsense must never end a task; only its own word or the task's deadline does.
 
+import { keepVideo } from './artifacts/kept-video'
 import { apply, type Statement } from './db/db'
 import { timedOut } from './failures'
 import type { Model, Quantities, TaskOutcome } from './family'
 import { saveAnswer } from './idempotency'
-import { keepVideo } from './kept-video'
 import type { UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
 import {
@@ -59,7 +59,7 @@ export function createPoller(world: World): Poller {
   const { db, catalogue, now } = world
   const running = new Map<Upstream, Set<Promise<void>>>()
   const looks = new Map<Upstream, Promise<void>>()
-  /** Upstreams whose last look had no place for all that may be due. */
+  /** Upstreams whose last look took every place that was free, so that more may be due. */
   const crowded = new Set<Upstream>()
   let stopped = false
 
@@ -72,8 +72,8 @@ export function createPoller(world: World): Poller {
 
   /** One look at a time for each upstream, or two would take the same places. */
   function look(upstream: Upstream): Promise<void> {
-    const running = looks.get(upstream)
-    if (running) return running
+    const begun = looks.get(upstream)
+    if (begun) return begun
     const look = startDue(upstream).finally(() => looks.delete(upstream))
     looks.set(upstream, look)
     return look
@@ -88,10 +88,9 @@ export function createPoller(world: World): Poller {
     const at = now()
     const free = PARALLEL_POLLS - (running.get(upstream)?.size ?? 0)
     const due = free > 0 ? await countDue(db, upstream.name, at, Math.min(free, upstream.pollsPerSecond)) : 0
-    if (due > 0 && due === free) crowded.add(upstream)
+    const allowed = due > 0 ? await takeTurns(upstream, due, at) : 0
+    if (allowed > 0 && allowed === free) crowded.add(upstream)
     else crowded.delete(upstream)
-    if (due === 0) return []
-    const allowed = await takeTurns(upstream, due, at)
     return allowed === 0 ? [] : claimDue(db, upstream.name, at, { limit: allowed, leaseMs: LEASE_MS })
   }
 
@@ -129,7 +128,8 @@ export function createPoller(world: World): Poller {
 
   /** Waiting for the next beat would hold a vendor that answers at once to a hundred polls a beat. */
   function lookAgain(upstream: Upstream, busy: number): void {
-    if (stopped || busy > PARALLEL_POLLS / 2 || !crowded.delete(upstream)) return
+    // A look that has begun says itself whether there was place for all.
+    if (stopped || busy > PARALLEL_POLLS / 2 || looks.has(upstream) || !crowded.has(upstream)) return
     look(upstream).catch((error) => world.log('job_failed', { job: 'poll tasks', reason: String(error) }))
   }
 

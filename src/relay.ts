@@ -37,6 +37,7 @@ const STALL_MS = 300_000
 const CLOSE_MS = 1_000
 /** How long a stream is read on after its caller left. */
 const DRAIN_MS = 120_000
+
 export function relayEvents(
   source: ReadableStream<Uint8Array>,
   options: RelayOptions,

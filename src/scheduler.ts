@@ -7,8 +7,8 @@ import { forgetAnswers } from './idempotency'
 import { releaseExpired } from './ledger'
 import { forgetWindows } from './limits'
 import type { Poller } from './poller'
-import { forgetWebhooks } from './webhook-rows'
-import { createWebhookSender } from './webhooks'
+import { forgetWebhooks } from './webhooks/rows'
+import { createWebhookSender } from './webhooks/sender'
 import type { World } from './world'
 
 interface Job {
@@ -17,7 +17,7 @@ interface Job {
   run(): Promise<unknown>
 }
 
-export interface Scheduler {
+interface Scheduler {
   stop(): Promise<void>
 }
 

@@ -7,7 +7,7 @@ import { releaseExpired } from './ledger'
 import { createPoller } from './poller'
 import { startScheduler } from './scheduler'
 import { forgetTaskLeases } from './tasks'
-import { forgetWebhookLeases } from './webhook-rows'
+import { forgetWebhookLeases } from './webhooks/rows'
 import { type Outside, openWorld, outside, type World } from './world'
 
 export interface Server {
@@ -17,7 +17,7 @@ export interface Server {
   stop(graceMs: number): Promise<number>
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   config: Config
   dataDir: string
   host: string

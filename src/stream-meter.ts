@@ -3,7 +3,7 @@
 
 import type { Model, Quantities, Reading, Translator } from './family'
 import type { EndedBy } from './ledger'
-import { createEventSplitter, dataOfEvent, splitEvents } from './lib/sse'
+import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from './lib/sse'
 import { addQuantities, type Outcome, type ReportedUsage } from './metering'
 
 /** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
@@ -87,7 +87,7 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
       if (rest === '') return NOTHING
       const data = dataOfEvent(rest)
       if (data === end) ended = true
-      else if (data === undefined || !parseObject(data)) return NOTHING
+      else if (data === undefined || !objectIn(data)) return NOTHING
       const event = Buffer.from(`${rest}\n\n`, 'latin1')
       unread.push(event)
       return rename(inspect(event))
@@ -118,7 +118,7 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
     if (data === undefined || ended) return ''
     if (data === end) return finish()
     tally.add(tally.read(event))
-    const json = parseObject(data)
+    const json = objectIn(data)
     return json ? translator.push(json) : ''
   }
 
@@ -175,7 +175,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
     read(event) {
       const data = dataOfEvent(event)
       if (data === undefined || data === end) return {}
-      const json = parseObject(data)
+      const json = objectIn(data)
       if (!json) {
         if (!reportsUsage(data)) return {}
         // Figures such as NaN: nobody can read this event, so whoever did not ask for it shall not have to.
@@ -247,15 +247,6 @@ function contractOf(model: Model) {
   const { stream } = model.family
   if (!stream) throw new Error(`${model.family.name} has no streams`)
   return stream
-}
-
-function parseObject(data: string): object | undefined {
-  try {
-    const json: unknown = JSON.parse(data)
-    return typeof json === 'object' && json !== null ? json : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Where the first event may be that has usage or an error. Most vendors say `"usage":null` on every event. */

@@ -11,7 +11,7 @@ import { acceptTask, documentOf, findTask, markSent, markUnknown, type NewTask, 
 import { readReply } from './vendor-reply'
 import type { World } from './world'
 
-export interface Submitted {
+interface Submitted {
   status: number
   /** The task as JSON. */
   body: string

@@ -2,15 +2,15 @@
 // A task must never be sent to a vendor twice, never end twice, and never end without its charge ending in the same
 // transaction.
 
-import { apply, type Db, type Row, type Statement, type Value } from './db/db'
+import { apply, type Db, type Row, type Statement, tryApply, type Value } from './db/db'
 import { type Memo, priceNano, type Quantities } from './family'
 import { freeKey } from './idempotency'
 import { findOpenCharge, release, settle, type UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
-import { insertWebhook } from './webhook-rows'
+import { insertWebhook } from './webhooks/rows'
 
 /** Submitted lasts until the vendor's task has ended, however the vendor names its states (spec, Video task). */
-export type TaskState = 'submitted' | 'succeeded' | 'failed'
+type TaskState = 'submitted' | 'succeeded' | 'failed'
 
 export interface Task {
   id: string
@@ -108,14 +108,14 @@ export function insertTask(task: NewTask): Statement {
 
 /** Written before the first byte goes to the vendor: a task that is found without it was never sent. */
 export async function markSent(db: Db, id: string, now: number): Promise<void> {
-  const result = await db.batch([
+  const isFirst = await tryApply(db, [
     {
       sql: `update tasks set sent_at = $2 where id = $1 and sent_at is null and state = 'submitted'`,
       parameters: [id, now],
       guard: true,
     },
   ])
-  if ('missed' in result) throw new Error(`task ${id} was sent before`)
+  if (!isFirst) throw new Error(`task ${id} was sent before`)
 }
 
 /** The vendor has it. False when its id is taken or the task is not waiting for one. */
@@ -126,7 +126,7 @@ export async function acceptTask(
   pollAt: number,
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       // The fence moves on because whoever read the task before must not end it as one that nobody can follow.
       sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
@@ -137,7 +137,6 @@ export async function acceptTask(
     },
     ...also,
   ])
-  return 'rows' in result
 }
 
 /** The vendor refused it: goes with the release, and stops that when the task lives on. */
@@ -177,7 +176,7 @@ export async function claimDue(
   now: number,
   options: { limit: number; leaseMs: number },
 ): Promise<Task[]> {
-  const result = await db.batch([
+  const [rows = []] = await apply(db, [
     {
       // The conditions stand twice because another node may have taken a row between the choice and the change.
       sql: `update tasks set lease_until = $3, fence = fence + 1 where id in (
@@ -187,7 +186,7 @@ export async function claimDue(
       parameters: [upstream, now, now + options.leaseMs, options.limit],
     },
   ])
-  return 'rows' in result ? (result.rows[0] as Row[]).map(taskOfRow) : []
+  return rows.map(taskOfRow)
 }
 
 /** How many of an upstream's tasks are due, at most `limit`. */
@@ -202,14 +201,13 @@ export async function countDue(db: Db, upstream: string, now: number, limit: num
 
 /** Holds a task for longer than polls take. False when the lease was lost. */
 export async function extendLease(db: Db, task: Task, until: number): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: `update tasks set lease_until = $3 where id = $1 and fence = $2 and state = 'submitted'`,
       parameters: [task.id, task.fence, until],
       guard: true,
     },
   ])
-  return 'rows' in result
 }
 
 /** It goes on. False when the lease was lost. */
@@ -224,7 +222,7 @@ export async function postpone(
     cancelAnswer: string | null
   },
 ): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       // A wish to stop that came during this poll is left for the next one.
       sql: `update tasks set poll_at = case when cancel_at is not null and cancel_at <> $6 then cancel_at else $3 end,
@@ -245,7 +243,6 @@ export async function postpone(
       guard: true,
     },
   ])
-  return 'rows' in result
 }
 
 export type TaskEnding =
@@ -363,7 +360,7 @@ export function showTask(task: Task): string {
 export async function findTask(db: Db, account: string | null, id: string): Promise<Task | undefined> {
   const rows = await db.query({
     sql: `select * from tasks where (id = $1 or upstream_id = $1) and (account = $2 or cast($2 as text) is null)
-      order by case when id = $1 then 0 else 1 end limit 2`,
+      order by case when id = $1 then 0 else 1 end limit 1`,
     parameters: [id, account],
   })
   return rows[0] && taskOfRow(rows[0])
@@ -449,7 +446,7 @@ export async function findOverdue(db: Db, now: number, upstreams: readonly strin
 
 /** Asks whoever polls the task next to stop it. False when it has ended, or the vendor's id is not known. */
 export async function requestCancel(db: Db, id: string, now: number): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: `update tasks set cancel_at = $2, cancel_answer = null, poll_at = $2
         where id = $1 and state = 'submitted' and upstream_id is not null`,
@@ -457,10 +454,9 @@ export async function requestCancel(db: Db, id: string, now: number): Promise<bo
       guard: true,
     },
   ])
-  return 'rows' in result
 }
 
-export function taskOfRow(row: Row): Task {
+function taskOfRow(row: Row): Task {
   return {
     id: row.id as string,
     account: row.account as string,

@@ -9,12 +9,12 @@ import { GatewayError } from './lib/errors'
 import { editObject, scanObject } from './lib/json'
 import { createTurns } from './lib/turns'
 import { countFreeRequest } from './limits'
-import { type Operation, operations } from './operations'
+import { operationOf } from './operations'
 import { type CheckedRequest, checkRequest } from './request'
 import { readReply } from './vendor-reply'
 import type { World } from './world'
 
-export interface CountRequest {
+interface CountRequest {
   authorization: string | null
   /** Headers that vendors of messages want to see. */
   headers: Readonly<Record<string, string>>
@@ -22,14 +22,14 @@ export interface CountRequest {
   signal: AbortSignal
 }
 
-export type CountTokens = (request: CountRequest) => Promise<number>
+type CountTokens = (request: CountRequest) => Promise<number>
 
 /** Texts that are counted at a time; a count that is paid for never waits for more than these. */
 const MOST_COUNTS = 2
 /** How long a vendor may take. */
 const TIMEOUT_MS = 30_000
 
-export const messagesOperation = operations.find(({ name }) => name === 'messages') as Operation
+export const messagesOperation = operationOf('messages')
 
 export function createTokenCount(world: World): CountTokens {
   const turns = createTurns(MOST_COUNTS)

@@ -15,7 +15,7 @@ const WORKER = import.meta.url.endsWith('/src/token-counter.ts')
   ? './token-worker.ts'
   : './src/token-worker.ts'
 
-export interface TokenCount {
+interface TokenCount {
   tokens: number
   /** False when the tokens were estimated from the length. */
   exact: boolean

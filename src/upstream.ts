@@ -23,7 +23,7 @@ export interface UpstreamKind {
   error(status: number, body: unknown): VendorError
 }
 
-export interface VendorError {
+interface VendorError {
   message: string
   code: string | null
   type: string | null

@@ -73,7 +73,7 @@ function parse(text: string): URL | undefined {
  * The host of the connection itself, or one that is listed: by its name, or as `.example.com` with all hosts below it.
  * A listed host is only reached at the usual ports, unless it is listed with another one.
  */
-export function isAllowed(url: URL, ownHost: string, hosts: readonly string[]): boolean {
+function isAllowed(url: URL, ownHost: string, hosts: readonly string[]): boolean {
   if (url.host === ownHost) return true
   return hosts.some((host) =>
     host.startsWith('.') ? url.port === '' && url.hostname.endsWith(host) : url.host === host,

@@ -7,7 +7,7 @@ import { editObject, scanObject } from './lib/json'
 
 const MAX_REPLY_BYTES = 256 * 1024 * 1024
 
-export interface VendorReply {
+interface VendorReply {
   text: string
   json: object
 }

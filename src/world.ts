@@ -4,7 +4,8 @@
 import { lookup } from 'node:dns/promises'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Artifacts } from './artifacts'
+import type { Artifacts } from './artifacts/artifacts'
+import { openArtifacts } from './artifacts/open'
 import type { Config } from './config'
 import type { Db } from './db/db'
 import { migrate } from './db/migrations'
@@ -13,13 +14,12 @@ import { openSqlite } from './db/sqlite'
 import { type Journal, openJournal } from './journal'
 import { type Authenticator, createAuthenticator } from './keys'
 import { buildCatalogue, type Catalogue } from './models'
-import { createMp3Encoder, type Mp3Encoder } from './mp3-encoder'
-import { openArtifacts } from './open-artifacts'
 import { createPulse, type Pulse } from './pulse'
+import { createMp3Encoder, type Mp3Encoder } from './sound/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from './token-counter'
 import { openUploads, type Uploads } from './uploads'
 import type { UpstreamWorld } from './upstream'
-import type { AddressRules, Lookup } from './webhook-address'
+import type { AddressRules, Lookup } from './webhooks/address'
 
 export type Log = (event: string, fields: Record<string, unknown>) => void
 
@@ -71,6 +71,10 @@ export function newId(prefix: string): string {
   return `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
 }
 
+export function randomBytes(count: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(count))
+}
+
 /** Opens the database that a configuration names: PostgreSQL, or SQLite in the data directory. */
 export async function openDatabase(config: Config, dataDir: string): Promise<Db> {
   const db = config.database ? openPostgres(config.database) : openSqlite(join(dataDir, 'gateway.sqlite'))
@@ -97,7 +101,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     uploads,
     pulse,
     newId,
-    randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
+    randomBytes,
     now: from.now,
     log: from.log,
   })

@@ -77,6 +77,7 @@ const leaves = [
   'usage',
   'models list',
   'models price',
+  'env',
   'config check',
 ]
 

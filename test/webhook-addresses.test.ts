@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf } from '../src/config'
-import { type Lookup, resolveTarget } from '../src/webhook-address'
+import { type Lookup, resolveTarget } from '../src/webhooks/address'
 import { startTestGateway, type TestGateway } from './support/gateway'
 import { play } from './support/scenario'
 import {

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { apply } from '../src/db/db'
-import { insertWebhook } from '../src/webhook-rows'
+import { insertWebhook } from '../src/webhooks/rows'
 import { createCommandLine } from './support/command-line'
 import { databaseKinds, temporaryFolder } from './support/databases'
 import { startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from './support/gateway'

@@ -35,3 +35,8 @@ export async function apply(db: Db, statements: readonly Statement[]): Promise<R
   if ('missed' in result) throw new Error(`statement ${result.missed} hit no row`)
   return result.rows
 }
+
+/** Like `batch`, for changes that may come too late. False when a guard hit no row: then nothing was changed. */
+export async function tryApply(db: Db, statements: readonly Statement[]): Promise<boolean> {
+  return 'rows' in (await db.batch(statements))
+}

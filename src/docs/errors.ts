@@ -221,10 +221,11 @@ function errorAnswer(
       shown[dialects.length === 1 ? details.code : `${details.code} (${dialect})`] = { value }
     }
   }
+  const ids = dialects.includes('messages') ? ['x-request-id', 'request-id'] : ['x-request-id']
   const names = [...new Set(dialects.map((dialect) => schemaName(status, dialect)))]
   return {
     description,
-    headers: Object.fromEntries(['x-request-id', ...headers].map((name) => [name, headerOf(name)])),
+    headers: Object.fromEntries([...ids, ...headers].map((name) => [name, headerOf(name)])),
     content: { 'application/json': { schema: anyOf(names.map(schemaOf)), examples: shown } },
   }
 }

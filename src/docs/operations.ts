@@ -162,8 +162,9 @@ function dialectsOf(operation: Operation, forms: readonly Form[]): Dialect[] {
   return [...new Set([operation.dialect, ...forms.map(({ family }) => family.dialect)])]
 }
 
-function successes({ name }: Operation): Record<string, Answer> {
-  const told = ['x-request-id', 'x-gateway-cost-usd', ...rateLimitHeaders()]
+function successes({ name, dialect }: Operation): Record<string, Answer> {
+  const ids = dialect === 'messages' ? ['x-request-id', 'request-id'] : ['x-request-id']
+  const told = [...ids, 'x-gateway-cost-usd', ...rateLimitHeaders()]
   const headers = Object.fromEntries(told.map((header) => [header, headerOf(header)]))
   return Object.fromEntries(
     Object.entries(operationReplies[name]).map(([status, answer]) => [status, { ...answer, headers }]),

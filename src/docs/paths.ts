@@ -125,7 +125,7 @@ const videos = {
       operationId: 'createVideo',
       tags: ['Video'],
       summary: 'Submit a video task in the words of a well-known API, for any video model',
-      parameters: [idempotencyKey],
+      parameters: [idempotencyKey, ...waiting],
       requestBody: {
         required: true,
         content: {

@@ -4,7 +4,7 @@
 import type { Ask, Model, Quantities } from '../family'
 import type { MessagesBody } from './messages'
 
-export type Block =
+type Block =
   | { type: 'thinking'; thinking: string; signature: string }
   | { type: 'text'; text: string }
   | { type: 'tool_use'; id: string; name: string; input: unknown }

@@ -20,7 +20,7 @@ const NATIVE_FIELDS = ['language_type', 'optimize_instructions'] as const
 const Nullable = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
-export const SpeechBody = Type.Object(
+const SpeechBody = Type.Object(
   {
     model: Type.String({ description: 'Id from GET /v1/models.' }),
     input: Type.String({ minLength: 1, description: 'The text to speak; each character is paid for.' }),
@@ -39,7 +39,7 @@ export const SpeechBody = Type.Object(
   },
   { additionalProperties: true },
 )
-export type SpeechBody = Static<typeof SpeechBody>
+type SpeechBody = Static<typeof SpeechBody>
 
 export const dashscopeSpeech: Family<SpeechBody> = {
   name: 'dashscope-speech',

@@ -5,7 +5,7 @@
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { MessagesBody } from './messages'
 
-export interface ChatMessage {
+interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'
   content: string | Part[] | null
   tool_calls?: ToolCall[]

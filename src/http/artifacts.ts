@@ -2,8 +2,8 @@
 // Whatever is wrong with an address, the answer must be the same 404, and nothing may run as a script from here.
 
 import { Elysia } from 'elysia'
-import { ARTIFACTS_PATH } from '../artifact-addresses'
-import type { Artifact } from '../artifact-rows'
+import { ARTIFACTS_PATH } from '../artifacts/addresses'
+import type { Artifact } from '../artifacts/rows'
 import { GatewayError } from '../lib/errors'
 import { endingOf } from '../lib/media-types'
 import type { World } from '../world'

@@ -1,6 +1,7 @@
 // Reads a request's body with a limit on its size and on the time it may take.
 // It must never take in more than the limit, and never wait for ever.
 
+import { callerLeft } from '../failures'
 import { GatewayError } from '../lib/errors'
 
 /** An honest slow upload of a large body takes minutes; one that takes longer is holding a connection for nothing. */
@@ -83,12 +84,7 @@ function tooLarge(maxBytes: number): GatewayError {
 }
 
 function brokenOff(request: Request, cause: unknown): GatewayError {
-  if (request.signal.aborted) {
-    return new GatewayError(499, {
-      code: 'caller_left',
-      message: 'The caller left before the body was complete.',
-    })
-  }
+  if (request.signal.aborted) return callerLeft()
   return new GatewayError(400, {
     code: 'body_unreadable',
     message: 'The body broke off or is not framed as HTTP wants it. Send the request again.',

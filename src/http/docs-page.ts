@@ -30,8 +30,7 @@ export async function createDocsPage({ catalogue, config }: World, version: stri
     }),
   )
   const read = async (path: string) => (await app.handle(new Request(`http://localhost${path}`))).text()
-  // The script waits for the document, which only a module can.
-  const html = (await read('/docs')).replaceAll(' crossorigin>', ' type="module">')
+  const html = withoutInlineScript(await read('/docs'))
   const json = await read(JSON_PATH)
   const policy = policyOf(html)
   return {
@@ -40,6 +39,13 @@ export async function createDocsPage({ catalogue, config }: World, version: stri
     script: () => asset(scriptText, 'text/javascript; charset=utf-8'),
     style: () => asset(styleText, 'text/css; charset=utf-8'),
   }
+}
+
+/** What only tells the script where the document is becomes data; the script itself waits for it, which only a module can. */
+function withoutInlineScript(html: string): string {
+  return html
+    .replace('id="api-reference"', 'id="api-reference" type="application/json"')
+    .replace(' crossorigin>', ' type="module">')
 }
 
 /** Nothing but what this gateway sends, and of inline styles only those of the page itself. */

@@ -24,7 +24,7 @@ const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-export interface FormLimits {
+interface FormLimits {
   maxBytes: number
   /** Lifts the server's own timeout. */
   exempt(): void

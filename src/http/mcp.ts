@@ -29,7 +29,7 @@ export function mcpRoutes(
   { mark, version }: { mark: Readonly<Record<string, string>>; version: string },
 ) {
   const { config, log } = world
-  const { publicUrl, allowedOrigins = [], acceptXApiKey = false } = config.server ?? {}
+  const { publicUrl, allowedOrigins = [] } = config.server ?? {}
   const answerMessage = createMcp(world, gateway, version)
   const origins = [...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])]
 
@@ -51,7 +51,7 @@ export function mcpRoutes(
     // Browsers ask first, without a key.
     if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
     if (request.method !== 'POST') throw notPost(request.method)
-    const authorization = authorizationOf(request.headers, acceptXApiKey)
+    const authorization = authorizationOf(request.headers, config)
     const key = await world.authenticator.authenticate(authorization)
     const bytes = await readBody(request, MAX_BODY_BYTES, () => listener?.timeout(request, 0))
     const value = parse(bytes)

@@ -17,7 +17,6 @@ const MAX_PAGE_SIZE = 1_000
 type Show = (model: ListedModel) => object
 
 export function modelRoutes(world: World) {
-  const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
   // The catalogue does not say when a model was made; the start of this process is as good a time as any.
   const startedAt = world.now()
   const created = Math.floor(startedAt / 1000)
@@ -32,7 +31,7 @@ export function modelRoutes(world: World) {
     const requestId = world.newId('req')
     const forMessages = request.headers.has(MESSAGES_VERSION)
     try {
-      const key = await world.authenticator.authenticate(authorizationOf(request.headers, acceptXApiKey))
+      const key = await world.authenticator.authenticate(authorizationOf(request.headers, world.config))
       const headers = { 'x-request-id': requestId, ...(forMessages && { 'request-id': requestId }) }
       return Response.json(read(modelsOf(world.catalogue, key), forMessages), { headers })
     } catch (error) {

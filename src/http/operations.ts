@@ -62,7 +62,7 @@ export function incomingOf(
   return {
     operation,
     requestId,
-    authorization: authorizationOf(headers, config.server?.acceptXApiKey ?? false),
+    authorization: authorizationOf(headers, config),
     idempotencyKey: headers.get('idempotency-key'),
     waitMs: operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0,
     body: () =>

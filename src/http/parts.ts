@@ -15,7 +15,7 @@ export interface Part {
   content: Readable
 }
 
-export interface PartLimits {
+interface PartLimits {
   parts: number
   partBytes: number
   /** The error of a part that is too large. */

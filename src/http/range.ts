@@ -1,7 +1,7 @@
 // Which part of a file a request wants, by its Range and If-Range headers (RFC 9110): one range, or all of it.
 // Many ranges are answered with the whole: putting them together would cost more than they are worth.
 
-export type Part = { start: number; end: number } | 'all' | 'none'
+type Part = { start: number; end: number } | 'all' | 'none'
 
 /** `end` is behind the last byte; `none` where the range lies behind the file's end. */
 export function partOf(headers: Headers, bytes: number, etag: string): Part {

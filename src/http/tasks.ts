@@ -10,12 +10,10 @@ import { authorizationOf } from './authorization'
 import { errorResponse } from './errors'
 
 export function taskRoutes(world: World, mark: Readonly<Record<string, string>>) {
-  const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
-
   async function show(request: Request, id: string, exempt: () => void): Promise<Response> {
     const requestId = world.newId('req')
     try {
-      const key = await world.authenticator.authenticate(authorizationOf(request.headers, acceptXApiKey))
+      const key = await world.authenticator.authenticate(authorizationOf(request.headers, world.config))
       const task = await requireTask(world.db, key.account, id)
       const waitMs = waitOfRequest(request.url, request.headers.get('prefer'))
       if (waitMs > 0) exempt()

@@ -12,7 +12,6 @@ import { tolerated } from './paths'
 const PATH = `${messagesOperation.path}/count_tokens`
 
 export function tokenCountRoutes(world: World, mark: Readonly<Record<string, string>>) {
-  const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
   const countTokens = createTokenCount(world)
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {
@@ -20,7 +19,7 @@ export function tokenCountRoutes(world: World, mark: Readonly<Record<string, str
     const exempt = () => listener?.timeout(request, 0)
     try {
       const tokens = await countTokens({
-        authorization: authorizationOf(request.headers, acceptXApiKey),
+        authorization: authorizationOf(request.headers, world.config),
         headers: forwardedOf(messagesOperation, request.headers),
         body: () => readBody(request, messagesOperation.maxBodyBytes, exempt),
         signal: request.signal,

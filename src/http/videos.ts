@@ -5,7 +5,7 @@ import { Elysia, NotFoundError } from 'elysia'
 import type { Gateway } from '../gateway'
 import type { Key } from '../keys'
 import { invalidRequest } from '../lib/errors'
-import { type Operation, operations } from '../operations'
+import { operationOf } from '../operations'
 import { findTask, listTasks, requireTask, showTask, type Task } from '../tasks'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
@@ -24,8 +24,7 @@ const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
 export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
-  const acceptXApiKey = world.config.server?.acceptXApiKey ?? false
-  const operation = operations.find(({ name }) => name === 'video') as Operation
+  const operation = operationOf('video')
 
   async function answer(
     request: Request,
@@ -33,7 +32,7 @@ export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Recor
   ): Promise<Response> {
     const requestId = world.newId('req')
     try {
-      const key = await world.authenticator.authenticate(authorizationOf(request.headers, acceptXApiKey))
+      const key = await world.authenticator.authenticate(authorizationOf(request.headers, world.config))
       const response = await work(key, requestId)
       for (const name in mark) response.headers.set(name, mark[name] as string)
       return response

@@ -1,6 +1,6 @@
 // Reads the shapes in which vendors put an error into JSON. Lenient: whatever comes, there is a message.
 
-export interface ErrorShape {
+interface ErrorShape {
   message: string
   code: string | null
   type: string | null

@@ -5,7 +5,7 @@
 /** Nesting that no honest request needs, and that would make other JSON code slow or overflow its stack. */
 export const MAX_DEPTH = 128
 
-export interface Member {
+interface Member {
   /** Index of the opening quote of the key. */
   start: number
   valueStart: number
@@ -19,7 +19,7 @@ export interface ScannedObject {
   end: number
 }
 
-export type Scan = ScannedObject | { fault: 'not an object' | 'too deep' | 'duplicate key'; key?: string }
+type Scan = ScannedObject | { fault: 'not an object' | 'too deep' | 'duplicate key'; key?: string }
 
 export interface Edit {
   /** Members to set, as JSON text; an existing value is replaced in place. */

@@ -1,4 +1,4 @@
-// Splits a server-sent event stream into whole events, wherever the network cut it.
+// Splits a server-sent event stream into whole events, wherever the network cut it, and reads what is in one.
 // It must never change a byte, and never keep more than one unfinished event.
 
 /**
@@ -7,7 +7,7 @@
  */
 export const MAX_EVENT_BYTES = 64 * 1024 * 1024
 
-export interface EventSplitter {
+interface EventSplitter {
   /** Takes a piece of the stream and gives the part that consists of whole events; empty when none ended in it. */
   push(piece: Uint8Array): Buffer
   /** What came after the last whole event. */
@@ -75,6 +75,16 @@ export function dataOfEvent(event: string): string | undefined {
     data = data === undefined ? value : `${data}\n${value}`
   }
   return data === undefined ? undefined : fromLatin1(data)
+}
+
+/** The JSON object or array that the data of an event is; undefined for anything else. */
+export function objectIn(data: string): object | undefined {
+  try {
+    const json: unknown = JSON.parse(data)
+    return typeof json === 'object' && json !== null ? json : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Single events of a text (in latin1: one character a byte) that consists of whole ones, each with its closing blank line. */

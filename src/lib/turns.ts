@@ -1,7 +1,7 @@
 // At most so many of a kind at a time: the others wait for their turn, the first come first, or leave the queue.
 // It must never lose a place: who leaves has not taken one, and who ends gives it to the next.
 
-export interface Turns {
+interface Turns {
   /** Runs the work when it is its turn. Throws the signal's reason when that fires first. */
   run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
 }

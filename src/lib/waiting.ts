@@ -2,7 +2,7 @@
 // `Prefer: wait=30` (RFC 7240).
 
 /** Longer than that no proxy keeps a silent connection. */
-export const MAX_WAIT_MS = 300_000
+const MAX_WAIT_MS = 300_000
 
 /** A value of `wait`: true for the longest, or a number of seconds. Anything else is no wish to wait. */
 export function waitOf(value: unknown): number {

@@ -5,7 +5,7 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { families } from '../families'
 import type { Model, PlainField, PlainRequest } from '../family'
 import { invalidRequest } from '../lib/errors'
-import { type Operation, type OperationName, operations } from '../operations'
+import { type OperationName, operationOf } from '../operations'
 import { given, onlyGiven, optional } from './tool'
 
 type Named = Exclude<PlainField, 'uploads'>
@@ -54,10 +54,6 @@ export const optionsField = optional(
     },
   ),
 )
-
-export function operationOf(name: OperationName): Operation {
-  return operations.find((operation) => operation.name === name) as Operation
-}
 
 /** The fields that a request in plain words may have, for any model of these operations. */
 export function plainFieldsOf(...names: OperationName[]): Record<string, TSchema> {

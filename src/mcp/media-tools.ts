@@ -5,13 +5,13 @@ import { Type } from '@sinclair/typebox'
 import type { Model } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { resolveModels } from '../models'
+import { operationOf } from '../operations'
 import type { World } from '../world'
 import { formOfEdit } from './edit-form'
 import {
   bodyFields,
   checkedOptions,
   modelField,
-  operationOf,
   optionsField,
   paidFields,
   plainFieldsOf,

@@ -9,7 +9,7 @@ import type { ToolCall, ToolContent } from './tool'
 const MAX_INLINE_BYTES = 1024 * 1024
 const STORE_TIMEOUT_MS = 60_000
 
-export interface Medium {
+interface Medium {
   kind: 'image' | 'audio'
   mimeType: string
   bytes: Buffer

@@ -3,7 +3,7 @@
 
 import type { Pulse } from '../pulse'
 
-export interface Progress {
+interface Progress {
   report(message: string): void
   stop(): void
 }

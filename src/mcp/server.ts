@@ -23,14 +23,14 @@ import { tools } from './tools'
 export const supportedVersions: readonly string[] = SUPPORTED_PROTOCOL_VERSIONS
 
 /** A message and who sent it. */
-export interface Message {
+interface Message {
   request: Request
   /** Its body, parsed. */
   value: object
   caller: Omit<ToolCall, 'arguments' | 'report'>
 }
 
-export type AnswerMessage = (message: Message) => Promise<Response>
+type AnswerMessage = (message: Message) => Promise<Response>
 
 /** Comments in a stream that is silent otherwise: proxies and clients cut those. */
 const KEEP_ALIVE_MS = 10_000

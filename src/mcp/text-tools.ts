@@ -3,7 +3,8 @@
 
 import { Type } from '@sinclair/typebox'
 import { invalidRequest } from '../lib/errors'
-import { bodyFields, checkedOptions, modelField, operationOf, optionsField, paidFields } from './fields'
+import { operationOf } from '../operations'
+import { bodyFields, checkedOptions, modelField, optionsField, paidFields } from './fields'
 import { costOutput, type PaidTool } from './paid-tool'
 import { given, optional } from './tool'
 

@@ -3,9 +3,10 @@
 
 import { Type } from '@sinclair/typebox'
 import { formatUsd } from '../lib/money'
+import { operationOf } from '../operations'
 import { waitForTask } from '../submit'
 import { findTask, requireTask, showTask, type Task } from '../tasks'
-import { modelField, operationOf, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
+import { modelField, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
 import { showLink } from './media'
 import type { PaidTool } from './paid-tool'
 import { type FreeTool, optional, type ToolCall, type ToolResult } from './tool'

@@ -4,7 +4,7 @@
 import { hexId, jsonReply, retryAfterHeader } from './replies'
 import type { Failure, Reply } from './simulator'
 
-export interface ArkError {
+interface ArkError {
   status: number
   code: string
   message: string

@@ -4,7 +4,7 @@
 import { jsonReply } from './replies'
 import type { Failure, Reply, VendorRequest } from './simulator'
 
-export interface VendorError {
+interface VendorError {
   status: number
   /** As native paths name it. */
   code: string

@@ -6,7 +6,7 @@ import { hexId, jsonReply } from './replies'
 import type { Reply, VendorRequest } from './simulator'
 import { cancel, type JobState, jobId, newJob, stateOf, VIDEO_FILE } from './video-jobs'
 
-export const VIDEO_PATH = '/api/v1/services/aigc/video-generation/video-synthesis'
+const VIDEO_PATH = '/api/v1/services/aigc/video-generation/video-synthesis'
 const TASKS = '/api/v1/tasks/'
 const PREFIX = 'ds-'
 const names = /^(wan|happyhorse)/

@@ -6,7 +6,7 @@ import type { Directives } from './directives'
 import { printJson } from './json'
 import type { EventFrame, EventStream, Reply, ReplyBody } from './simulator'
 
-export interface Delivery {
+interface Delivery {
   directives: Directives
   tokenDelayMs: number
   /** Aborted when the client has gone or the sandbox stops. */

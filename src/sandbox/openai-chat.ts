@@ -43,7 +43,7 @@ export interface ChatDialect {
   headers: Record<string, string>
 }
 
-export interface Chat {
+interface Chat {
   request: VendorRequest
   body: JsonObject
   model: string

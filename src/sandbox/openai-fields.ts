@@ -92,7 +92,7 @@ export function findBodyFault(body: JsonObject): Fault | undefined {
   return findMessageFault(asArray(body.messages) ?? []) ?? findCombinationFault(body)
 }
 
-export function unknownParameter(name: string): Fault {
+function unknownParameter(name: string): Fault {
   const close = Object.keys(fieldRules).filter((known) => editDistance(known, name) <= 2)
   const hint = close.length > 0 ? ` Did you mean ${close.map((known) => `'${known}'`).join(' or ')}?` : ''
   return badRequest(`Unknown parameter: '${name}'.${hint}`, name, 'unknown_parameter')

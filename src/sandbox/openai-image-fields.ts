@@ -14,7 +14,7 @@ export interface ImageRequest {
   masks: readonly File[]
 }
 
-export interface ImageModel {
+interface ImageModel {
   /** Any size within the rules; else only the listed ones. */
   freeSizes: boolean
   sizes: readonly string[]

@@ -40,7 +40,7 @@ export function datedName(model: string): string {
 }
 
 /** Supported efforts, the default first; undefined for a model that does not reason. */
-export function effortsOf(model: string): readonly string[] | undefined {
+function effortsOf(model: string): readonly string[] | undefined {
   if (/^o[134]/.test(model)) return ['medium', 'low', 'high']
   const minor = /^gpt-5(?:\.(\d))?/.exec(model)
   if (!minor) return undefined

@@ -8,7 +8,7 @@ export function jsonReply(status: number, value: unknown, headers: Record<string
   return { status, headers, body: { kind: 'json', value } }
 }
 
-export function bytesReply(bytes: Uint8Array, contentType: string): Reply {
+function bytesReply(bytes: Uint8Array, contentType: string): Reply {
   return { status: 200, headers: {}, body: { kind: 'bytes', bytes, contentType } }
 }
 

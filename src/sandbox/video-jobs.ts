@@ -4,7 +4,7 @@
 
 import type { Directives, TaskEnd } from './directives'
 
-export interface VideoJob {
+interface VideoJob {
   startedAt: number
   durationMs: number
   end: TaskEnd
@@ -20,7 +20,7 @@ export interface VideoJob {
   pollStatus: number | undefined
 }
 
-export type VideoPhase = 'queued' | 'running' | TaskEnd
+type VideoPhase = 'queued' | 'running' | TaskEnd
 
 export interface JobState {
   job: VideoJob

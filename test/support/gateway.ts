@@ -11,7 +11,7 @@ import { addCredit, type Balance, balanceOf } from '../../src/ledger'
 import { parseUsd } from '../../src/lib/money'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { type Server, startServer } from '../../src/server'
-import { makeWebhookSecret } from '../../src/webhook-secrets'
+import { makeWebhookSecret } from '../../src/webhooks/secrets'
 import { newId, type Outside, outside } from '../../src/world'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 

@@ -8,9 +8,9 @@ import { createSecureContext, createServer as createTlsServer, type TLSSocket } 
 import type { Db } from '../../src/db/db'
 import { createKey } from '../../src/keys'
 import { createPulse } from '../../src/pulse'
-import type { Lookup } from '../../src/webhook-address'
-import { insertWebhook, webhookOf } from '../../src/webhook-rows'
-import { createWebhookSender, type WebhookSender } from '../../src/webhooks'
+import type { Lookup } from '../../src/webhooks/address'
+import { insertWebhook, webhookOf } from '../../src/webhooks/rows'
+import { createWebhookSender, type WebhookSender } from '../../src/webhooks/sender'
 import { type DatabaseKind, openTestDatabase } from './databases'
 import { waitFor } from './gateway'
 

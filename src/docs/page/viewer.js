@@ -11,7 +11,7 @@ function make(name, attributes, ...children) {
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value)
     else element.setAttribute(key, value)
   }
-  element.append(...children.flat().filter((child) => child !== undefined))
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined))
   return element
 }
 

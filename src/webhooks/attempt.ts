@@ -2,7 +2,7 @@
 // It must never follow a redirect, connect to any other address, or read an answer that does not end.
 
 import { createHmac } from 'node:crypto'
-import { type AddressRules, resolveTarget, type Target } from './webhook-address'
+import { type AddressRules, resolveTarget, type Target } from './address'
 
 export interface AttemptWorld {
   fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
@@ -10,7 +10,7 @@ export interface AttemptWorld {
   addressRules: AddressRules
 }
 
-export interface SignedMessage {
+interface SignedMessage {
   id: string
   url: string
   body: string

@@ -1,12 +1,12 @@
 // Puts the gateway's own addresses into an answer, in the place of those under which the vendor keeps its results for a
 // while. The request has been paid when this begins: nothing that goes wrong here may reach the caller.
 
+import { apply } from '../db/db'
+import type { Flight } from '../flights'
+import { saveAnswer } from '../idempotency'
+import { replaceStrings } from '../lib/json'
+import type { World } from '../world'
 import type { Source } from './artifacts'
-import { apply } from './db/db'
-import type { Flight } from './flights'
-import { saveAnswer } from './idempotency'
-import { replaceStrings } from './lib/json'
-import type { World } from './world'
 
 /** The longest that an answer waits for copies of what it points to. */
 const COPY_TIMEOUT_MS = 60_000

@@ -1,13 +1,13 @@
 // Delivers webhooks: takes those that are due, on a schedule of three days, and writes down what came of each attempt.
 // It must never let a slow receiver, or one with thousands of webhooks, keep those of others waiting.
 
-import type { Db } from './db/db'
-import type { Pulse } from './pulse'
-import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './webhook-attempt'
-import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './webhook-rows'
-import { webhookSecretsOf } from './webhook-secrets'
+import type { Db } from '../db/db'
+import type { Pulse } from '../pulse'
+import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
+import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
+import { webhookSecretsOf } from './secrets'
 
-export interface WebhookWorld extends AttemptWorld {
+interface WebhookWorld extends AttemptWorld {
   db: Db
   pulse: Pulse
   now: () => number

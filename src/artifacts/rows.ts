@@ -1,7 +1,7 @@
 // The rows of artifacts. A row is there before the first byte of its file and goes after the last one, so a crash
 // leaves no file that nobody knows of: an artifact that was never finished expires like any other, only sooner.
 
-import { apply, type Db, type Row } from './db/db'
+import { apply, type Db, type Row, tryApply } from '../db/db'
 
 export interface Artifact {
   id: string
@@ -12,7 +12,7 @@ export interface Artifact {
   place: string
 }
 
-export interface NewArtifact {
+interface NewArtifact {
   id: string
   account: string
   charge: string
@@ -43,14 +43,14 @@ export async function finishArtifact(
   id: string,
   { sha256, expiresAt }: { sha256: string; expiresAt: number },
 ): Promise<void> {
-  const result = await db.batch([
+  const isFinished = await tryApply(db, [
     {
       sql: 'update artifacts set sha256 = $2, expires_at = $3 where id = $1 and sha256 is null',
       parameters: [id, sha256, expiresAt],
       guard: true,
     },
   ])
-  if ('missed' in result) throw new Error('its row was gone before it was stored')
+  if (!isFinished) throw new Error('its row was gone before it was stored')
 }
 
 export async function findArtifact(db: Db, id: string, now: number): Promise<Artifact | undefined> {

@@ -1,19 +1,19 @@
 // Answers with sound: makes the file that the caller asked for out of the vendor's pieces, and sends it while it grows.
 // The charge is settled before the last byte goes out, and a sound that breaks off must never end as if it were whole.
 
-import { callerLeft, endedByOf, garbage } from './failures'
-import type { Model, SoundFormat } from './family'
-import type { Flight, Flights } from './flights'
-import { MAX_SAVED_LENGTH, type SavedAnswer } from './idempotency'
-import type { EndedBy } from './ledger'
-import { GatewayError } from './lib/errors'
-import { formatUsd } from './lib/money'
-import { wavOf } from './lib/wav'
-import { rateHeadersOf } from './limits'
-import { type Outcome, quoteNano } from './metering'
+import { callerLeft, endedByOf, garbage } from '../failures'
+import type { Model, SoundFormat } from '../family'
+import type { Flight, Flights } from '../flights'
+import { MAX_SAVED_LENGTH, type SavedAnswer } from '../idempotency'
+import type { EndedBy } from '../ledger'
+import { GatewayError } from '../lib/errors'
+import { formatUsd } from '../lib/money'
+import { wavOf } from '../lib/wav'
+import { rateHeadersOf } from '../limits'
+import { type Outcome, quoteNano } from '../metering'
+import type { World } from '../world'
 import type { Mp3Sound } from './mp3-encoder'
 import { readSound, type SoundNotes, type SoundPiece } from './vendor-sound'
-import type { World } from './world'
 
 /** Calls the vendor; `done` when its answer has been read or given up. */
 type Send = () => Promise<{ response: Response; done(): void }>

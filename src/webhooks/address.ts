@@ -2,7 +2,7 @@
 // operator's own network. It must never let a name be looked up twice, once for the check and once for the connection.
 
 import ipaddr from 'ipaddr.js'
-import { invalidRequest } from './lib/errors'
+import { invalidRequest } from '../lib/errors'
 
 /** An address as a decision: where to connect, the best first, or why not. */
 export type Target = { url: URL; host: string; addresses: string[] } | { refused: string }

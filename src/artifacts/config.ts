@@ -3,7 +3,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { parseBytes, parseDurationMs } from './lib/measures'
+import { parseBytes, parseDurationMs } from '../lib/measures'
 
 const closed = { additionalProperties: false }
 const Text = Type.String({ minLength: 1 })

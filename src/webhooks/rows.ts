@@ -1,7 +1,7 @@
 // Webhooks as rows: what is to be delivered where, what was tried, and when to try again.
 // A row is written in the transaction that ends its task, so that no end goes untold; nothing here calls anybody.
 
-import { apply, type Db, type Row, type Statement, type Value } from './db/db'
+import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 
 export interface Webhook {
   /** Stays the same over all attempts, so that receivers can drop what they have had. */
@@ -92,7 +92,7 @@ export async function claimWebhooks(
   }
   const others = `${without('host', options.busyHosts)} ${without('account', options.busyAccounts)}`
   const due = `state = 'pending' and next_at <= $1 and lease_until <= $1`
-  const result = await db.batch([
+  const [rows = []] = await apply(db, [
     {
       // The conditions stand twice because another node may have taken a row between the choice and the change.
       sql: `update webhooks set lease_until = $2, fence = fence + 1 where id in (
@@ -101,7 +101,7 @@ export async function claimWebhooks(
       parameters,
     },
   ])
-  return 'rows' in result ? (result.rows[0] as Row[]).map(webhookOfRow) : []
+  return rows.map(webhookOfRow)
 }
 
 /** Ends the leases of a process that died. Only where no other one can hold any. */
@@ -127,7 +127,7 @@ export async function recordAttempt(
   next: { state: Webhook['state']; nextAt: number },
 ): Promise<boolean> {
   const ended = next.state === 'pending' ? null : attempt.at + attempt.durationMs
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: `update webhooks set state = $3, attempts = attempts + 1, step = step + 1, next_at = $4, lease_until = 0, ended_at = $5
         where id = $1 and fence = $2 and state = 'pending'`,
@@ -146,12 +146,11 @@ export async function recordAttempt(
       ],
     },
   ])
-  return 'rows' in result
 }
 
 /** Sends a task's webhook again from the start of its schedule. False when the task has none. */
 export async function redeliver(db: Db, task: string, now: number): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: `update webhooks set state = 'pending', step = 0, next_at = $2, lease_until = 0, fence = fence + 1, ended_at = null
         where task = $1`,
@@ -159,7 +158,6 @@ export async function redeliver(db: Db, task: string, now: number): Promise<bool
       guard: true,
     },
   ])
-  return 'rows' in result
 }
 
 export async function webhookOf(

@@ -1,13 +1,13 @@
 // Reads the sound in a vendor's answer, whatever way it comes: pieces in a stream of events, one piece in a reply, or a
 // file that the answer points to. It must never take a sound that broke off for a whole one.
 
-import { garbage } from './failures'
-import type { Family } from './family'
-import type { Flight } from './flights'
-import { GatewayError } from './lib/errors'
-import { createEventSplitter, dataOfEvent, splitEvents } from './lib/sse'
-import { createPcmReader, type PcmFormat, type PcmReader } from './lib/wav'
-import { readReply, usageJsonOf } from './vendor-reply'
+import { garbage } from '../failures'
+import type { Family } from '../family'
+import type { Flight } from '../flights'
+import { GatewayError } from '../lib/errors'
+import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
+import { createPcmReader, type PcmFormat, type PcmReader } from '../lib/wav'
+import { readReply, usageJsonOf } from '../vendor-reply'
 
 export interface SoundPiece {
   format: PcmFormat
@@ -136,8 +136,8 @@ async function* readEvents(
   function* messageIn(event: string): Generator<Message> {
     const data = dataOfEvent(event)
     if (data === undefined) return
-    const json = parse(data)
-    if (typeof json !== 'object' || json === null) throw garbage(source.model, 'not JSON')
+    const json = objectIn(data)
+    if (!json) throw garbage(source.model, 'not JSON')
     yield { json, status: statusOf(sound, json, event) }
   }
 }
@@ -169,13 +169,5 @@ async function* readBytes(
     signal.removeEventListener('abort', stop)
     completed?.removeEventListener('abort', stop)
     stop()
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

@@ -1,10 +1,10 @@
 // Puts the gateway's own address into a task that has ended well, before its end is told: its webhook and all who ask
 // get the same one. A video that cannot be copied in time keeps the vendor's address, and nothing here fails a task.
 
-import type { Model } from './family'
-import { replaceStrings } from './lib/json'
-import { extendLease, type Task, type TaskEnding } from './tasks'
-import type { World } from './world'
+import type { Model } from '../family'
+import { replaceStrings } from '../lib/json'
+import { extendLease, type Task, type TaskEnding } from '../tasks'
+import type { World } from '../world'
 
 /** The longest that an end waits for its copies. */
 const COPY_TIMEOUT_MS = 120_000

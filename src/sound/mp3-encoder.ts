@@ -1,15 +1,17 @@
 // Makes MP3 out of samples, in a worker that is started at need and stopped when idle: an encoder needs milliseconds for
 // each second of sound, which must never be taken from the event loop. How many sounds it makes at a time is limited.
 
-import { GatewayError } from './lib/errors'
-import type { PcmFormat } from './lib/wav'
+import { GatewayError } from '../lib/errors'
+import type { PcmFormat } from '../lib/wav'
 
 const IDLE_MS = 10_000
 /** Each has some two megabytes of its own in the worker. */
 const MAX_SOUNDS = 256
 
 /** Beside this file in a checkout; in an executable all code is one file, and the worker keeps its folder. */
-const WORKER = import.meta.url.endsWith('/src/mp3-encoder.ts') ? './mp3-worker.ts' : './src/mp3-worker.ts'
+const WORKER = import.meta.url.endsWith('/src/sound/mp3-encoder.ts')
+  ? './mp3-worker.ts'
+  : './src/sound/mp3-worker.ts'
 
 /** What the worker is asked. Only `drop`, for a sound that nobody wants any more, has no answer. */
 export type Mp3Task = { id: number; sound: number } & (

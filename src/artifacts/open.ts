@@ -2,17 +2,16 @@
 // Must never be asked for a configuration with faults.
 
 import { join } from 'node:path'
-import { createAddresses } from './artifact-addresses'
-import { artifactLimitsOf } from './artifact-config'
-import { type Bucket, openBucket, openFolder, type Place } from './artifact-places'
+import type { Config } from '../config'
+import { secretOf } from '../secrets'
+import { createAddresses } from './addresses'
 import { type Artifacts, type ArtifactsWorld, createArtifacts } from './artifacts'
-import type { Config } from './config'
-import { secretOf } from './secrets'
+import { artifactLimitsOf } from './config'
+import { type Bucket, openBucket, openFolder, type Place } from './places'
 
 const SECRET_BYTES = 32
 
-export interface ArtifactParts
-  extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'newId' | 'log'> {
+interface ArtifactParts extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'newId' | 'log'> {
   dataDir: string
   randomBytes(count: number): Uint8Array
 }

@@ -1,8 +1,14 @@
 // Keeps a copy of a vendor's result, which the vendor lets die after a day, and hands out a signed address for it.
 // A copy is a courtesy: it must never fail or un-charge a request, nor fill the disk beyond its limit.
 
-import type { ArtifactAddresses } from './artifact-addresses'
-import type { Place } from './artifact-places'
+import type { Db } from '../db/db'
+import { safeTypeOf } from '../lib/media-types'
+import { createTurns } from '../lib/turns'
+import type { Pulse } from '../pulse'
+import type { SavedFile, Uploads } from '../uploads'
+import type { FetchFile } from '../vendor-file'
+import type { ArtifactAddresses } from './addresses'
+import type { Place } from './places'
 import {
   type Artifact,
   beginArtifact,
@@ -13,13 +19,7 @@ import {
   finishArtifact,
   idsAtPlace,
   oldestArtifacts,
-} from './artifact-rows'
-import type { Db } from './db/db'
-import { safeTypeOf } from './lib/media-types'
-import { createTurns } from './lib/turns'
-import type { Pulse } from './pulse'
-import type { SavedFile, Uploads } from './uploads'
-import type { FetchFile } from './vendor-file'
+} from './rows'
 
 /** Whose result it is, and how to get it. */
 export interface Source {

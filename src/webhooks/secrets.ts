@@ -1,7 +1,7 @@
 // The secrets that webhooks are signed with: one a key, shown once, and replaced with a time in which both are in force.
 // They are kept as they are, because signing needs them; they must never be shown again or logged.
 
-import type { Db } from './db/db'
+import { type Db, tryApply } from '../db/db'
 
 /** How long the old secret signs beside the new one. */
 export const OVERLAP_MS = 24 * 3_600_000
@@ -32,7 +32,7 @@ export async function rollWebhookSecret(
   secret: string,
   now: number,
 ): Promise<boolean> {
-  const result = await db.batch([
+  return tryApply(db, [
     {
       sql: `update keys set webhook_secret_before = webhook_secret, webhook_secret_before_until = $3, webhook_secret = $2
         where id = $1 and revoked_at is null`,
@@ -40,5 +40,4 @@ export async function rollWebhookSecret(
       guard: true,
     },
   ])
-  return 'rows' in result
 }

@@ -7,7 +7,7 @@ import { formatUsd } from '../src/lib/money'
 import { newId } from '../src/world'
 import { requireAccount, requireRoom } from './account'
 import { balanceJson, balanceTable, dollars, entriesCsv, entriesTable, entryJson } from './balance-view'
-import { CommandFailed, WrongUsage } from './errors'
+import { CommandFailed, failedFor, WrongUsage } from './errors'
 import { paint, print, printJson, say } from './output'
 import { commandLineOf } from './program'
 import { commandArgs, withDatabase } from './settings'
@@ -149,9 +149,7 @@ const verify = defineCommand({
       const { problems } = result
       if (problems.length === 0) return
       const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`
-      throw new CommandFailed(
-        [`${count} in the books:`, ...problems.map((problem) => `  ${problem}`)].join('\n'),
-      )
+      throw failedFor(`${count} in the books:`, problems)
     })
   },
 })

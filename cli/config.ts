@@ -3,7 +3,7 @@
 import { defineCommand } from 'citty'
 import { type Config, faultsOf } from '../src/config'
 import { availability, listModels, listRoutes } from './catalogue'
-import { CommandFailed } from './errors'
+import { failedFor } from './errors'
 import { paint, print, printJson } from './output'
 import { commandArgs, nameOfConfig, readConfig } from './settings'
 import { renderBlock } from './table'
@@ -36,9 +36,7 @@ const check = defineCommand({
     }
     if (faults.length > 0) {
       const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`
-      throw new CommandFailed(
-        [`${nameOfConfig(file)} has ${count}:`, ...faults.map((fault) => `  ${fault}`)].join('\n'),
-      )
+      throw failedFor(`${nameOfConfig(file)} has ${count}:`, faults)
     }
     if (args.json) return
     print(paint('green', `${nameOfConfig(file)} is right.`))

@@ -10,6 +10,11 @@ export class CommandFailed extends Error {}
 /** The command was called in a wrong way; the message says how it is called. Exit 2. */
 export class WrongUsage extends Error {}
 
+/** A failure for several reasons, each on a line of its own. */
+export function failedFor(head: string, reasons: readonly string[]): CommandFailed {
+  return new CommandFailed([head, ...reasons.map((reason) => `  ${reason}`)].join('\n'))
+}
+
 /** The text for standard error. */
 export function describeFailure(error: unknown): string {
   if (error instanceof CommandFailed) return error.message

@@ -7,7 +7,7 @@ import { periodOf } from '../src/limits'
 import { balanceJson, dollars } from './balance-view'
 import { paint } from './output'
 import { type Column, renderBlock } from './table'
-import { distance, isoTime, shortTime } from './times'
+import { distance, isoTime, utcTime } from './times'
 
 type KeyStatus = 'active' | 'expired' | 'revoked'
 
@@ -56,7 +56,7 @@ export function keyRow(key: Key, now: number): string[] {
 
 export function keyBlock(key: Key, balance: Balance, budgetUsedNano: number, now: number): string {
   const limits = limitsOf({ ...key, budgetNano: null })
-  const moment = (at: number) => `${shortTime(at)} UTC (${distance(at, now)})`
+  const moment = (at: number) => `${utcTime(at)} (${distance(at, now)})`
   const entries: [string, string][] = [
     ['name', paint('bold', key.name)],
     ['status', statusText(key, now)],

@@ -27,7 +27,7 @@ import { print, printJson, say } from './output'
 import { commandLineOf } from './program'
 import { commandArgs, withDatabase } from './settings'
 import { renderTable } from './table'
-import { isoTime } from './times'
+import { isoTime, utcTime } from './times'
 import { parseAmountNano, parseName } from './values'
 
 const nameArg = { type: 'positional', required: true, description: 'Name or id of the key' } as const
@@ -237,7 +237,7 @@ const revoke = defineCommand({
       const first = await revokeKey(db, key.id, now)
       const revoked = await requireKey(db, key.id)
       if (args.json) return printJson(keyJson(revoked, now))
-      if (!first) return print(`Key ${key.name} was revoked before, at ${utcTime(revoked.revokedAt)}.`)
+      if (!first) return print(`Key ${key.name} was revoked before, at ${utcTime(revoked.revokedAt ?? now)}.`)
       const balance = await balanceFor(db, revoked)
       print(`Key ${key.name} is revoked: requests with it are refused within a second.`)
       say(`Account ${key.account} keeps its balance of ${dollars(balance.balanceNano)}.`)

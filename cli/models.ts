@@ -18,6 +18,9 @@ import { answerJson, priceText, showAnswer } from './price-view'
 import { commandArgs, loadConfig } from './settings'
 import { type Column, renderBlock, renderTable } from './table'
 
+/** What is left for prices beside the longest id on a terminal of 80 columns. */
+const PRICE_WIDTH_MIN = 28
+
 const list = defineCommand({
   meta: {
     name: 'list',
@@ -39,10 +42,10 @@ const list = defineCommand({
     if (models.length === 0) return say('The configuration has no models.')
     const columns: Column[] = [
       { title: 'MODEL' },
-      { title: 'SERVES' },
-      { title: 'UPSTREAM' },
+      { title: 'SERVES', flexible: true },
+      { title: 'UPSTREAM', optional: true },
       { title: 'READY' },
-      { title: 'PRICE IN USD', flexible: true },
+      { title: 'PRICE IN USD', flexible: true, widthMin: PRICE_WIDTH_MIN },
     ]
     print(renderTable(columns, [...models.map(modelRow), ...routes.map(routeRow)]))
     const aliases = Object.entries(config.aliases ?? {})

@@ -7,7 +7,7 @@ import builtIn from '../gateway.config'
 import { type Config, faultsOf } from '../src/config'
 import type { Db } from '../src/db/db'
 import { makeDataDir, openDatabase } from '../src/world'
-import { CommandFailed, lineOf } from './errors'
+import { CommandFailed, failedFor, lineOf } from './errors'
 
 /** The flags that every command takes. */
 export const settingsArgs = {
@@ -66,11 +66,7 @@ async function load(file: string): Promise<unknown> {
 export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
   const { value, file } = await readConfig(flags)
   const faults = faultsOf(value)
-  if (faults.length > 0) {
-    throw new CommandFailed(
-      [`${nameOfConfig(file)} has faults:`, ...faults.map((fault) => `  ${fault}`)].join('\n'),
-    )
-  }
+  if (faults.length > 0) throw failedFor(`${nameOfConfig(file)} has faults:`, faults)
   return { config: value as Config, file }
 }
 

@@ -9,7 +9,9 @@ export interface Column {
   align?: 'left' | 'right' | 'decimal'
   /** Gives way when the table is wider than the terminal: its text is wrapped, and its long words are cut. */
   flexible?: boolean
-  /** Left out where the terminal is too narrow for the whole table. */
+  /** The least that a flexible column keeps. */
+  widthMin?: number
+  /** Left out where the terminal is too narrow even for the least of each column. */
   optional?: boolean
 }
 
@@ -30,7 +32,7 @@ export function renderTable(
   for (const [index, { align }] of columns.entries()) if (align === 'decimal') alignPoints(body, index)
   const natural = naturalWidths(columns, body)
   const dispensable = columns.findLastIndex(({ optional }) => optional)
-  if (dispensable !== -1 && width !== undefined && totalOf(natural) > width) {
+  if (dispensable !== -1 && width !== undefined && totalOf(leastWidths(columns, natural)) > width) {
     const without = <Item>(items: readonly Item[]) => items.filter((_, index) => index !== dispensable)
     return renderTable(without(columns), rows.map(without), width)
   }
@@ -97,6 +99,13 @@ function naturalWidths(columns: readonly Column[], rows: readonly string[][]): n
   )
 }
 
+function leastWidths(columns: readonly Column[], natural: readonly number[]): number[] {
+  return columns.map(({ title, flexible, widthMin = FLEXIBLE_WIDTH_MIN }, index) => {
+    const own = natural[index] ?? 0
+    return flexible ? Math.min(own, Math.max(widthMin, title.length)) : own
+  })
+}
+
 function totalOf(widths: readonly number[]): number {
   return widths.reduce((sum, each) => sum + each, 0) + GAP.length * (widths.length - 1)
 }
@@ -105,12 +114,11 @@ function totalOf(widths: readonly number[]): number {
 function fit(columns: readonly Column[], natural: number[], width: number | undefined): number[] {
   const widths = [...natural]
   if (width === undefined) return widths
+  const least = leastWidths(columns, natural)
   let excess = totalOf(widths) - width
   for (let index = columns.length - 1; index >= 0 && excess > 0; index--) {
-    const { flexible, title } = columns[index] as Column
-    if (!flexible) continue
     const own = widths[index] ?? 0
-    const given = Math.max(0, Math.min(excess, own - Math.max(FLEXIBLE_WIDTH_MIN, title.length)))
+    const given = Math.min(excess, own - (least[index] ?? own))
     widths[index] = own - given
     excess -= given
   }

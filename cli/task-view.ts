@@ -5,7 +5,7 @@ import { showTask, type Task, UNKNOWN } from '../src/tasks'
 import type { Attempt, Webhook } from '../src/webhooks/rows'
 import { paint, type Style } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
-import { distance, isoTime, shortAge, shortTime } from './times'
+import { distance, isoTime, shortAge, utcTime } from './times'
 
 interface TaskDelivery {
   webhook: Webhook
@@ -85,10 +85,10 @@ export function taskBlock(task: Task, delivery: TaskDelivery | undefined, now: n
     ['model', task.model],
     ['account', task.account],
     ['upstream', `${task.upstream}, id ${task.upstreamId ?? 'not known'}`, 'whole'],
-    ['created', `${shortTime(task.createdAt)} (${distance(task.createdAt, now)})`],
+    ['created', `${utcTime(task.createdAt)} (${distance(task.createdAt, now)})`],
   ]
-  if (task.endedAt !== null) entries.push(['ended', shortTime(task.endedAt)])
-  else entries.push(['deadline', `${shortTime(task.deadlineAt)} (${distance(task.deadlineAt, now)})`])
+  if (task.endedAt !== null) entries.push(['ended', utcTime(task.endedAt)])
+  else entries.push(['deadline', `${utcTime(task.deadlineAt)} (${distance(task.deadlineAt, now)})`])
   if (task.state === 'submitted' && task.upstreamId !== null) {
     const next = task.pollAt <= now ? 'is due' : distance(task.pollAt, now)
     entries.push(['polls', `${task.polls}, the next ${next}`])

@@ -27,6 +27,11 @@ export function shortTime(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
 }
 
+/** `2026-08-21 14:03:22 UTC`: for sentences. */
+export function utcTime(at: number): string {
+  return `${shortTime(at)} UTC`
+}
+
 /** How long ago: `45s`, `5m`, `3h`, `2d`. */
 export function shortAge(at: number, now: number): string {
   const ageMs = Math.max(0, now - at)

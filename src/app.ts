@@ -18,12 +18,8 @@ import { type Dialect, GatewayError } from './lib/errors'
 import { operations } from './operations'
 import type { World } from './world'
 
-interface AppOptions {
-  /** Headers that mark every answer of an operation, such as that it came from the sandbox. */
-  mark?: Readonly<Record<string, string>>
-}
-
-export function createApp(world: World, gateway: Gateway, options: AppOptions = {}) {
+/** `mark` are headers of every answer of an operation, such as one that says that it came from the sandbox. */
+export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
   const app = new Elysia({
     name: 'gateway',
     serve: { idleTimeout: IDLE_TIMEOUT_SECONDS, maxRequestBodySize: MAX_BODY_BYTES },
@@ -36,16 +32,16 @@ export function createApp(world: World, gateway: Gateway, options: AppOptions = 
         world.log,
       ),
     )
-    .use(taskRoutes(world, options.mark ?? {}))
-    .use(videoRoutes(world, gateway, options.mark ?? {}))
+    .use(taskRoutes(world, mark))
+    .use(videoRoutes(world, gateway, mark))
     .use(artifactRoutes(world))
-    .use(tokenCountRoutes(world, options.mark ?? {}))
-    .use(mcpRoutes(world, gateway, { mark: options.mark ?? {}, version }))
+    .use(tokenCountRoutes(world, mark))
+    .use(mcpRoutes(world, gateway, { mark, version }))
     .use(modelRoutes(world))
     .use(healthRoutes(world))
     .use(rootRoutes())
     .use(docsRoutes(world, version))
-  return app.use(operationRoutes(world, gateway, options.mark ?? {}, () => app.server))
+  return app.use(operationRoutes(world, gateway, mark, () => app.server))
 }
 
 /** For connections that send nothing; requests that wait for a vendor are exempt. */

@@ -1,4 +1,4 @@
-// The errors that the line itself raises, in one place: what happened, and what the caller can do.
+// The errors that more than one part of the line raises, in one place: what happened, and what the caller can do.
 
 import type { DatabaseUnavailable } from './db/db'
 import type { Model } from './family'
@@ -68,16 +68,24 @@ export function databaseDown(error: DatabaseUnavailable): GatewayError {
 /** The account has too little: ever, or only while others of its requests run. */
 export function notPaid(charge: Charge, balance: Balance | undefined): GatewayError {
   const inFlight = balance !== undefined && balance.balanceNano >= charge.heldNano
-  const needed = `This request may cost up to $${formatUsd(charge.heldNano)}`
-  const available = `the account has $${formatUsd(balance?.availableNano ?? 0)} available`
+  const left = `This request may cost up to $${formatUsd(charge.heldNano)}; the account has $${formatUsd(balance?.availableNano ?? 0)} available`
+  if (inFlight) return inFlightOnly(left, balance.heldNano)
+  return tooLittle('insufficient_balance', `${left}. Add money to the account or ask for less output.`)
+}
+
+/** There is too little, but only while others run. `left` says how much is wanted and how much there is. */
+export function inFlightOnly(left: string, heldNano: number): GatewayError {
   return new GatewayError(402, {
-    code: inFlight ? 'in_flight' : 'insufficient_balance',
-    message: inFlight
-      ? `${needed}; ${available} while running requests hold $${formatUsd(balance.heldNano)}. Try again when they have ended.`
-      : `${needed}; ${available}. Add money to the account or ask for less output.`,
+    code: 'in_flight',
+    message: `${left} while running requests hold $${formatUsd(heldNano)}. Try again when they have ended.`,
     // Official SDKs do not try again after a 402 unless they are told to.
-    headers: inFlight ? { 'retry-after': '1', 'x-should-retry': 'true' } : { 'x-should-retry': 'false' },
+    headers: { 'retry-after': '1', 'x-should-retry': 'true' },
   })
+}
+
+/** There is too little, and waiting for others does not help. */
+export function tooLittle(code: string, message: string): GatewayError {
+  return new GatewayError(402, { code, message, headers: { 'x-should-retry': 'false' } })
 }
 
 /** How a charge ended that ended with this error. */

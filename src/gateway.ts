@@ -1,4 +1,4 @@
-// THE LINE: one request, straight from key to reply. HTTP routes, tools and commands all go through `handle`.
+// THE LINE: one request, straight from key to reply. HTTP routes and tools all go through `handle`.
 // Steps never go back and know no vendor. Nothing is sent to a vendor without a durable hold, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 

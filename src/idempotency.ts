@@ -1,6 +1,6 @@
 // Idempotency keys: the same key and request give the same answer and one charge, however often it is sent.
-// The key is taken in the transaction of the hold and the answer is saved in the one of the settlement, so neither can
-// be there without the other. Only paid answers are saved: a request that failed can be sent again.
+// The key is taken in the transaction of the hold and the answer is saved in that of the settlement, or of a task's
+// submit, so neither can be there without the other. A request that failed frees its key: it can be sent again.
 
 import type { Db, Statement } from './db/db'
 import type { Condition } from './ledger'

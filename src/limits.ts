@@ -1,8 +1,10 @@
 // Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month.
 // They are conditions of the hold, in the same transaction and in the database, so that they are exact on any number
-// of nodes and cost nothing for keys without limits. They must never be checked apart from the hold.
+// of nodes and cost nothing for keys without limits. They must never be checked apart from the hold,
+// but for what costs nothing and has none.
 
 import { type Db, type Statement, tryApply } from './db/db'
+import { inFlightOnly, tooLittle } from './failures'
 import type { Key } from './keys'
 import type { Charge, Condition } from './ledger'
 import { GatewayError } from './lib/errors'
@@ -152,13 +154,9 @@ async function budgetSpent(db: Db, key: Key, charge: Charge, now: number): Promi
   const leftNano = Math.max(0, budgetNano - Number(rows[0]?.committed ?? 0))
   const inFlight = leftNano + runningNano >= charge.heldNano
   const left = `This request may cost up to $${formatUsd(charge.heldNano)}; this key's budget of $${formatUsd(budgetNano)} a ${key.budgetPeriod} has $${formatUsd(leftNano)} left`
-  return new GatewayError(402, {
-    code: inFlight ? 'in_flight' : 'budget_exceeded',
-    message: inFlight
-      ? `${left} while running requests hold $${formatUsd(runningNano)}. Try again when they have ended.`
-      : `${left}. It is renewed at ${new Date(periodOf(key, now).endsAt).toISOString()}.`,
-    headers: inFlight ? { 'retry-after': '1', 'x-should-retry': 'true' } : { 'x-should-retry': 'false' },
-  })
+  if (inFlight) return inFlightOnly(left, runningNano)
+  const renewedAt = new Date(periodOf(key, now).endsAt).toISOString()
+  return tooLittle('budget_exceeded', `${left}. It is renewed at ${renewedAt}.`)
 }
 
 function tooMany(code: string, message: string, headers: Record<string, string>): GatewayError {

@@ -5,7 +5,7 @@
 import { keepVideo } from './artifacts/kept-video'
 import { apply, type Statement } from './db/db'
 import { timedOut } from './failures'
-import type { Model, Quantities, TaskOutcome } from './family'
+import type { Call, Model, Quantities, TaskOutcome } from './family'
 import { saveAnswer } from './idempotency'
 import type { UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
@@ -214,20 +214,16 @@ export function createPoller(world: World): Poller {
   async function ask(task: Task, model: Model): Promise<Answer> {
     const contract = model.family.task
     if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
-    const controller = new AbortController()
-    const timer = setTimeout(() => controller.abort(timedOut(model)), timeoutMsOf(model))
     try {
-      const call = contract.poll(task.upstreamId)
-      const { response, done } = await model.upstream.send(call, null, controller.signal)
-      const reply = await readReply(response, model, controller.signal, { mayBeEmpty: true }).finally(done)
+      const reply = await send(model, contract.poll(task.upstreamId), (response, signal) =>
+        readReply(response, model, signal, { mayBeEmpty: true }),
+      )
       const outcome = contract.outcome(reply.json, task.memo)
       return outcome ? { outcome } : { error: 'upstream_garbage' }
     } catch (error) {
       if (!(error instanceof GatewayError)) return { error: String(error) }
       if (error.code === 'upstream_model_missing') return { outcome: { status: 'missing' } }
       return { error: error.code, retryAfterMs: Number(error.headers['retry-after'] ?? 0) * 1000 }
-    } finally {
-      clearTimeout(timer)
     }
   }
 
@@ -235,16 +231,11 @@ export function createPoller(world: World): Poller {
   async function cancel(task: Task, model: Model | undefined): Promise<string> {
     const call = model?.family.task?.cancel?.(task.upstreamId as string)
     if (!model || !call) return 'Tasks of this model cannot be stopped.'
-    const controller = new AbortController()
-    const timer = setTimeout(() => controller.abort(timedOut(model)), timeoutMsOf(model))
     try {
-      const { response, done } = await model.upstream.send(call, null, controller.signal)
-      await response.text().finally(done)
+      await send(model, call, (response) => response.text())
       return CANCELLED
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
-    } finally {
-      clearTimeout(timer)
     }
   }
 
@@ -316,8 +307,22 @@ function progressed(outcome: TaskOutcome & { status: 'submitted' }): object {
     : { ...outcome.document, progress: outcome.progress }
 }
 
-function timeoutMsOf({ upstream }: Model): number {
-  return Math.min(POLL_TIMEOUT_MS, upstream.timeoutMs)
+/** One call with a time limit of its own, until its answer has been read. */
+async function send<Result>(
+  model: Model,
+  call: Call,
+  read: (response: Response, signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const { upstream } = model
+  const controller = new AbortController()
+  const timeoutMs = Math.min(POLL_TIMEOUT_MS, upstream.timeoutMs)
+  const timer = setTimeout(() => controller.abort(timedOut(model)), timeoutMs)
+  try {
+    const { response, done } = await upstream.send(call, null, controller.signal)
+    return await read(response, controller.signal).finally(done)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function pauseOf(ageMs: number): number {

@@ -40,7 +40,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const poller = createPoller(world)
   await poller.sweep({ alone })
   const gateway = createGateway(world)
-  const app = createApp(world, gateway, options.mark ? { mark: options.mark } : {})
+  const app = createApp(world, gateway, options.mark)
   try {
     app.listen({
       hostname: options.host,

@@ -1,5 +1,6 @@
-// A vendor connection, and the only place that calls one with its key: keys in turn, a limit on running requests, a breaker, time
-// limits. It must never follow a redirect, send a vendor's key to another host, or repeat a request that the vendor may have begun.
+// A vendor connection, and the only place that calls one with its key: keys in turn, a limit on running requests, a
+// breaker. It must never follow a redirect, send a vendor's key to another host, or repeat a request that the vendor may
+// have begun.
 
 import type { UpstreamConfig } from './config'
 import type { Call } from './family'
@@ -197,7 +198,7 @@ export function createUpstream(
 
   /** Lets a key rest that the vendor refused; another one may do. A single key is never tried twice. */
   function restKey(
-    key: { restsUntil: number },
+    key: VendorKey,
     refusal: { status: number; whose: VendorError['whose']; retryAfterMs: number | undefined },
   ): boolean {
     // Some vendors answer 400 to a bad key; a model that is gone is gone for every key.

@@ -169,6 +169,31 @@ test('every start fills the demonstration account, and passes over a revoked dem
   expect(deposits.map((entry: Json) => entry.balance_after_usd)).toEqual(['10.00', '10.00'])
 })
 
+test('one Ctrl-C may come twice, from the terminal and from a script runner; a later one stops at once', async () => {
+  const stream = async (told: Json, prompt: string) =>
+    chat(told.url, told.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
+
+  const patient = await serve(['--data-dir', 'twice'])
+  const whole = (await stream(patient.told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+  patient.server.stop('SIGINT')
+  await Bun.sleep(50)
+  patient.server.stop('SIGINT')
+  expect(await whole).toEndWith('data: [DONE]\n\n')
+  expect((await patient.server.ended).code).toBe(0)
+
+  const hurried = await serve(['--data-dir', 'later'])
+  const cut = (await stream(hurried.told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text()
+  const failure = cut.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  hurried.server.stop('SIGINT')
+  await Bun.sleep(1_500)
+  hurried.server.stop('SIGINT')
+  expect((await hurried.server.ended).code).toBe(1)
+  expect(await failure).toBeInstanceOf(Error)
+})
+
 test('SIGTERM lets a running stream end, and takes no new request', async () => {
   const { server, told } = await serve(['--data-dir', 'drain'])
   const response = await chat(told.url, told.key, {

@@ -1,6 +1,7 @@
-// The seam between the gateway and its database: two functions, so that a database is about a hundred lines.
-// SQL stands in the file whose meaning it is and is the same for every database: integers and text, $1 parameters
-// in order, `insert/update … where …`, `on conflict`, `returning` only where the rows are wanted: they cost time. There are no interactive transactions.
+// The seam between the gateway and its database: one function that reads and one that changes, so that a database is
+// one small file.
+// SQL stands in the file whose meaning it is and is the same for every database: integers and text, $1 parameters in
+// order, `returning` only where the rows are wanted, which cost time. There must never be an interactive transaction.
 
 export type Value = string | number | null
 export type Row = Record<string, Value>

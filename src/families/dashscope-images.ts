@@ -35,7 +35,11 @@ const Body = Type.Object(
           { minItems: 1, maxItems: 1 },
         ),
       },
-      open,
+      {
+        ...open,
+        description:
+          'One message, such as `{"messages": [{"role": "user", "content": [{"text": "A fox"}]}]}`.',
+      },
     ),
     parameters: Type.Optional(
       Type.Object(

@@ -31,7 +31,7 @@ const Body = Type.Object(
     duration: optional(Type.Integer({ description: 'Seconds, for billing.' })),
     resolution: optional(Type.String({ description: 'Such as 720p, for billing.' })),
     aspect_ratio: optional(Type.String()),
-    input: Type.Object({}, open),
+    input: Type.Object({}, { ...open, description: 'What to make, such as `{"prompt": "A red fox"}`.' }),
     parameters: optional(
       Type.Object(
         {

@@ -5,7 +5,6 @@ import { Elysia } from 'elysia'
 import type { Gateway } from '../gateway'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { scanObject } from '../lib/json'
-import { createMcp, supportedVersions } from '../mcp/server'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
 import { readBody } from './body'
@@ -23,6 +22,12 @@ const INVALID_REQUEST = -32600
 const SERVER_ERROR = -32000
 const UNSUPPORTED_VERSION = -32022
 
+type McpServer = typeof import('../mcp/server')
+interface Mcp {
+  answerMessage: ReturnType<McpServer['createMcp']>
+  supportedVersions: McpServer['supportedVersions']
+}
+
 export function mcpRoutes(
   world: World,
   gateway: Gateway,
@@ -30,7 +35,15 @@ export function mcpRoutes(
 ) {
   const { config, log } = world
   const { publicUrl, allowedOrigins = [] } = config.server ?? {}
-  const answerMessage = createMcp(world, gateway, version)
+  // Loaded with the first message: most gateways never see one, and none shall start later for it.
+  let loaded: Promise<Mcp> | undefined
+  const load = () => {
+    loaded ??= import('../mcp/server').then(({ createMcp, supportedVersions }) => ({
+      answerMessage: createMcp(world, gateway, version),
+      supportedVersions,
+    }))
+    return loaded
+  }
   const origins = [...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])]
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {
@@ -55,7 +68,8 @@ export function mcpRoutes(
     const key = await world.authenticator.authenticate(authorization)
     const bytes = await readBody(request, MAX_BODY_BYTES, () => listener?.timeout(request, 0))
     const value = parse(bytes)
-    const refused = unsupportedVersion(request, value)
+    const { answerMessage, supportedVersions } = await load()
+    const refused = unsupportedVersion(request, value, supportedVersions)
     if (refused) return refused
     const signal = () => request.signal
     const gatewayUrl = () => gatewayUrlOf(publicUrl, request, listener)
@@ -98,7 +112,11 @@ function parse(bytes: Uint8Array): object {
 }
 
 /** A client of a revision that works without initialize learns which ones are spoken here. */
-function unsupportedVersion(request: Request, value: object): Response | undefined {
+function unsupportedVersion(
+  request: Request,
+  value: object,
+  supportedVersions: readonly string[],
+): Response | undefined {
   const { id, params } = value as { id?: unknown; params?: { _meta?: Record<string, unknown> } | null }
   const named = [request.headers.get(VERSION_HEADER), params?._meta?.[VERSION_FIELD] ?? null]
   const requested = named.find((each) => each !== null && !supportedVersions.includes(String(each)))

@@ -1,12 +1,11 @@
-// GET /v1/models: what the calling key may use (spec, Model list). Clients of messages, who send a version of theirs, get the
-// same in the form that they know.
+// GET /v1/models: what the calling key may use (spec, Model list), and never more. Clients of messages, who send a
+// version of theirs, get the same in the form that they know.
 
 import { Elysia } from 'elysia'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { type ListedModel, modelsOf } from '../models'
 import type { World } from '../world'
-import { authorizationOf } from './authorization'
-import { errorResponse } from './errors'
+import { answerKeyed } from './keyed'
 import { tolerated } from './paths'
 
 const MESSAGES_VERSION = 'anthropic-version'
@@ -24,19 +23,12 @@ export function modelRoutes(world: World) {
   const show: Show = ({ id, ownedBy }) => ({ id, object: 'model', created, owned_by: ownedBy })
   const showForMessages: Show = ({ id }) => ({ type: 'model', id, display_name: id, created_at: createdAt })
 
-  async function answer(
-    request: Request,
-    read: (models: ListedModel[], forMessages: boolean) => unknown,
-  ): Promise<Response> {
-    const requestId = world.newId('req')
+  function answer(request: Request, read: (models: ListedModel[], forMessages: boolean) => unknown) {
     const forMessages = request.headers.has(MESSAGES_VERSION)
-    try {
-      const key = await world.authenticator.authenticate(authorizationOf(request.headers, world.config))
+    return answerKeyed(world, request, forMessages ? 'messages' : 'openai', (key, requestId) => {
       const headers = { 'x-request-id': requestId, ...(forMessages && { 'request-id': requestId }) }
       return Response.json(read(modelsOf(world.catalogue, key), forMessages), { headers })
-    } catch (error) {
-      return errorResponse(error, forMessages ? 'messages' : 'openai', requestId, world.log)
-    }
+    })
   }
 
   const list = (request: Request) =>

@@ -6,27 +6,20 @@ import { waitOfRequest } from '../lib/waiting'
 import { waitForTask } from '../submit'
 import { requireTask, showTask } from '../tasks'
 import type { World } from '../world'
-import { authorizationOf } from './authorization'
-import { errorResponse } from './errors'
+import { answerKeyed } from './keyed'
 
 export function taskRoutes(world: World, mark: Readonly<Record<string, string>>) {
-  async function show(request: Request, id: string, exempt: () => void): Promise<Response> {
-    const requestId = world.newId('req')
-    try {
-      const key = await world.authenticator.authenticate(authorizationOf(request.headers, world.config))
-      const task = await requireTask(world.db, key.account, id)
+  const show = (request: Request, id: string, exempt: () => void) =>
+    answerKeyed(world, request, 'openai', async ({ account }, requestId) => {
+      const task = await requireTask(world.db, account, id)
       const waitMs = waitOfRequest(request.url, request.headers.get('prefer'))
       if (waitMs > 0) exempt()
       const leaves = () => request.signal.aborted
-      const ended =
-        waitMs > 0 && (await waitForTask(world, task.id, key.account, world.now() + waitMs, leaves))
+      const ended = waitMs > 0 && (await waitForTask(world, task.id, account, world.now() + waitMs, leaves))
       return new Response(ended ? ended.body : showTask(task), {
         headers: { 'content-type': 'application/json', 'x-request-id': requestId, ...mark },
       })
-    } catch (error) {
-      return errorResponse(error, 'openai', requestId, world.log)
-    }
-  }
+    })
 
   const lift = (request: Request, server: Server | null) => () => server?.timeout(request, 0)
   return (

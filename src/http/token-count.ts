@@ -1,4 +1,4 @@
-// POST /v1/messages/count_tokens: how many tokens a request has, for nothing.
+// POST /v1/messages/count_tokens: how many tokens a request has, for nothing. It must never hold or charge anything.
 
 import { Elysia } from 'elysia'
 import { createTokenCount, messagesOperation } from '../token-count'

@@ -8,8 +8,8 @@ import { invalidRequest } from '../lib/errors'
 import { operationOf } from '../operations'
 import { findTask, listTasks, requireTask, showTask, type Task } from '../tasks'
 import type { World } from '../world'
-import { authorizationOf } from './authorization'
 import { errorResponse } from './errors'
+import { answerKeyed } from './keyed'
 import { incomingOf, type Listener } from './operations'
 import { sendVideo } from './video-content'
 import { inTheseWords, readVideoRequest, reword } from './video-request'
@@ -26,20 +26,12 @@ const MAX_LIMIT = 100
 export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
   const operation = operationOf('video')
 
-  async function answer(
-    request: Request,
-    work: (key: Key, requestId: string) => Promise<Response>,
-  ): Promise<Response> {
-    const requestId = world.newId('req')
-    try {
-      const key = await world.authenticator.authenticate(authorizationOf(request.headers, world.config))
+  const answer = (request: Request, work: (key: Key, requestId: string) => Promise<Response>) =>
+    answerKeyed(world, request, 'openai', async (key, requestId) => {
       const response = await work(key, requestId)
       for (const name in mark) response.headers.set(name, mark[name] as string)
       return response
-    } catch (error) {
-      return errorResponse(error, 'openai', requestId, world.log)
-    }
-  }
+    })
 
   async function create(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')

@@ -53,7 +53,12 @@ function describe(name: string, schema: TSchema, value: unknown): GatewayError {
   const param = name || null
   const shown = name ? `'${name}'` : 'the body'
   if (value === undefined) {
-    return invalidRequest(param, `Missing required parameter: ${shown}.`, 'missing_required_parameter')
+    const advice = schema.description ? ` ${schema.description}` : ''
+    return invalidRequest(
+      param,
+      `Missing required parameter: ${shown}.${advice}`,
+      'missing_required_parameter',
+    )
   }
   const variants = variantsOf(schema)
   if (variants.every((variant) => variant.const !== undefined || variant.type === 'null')) {

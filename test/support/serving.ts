@@ -70,7 +70,9 @@ export async function startServing(config?: Config): Promise<Serving> {
       child.kill('SIGTERM')
       const code = await child.exited
       expect({ code, stderr: code === 0 ? '' : await stderr }).toEqual({ code: 0, stderr: '' })
-      expect(await rows(`select id from charges where state = 'held' and id not in (select charge from tasks)`)).toEqual([])
+      expect(
+        await rows(`select id from charges where state = 'held' and id not in (select charge from tasks)`),
+      ).toEqual([])
       expect((await withDb((db) => audit(db, Date.now()))).problems).toEqual([])
     },
   }

@@ -147,23 +147,22 @@ function request(operation, call, reader) {
   if (types.length === 0) return call.method === 'head' ? [] : [code(curl(call))]
   return types.flatMap(([type, media]) => {
     const write = (value) => curl({ ...call, type }, value)
-    const forms = reader.follow(media.schema)
-    const choices = forms.oneOf ?? forms.anyOf ?? [media.schema]
     return [
       make('h4', {}, 'Request ', make('span', { class: 'type' }, type)),
       ...examples(media.examples, write),
-      ...choices.map((form) => {
-        const inside = fields(form, reader)
-        if (inside.length === 0) return undefined
-        const title = reader.nameOf(form) ?? 'body'
-        return make(
-          'details',
-          { class: 'form' },
-          make('summary', {}, 'Fields of ', make('code', {}, title)),
-          inside,
-        )
-      }),
+      ...forms(media.schema, reader),
     ]
+  })
+}
+
+/** The fields of a body, of each form of its own where it has several. */
+function forms(schema, reader) {
+  const whole = reader.follow(schema)
+  return (whole.oneOf ?? whole.anyOf ?? [schema]).map((form) => {
+    const inside = fields(form, reader)
+    if (inside.length === 0) return undefined
+    const title = make('summary', {}, 'Fields of ', make('code', {}, reader.nameOf(form) ?? 'the body'))
+    return make('details', { class: 'form' }, title, inside)
   })
 }
 
@@ -194,7 +193,7 @@ function response([status, answer], reader) {
     media.flatMap(([type, { schema, examples: all }]) => [
       make('h5', {}, type, ' ', make('span', { class: 'type' }, typeOf(schema, reader))),
       ...examples(all, asText),
-      ...fields(schema, reader),
+      ...forms(schema, reader),
     ]),
   )
 }

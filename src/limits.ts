@@ -1,7 +1,6 @@
 // Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month.
 // They are conditions of the hold, in the same transaction and in the database, so that they are exact on any number
-// of nodes and cost nothing for keys without limits. They must never be checked apart from the hold,
-// but for what costs nothing and has none.
+// of nodes. Only a request that costs nothing, and so has no hold, may ever be counted apart from it.
 
 import { type Db, type Statement, tryApply } from './db/db'
 import { inFlightOnly, tooLittle } from './failures'

@@ -1,7 +1,6 @@
-// The seam between the gateway and its database: one function that reads and one that changes, so that a database is
-// one small file.
+// The seam between the gateway and its database: one function reads, one changes, never in an interactive transaction.
 // SQL stands in the file whose meaning it is and is the same for every database: integers and text, $1 parameters in
-// order, `returning` only where the rows are wanted, which cost time. There must never be an interactive transaction.
+// order, `returning` only where the rows are wanted, because they cost time.
 
 export type Value = string | number | null
 export type Row = Record<string, Value>

@@ -17,7 +17,7 @@ const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
 /** How long running requests may go on after SIGTERM. */
 const GRACE_MS = 30_000
-/** Signals within it are one wish to stop: Ctrl-C comes from the terminal, and again from a script runner in between. */
+/** Interrupts within it are one wish to stop: Ctrl-C comes from the terminal, and again from a script runner in between. */
 const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
 
@@ -160,7 +160,7 @@ async function stopOnSignal(server: Server, sandbox: Sandbox | undefined): Promi
     const stop = async (signal: NodeJS.Signals) => {
       const now = performance.now()
       if (stoppingSince !== undefined) {
-        if (now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
+        if (signal !== 'SIGINT' || now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
         return
       }
       stoppingSince = now

@@ -1,7 +1,6 @@
 // From a caller's bytes to a checked request: what it is, which model it is for, and what is wrong with it.
 // It must never alter what the caller sent: the text itself goes on to the vendor.
 
-import { families } from './families'
 import type { Ask, Family, Model } from './family'
 import { bodyOfForm, type Form } from './form'
 import type { Key } from './keys'
@@ -31,7 +30,8 @@ export interface CheckedRequest {
 const MAX_SHOWN_LENGTH = 128
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
-const validators = new Map([...families.values()].map((family) => [family, createValidator(family.body)]))
+/** Made with a family's first request: all of them together would hold up the start. */
+const validators = new Map<Family, (body: unknown) => void>()
 
 /** Throws a GatewayError that names the field at fault, in the dialect of its family as soon as that is known. */
 export function checkRequest(
@@ -67,10 +67,19 @@ export function checkRequest(
 }
 
 function checkFor(model: Model, ask: Ask): void {
-  validators.get(model.family)?.(ask.body)
+  validate(model.family, ask.body)
   model.family.check?.(ask.body, model)
   // Throws for a size or the like that has no price.
   tariffOf(ask, model)
+}
+
+function validate(family: Family, body: unknown): void {
+  let validator = validators.get(family)
+  if (!validator) {
+    validator = createValidator(family.body)
+    validators.set(family, validator)
+  }
+  validator(body)
 }
 
 /** Whether a further choice could take this request: one that could not is passed over. */

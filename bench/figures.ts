@@ -30,7 +30,9 @@ export interface MemoryFigures {
 
 /** Microseconds of processor time per request or stream, one value per round. */
 export interface CpuFigures {
+  /** At 32 connections, and at 128. */
   wholeMicros: PerTarget<number[]>
+  busyMicros: PerTarget<number[]>
   burstMicros: PerTarget<number[]>
   pacedMicros: PerTarget<number[]>
 }

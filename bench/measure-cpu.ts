@@ -8,11 +8,14 @@ import type { Amounts } from './options'
 import type { PerTarget, Target } from './targets'
 
 const CONNECTIONS = 32
+/** As many as in the measure of throughput. */
+const BUSY_CONNECTIONS = 128
 
 type Size = Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>
 
 export async function measureCpu(load: LoadClient, proxies: Target[], amounts: Amounts): Promise<CpuFigures> {
   const whole = { connections: CONNECTIONS, durationMs: amounts.wholeMs }
+  const busy = { connections: BUSY_CONNECTIONS, durationMs: amounts.wholeMs }
   const burst = { connections: CONNECTIONS, durationMs: amounts.burstMs }
   const paced = {
     connections: amounts.pacedConnections,
@@ -24,6 +27,7 @@ export async function measureCpu(load: LoadClient, proxies: Target[], amounts: A
   const pacedRounds = Math.ceil(amounts.rounds / 2)
   return {
     wholeMicros: await inTurns(load, proxies, amounts.rounds, WHOLE, whole, warmUp),
+    busyMicros: await inTurns(load, proxies, amounts.rounds, WHOLE, busy, null),
     burstMicros: await inTurns(load, proxies, amounts.rounds, BURST, burst, warmUp),
     pacedMicros: await inTurns(load, proxies, pacedRounds, PACED, paced, null),
   }

@@ -4,6 +4,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Family, Model, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { isObject } from '../lib/objects'
 
 /** References and results of one request together. */
 const MAX_IMAGES = 15
@@ -178,8 +179,4 @@ function isImage(item: unknown): boolean {
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

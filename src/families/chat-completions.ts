@@ -4,6 +4,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { isObject } from '../lib/objects'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -220,8 +221,4 @@ function textsIn(message: ChatBody['messages'][number]): string[] {
 /** An object, as OpenAI has it, or a sentence, as other servers do. */
 function isError(error: unknown): boolean {
   return isObject(error) || (typeof error === 'string' && error !== '')
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

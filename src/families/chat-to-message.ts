@@ -2,6 +2,7 @@
 // Lenient: whatever a vendor leaves out or misspells, the message is of the right form, and no text of it is lost.
 
 import type { Ask, Model, Quantities } from '../family'
+import { isObject } from '../lib/objects'
 import type { MessagesBody } from './messages'
 
 type Block =
@@ -141,8 +142,4 @@ function inputOf(text: string): unknown {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,6 +4,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Call, Family, Model, Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { isObject } from '../lib/objects'
 import { checkUploads, formOf } from './image-uploads'
 
 /** Absent and null mean the same to the SDKs. */
@@ -146,8 +147,4 @@ function linksIn(reply: unknown): string[] {
   const { data } = reply as Reply
   if (!Array.isArray(data)) return []
   return data.flatMap((item) => (isObject(item) && typeof item.url === 'string' ? [item.url] : []))
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

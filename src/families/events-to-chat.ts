@@ -3,16 +3,9 @@
 
 import type { Ask, Model, Translator } from '../family'
 import { readErrorShape } from '../lib/error-shapes'
+import { asObject } from '../lib/objects'
 import { CHAT_END, type ChatBody } from './chat-completions'
-import {
-  asObject,
-  chatUsage,
-  completionId,
-  countOf,
-  finishReason,
-  textOf,
-  thinkingTokens,
-} from './message-to-chat'
+import { chatUsage, completionId, countOf, finishReason, textOf, thinkingTokens } from './message-to-chat'
 
 export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
   const showsUsage = ask.body.stream_options?.include_usage === true

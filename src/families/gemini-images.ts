@@ -5,6 +5,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Family, Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { isObject } from '../lib/objects'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -258,8 +259,4 @@ function count(value: unknown): number {
 
 function objectsIn(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,6 +4,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { isObject } from '../lib/objects'
 import { parseSize, type Size } from '../lib/sizes'
 
 /** Absent and null mean the same to the SDKs. */
@@ -156,8 +157,4 @@ function count(value: unknown): number {
 
 function detailOf(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

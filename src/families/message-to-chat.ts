@@ -2,6 +2,7 @@
 // Lenient: blocks of kinds that a chat completion has no place for are passed over.
 
 import type { Ask, Model, Quantities } from '../family'
+import { asObject } from '../lib/objects'
 import type { ChatBody } from './chat-completions'
 
 /** One message for each candidate; `usage` is what they were found to cost. Throws where the vendor has sent none. */
@@ -91,12 +92,6 @@ export function thinkingTokens(message: unknown): number {
 
 export function countOf(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0
-}
-
-export function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {}
 }
 
 export function textOf(value: unknown): string {

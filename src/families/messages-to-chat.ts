@@ -4,6 +4,7 @@
 
 import type { Model } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { isObject } from '../lib/objects'
 import type { MessagesBody } from './messages'
 import { chatMessages } from './messages-to-turns'
 
@@ -139,8 +140,4 @@ function withoutGaps(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
   )
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

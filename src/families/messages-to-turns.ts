@@ -3,6 +3,7 @@
 // cannot be said in chat at all is refused by the name of its field.
 
 import { type GatewayError, invalidRequest } from '../lib/errors'
+import { isObject } from '../lib/objects'
 import type { MessagesBody } from './messages'
 
 interface ChatMessage {
@@ -213,8 +214,4 @@ function wrongType(at: string, expected: string): GatewayError {
 function unsupported(at: string, what: string): GatewayError {
   const message = `Unsupported value: '${at}' is ${what}. This model is served through chat completions, which have no form for it: leave it out, or choose another model.`
   return invalidRequest(at, message, 'unsupported_value')
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

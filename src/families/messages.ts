@@ -3,6 +3,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
+import { isObject } from '../lib/objects'
 
 const open = { additionalProperties: true }
 
@@ -201,8 +202,4 @@ function textOfBlock(block: unknown): string {
 
 function blocksIn(content: unknown): unknown[] {
   return Array.isArray(content) ? content : []
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -277,7 +277,8 @@ export function pricesOfTier(list: PriceList, names: readonly string[]): Prices 
 /** The price of quantities, in nano-dollars. Exact: whole counts times whole prices. */
 export function priceNano(quantities: Quantities, prices: Prices): number {
   let totalNano = 0
-  for (const unit of units) {
+  for (const name in quantities) {
+    const unit = name as Unit
     const count = quantities[unit]
     if (count === undefined || count === 0) continue
     const each = prices[unit]

@@ -17,7 +17,8 @@ import type { JournalEntry } from './journal'
 import { balanceOf, type Charge, type EndedBy, hold, release, settle } from './ledger'
 import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
-import { conditionsOf, countersOf, refusalOf } from './limits'
+import { type Member, Roster } from './lib/roster'
+import { conditionsOf, countersOf, isCounted, refusalOf } from './limits'
 import {
   inputTokensOf,
   type Measure,
@@ -33,7 +34,7 @@ import { deleteTask, insertTask, type NewTask } from './tasks'
 import type { World } from './world'
 
 /** A request whose price is held. */
-export interface Flight extends CheckedRequest {
+export interface Flight extends CheckedRequest, Member {
   charge: Charge
   idempotencyKey: IdempotencyKey | null
   entry: JournalEntry
@@ -81,12 +82,12 @@ const SETTLE_MS = 5_000
 
 export function createFlights(world: World): Flights {
   const { db } = world
-  const flights = new Set<Flight>()
+  const flights = new Roster<Flight>()
   let unended: (() => Promise<unknown>)[] = []
 
   // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
   world.pulse.watch((now) => {
-    for (const { deadlineAt, controller, model } of flights) {
+    for (const { deadlineAt, controller, model } of flights.all()) {
       if (now >= deadlineAt) controller.abort(timedOut(model))
     }
   })
@@ -111,7 +112,7 @@ export function createFlights(world: World): Flights {
       pricesJson: tariffOf(ask, model).json,
       createdAt: now,
       expiresAt: now + mostOf(checked, longestMs) + HOLD_MARGIN_MS,
-      ...countersOf(key, estimateTokens(checked), now),
+      ...countersOf(key, isCounted(key) ? estimateTokens(checked) : 0, now),
     }
     if (charge.heldNano > (from.maxCostNano ?? charge.heldNano)) throw tooDear(charge, from.maxCostNano)
     const conditions = conditionsOf(key, charge)
@@ -130,6 +131,7 @@ export function createFlights(world: World): Flights {
         deadlineAt,
         ended: false,
         task,
+        place: -1,
       }
       flights.add(flight)
       return flight
@@ -154,11 +156,12 @@ export function createFlights(world: World): Flights {
     const { model, ask, entry, charge } = flight
     const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
     let paidNano = 0
-    await safely(flight, async () => {
-      if (!measured) return releaseUnpaid(flight, outcome.endedBy)
-      const settled = await settleMeasured(flight, outcome, measured, saved)
+    if (measured) {
+      const settled = await end(flight, () => settleMeasured(flight, outcome, measured, saved))
       paidNano = settled?.paidNano ?? 0
-    })
+    } else {
+      await end(flight, () => releaseUnpaid(flight, outcome.endedBy))
+    }
     if (outcome.usage === 'invalid') {
       world.log('upstream_usage_invalid', {
         request: charge.id,
@@ -207,7 +210,7 @@ export function createFlights(world: World): Flights {
     flight.ended = true
     const endedBy = endedByOf(error)
     flight.entry.endedBy = endedBy
-    await safely(flight, () => releaseUnpaid(flight, endedBy))
+    await end(flight, () => releaseUnpaid(flight, endedBy))
   }
 
   function reroute(flight: Flight, model: Model): void {
@@ -236,10 +239,13 @@ export function createFlights(world: World): Flights {
     return release(db, charge, { endedBy, endedAt: world.now() }, also)
   }
 
-  /** Runs the end of a charge; when the database cannot take it now, it is tried again until it can. */
-  async function safely(flight: Flight, work: () => Promise<unknown>): Promise<void> {
+  /** Runs the end of a charge. Undefined when the database cannot take it now: it is tried again until it can. */
+  async function end<Result>(flight: Flight, work: () => Promise<Result>): Promise<Result | undefined> {
     try {
-      await persist(flight, work)
+      return await work()
+    } catch (error) {
+      tryLater(flight, work, error)
+      return undefined
     } finally {
       flights.delete(flight)
     }
@@ -250,17 +256,21 @@ export function createFlights(world: World): Flights {
       await work()
       return true
     } catch (error) {
-      if (!(error instanceof DatabaseUnavailable)) throw error
-      world.log('charge_not_ended_yet', { request: flight.charge.id, reason: error.message })
-      unended.push(work)
+      tryLater(flight, work, error)
       return false
     }
+  }
+
+  function tryLater(flight: Flight, work: () => Promise<unknown>, error: unknown): void {
+    if (!(error instanceof DatabaseUnavailable)) throw error
+    world.log('charge_not_ended_yet', { request: flight.charge.id, reason: error.message })
+    unended.push(work)
   }
 
   async function drain(graceMs: number): Promise<number> {
     await waitUntil(() => flights.size === 0, graceMs)
     const cut = flights.size
-    for (const flight of flights) flight.controller.abort(shuttingDown())
+    for (const flight of flights.all()) flight.controller.abort(shuttingDown())
     await waitUntil(() => flights.size === 0, SETTLE_MS)
     await endLater()
     return cut

@@ -131,7 +131,8 @@ export function createGateway(world: World): Gateway {
 
   async function serveOnce(flight: Flight, incoming: Incoming): Promise<Response> {
     const { family } = flight
-    const calls = [family.call(flight.ask, flight.model)].flat()
+    const called = family.call(flight.ask, flight.model)
+    const calls = Array.isArray(called) ? called : [called]
     const first = calls[0] as Call
     if (family.task) return await submit(flight, first, incoming)
     if (family.sound) return await sound(flight, first, incoming)
@@ -187,7 +188,7 @@ export function createGateway(world: World): Gateway {
       }
       const body = withModel(reply, model)
       const paidNano = await flights.land(flight, outcome, jsonAnswer(body))
-      const kept = await keepResults(world, flight, body, [reply.json], incoming.gatewayUrl)
+      const kept = await keepResults(world, flight, body, [reply.json], incoming)
       return await answer(flight, kept, paidNano)
     } catch (error) {
       done()
@@ -235,7 +236,7 @@ export function createGateway(world: World): Gateway {
     const quantities = measured?.quantities ?? {}
     const body = readVendor(flight, () => JSON.stringify(family.reply?.(replies, ask, model, quantities)))
     const paidNano = await flights.land(flight, outcome, jsonAnswer(body), measured)
-    return answer(flight, await keepResults(world, flight, body, replies, incoming.gatewayUrl), paidNano)
+    return answer(flight, await keepResults(world, flight, body, replies, incoming), paidNano)
   }
 
   async function stream(
@@ -315,11 +316,9 @@ export function createGateway(world: World): Gateway {
   function answer(flight: Flight, body: string, paidNano: number): Response | Promise<Response> {
     const { entry, key, charge } = flight
     entry.firstByteMs = world.now() - entry.at
-    const headers = {
-      'content-type': 'application/json',
-      ...idHeaders(flight),
-      'x-gateway-cost-usd': formatUsd(paidNano),
-    }
+    const headers = idHeaders(flight)
+    headers['content-type'] = 'application/json'
+    headers['x-gateway-cost-usd'] = formatUsd(paidNano)
     if (charge.windowMinute === null) return new Response(body, { headers })
     return rateHeadersOf(world.db, key, charge, world.now()).then(
       (rates) => new Response(body, { headers: { ...headers, ...rates } }),

@@ -89,7 +89,8 @@ export async function settle(
   assert(priceNano >= 0, 'a price is not negative')
   const covered = priceNano <= charge.heldNano
   const statements = covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement)
-  const result = await db.batch([...statements, ...also])
+  statements.push(...also)
+  const result = await db.batch(statements)
   if ('missed' in result) return undefined
   if (covered) return { paidNano: priceNano, shortfallNano: 0 }
   const row = result.rows[2]?.[0] as Row

@@ -13,9 +13,14 @@ const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
+/** Whether the requests and tokens of a key are counted by the minute. */
+export function isCounted(key: Key): boolean {
+  return key.requestsPerMinute !== null || key.tokensPerMinute !== null
+}
+
 /** The fields of a charge that say which limits it counts in. */
 export function countersOf(key: Key, tokens: number, now: number) {
-  const counted = key.requestsPerMinute !== null || key.tokensPerMinute !== null
+  const counted = isCounted(key)
   return {
     budgetPeriod: key.budgetNano === null ? null : periodOf(key, now).name,
     windowMinute: counted ? Math.floor(now / MINUTE_MS) : null,

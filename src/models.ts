@@ -112,7 +112,11 @@ export function resolveModels(
   random: () => number,
 ): [Model, ...Model[]] {
   const id = idOf(catalogue, asked)
-  const ids = catalogue.routes.get(id)?.models ?? [id]
+  const route = catalogue.routes.get(id)
+  // Nearly every request names one model with one connection: no lists are made for it.
+  const only = route || !mayUse(key, id) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
+  if (only) return [only]
+  const ids = route?.models ?? [id]
   const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   if (known.length === 0) {
     const shown = id.length > 128 ? `${id.slice(0, 128)}…` : id
@@ -135,6 +139,17 @@ export function resolveModels(
     `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served}.`,
     'endpoint_model_mismatch',
   )
+}
+
+/** The one form that serves an operation; undefined where there is none, or a choice. */
+function onlyForm(forms: readonly Model[], operation: Operation): Model | undefined {
+  let only: Model | undefined
+  for (const form of forms) {
+    if (form.family.operation !== operation.name) continue
+    if (only) return undefined
+    only = form
+  }
+  return only
 }
 
 /** The id that is meant; an alias never hides a model of its own name. */

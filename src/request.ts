@@ -44,7 +44,7 @@ export function checkRequest(
   const { operation, headers } = from
   const given = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
   const [model, ...candidates] = resolveModels(catalogue, key, operation, given.body.model, random)
-  const parsed = from.reword ? reworded(given, from.reword, model) : given
+  const parsed = from.reword ? reworded(given, from.reword(given.body, model)) : given
   const { family } = model
   const body = ArrayBuffer.isView(content) ? parsed.body : bodyOfForm(content, family.body)
   const ask: Ask = { body, byteLength: parsed.byteLength, at: now, headers }
@@ -102,9 +102,8 @@ export function inDialect(error: unknown, dialect: Dialect): unknown {
 /** The request was written in other words, the same for every family: as the model's own takes it. */
 export type Reword = (body: Record<string, unknown>, model: Model) => Record<string, unknown>
 
-function reworded(given: Parsed, reword: Reword, model: Model): Parsed {
-  const text = JSON.stringify(reword(given.body, model))
-  return { ...parseJson(Buffer.from(text)), fingerprint: given.fingerprint }
+function reworded(given: Parsed, body: Record<string, unknown>): Parsed {
+  return { ...parseJson(Buffer.from(JSON.stringify(body))), fingerprint: given.fingerprint }
 }
 
 interface Parsed {

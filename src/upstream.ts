@@ -92,7 +92,9 @@ const MAX_ERROR_BYTES = 64 * 1024
 interface VendorKey {
   secret: string | null
   restsUntil: number
+  /** Of calls by their protocol, and of those that want a stream. */
   headers: Map<string, Headers>
+  streamHeaders: Map<string, Headers>
 }
 
 export function createUpstream(
@@ -103,7 +105,14 @@ export function createUpstream(
 ): Upstream {
   const baseUrl = (config.baseUrl ?? kind.baseUrl).replace(/\/+$/, '')
   const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
-  const keys = secrets.map((secret): VendorKey => ({ secret, restsUntil: 0, headers: new Map() }))
+  const keys = secrets.map(
+    (secret): VendorKey => ({
+      secret,
+      restsUntil: 0,
+      headers: new Map(),
+      streamHeaders: new Map(),
+    }),
+  )
   const breaker = createBreaker(world.now)
   const concurrency = config.concurrency ?? DEFAULT_CONCURRENCY
   const timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
@@ -128,7 +137,7 @@ export function createUpstream(
     return world.fetch(`${baseUrl}${kind.prefix[call.protocol]}${call.path}`, {
       method: call.method ?? 'POST',
       headers: headersOf(key, call, body),
-      ...(body !== null && { body: typeof body === 'string' ? body : body.stream() }),
+      body: body === null || typeof body === 'string' ? body : body.stream(),
       signal,
       redirect: 'manual',
       // Ours apply; Bun's own would cut a model that thinks for longer than five minutes.
@@ -150,8 +159,8 @@ export function createUpstream(
 
   /** Made once for each kind of call: they are the same every time. */
   function usualHeadersOf(key: VendorKey, { protocol, stream }: Call): Headers {
-    const name = `${protocol} ${stream}`
-    let headers = key.headers.get(name)
+    const made = stream ? key.streamHeaders : key.headers
+    let headers = made.get(protocol)
     if (!headers) {
       headers = new Headers({
         'content-type': 'application/json',
@@ -160,7 +169,7 @@ export function createUpstream(
         'accept-encoding': 'identity',
         ...(key.secret === null ? {} : kind.headers(key.secret, protocol)),
       })
-      key.headers.set(name, headers)
+      made.set(protocol, headers)
     }
     return headers
   }

@@ -17,7 +17,7 @@ export async function keepResults(
   flight: Flight,
   body: string,
   replies: readonly object[],
-  gatewayUrl: () => string,
+  from: { gatewayUrl(): string },
 ): Promise<string> {
   const { model, charge, idempotencyKey } = flight
   const { links } = flight.family
@@ -27,7 +27,7 @@ export async function keepResults(
       account: charge.account,
       charge: charge.id,
       fetchFile: model.upstream.fetchFile,
-      gatewayUrl: gatewayUrl(),
+      gatewayUrl: from.gatewayUrl(),
       timeoutMs: COPY_TIMEOUT_MS,
     }
     const kept = await world.artifacts.keepAll(

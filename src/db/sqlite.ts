@@ -52,9 +52,10 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
   /** The rows of a statement, and how many were read or changed. */
   function run({ sql, parameters = [] }: Statement): { rows: Row[]; hits: number } {
     const { statement, hasRows } = prepare(sql)
-    const values = parameters as SQLQueryBindings[]
-    if (!hasRows) return { rows: NO_ROWS, hits: statement.run(...values).changes }
-    const rows = statement.all(...values) as Row[]
+    // The list itself: spread, every value would be copied twice.
+    const values = parameters as unknown as SQLQueryBindings
+    if (!hasRows) return { rows: NO_ROWS, hits: statement.run(values).changes }
+    const rows = statement.all(values) as Row[]
     for (const row of rows) assertExact(row)
     return { rows, hits: rows.length }
   }
@@ -62,7 +63,7 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
   /** Runs one batch inside the open transaction; a batch that misses leaves nothing behind. */
   function runBatch(statements: readonly Statement[]): BatchResult {
     // A miss of the first statement has changed nothing; only a later guard can leave something to undo.
-    const undoable = statements.some((statement, index) => statement.guard && index > 0)
+    const undoable = hasLaterGuard(statements)
     if (undoable) database.run('savepoint guarded')
     const rows: Row[][] = []
     let missed = -1
@@ -164,6 +165,13 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
       database.close()
     },
   }
+}
+
+function hasLaterGuard(statements: readonly Statement[]): boolean {
+  for (let index = 1; index < statements.length; index++) {
+    if (statements[index]?.guard) return true
+  }
+  return false
 }
 
 /** Our common SQL as SQLite likes it best: keys that are the table itself, not a second index beside it. Not for large rows. */

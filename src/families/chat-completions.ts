@@ -94,18 +94,22 @@ export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Qu
 
 export function readCompletion(reply: unknown): Reading {
   const { usage, error } = reply as Completion
-  return {
-    ...usageOf(usage),
+  const reading: Reading = {
     text: textOf(reply as Completion, 'message'),
     failed: isError(error),
     finished: true,
   }
+  const quantities = usageOf(usage)
+  if (quantities !== undefined) reading.usage = quantities
+  return reading
 }
 
 export function readChunk(event: unknown): Reading {
   const chunk = event as Completion
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
-  const reading: Reading = { ...usageOf(chunk.usage), text: textOf(chunk, 'delta') }
+  const reading: Reading = { text: textOf(chunk, 'delta') }
+  const quantities = usageOf(chunk.usage)
+  if (quantities !== undefined) reading.usage = quantities
   if (isError(chunk.error)) reading.failed = true
   if (choices.some((choice) => choice?.finish_reason)) reading.finished = true
   if (choices.length === 0 && isObject(chunk.usage)) reading.usageOnly = true
@@ -161,30 +165,27 @@ const ABSURD_TOKENS = 100_000_000
  * OpenAI's usage in our units. Cached tokens are inside prompt_tokens. Some vendors leave reasoning out of
  * completion_tokens but not out of total_tokens, so output is what the total leaves beside the prompt.
  */
-function usageOf(usage: unknown): { usage?: Quantities | 'invalid' } {
-  if (!isObject(usage)) return {}
-  const count = (value: unknown): number =>
-    value === undefined || value === null
-      ? 0
-      : Number.isSafeInteger(value) && (value as number) >= 0
-        ? (value as number)
-        : Number.NaN
-  const prompt = count(usage.prompt_tokens)
-  const completion = count(usage.completion_tokens)
-  const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
-  const cached = count(details.cached_tokens)
-  const written = count(details.cache_write_tokens)
-  const output = Math.max(completion, count(usage.total_tokens) - prompt)
-  const sane = [prompt, completion, cached, written, output].every((value) => value <= ABSURD_TOKENS)
-  if (!sane || cached + written > prompt || usage.prompt_tokens === undefined) return { usage: 'invalid' }
-  return {
-    usage: {
-      input_token: prompt - cached - written,
-      ...(cached > 0 ? { cached_input_token: cached } : {}),
-      ...(written > 0 ? { cache_write_token: written } : {}),
-      output_token: output,
-    },
-  }
+function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
+  if (!isObject(usage)) return undefined
+  const prompt = countOf(usage.prompt_tokens)
+  const completion = countOf(usage.completion_tokens)
+  const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : undefined
+  const cached = countOf(details?.cached_tokens)
+  const written = countOf(details?.cache_write_tokens)
+  const output = Math.max(completion, countOf(usage.total_tokens) - prompt)
+  // NaN, for what is no count, is not at most anything.
+  const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_TOKENS
+  if (!sane || cached + written > prompt || usage.prompt_tokens === undefined) return 'invalid'
+  const quantities: Quantities = { input_token: prompt - cached - written, output_token: output }
+  if (cached > 0) quantities.cached_input_token = cached
+  if (written > 0) quantities.cache_write_token = written
+  return quantities
+}
+
+/** NaN for what is no count; nothing said is none. */
+function countOf(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
 }
 
 /** All text that the model made in a reply or an event, of every candidate. */
@@ -194,12 +195,15 @@ function textOf(completion: Completion, field: 'message' | 'delta'): string {
   for (const choice of completion.choices) {
     const delta = choice?.[field]
     if (!isObject(delta)) continue
-    for (const part of [delta.content, delta.reasoning_content ?? delta.reasoning, delta.refusal]) {
-      if (typeof part === 'string') text += part
-    }
+    text +=
+      wordsOf(delta.content) + wordsOf(delta.reasoning_content ?? delta.reasoning) + wordsOf(delta.refusal)
     if (Array.isArray(delta.tool_calls)) text += delta.tool_calls.map(toolText).join('')
   }
   return text
+}
+
+function wordsOf(part: unknown): string {
+  return typeof part === 'string' ? part : ''
 }
 
 function toolText(call: unknown): string {

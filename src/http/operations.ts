@@ -1,6 +1,7 @@
 // A route for each operation of the table; all of them lead into the line.
 
 import { Elysia } from 'elysia'
+import type { Form } from '../form'
 import type { Gateway, Incoming } from '../gateway'
 import { waitOfRequest } from '../lib/waiting'
 import { type Operation, operations } from '../operations'
@@ -29,7 +30,9 @@ export function operationRoutes(
       async ({ request }) => {
         const requestId = world.newId('req')
         try {
-          const response = await gateway.handle(incomingOf(world, operation, request, listener(), requestId))
+          const response = await gateway.handle(
+            new HttpIncoming(world, operation, request, listener(), requestId),
+          )
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {
@@ -48,30 +51,55 @@ export interface Listener {
   timeout(request: Request, seconds: number): void
 }
 
-/** A request over HTTP, as the line takes it. */
-export function incomingOf(
-  { config, uploads }: World,
-  operation: Operation,
-  request: Request,
-  listener: Listener | null,
-  requestId: string,
-): Incoming {
-  const { headers } = request
-  // Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead.
-  const exempt = () => listener?.timeout(request, 0)
-  return {
-    operation,
-    requestId,
-    authorization: authorizationOf(headers, config),
-    idempotencyKey: headers.get('idempotency-key'),
-    waitMs: operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0,
-    body: () =>
-      operation.body === 'form'
-        ? readForm(request, uploads, { maxBytes: operation.maxBodyBytes, exempt })
-        : readBody(request, operation.maxBodyBytes, exempt),
-    headers: forwardedOf(operation, headers),
-    signal: () => request.signal,
-    gatewayUrl: () => gatewayUrlOf(config.server?.publicUrl, request, listener),
+/** A request over HTTP, as the line takes it. A class, because functions made anew for each request would cost more. */
+export class HttpIncoming implements Incoming {
+  readonly operation: Operation
+  readonly requestId: string
+  readonly authorization: string | null
+  readonly idempotencyKey: string | null
+  readonly waitMs: number
+  readonly headers: Readonly<Record<string, string>>
+  protected readonly world: World
+  protected readonly request: Request
+  private readonly listener: Listener | null
+
+  constructor(
+    world: World,
+    operation: Operation,
+    request: Request,
+    listener: Listener | null,
+    requestId: string,
+  ) {
+    const { headers } = request
+    this.operation = operation
+    this.requestId = requestId
+    this.authorization = authorizationOf(headers, world.config)
+    this.idempotencyKey = headers.get('idempotency-key')
+    this.waitMs = operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0
+    this.headers = forwardedOf(operation, headers)
+    this.world = world
+    this.request = request
+    this.listener = listener
+  }
+
+  body(): Promise<Uint8Array | Form> {
+    const { body, maxBodyBytes: maxBytes } = this.operation
+    return body === 'form'
+      ? readForm(this.request, this.world.uploads, { maxBytes, exempt: () => this.exempt() })
+      : readBody(this.request, maxBytes, () => this.exempt())
+  }
+
+  signal(): AbortSignal {
+    return this.request.signal
+  }
+
+  gatewayUrl(): string {
+    return gatewayUrlOf(this.world.config.server?.publicUrl, this.request, this.listener)
+  }
+
+  /** Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead. */
+  protected exempt(): void {
+    this.listener?.timeout(this.request, 0)
   }
 }
 

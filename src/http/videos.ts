@@ -2,6 +2,7 @@
 // Requests go through the same line. Another account's task must read exactly as one that does not exist.
 
 import { Elysia, NotFoundError } from 'elysia'
+import type { Model } from '../family'
 import type { Gateway } from '../gateway'
 import type { Key } from '../keys'
 import { invalidRequest } from '../lib/errors'
@@ -10,7 +11,7 @@ import { findTask, listTasks, requireTask, showTask, type Task } from '../tasks'
 import type { World } from '../world'
 import { errorResponse } from './errors'
 import { answerKeyed } from './keyed'
-import { incomingOf, type Listener } from './operations'
+import { HttpIncoming, type Listener } from './operations'
 import { sendVideo } from './video-content'
 import { inTheseWords, readVideoRequest, reword } from './video-request'
 
@@ -22,6 +23,26 @@ const MEBIBYTE = 1024 * 1024
 const MAX_FORM_BYTES = 32 * MEBIBYTE
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
+
+/** A request in OpenAI's words, which are the same for every family. */
+class VideoIncoming extends HttpIncoming {
+  #size: string | undefined
+
+  override body() {
+    const limits = { maxBytes: MAX_FORM_BYTES, exempt: () => this.exempt() }
+    return readVideoRequest(this.request, this.world.uploads, limits)
+  }
+
+  reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
+    const own = reword(body, model)
+    this.#size = (body.size as string | null | undefined) ?? undefined
+    return own
+  }
+
+  videoSize(): string | undefined {
+    return this.#size
+  }
+}
 
 export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
   const operation = operationOf('video')
@@ -35,19 +56,8 @@ export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Recor
 
   async function create(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')
-    let size: string | undefined
     try {
-      const limits = { maxBytes: MAX_FORM_BYTES, exempt: () => listener?.timeout(request, 0) }
-      const response = await gateway.handle({
-        ...incomingOf(world, operation, request, listener, requestId),
-        body: () => readVideoRequest(request, world.uploads, limits),
-        reword(body, model) {
-          const own = reword(body, model)
-          size = (body.size as string | null | undefined) ?? undefined
-          return own
-        },
-        videoSize: () => size,
-      })
+      const response = await gateway.handle(new VideoIncoming(world, operation, request, listener, requestId))
       const document = (await response.json()) as TaskDocument
       // The vendor has begun: an answer that lacks some fields is better than an error, after which clients send it again.
       const task = await findTask(world.db, null, document.id).catch(() => undefined)

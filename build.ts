@@ -13,10 +13,15 @@ const platforms = [
   'windows-arm64',
 ] as const
 
+/**
+ * In parts, of which a command loads those that it needs, and compiled beforehand, which makes the start three times as
+ * quick. Compiled only for this machine and for Linux: for the others nobody has run yet what is compiled here.
+ */
 async function build(outfile: string, platform?: (typeof platforms)[number]): Promise<void> {
   const target = platform ? [`--target=bun-${platform}`] : []
+  const bytecode = platform && !platform.startsWith('linux') ? [] : ['--bytecode']
   const { exitCode, stderr } =
-    await $`${process.execPath} build --compile --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ./cli/main.ts ./src/token-worker.ts ./src/sound/mp3-worker.ts --outfile ${outfile}`
+    await $`${process.execPath} build --compile --splitting --format=esm ${bytecode} --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ./cli/main.ts ./src/token-worker.ts ./src/sound/mp3-worker.ts --outfile ${outfile}`
       .quiet()
       .nothrow()
   if (exitCode !== 0) {

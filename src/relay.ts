@@ -88,26 +88,33 @@ export function relayEvents(
     if (!callerLeft) output.enqueue(bytes)
   }
 
-  /** Reads one piece and passes its whole events on. True when something was sent or the stream ended. */
-  async function step(): Promise<boolean> {
+  /** Reads until something was sent or the stream ended. Callbacks, because an async function for each piece costs more than the piece. */
+  function step(): Promise<void> {
     waitsForVendor = true
-    const { done, value } = await reader.read()
+    return reader.read().then(take)
+  }
+
+  /** Passes the whole events of one piece on. */
+  function take({ done, value }: Awaited<ReturnType<typeof reader.read>>): Promise<void> | undefined {
     waitsForVendor = false
     lastPieceAt = options.now()
     if (stopped) throw new Error('stopped')
-    if (done) {
-      await complete()
-      return true
-    }
+    if (done) return complete()
     const { bytes, end } = meter.push(value)
     options.capture?.(bytes)
-    if (end) {
-      await finish('done')
-      // Most vendors close at once; one that does not shall not keep the caller waiting.
-      setTimeout(() => reader.cancel().catch(() => {}), CLOSE_MS).unref()
-    }
+    if (end) return close(bytes)
+    // Only a part of an event, or one that is hidden: read on.
+    if (bytes.length === 0) return step()
+    send(bytes)
+  }
+
+  /** The closing event is there: it is paid for before it is sent. */
+  async function close(bytes: Buffer): Promise<void> {
+    await finish('done')
+    // Most vendors close at once; one that does not shall not keep the caller waiting.
+    setTimeout(() => reader.cancel().catch(() => {}), CLOSE_MS).unref()
     if (bytes.length > 0) send(bytes)
-    return bytes.length > 0
+    else await step()
   }
 
   /** The vendor closed the stream. */
@@ -129,6 +136,12 @@ export function relayEvents(
     // After the closing event, or the vendor's own error, there is nothing left to tell the caller.
     if (!settled && !meter.failed()) send(Buffer.from(options.errorEvent(endedBy)))
     if (!callerLeft) output.close()
+  }
+
+  /** Reading failed, or what came could not be taken in. */
+  async function broken(error: unknown): Promise<void> {
+    if (callerLeft) return
+    await fail().catch(() => output.error(error))
   }
 
   /** The caller is gone. */
@@ -158,16 +171,9 @@ export function relayEvents(
       start(controller) {
         output = controller
       },
-      async pull() {
+      pull() {
         lastPullAt = options.now()
-        try {
-          while (!(await step())) {
-            // Only a part of an event, or one that is hidden: read on.
-          }
-        } catch (error) {
-          if (callerLeft) return
-          await fail().catch(() => output.error(error))
-        }
+        return step().catch(broken)
       },
       cancel: leave,
     },

@@ -8,6 +8,7 @@ import { addQuantities, type Outcome, type ReportedUsage } from './metering'
 
 /** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
 const UNREAD_BYTES = 64 * 1024
+const BLOCK_BYTES = 8 * 1024
 /** Text that is kept for counting. */
 const TEXT_LENGTH = 256 * 1024
 const ERROR = Buffer.from('"error"')
@@ -46,9 +47,33 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
   const tally = createTally(options)
   let unread: Buffer[] = []
   let unreadBytes = 0
+  /** Where small pieces are copied together: as they came, each would live on in the heap, a hundred a stream. */
+  let block: Buffer = NOTHING
+  let blockBytes = 0
   let ended = false
 
+  function readLater(whole: Buffer): void {
+    unreadBytes += whole.length
+    if (whole.length > BLOCK_BYTES / 4) {
+      closeBlock()
+      unread.push(whole)
+      return
+    }
+    if (blockBytes + whole.length > block.length) {
+      closeBlock()
+      block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+    }
+    blockBytes += whole.copy(block, blockBytes)
+  }
+
+  function closeBlock(): void {
+    if (blockBytes > 0) unread.push(block.subarray(0, blockBytes))
+    block = block.subarray(blockBytes)
+    blockBytes = 0
+  }
+
   function readUnread(): void {
+    closeBlock()
     for (const event of splitEvents(Buffer.concat(unread).toString('latin1'))) tally.add(tally.read(event))
     unread = []
     unreadBytes = 0
@@ -56,7 +81,7 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
 
   /** The events that are to be shown, after a look at those that may carry usage, an error or the end. */
   function inspect(whole: Buffer): Buffer {
-    const first = firstOf(whole, [indexOfReport(whole), endBytes ? whole.indexOf(endBytes) : -1])
+    const first = firstOf(indexOfReport(whole), endBytes ? whole.indexOf(endBytes) : -1)
     if (first === -1) return whole
     // What stands before the event of the first find passes as it is.
     const from = whole.lastIndexOf(BLANK_LINE, first)
@@ -75,8 +100,7 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     push(piece) {
       const whole = splitter.push(piece)
       if (whole.length === 0) return { bytes: NOTHING, end: false }
-      unread.push(whole)
-      unreadBytes += whole.length
+      readLater(whole)
       if (unreadBytes > UNREAD_BYTES) readUnread()
       const wasEnded = ended
       const bytes = rename(inspect(whole))
@@ -89,7 +113,7 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
       if (data === end) ended = true
       else if (data === undefined || !objectIn(data)) return NOTHING
       const event = Buffer.from(`${rest}\n\n`, 'latin1')
-      unread.push(event)
+      readLater(event)
       return rename(inspect(event))
     },
     isComplete() {
@@ -253,7 +277,7 @@ function contractOf(model: Model) {
 function indexOfReport(bytes: Buffer): number {
   const error = bytes.indexOf(ERROR)
   for (let at = bytes.indexOf(USAGE); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
-    if (!isNull(bytes, at + USAGE.length)) return firstOf(bytes, [error, at])
+    if (!isNull(bytes, at + USAGE.length)) return firstOf(error, at)
   }
   return error
 }
@@ -263,10 +287,10 @@ function isNull(bytes: Buffer, at: number): boolean {
   return /^\s*:\s*null/.test(bytes.toString('latin1', at, at + 16))
 }
 
-/** The smallest index that was found, or -1. */
-function firstOf(bytes: Buffer, indexes: number[]): number {
-  const first = Math.min(...indexes.map((index) => (index === -1 ? bytes.length : index)))
-  return first === bytes.length ? -1 : first
+/** The smaller index of what was found, or -1. */
+function firstOf(one: number, other: number): number {
+  if (one === -1 || other === -1) return Math.max(one, other)
+  return Math.min(one, other)
 }
 
 function reportsUsage(text: string): boolean {
@@ -277,6 +301,7 @@ function reportsUsage(text: string): boolean {
 function createRename(id: string): (bytes: Buffer) => Buffer {
   const wanted = Buffer.from(`"model":${JSON.stringify(id)}`)
   let from: Buffer | undefined
+  let isSame = false
   return (bytes) => {
     if (from === undefined) {
       // Events with pictures are large and name none.
@@ -285,8 +310,9 @@ function createRename(id: string): (bytes: Buffer) => Buffer {
       const found = /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1'))?.[0]
       if (found === undefined) return bytes
       from = Buffer.from(found, 'latin1')
+      isSame = from.equals(wanted)
     }
-    return from.equals(wanted) ? bytes : replaceAll(bytes, from, wanted)
+    return isSame ? bytes : replaceAll(bytes, from, wanted)
   }
 }
 

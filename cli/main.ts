@@ -3,8 +3,8 @@
 
 import { defineCommand } from 'citty'
 import { version } from '../package.json'
-import { liftConnectionLimit } from './connections'
 import { runMain } from './run'
+import { startWithSettings } from './runtime'
 
 const main = defineCommand({
   meta: {
@@ -30,5 +30,5 @@ const main = defineCommand({
 })
 
 // Before the server is loaded, because this process then begins anew and would load it twice.
-if (process.argv[2] === 'serve') await liftConnectionLimit()
+if (process.argv[2] === 'serve') await startWithSettings()
 await runMain(main, process.argv.slice(2))

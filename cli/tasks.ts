@@ -4,9 +4,9 @@
 import { defineCommand } from 'citty'
 import type { Config } from '../src/config'
 import type { Db } from '../src/db/db'
+import { endTask } from '../src/task-end'
 import {
   acceptTask,
-  endTask,
   findTask,
   listTasks,
   requestCancel,

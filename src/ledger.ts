@@ -74,26 +74,35 @@ export async function hold(
   return { refusedBy: (conditions[result.missed - 1] as Condition).name }
 }
 
+/** What the account paid, and what it could not. */
+export interface Settled {
+  paidNano: number
+  shortfallNano: number
+}
+
 /**
  * Ends a charge with its price. Above the hold the rest is taken from what the account has available; what is then
- * still missing goes to the operator's shortfall book. Answers what the account paid, or undefined when the charge had ended already.
+ * still missing goes to the operator's shortfall book. `first` opens a charge that is not open yet. Answers what the
+ * account paid, or undefined when the charge had ended already.
  */
 export async function settle(
   db: Db,
   charge: Charge,
   settlement: Settlement,
   also: readonly Statement[] = [],
-): Promise<{ paidNano: number; shortfallNano: number } | undefined> {
+  first: readonly Statement[] = [],
+): Promise<Settled | undefined> {
   const { priceNano } = settlement
   assertNano(priceNano)
   assert(priceNano >= 0, 'a price is not negative')
   const covered = priceNano <= charge.heldNano
   const statements = covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement)
+  statements.unshift(...first)
   statements.push(...also)
   const result = await db.batch(statements)
   if ('missed' in result) return undefined
   if (covered) return { paidNano: priceNano, shortfallNano: 0 }
-  const row = result.rows[2]?.[0] as Row
+  const row = result.rows[first.length + 2]?.[0] as Row
   return { paidNano: row.amount as number, shortfallNano: row.shortfall as number }
 }
 
@@ -117,11 +126,30 @@ export async function release(
   ])
 }
 
+/** Opens a charge that holds nothing, for what was delivered without a hold: it can only take what is available. */
+export function openUnheld(charge: Charge): Statement {
+  assert(charge.heldNano === 0, 'what is held has to be there')
+  return insertOpen(charge)
+}
+
 /** A charge that has not ended. */
 export async function findOpenCharge(db: Db, keyId: string, id: string): Promise<Charge | undefined> {
   const rows = await db.query({
     sql: 'select * from open_charges where key_id = $1 and id = $2',
     parameters: [keyId, id],
+  })
+  return rows[0] && chargeOfRow(rows[0])
+}
+
+/**
+ * A charge that has ended, without the counters of its key. It reads all that ever ended, as these have no index: only
+ * for what hardly ever happens.
+ */
+export async function findEndedCharge(db: Db, id: string): Promise<Charge | undefined> {
+  const rows = await db.query({
+    sql: `select *, ended_at as expires_at, null as budget_period, null as window_minute, 0 as window_tokens
+      from ended_charges where id = $1`,
+    parameters: [id],
   })
   return rows[0] && chargeOfRow(rows[0])
 }

@@ -9,17 +9,17 @@ import type { Call, Model, Quantities, TaskOutcome } from './family'
 import { saveAnswer } from './idempotency'
 import type { UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
+import { endTask, type TaskEnding } from './task-end'
 import {
+  CANCELED,
   claimDue,
   countDue,
   documentOf,
-  endTask,
   findOverdue,
   findStranded,
   markUnknown,
   postpone,
   type Task,
-  type TaskEnding,
   voidTask,
 } from './tasks'
 import type { Upstream } from './upstream'
@@ -294,7 +294,7 @@ const TIMED_OUT = {
 
 /** The vendor's word that it has stopped a task. */
 const CANCELLED = ''
-const CANCELLED_ERROR = { code: 'canceled', message: 'The task was canceled. Nothing was charged.' }
+const CANCELLED_ERROR = { code: CANCELED, message: 'The task was canceled. Nothing was charged.' }
 
 /** What was last known of a task. */
 function lastOf(task: Task): object {

@@ -1,13 +1,11 @@
-// Video tasks as rows: from the submit to the end, each change guarded by the state that it expects.
-// A task must never be sent to a vendor twice, never end twice, and never end without its charge ending in the same
-// transaction.
+// Video tasks as rows: from the submit until just before the end, each change guarded by the state that it expects.
+// A task must never be sent to a vendor twice, and its hold must never come or go without it.
 
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from './db/db'
-import { type Memo, priceNano, type Quantities } from './family'
+import type { Memo, Quantities } from './family'
 import { freeKey } from './idempotency'
-import { findOpenCharge, release, settle, type UsageSource } from './ledger'
+import { findOpenCharge, release } from './ledger'
 import { GatewayError } from './lib/errors'
-import { insertWebhook } from './webhooks/rows'
 
 /** Submitted lasts until the vendor's task has ended, however the vendor names its states (spec, Video task). */
 type TaskState = 'submitted' | 'succeeded' | 'failed'
@@ -78,6 +76,8 @@ export type NewTask = Pick<
 
 /** The vendor's answer to the submit was lost: it may be working on it or not. */
 export const UNKNOWN = 'unknown'
+/** It was stopped on purpose, by us or at the vendor. */
+export const CANCELED = 'canceled'
 const UNKNOWN_MESSAGE =
   'It is not known whether the vendor has begun this task. It is not sent again; its price is held until that is found out or its time is over.'
 
@@ -243,90 +243,6 @@ export async function postpone(
       guard: true,
     },
   ])
-}
-
-export type TaskEnding =
-  | {
-      state: 'succeeded'
-      document: object
-      videoUrl: string
-      usageJson: string | null
-      /** What the vendor says is to be paid, instead of what was asked for. */
-      quantities?: Quantities
-      /** Default: counted, because the price is of the seconds that were asked for. */
-      usageSource?: UsageSource
-    }
-  | { state: 'failed'; document: object; error: { code: string; message: string } }
-
-/**
- * Ends a task with its charge and its webhook, in one transaction: settled when it succeeded, released when it failed.
- * False when the lease was lost or somebody else has ended it: then nothing was changed.
- */
-export async function endTask(
-  db: Db,
-  task: Task,
-  ending: TaskEnding,
-  options: { now: number; webhookId: string },
-): Promise<boolean> {
-  const { now, webhookId } = options
-  // A charge ends with its task: where it is not open any more, somebody else was first.
-  const charge = await findOpenCharge(db, task.keyId, task.charge)
-  if (!charge) return false
-  const document = documentOf(
-    task,
-    ending.document,
-    ending.state,
-    ending.state === 'failed' ? ending.error : undefined,
-  )
-  const paidNano =
-    ending.state === 'failed'
-      ? 0
-      : priceNano(ending.quantities ?? task.quantities, JSON.parse(charge.pricesJson))
-  const also = [endStatement(task, ending, { document, paidNano, now })]
-  if (task.webhookUrl !== null)
-    also.push(insertWebhook(webhookId, { ...task, webhookUrl: task.webhookUrl }, ending.state, document, now))
-  if (ending.state === 'failed') return release(db, charge, { endedBy: 'upstream', endedAt: now }, also)
-  const settled = await settle(
-    db,
-    charge,
-    {
-      priceNano: paidNano,
-      usageSource: ending.usageSource ?? 'counted',
-      usageJson: ending.usageJson,
-      endedBy: 'done',
-      endedAt: now,
-      tokens: 0,
-    },
-    also,
-  )
-  return settled !== undefined
-}
-
-function endStatement(
-  task: Task,
-  ending: TaskEnding,
-  end: { document: string; paidNano: number; now: number },
-): Statement {
-  const error = ending.state === 'failed' ? ending.error : undefined
-  const made = ending.state === 'succeeded' ? ending : undefined
-  return {
-    sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
-        quantities = $9, cost = $10, lease_until = 0, polls = polls + 1
-        where id = $1 and fence = $2 and state = 'submitted'`,
-    parameters: [
-      task.id,
-      task.fence,
-      ending.state,
-      end.document,
-      error?.code ?? null,
-      error?.message ?? null,
-      end.now,
-      made?.videoUrl ?? null,
-      JSON.stringify(made?.quantities ?? task.quantities),
-      end.paidNano,
-    ],
-    guard: true,
-  }
 }
 
 /** What readers and webhooks get: the vendor's own fields with ours over them, as JSON. */

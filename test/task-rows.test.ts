@@ -7,7 +7,8 @@ import { audit } from '../src/audit'
 import type { Db } from '../src/db/db'
 import { migrate } from '../src/db/migrations'
 import { balanceOf, release } from '../src/ledger'
-import { acceptTask, claimDue, deleteTask, endTask, type TaskEnding, voidTask } from '../src/tasks'
+import { endTask, type TaskEnding } from '../src/task-end'
+import { acceptTask, claimDue, deleteTask, voidTask } from '../src/tasks'
 import {
   type DatabaseKind,
   databaseKinds,

@@ -8,7 +8,8 @@ import type { Db } from '../src/db/db'
 import { migrate } from '../src/db/migrations'
 import { takeKey } from '../src/idempotency'
 import { balanceOf, hold, releaseExpired } from '../src/ledger'
-import { claimDue, endTask, markUnknown, type NewTask } from '../src/tasks'
+import { endTask } from '../src/task-end'
+import { claimDue, markUnknown, type NewTask } from '../src/tasks'
 import {
   type DatabaseKind,
   databaseKinds,

@@ -3,7 +3,8 @@
 
 import type { Model } from '../family'
 import { replaceStrings } from '../lib/json'
-import { extendLease, type Task, type TaskEnding } from '../tasks'
+import type { Success } from '../task-end'
+import { extendLease, type Task } from '../tasks'
 import type { World } from '../world'
 
 /** The longest that an end waits for its copies. */
@@ -15,8 +16,8 @@ export async function keepVideo(
   world: World,
   task: Task,
   { family, upstream }: Model,
-  ending: TaskEnding & { state: 'succeeded' },
-): Promise<TaskEnding> {
+  ending: Success,
+): Promise<Success> {
   const { artifacts, db, now } = world
   const { document, videoUrl } = ending
   // At the deadline the hold is about to be given back: then there is only time to end the task.

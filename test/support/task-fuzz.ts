@@ -5,11 +5,11 @@
 import { audit } from '../../src/audit'
 import type { Db } from '../../src/db/db'
 import { hold, release, releaseExpired } from '../../src/ledger'
+import { endTask } from '../../src/task-end'
 import {
   acceptTask,
   claimDue,
   deleteTask,
-  endTask,
   insertTask,
   markSent,
   markUnknown,

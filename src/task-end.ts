@@ -1,0 +1,116 @@
+// The end of a video task: with its charge and its webhook, in one transaction.
+// A task must never end twice, and never without its charge, whoever wants to end it at the same time.
+
+import { apply, type Db, type Statement } from './db/db'
+import { priceNano, type Quantities } from './family'
+import { type Charge, findOpenCharge, release, type Settled, settle, type UsageSource } from './ledger'
+import { documentOf, type Task } from './tasks'
+import { insertWebhook } from './webhooks/rows'
+
+export interface Success {
+  state: 'succeeded'
+  document: object
+  videoUrl: string
+  usageJson: string | null
+  /** What the vendor says is to be paid, instead of what was asked for. */
+  quantities?: Quantities
+  /** Default: counted, because the price is of the seconds that were asked for. */
+  usageSource?: UsageSource
+}
+
+interface Failure {
+  state: 'failed'
+  document: object
+  error: { code: string; message: string }
+}
+
+export type TaskEnding = Success | Failure
+
+interface EndOptions {
+  now: number
+  webhookId: string
+}
+
+/**
+ * Ends a task: its charge is settled when it succeeded, released when it failed.
+ * False when the lease was lost or somebody else has ended it: then nothing was changed.
+ */
+export async function endTask(db: Db, task: Task, ending: TaskEnding, options: EndOptions): Promise<boolean> {
+  // A charge ends with its task: where it is not open any more, somebody else was first.
+  const charge = await findOpenCharge(db, task.keyId, task.charge)
+  if (!charge) return false
+  if (ending.state === 'succeeded') return (await succeed(db, task, charge, ending, options)) !== undefined
+  const also = endStatements(task, charge, ending, 0, options)
+  return release(db, charge, { endedBy: 'upstream', endedAt: options.now }, also)
+}
+
+/** Ends a task well, as long as it stands as it was seen. `first` is what the charge needs to be there. */
+export async function succeed(
+  db: Db,
+  task: Task,
+  charge: Charge,
+  ending: Success,
+  options: EndOptions & { first?: readonly Statement[] },
+): Promise<Settled | undefined> {
+  const costNano = priceNano(ending.quantities ?? task.quantities, JSON.parse(charge.pricesJson))
+  const settled = await settle(
+    db,
+    charge,
+    {
+      priceNano: costNano,
+      usageSource: ending.usageSource ?? 'counted',
+      usageJson: ending.usageJson,
+      endedBy: 'done',
+      endedAt: options.now,
+      tokens: 0,
+    },
+    endStatements(task, charge, ending, costNano, options),
+    options.first,
+  )
+  // What the account could not pay is only known now; the books have it already, this is for whoever looks at the task.
+  if (settled && settled.shortfallNano > 0) await apply(db, [correctCost(task, settled.paidNano)])
+  return settled
+}
+
+function endStatements(
+  task: Task,
+  charge: Charge,
+  ending: TaskEnding,
+  costNano: number,
+  { now, webhookId }: EndOptions,
+): Statement[] {
+  const error = ending.state === 'failed' ? ending.error : undefined
+  const made = ending.state === 'succeeded' ? ending : undefined
+  const document = documentOf(task, ending.document, ending.state, error)
+  const statements: Statement[] = [
+    {
+      sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
+        quantities = $9, cost = $10, charge = $11, lease_until = 0, polls = polls + 1
+        where id = $1 and fence = $2 and state = $12`,
+      parameters: [
+        task.id,
+        task.fence,
+        ending.state,
+        document,
+        error?.code ?? null,
+        error?.message ?? null,
+        now,
+        made?.videoUrl ?? null,
+        JSON.stringify(made?.quantities ?? task.quantities),
+        costNano,
+        charge.id,
+        task.state,
+      ],
+      guard: true,
+    },
+  ]
+  if (task.webhookUrl !== null)
+    statements.push(
+      insertWebhook(webhookId, { ...task, webhookUrl: task.webhookUrl }, ending.state, document, now),
+    )
+  return statements
+}
+
+function correctCost(task: Task, paidNano: number): Statement {
+  return { sql: 'update tasks set cost = $2 where id = $1', parameters: [task.id, paidNano] }
+}

@@ -126,10 +126,14 @@ export async function release(
   ])
 }
 
-/** Opens a charge that holds nothing, for what was delivered without a hold: it can only take what is available. */
+/**
+ * Opens a charge that holds nothing, for what was delivered without a hold: it can only take what is available. Misses
+ * where it is open already.
+ */
 export function openUnheld(charge: Charge): Statement {
   assert(charge.heldNano === 0, 'what is held has to be there')
-  return insertOpen(charge)
+  const { sql, parameters = [] } = insertOpen(charge)
+  return { sql: `${sql} on conflict (key_id, id) do nothing`, parameters, guard: true }
 }
 
 /** A charge that has not ended. */

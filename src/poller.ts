@@ -7,9 +7,11 @@ import { apply, type Statement } from './db/db'
 import { timedOut } from './failures'
 import type { Call, Model, Quantities, TaskOutcome } from './family'
 import { saveAnswer } from './idempotency'
+import { succeedLate } from './late-success'
 import type { UsageSource } from './ledger'
 import { GatewayError } from './lib/errors'
-import { endTask, type TaskEnding } from './task-end'
+import { formatUsd } from './lib/money'
+import { type EndOptions, endTask, type TaskEnding } from './task-end'
 import {
   CANCELED,
   claimDue,
@@ -202,12 +204,24 @@ export function createPoller(world: World): Poller {
   }
 
   async function end(task: Task, ending: TaskEnding): Promise<void> {
-    const ended = await endTask(db, task, ending, { now: now(), webhookId: world.newId('msg') })
-    if (!ended) return world.log('task_end_lost', { task: task.id, state: ending.state })
+    const options = { now: now(), webhookId: world.newId('msg') }
+    const ended = await endTask(db, task, ending, options)
+    if (!ended) return endLate(task, ending, options)
     world.log('task_ended', {
       task: task.id,
       state: ending.state,
       ...(ending.state === 'failed' && ending.error),
+    })
+  }
+
+  /** Somebody else has ended it, or holds it now. */
+  async function endLate(task: Task, ending: TaskEnding, options: EndOptions): Promise<void> {
+    const settled = ending.state === 'succeeded' ? await succeedLate(db, task, ending, options) : undefined
+    if (!settled) return world.log('task_end_lost', { task: task.id, state: ending.state })
+    world.log('task_succeeded_late', {
+      task: task.id,
+      paid_usd: formatUsd(settled.paidNano),
+      shortfall_usd: formatUsd(settled.shortfallNano),
     })
   }
 

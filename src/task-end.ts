@@ -26,7 +26,7 @@ interface Failure {
 
 export type TaskEnding = Success | Failure
 
-interface EndOptions {
+export interface EndOptions {
   now: number
   webhookId: string
 }
@@ -84,6 +84,7 @@ function endStatements(
   const document = documentOf(task, ending.document, ending.state, error)
   const statements: Statement[] = [
     {
+      // The state that it was seen in: submitted, or failed where a success comes late.
       sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
         quantities = $9, cost = $10, charge = $11, lease_until = 0, polls = polls + 1
         where id = $1 and fence = $2 and state = $12`,

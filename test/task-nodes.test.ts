@@ -10,7 +10,7 @@ import { balanceOf } from '../src/ledger'
 import { type DatabaseKind, databaseKinds, postgresUrl } from './support/databases'
 import { install } from './support/executable'
 import { startTestGateway, waitFor } from './support/gateway'
-import { START, startTaskNodes, type TaskNodes } from './support/task-nodes'
+import { LEASE_MS, pollHeldBack, START, startTaskNodes, type TaskNodes } from './support/task-nodes'
 import { followTask, readTask } from './support/task-rows'
 import {
   failed,
@@ -27,8 +27,6 @@ import { idsOf, RECEIVER_NETWORK, startReceiver } from './support/webhook-receiv
 setDefaultTimeout(60_000)
 
 const BALANCE_NANO = 100_000_000_000
-/** As long as a node has a task for itself (src/poller.ts). */
-const LEASE_MS = 45_000
 const PATIENCE_MS = 15_000
 const HOOK = 'http://192.0.2.1/ended'
 
@@ -168,24 +166,17 @@ async function followMany(db: Db, count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => followTask(db, { createdAt: START })))
 }
 
-/** Polls one task as often as wanted, each poll after the lease of the one before, and lets all have their answer at once. */
+/** Polls one task as often as wanted and lets all polls have their answer at once. */
 async function pollTogether(
-  { nodes, clock }: TaskNodes,
+  group: TaskNodes,
   vendor: TaskVendor,
   polls: number,
   answer: (id: string) => Response,
 ) {
-  const { db } = nodes[0].world
+  const { db } = group.nodes[0].world
   const { id } = await followTask(db, { createdAt: START, webhookUrl: HOOK })
-  const together = heldBack(answer)
-  vendor.answerPoll = together.answer
-  for (let poll = 1; poll <= polls; poll++) {
-    await nodes[poll % nodes.length]?.poller.beat()
-    await waitFor(() => vendor.polls.length === poll, PATIENCE_MS)
-    expect(vendor.polls).toHaveLength(poll)
-    clock.now += LEASE_MS
-  }
-  together.letGo()
+  const letGo = await pollHeldBack(group, vendor, polls, answer)
+  letGo()
   return { task: id, db }
 }
 

@@ -62,10 +62,10 @@ const commonAnswers = [
   'insert: {"held":true}',
   'insert: {"refusedBy":"balance"}',
   ...['claim: some', 'claim: none', 'unknown: true', 'expire: 0'],
-  ...['send', 'accept', 'refuse', 'take back', 'cancel', 'postpone', 'succeed', 'fail'].flatMap((what) => [
-    `${what}: true`,
-    `${what}: false`,
-  ]),
+  ...['send', 'accept', 'refuse', 'take back', 'cancel', 'postpone', 'succeed', 'fail', 'ask again'].flatMap(
+    (what) => [`${what}: true`, `${what}: false`],
+  ),
+  ...['succeed late: paid', 'succeed late: short', 'succeed late: undefined'],
 ]
 
 function leaseTests(kind: DatabaseKind): void {

@@ -148,12 +148,15 @@ export async function recordAttempt(
   ])
 }
 
+/** A task that turned from failed to succeeded has two: what it is now is what the later one says. */
+const LAST_OF_TASK = 'select id from webhooks where task = $1 order by created_at desc, id desc limit 1'
+
 /** Sends a task's webhook again from the start of its schedule. False when the task has none. */
 export async function redeliver(db: Db, task: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
       sql: `update webhooks set state = 'pending', step = 0, next_at = $2, lease_until = 0, fence = fence + 1, ended_at = null
-        where task = $1`,
+        where id = (${LAST_OF_TASK})`,
       parameters: [task, now],
       guard: true,
     },
@@ -164,7 +167,10 @@ export async function webhookOf(
   db: Db,
   task: string,
 ): Promise<{ webhook: Webhook; attempts: Attempt[] } | undefined> {
-  const rows = await db.query({ sql: 'select * from webhooks where task = $1', parameters: [task] })
+  const rows = await db.query({
+    sql: `select * from webhooks where id = (${LAST_OF_TASK})`,
+    parameters: [task],
+  })
   if (!rows[0]) return undefined
   const webhook = webhookOfRow(rows[0])
   const attempts = await db.query({

@@ -7,7 +7,10 @@ import { SECOND_NANO } from './task-rows'
 /** A task as the database must have it. */
 export interface Line {
   task: NewTask
+  /** Its charge, and what that holds or has paid. */
+  charge: string
   heldNano: number
+  costNano: number
   state: 'submitted' | 'succeeded' | 'failed'
   code: string | null
   upstreamId: string | null
@@ -26,10 +29,10 @@ export interface TaskSheet {
   balance: number
   held: number
   lines: Map<string, Line>
-  /** Charges that ended without a task: it was refused, or never sent. */
-  withdrawn: number
-  /** Tasks that told somebody of their end. */
-  told: Set<string>
+  /** Charges that ended without a payment. */
+  released: number
+  /** Tasks that told somebody of an end, once for each. */
+  told: string[]
   /** Upstream ids that are taken. */
   taken: Set<string>
 }
@@ -52,6 +55,10 @@ export interface TaskBookkeeper {
   ): boolean
   succeed(seen: Line, seconds: number): boolean
   fail(seen: Line, code: string): boolean
+  /** What is paid, and what is not, for a task that had failed. */
+  succeedLate(seen: Line, seconds: number): { paidNano: number; shortfallNano: number } | undefined
+  /** Makes it due again, if it still stands as it was seen. */
+  askAgain(seen: Line, at: number): boolean
   cancel(line: Line, at: number): boolean
 }
 
@@ -61,8 +68,7 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
   function sheet(account: string): TaskSheet {
     const known = sheets.get(account)
     if (known) return known
-    const empty = { balance, held: 0, lines: new Map(), withdrawn: 0, told: new Set<string>() }
-    const made: TaskSheet = { ...empty, taken: new Set() }
+    const made = { balance, held: 0, lines: new Map(), released: 0, told: [], taken: new Set<string>() }
     sheets.set(account, made)
     return made
   }
@@ -84,19 +90,32 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
     const book = sheet(line.task.account)
     book.lines.delete(line.task.id)
     book.held -= line.heldNano
-    book.withdrawn++
+    book.released++
     return true
   }
 
-  function end(seen: Line, state: 'succeeded' | 'failed', code: string | null, paid: number): boolean {
-    const line = owned(seen)
-    if (!line) return false
+  /** Answers what is paid of the price: no more than is available. */
+  function end(line: Line, state: 'succeeded' | 'failed', code: string | null, price: number): number {
     const book = sheet(line.task.account)
-    Object.assign(line, { state, code, leaseUntil: 0, polls: line.polls + 1 })
     book.held -= line.heldNano
-    book.balance -= paid
-    if (line.task.webhookUrl !== null) book.told.add(line.task.id)
-    return true
+    const costNano = Math.min(price, book.balance - book.held)
+    book.balance -= costNano
+    if (state === 'failed') book.released++
+    if (line.task.webhookUrl !== null) book.told.push(line.task.id)
+    Object.assign(line, { state, code, costNano, leaseUntil: 0, polls: line.polls + 1 })
+    return costNano
+  }
+
+  function endOwned(seen: Line, ...ending: ['succeeded' | 'failed', string | null, number]): boolean {
+    const line = owned(seen)
+    if (line) end(line, ...ending)
+    return line !== undefined
+  }
+
+  /** The line of a task that failed and was not stopped. */
+  function mendable({ task }: Line): Line | undefined {
+    const line = sheet(task.account).lines.get(task.id)
+    return line?.state === 'failed' && line.code !== 'canceled' ? line : undefined
   }
 
   return {
@@ -108,7 +127,8 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
       book.held += heldNano
       const at = { pollAt: task.createdAt, polls: 0, misses: 0, missing: 0, leaseUntil: 0, fence: 0 }
       const unknown = { code: null, upstreamId: null, sent: false, cancelAt: null, cancelAnswer: null }
-      book.lines.set(task.id, { task, heldNano, state: 'submitted', ...unknown, ...at })
+      const money = { charge: task.charge, heldNano, costNano: task.costNano }
+      book.lines.set(task.id, { task, ...money, state: 'submitted', ...unknown, ...at })
       return { held: true }
     },
     markSent(id, account) {
@@ -159,8 +179,24 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
       line.polls++
       return true
     },
-    succeed: (seen, seconds) => end(seen, 'succeeded', null, seconds * SECOND_NANO),
-    fail: (seen, code) => end(seen, 'failed', code, 0),
+    succeed: (seen, seconds) => endOwned(seen, 'succeeded', null, seconds * SECOND_NANO),
+    fail: (seen, code) => endOwned(seen, 'failed', code, 0),
+    succeedLate(seen, seconds) {
+      const line = mendable(seen)
+      if (!line) return undefined
+      Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0 })
+      const paidNano = end(line, 'succeeded', null, seconds * SECOND_NANO)
+      return { paidNano, shortfallNano: seconds * SECOND_NANO - paidNano }
+    },
+    askAgain(seen, at) {
+      const line = mendable(seen)
+      if (!line || line.upstreamId === null || seen.state !== 'failed' || line.fence !== seen.fence)
+        return false
+      Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0, state: 'submitted', code: null })
+      const cleared = { misses: 0, missing: 0, cancelAt: null, cancelAnswer: null }
+      Object.assign(line, { ...cleared, pollAt: at, fence: line.fence + 1 })
+      return true
+    },
     cancel(seen, at) {
       const line = open(seen)
       if (!line || line.upstreamId === null) return false

@@ -4,8 +4,9 @@
 
 import { audit } from '../../src/audit'
 import type { Db } from '../../src/db/db'
+import { askAgain, succeedLate } from '../../src/late-success'
 import { hold, release, releaseExpired } from '../../src/ledger'
-import { endTask } from '../../src/task-end'
+import { endTask, type Success } from '../../src/task-end'
 import {
   acceptTask,
   claimDue,
@@ -42,15 +43,15 @@ const STEPS_PER_ACCOUNT = 16
 const LEASE_MS = 45_000
 const PAUSES_MS = [0, 1, 900, 900, 20_000, LEASE_MS]
 /** Enough for some tasks at a time, and soon for none, until some fail. */
-const BALANCE_NANO = 200 * SECOND_NANO
+const BALANCE_NANO = 120 * SECOND_NANO
 const SECONDS_MOST = 10
 const HOOK = 'http://192.0.2.1/ended'
-const SUCCEEDED = {
+const SUCCEEDED: Success = {
   state: 'succeeded',
   document: {},
   videoUrl: 'https://files.example.com/1.mp4',
   usageJson: null,
-} as const
+}
 
 export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> {
   const books = createTaskBookkeeper(BALANCE_NANO)
@@ -58,7 +59,8 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
   const seen = new Map<string, number>()
   /** All that somebody has seen of tasks, now or earlier: whoever looked may act on it at any time. */
   const glimpses = new Map<string, Line[]>(accounts.map((account) => [account, []]))
-  let now = Date.UTC(2026, 0, 30, 23, 50)
+  const start = Date.UTC(2026, 0, 30, 23, 50)
+  let now = start
   let ids = 0
   for (const account of accounts) {
     books.sheet(account)
@@ -72,8 +74,9 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
   function insertStep(account: string): Step {
     const quantities = { second: 1 + random.below(SECONDS_MOST) }
     const webhookUrl = random.chance(0.5) ? HOOK : null
-    const task = makeTask({ account, upstream: account, quantities, webhookUrl, createdAt: now })
     const heldNano = quantities.second * SECOND_NANO
+    const costNano = heldNano
+    const task = makeTask({ account, upstream: account, quantities, costNano, webhookUrl, createdAt: now })
     const expected = books.insert(task, heldNano)
     const line = books.sheet(account).lines.get(task.id)
     if (line) glimpses.get(account)?.push({ ...line })
@@ -153,20 +156,35 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
     }
     const options = { now, webhookId: `msg-${++ids}` }
     if (dice < 80) {
-      const most = line.task.quantities.second ?? 0
-      const second = random.chance(0.5) ? most : 1 + random.below(most)
+      const { ending, second } = success(line)
       const expected = books.succeed(line, second)
-      const quantities = second === most ? {} : { quantities: { second } }
-      const ending = { ...SUCCEEDED, ...quantities } as const
       return { what: 'succeed', expected, run: () => endTask(db, taskOf(line), ending, options) }
     }
-    const ending = {
-      state: 'failed',
-      document: {},
-      error: { code: 'late', message: 'It was late.' },
-    } as const
-    const expected = books.fail(line, 'late')
+    const code = random.chance(0.2) ? 'canceled' : 'late'
+    const ending = { state: 'failed', document: {}, error: { code, message: 'It was late.' } } as const
+    const expected = books.fail(line, code)
     return { what: 'fail', expected, run: () => endTask(db, taskOf(line), ending, options) }
+  }
+
+  /** Somebody hears of a success after its task may have failed, or an operator asks. */
+  function mendStep(account: string, glimpse: Line): Step {
+    const failed = [...books.sheet(account).lines.values()].filter(({ state }) => state === 'failed')
+    const line = failed.length > 0 && random.chance(0.8) ? { ...random.pick(failed) } : glimpse
+    if (random.chance(0.6)) {
+      const options = { now, webhookId: `msg-${++ids}` }
+      const { ending, second } = success(line)
+      const expected = books.succeedLate(line, second)
+      return { what: 'succeed late', expected, run: () => succeedLate(db, taskOf(line), ending, options) }
+    }
+    const at = moment(0)
+    const expected = books.askAgain(line, at)
+    return { what: 'ask again', expected, run: () => askAgain(db, taskOf(line), at) }
+  }
+
+  function success({ task }: Line): { ending: Success; second: number } {
+    const most = task.quantities.second ?? 0
+    const second = random.chance(0.5) ? most : 1 + random.below(most)
+    return { ending: { ...SUCCEEDED, ...(second < most && { quantities: { second } }) }, second }
   }
 
   function nextStep(account: string): Step {
@@ -176,12 +194,13 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
     if (dice < 32) return claimStep(account)
     // Mostly what was seen lately; sometimes what was seen long ago.
     const line = random.chance(0.8) ? random.pick(known.slice(-12)) : random.pick(known)
+    if (dice < 38) return mendStep(account, line)
     return random.chance(line.upstreamId === null ? 0.85 : 0.1) ? submitStep(line) : followStep(line)
   }
 
   async function perform({ what, expected, run }: Step): Promise<void> {
     const answer = await run()
-    const kind = Array.isArray(answer) ? `${answer.length > 0 ? 'some' : 'none'}` : JSON.stringify(answer)
+    const kind = kindOf(answer)
     seen.set(`${what}: ${kind}`, (seen.get(`${what}: ${kind}`) ?? 0) + 1)
     if (Bun.deepEquals(answer, expected)) return
     throw new Error(
@@ -223,19 +242,26 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
             from accounts where name = $1`,
           parameters: [account],
         })
-        const failed = lines.filter(({ state }) => state === 'failed').length
         expectSame(`figures of ${account}`, money, {
           balance: sheet.balance,
           held: sheet.held,
-          released: sheet.withdrawn + failed,
-          webhooks: sheet.told.size,
-          told: sheet.told.size,
+          released: sheet.released,
+          webhooks: sheet.told.length,
+          told: new Set(sheet.told).size,
         })
       }
-      const { problems } = await audit(db, now)
+      // As at the start: what is asked again here is not ended at its deadline.
+      const { problems } = await audit(db, start)
       if (problems.length > 0) throw new Error(`the audit found: ${problems.join('; ')}`)
     },
   }
+}
+
+function kindOf(answer: unknown): string | undefined {
+  if (Array.isArray(answer)) return answer.length > 0 ? 'some' : 'none'
+  if (typeof answer !== 'object' || answer === null || !('shortfallNano' in answer))
+    return JSON.stringify(answer)
+  return answer.shortfallNano === 0 ? 'paid' : 'short'
 }
 
 /** What somebody who saw the task then hands to the functions under test. */
@@ -256,6 +282,8 @@ function taskOf(line: Line): Task {
 function rowOf(line: Line): Record<string, string | number | null> & { id: string } {
   return {
     id: line.task.id,
+    charge: line.charge,
+    cost: line.costNano,
     state: line.state,
     error_code: line.code,
     upstream_id: line.upstreamId,

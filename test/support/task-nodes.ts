@@ -6,8 +6,9 @@ import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { openWorld, outside, type World } from '../../src/world'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 import { whenTestsEnd } from './ending'
-import { type TestGatewayOptions, testConfig } from './gateway'
+import { type TestGatewayOptions, testConfig, waitFor } from './gateway'
 import { fund } from './task-rows'
+import { heldBack, type TaskVendor } from './task-vendor'
 
 export interface TaskNode {
   world: World
@@ -18,12 +19,16 @@ export interface TaskNode {
 export interface TaskNodes {
   nodes: [TaskNode, ...TaskNode[]]
   clock: { now: number }
-  /** How often an event stands in the logs of all nodes. */
+  /** The fields of an event, as often as it stands in the logs of all nodes. */
+  find(event: string): TaskNode['log'][number]['fields'][]
   count(event: string): number
   /** At the end of `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** As long as a node has a task for itself (src/poller.ts). */
+export const LEASE_MS = 45_000
+const PATIENCE_MS = 15_000
 export const START = Date.UTC(2026, 2, 10, 12)
 const BALANCE_NANO = 100_000_000_000
 
@@ -59,14 +64,41 @@ export async function startTaskNodes(
     nodes.push({ world: own, poller: createPoller(own), log: ownLog })
   }
   await fund(world.db, 'alice', BALANCE_NANO, START)
+  const find: TaskNodes['find'] = (event) =>
+    [...new Set(nodes.map((node) => node.log))]
+      .flat()
+      .filter((line) => line.event === event)
+      .map(({ fields }) => fields)
   return {
     nodes,
     clock,
-    count: (event) =>
-      [...new Set(nodes.map((node) => node.log))].flat().filter((line) => line.event === event).length,
+    find,
+    count: (event) => find(event).length,
     async [Symbol.asyncDispose]() {
       await Promise.all(nodes.map(({ poller }) => poller.stop()))
       await Promise.all([...new Set(nodes.map((node) => node.world))].map((world) => world.close()))
     },
   }
+}
+
+/**
+ * Polls the one task that is due as often as wanted, each poll by the next node and after the lease of the one before.
+ * All wait for their answer until the returned function is called.
+ */
+export async function pollHeldBack(
+  { nodes, clock }: TaskNodes,
+  vendor: TaskVendor,
+  polls: number,
+  answer: (id: string) => Response,
+): Promise<() => void> {
+  const together = heldBack(answer)
+  vendor.answerPoll = together.answer
+  const before = vendor.polls.length
+  for (let poll = 1; poll <= polls; poll++) {
+    await nodes[poll % nodes.length]?.poller.beat()
+    await waitFor(() => vendor.polls.length === before + poll, PATIENCE_MS)
+    if (vendor.polls.length !== before + poll) throw new Error(`poll ${poll} did not reach the vendor`)
+    clock.now += LEASE_MS
+  }
+  return together.letGo
 }

@@ -4,6 +4,7 @@
 import { defineCommand } from 'citty'
 import type { Config } from '../src/config'
 import type { Db } from '../src/db/db'
+import { askAgain } from '../src/late-success'
 import { endTask } from '../src/task-end'
 import {
   acceptTask,
@@ -93,20 +94,9 @@ const watch = defineCommand({
   args: { id: idArg, ...commandArgs },
   async run({ args }) {
     await withDatabase(args, async (db, config) => {
-      const status = createStatus()
-      let shown = ''
       const { id, state } = await requireTask(db, args.id)
       if (state === 'submitted' && isIdle(args, config)) say(`Nothing follows ${id} now: no server runs.`)
-      const task = await follow(db, id, (task) => {
-        const line = taskLine(task)
-        if (line !== shown) status.show(line)
-        shown = line
-        return task.state !== 'submitted'
-      })
-      status.clear()
-      await showOne(db, task, args.json === true)
-      if (task.state === 'failed')
-        throw new CommandFailed(`The task failed: ${task.errorMessage ?? task.errorCode}`)
+      await watchOne(db, id, args.json === true)
     })
   },
 })
@@ -172,11 +162,12 @@ const reconcile = defineCommand({
   meta: {
     name: 'reconcile',
     description:
-      'Settle a task whose submit had no answer: with the id that the vendor lists for it, or as never begun.',
+      'Settle a task whose submit had no answer: with the id that the vendor lists for it, or as never begun. Or ask once more after a failed one.',
     examples: [
       'gateway tasks list --state unknown',
       'gateway tasks reconcile video_01a1… --upstream-id 0385dc79-5ff8-4d82',
       'gateway tasks reconcile video_01a1… --not-begun',
+      'gateway tasks reconcile video_01a1… --ask-again',
     ],
   },
   args: {
@@ -187,15 +178,27 @@ const reconcile = defineCommand({
       description: 'The vendor has it under this id: follow it',
     },
     'not-begun': { type: 'boolean', description: 'The vendor does not have it: give the hold back' },
+    'ask-again': {
+      type: 'boolean',
+      description: 'It failed: the vendor is asked once more, and a video is charged',
+    },
     ...commandArgs,
   },
   async run({ args }) {
     const upstreamId = args['upstream-id']
-    if ((upstreamId === undefined) === (args['not-begun'] !== true)) {
-      throw new WrongUsage('What did you find at the vendor? Give --upstream-id ID or --not-begun.')
+    const findings = [upstreamId !== undefined, args['not-begun'] === true, args['ask-again'] === true]
+    if (findings.filter(Boolean).length !== 1) {
+      throw new WrongUsage(
+        'What did you find at the vendor? Give --upstream-id ID, --not-begun or --ask-again.',
+      )
     }
-    await withDatabase(args, async (db) => {
-      const task = requireOpen(await requireTask(db, args.id))
+    await withDatabase(args, async (db, config) => {
+      const task = await requireTask(db, args.id)
+      if (args['ask-again']) {
+        await reopen(db, task, isIdle(args, config))
+        return watchOne(db, task.id, args.json === true)
+      }
+      requireOpen(task)
       if (task.upstreamId !== null) {
         throw new CommandFailed(`${task.id} is followed under the vendor's id ${task.upstreamId} already.`)
       }
@@ -219,6 +222,33 @@ export const tasks = defineCommand({
 function giveUp(db: Db, task: Task, now: number): Promise<boolean> {
   const error = { code: 'not_begun', message: 'The upstream never began this task. Nothing was charged.' }
   return endTask(db, task, { state: 'failed', document: {}, error }, { now, webhookId: newId('msg') })
+}
+
+/** Has the server ask the vendor of a failed task once more. */
+async function reopen(db: Db, task: Task, idle: boolean): Promise<void> {
+  if (task.state !== 'failed')
+    throw new CommandFailed(`${task.id} has not failed: its state is ${stateOf(task)}.`)
+  if (idle) throw new CommandFailed(`No server runs that could ask the vendor of ${task.id}: start it first.`)
+  if (await askAgain(db, task, Date.now())) return
+  throw new CommandFailed(
+    `${task.id} was not changed: it was stopped, the vendor's id of it is not known, or it has moved on.`,
+  )
+}
+
+/** Shows how a task goes on, and then how it ended. Fails when the task did. */
+async function watchOne(db: Db, id: string, json: boolean): Promise<void> {
+  const status = createStatus()
+  let shown = ''
+  const task = await follow(db, id, (task) => {
+    const line = taskLine(task)
+    if (line !== shown) status.show(line)
+    shown = line
+    return task.state !== 'submitted'
+  })
+  status.clear()
+  await showOne(db, task, json)
+  if (task.state === 'failed')
+    throw new CommandFailed(`The task failed: ${task.errorMessage ?? task.errorCode}`)
 }
 
 async function showOne(db: Db, task: Task, json: boolean): Promise<void> {

@@ -19,8 +19,16 @@ const LONG = '[sandbox task_ms=600000]'
 const LOST = '[sandbox garbage]'
 const kinds = ['openai', 'dashscope', 'xai', 'ark']
 const config: Config = {
-  upstreams: Object.fromEntries(kinds.map((kind) => [kind, { kind, apiKey: 'none' }])),
-  models: { 'test-chat': testModels['test-chat'], ...videoModels } as Config['models'],
+  upstreams: {
+    ...Object.fromEntries(kinds.map((kind) => [kind, { kind, apiKey: 'none' }])),
+    // Its tasks are called failed before they are ready.
+    hasty: { kind: 'ark', apiKey: 'none', taskDeadlineMs: 1_000 },
+  },
+  models: {
+    'test-chat': testModels['test-chat'],
+    ...videoModels,
+    'test-hasty': { ...videoModels['test-seedance'], upstream: 'hasty' },
+  } as Config['models'],
   webhooks: { allow: [RECEIVER_NETWORK] },
 }
 
@@ -267,6 +275,7 @@ describe('stopping', () => {
       held_usd: '0.00',
     })
     await next.server.stop(0)
+    await offline.allFail(1, [[`tasks reconcile ${stopped} --ask-again`, 'No server runs that could ask']])
     await first.sandbox.stop()
   })
 })
@@ -319,6 +328,68 @@ describe('a task whose submit had no answer', () => {
     await line.allFail(1, [
       [`tasks reconcile ${id} --not-begun`, 'is followed under the vendor’s id'.replace('’', "'")],
     ])
+  })
+})
+
+describe('a task that failed', () => {
+  const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
+  const hasFailed = (id: string) => waitFor(async () => (await show(id)).state === 'failed', 20_000)
+
+  test('but is there after all when its vendor is asked again: it is charged, and the webhook tells', async () => {
+    using receiver = startReceiver()
+    const body = { model: 'test-hasty', content: textOf('[sandbox task_ms=4000]'), webhook_url: receiver.url }
+    const id = await submitted(body)
+    await hasFailed(id)
+    const failed = await show(id)
+    expect(failed).toMatchObject({ error: { code: 'timed_out' }, amount_usd: '0.00' })
+    const ran = await line.run(`tasks reconcile ${id} --ask-again --json`)
+    expect({ code: ran.code, stderr: ran.stderr }).toMatchObject({ code: 0 })
+    expect(ran.stderr).toMatch(/^submitted/)
+    const task = JSON.parse(ran.stdout)
+    expect(task).toMatchObject({ id, state: 'succeeded', error: null, amount_usd: '0.05' })
+    expect(task.document.video_url).toMatch(/^http/)
+    const charges = await serving.rows(
+      `select state, amount, shortfall from charges where id in ('${failed.charge}', '${task.charge}') order by state`,
+    )
+    expect(charges).toEqual([
+      { state: 'released', amount: 0, shortfall: 0 },
+      { state: 'settled', amount: 50_000_000, shortfall: 0 },
+    ])
+    await waitFor(() => receiver.deliveries.length === 2, 5_000)
+    expect(receiver.deliveries.map((delivery) => JSON.parse(delivery.body).type)).toEqual([
+      'video.generation.failed',
+      'video.generation.succeeded',
+    ])
+    expect((await show(id)).webhook.id).toBe(receiver.deliveries[1]?.id)
+    await line.allFail(1, [
+      [`tasks reconcile ${id} --ask-again`, `${id} has not failed: its state is succeeded.`],
+    ])
+    expect((await line.run('balance verify')).code).toBe(0)
+  })
+
+  test('and fails again when its vendor says the same', async () => {
+    const id = await submitted({
+      model: 'test-seedance',
+      content: textOf('[sandbox task_ms=0 task_end=failed]'),
+    })
+    await hasFailed(id)
+    const ran = await line.run(`tasks reconcile ${id} --ask-again`)
+    expect(ran.code).toBe(1)
+    expect(ran.stdout).toMatch(/^ {2}error +OutputVideoSensitiveContentDetected: /m)
+    expect(ran.stdout).toMatch(/^ {2}money +nothing paid$/m)
+    expect(ran.stderr).toContain('The task failed: The request failed because the output video may contain')
+  })
+
+  test('because it was stopped, or never begun, is not asked after', async () => {
+    const [stopped, lost] = [await submit(`a fox ${LONG}`), await submit(`a fox ${LOST}`)]
+    await line.json(`tasks cancel ${stopped}`)
+    await line.json(`tasks reconcile ${lost} --not-begun`)
+    const why = "was not changed: it was stopped, the vendor's id of it is not known, or it has moved on."
+    await line.allFail(1, [
+      [`tasks reconcile ${stopped} --ask-again`, `${stopped} ${why}`],
+      [`tasks reconcile ${lost} --ask-again`, `${lost} ${why}`],
+    ])
+    expect(await show(stopped)).toMatchObject({ state: 'failed', error: { code: 'canceled' } })
   })
 })
 
@@ -382,8 +453,9 @@ test('wrong usage is exit 2, what is not there exit 1', async () => {
     ['tasks list --state running', '--state takes submitted, succeeded, failed, unknown'],
     ['tasks list --limit 0', '--limit takes a whole number from 1'],
     ['tasks list --since yesterday', '--since takes a duration'],
-    ['tasks reconcile video_1', 'Give --upstream-id ID or --not-begun'],
-    ['tasks reconcile video_1 --not-begun --upstream-id x', 'Give --upstream-id ID or --not-begun'],
+    ['tasks reconcile video_1', 'Give --upstream-id ID, --not-begun or --ask-again'],
+    ['tasks reconcile video_1 --not-begun --upstream-id x', 'Give --upstream-id ID, --not-begun or'],
+    ['tasks reconcile video_1 --not-begun --ask-again', 'Give --upstream-id ID, --not-begun or'],
   ])
   const absent = 'There is no task "video_1"; `tasks list` shows the newest.'
   await line.allFail(1, [

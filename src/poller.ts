@@ -45,6 +45,9 @@ const LEASE_MS = 45_000
 const POLL_TIMEOUT_MS = 20_000
 /** Polls of one upstream that a node runs at a time: vendors are slow, the limit a second is theirs. */
 const PARALLEL_POLLS = 100
+/** How many of them begin at a time, and the pause before the next: callers shall not feel that thousands are due at once. */
+const POLLS_AT_ONCE = 8
+const PAUSE_MS = 8
 /** Between polls of a task: a part of its age, so that short ones end soon and long ones cost little. */
 const POLL_SHARE = 0.1
 const MIN_POLL_MS = 3_000
@@ -61,15 +64,12 @@ export function createPoller(world: World): Poller {
   const { db, catalogue, now } = world
   const running = new Map<Upstream, Set<Promise<void>>>()
   const looks = new Map<Upstream, Promise<void>>()
-  /** Upstreams whose last look took every place that was free, so that more may be due. */
+  /** Upstreams whose last look took all that it may, so that more may be due. */
   const crowded = new Set<Upstream>()
   let stopped = false
 
   async function beat(): Promise<void> {
-    for (const upstream of catalogue.upstreams.values()) {
-      if (stopped) return
-      await look(upstream)
-    }
+    await Promise.all(Array.from(catalogue.upstreams.values(), look))
   }
 
   /** One look at a time for each upstream, or two would take the same places. */
@@ -82,16 +82,21 @@ export function createPoller(world: World): Poller {
   }
 
   async function startDue(upstream: Upstream): Promise<void> {
-    for (const task of await take(upstream)) start(upstream, task)
+    while (!stopped) {
+      for (const task of await take(upstream)) start(upstream, task)
+      // Without a free place it is the end of a poll that looks again.
+      if (!crowded.has(upstream) || freePlaces(upstream) === 0) return
+      await Bun.sleep(PAUSE_MS)
+    }
   }
 
   /** Due tasks of an upstream, no more than the vendor lets us ask after now. */
   async function take(upstream: Upstream): Promise<Task[]> {
     const at = now()
-    const free = PARALLEL_POLLS - (running.get(upstream)?.size ?? 0)
+    const free = Math.min(freePlaces(upstream), POLLS_AT_ONCE)
     const due = free > 0 ? await countDue(db, upstream.name, at, Math.min(free, upstream.pollsPerSecond)) : 0
     const allowed = due > 0 ? await takeTurns(upstream, due, at) : 0
-    if (allowed > 0 && allowed === free) crowded.add(upstream)
+    if (allowed === free) crowded.add(upstream)
     else crowded.delete(upstream)
     return allowed === 0 ? [] : claimDue(db, upstream.name, at, { limit: allowed, leaseMs: LEASE_MS })
   }
@@ -123,15 +128,20 @@ export function createPoller(world: World): Poller {
       .catch((error) => world.log('task_poll_failed', { task: task.id, error: String(error) }))
       .finally(() => {
         polls.delete(poll)
-        lookAgain(upstream, polls.size)
+        lookAgain(upstream)
       })
     polls.add(poll)
   }
 
-  /** Waiting for the next beat would hold a vendor that answers at once to a hundred polls a beat. */
-  function lookAgain(upstream: Upstream, busy: number): void {
+  function freePlaces(upstream: Upstream): number {
+    return PARALLEL_POLLS - (running.get(upstream)?.size ?? 0)
+  }
+
+  /** Waiting for the next beat would hold a vendor that answers at once to so many polls a beat. */
+  function lookAgain(upstream: Upstream): void {
     // A look that has begun says itself whether there was place for all.
-    if (stopped || busy > PARALLEL_POLLS / 2 || looks.has(upstream) || !crowded.has(upstream)) return
+    if (stopped || freePlaces(upstream) < POLLS_AT_ONCE || looks.has(upstream) || !crowded.has(upstream))
+      return
     look(upstream).catch((error) => world.log('job_failed', { job: 'poll tasks', reason: String(error) }))
   }
 

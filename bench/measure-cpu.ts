@@ -23,13 +23,14 @@ export async function measureCpu(load: LoadClient, proxies: Target[], amounts: A
     repliesPerConnection: amounts.pacedStreamsPerConnection,
   }
   const warmUp = { connections: CONNECTIONS, durationMs: amounts.warmUpMs }
+  const pacedWarmUp = { ...paced, repliesPerConnection: 2 * amounts.pacedStreamsPerConnection }
   // Paced streams last seconds and say the same each time, so fewer rounds of them do.
   const pacedRounds = Math.ceil(amounts.rounds / 2)
   return {
     wholeMicros: await inTurns(load, proxies, amounts.rounds, WHOLE, whole, warmUp),
     busyMicros: await inTurns(load, proxies, amounts.rounds, WHOLE, busy, null),
     burstMicros: await inTurns(load, proxies, amounts.rounds, BURST, burst, warmUp),
-    pacedMicros: await inTurns(load, proxies, pacedRounds, PACED, paced, null),
+    pacedMicros: await inTurns(load, proxies, pacedRounds, PACED, paced, pacedWarmUp),
   }
 }
 

@@ -45,9 +45,11 @@ const LEASE_MS = 45_000
 const POLL_TIMEOUT_MS = 20_000
 /** Polls of one upstream that a node runs at a time: vendors are slow, the limit a second is theirs. */
 const PARALLEL_POLLS = 100
-/** How many of them begin at a time, and the pause before the next: callers shall not feel that thousands are due at once. */
-const POLLS_AT_ONCE = 8
-const PAUSE_MS = 8
+/** Tasks that are taken at a time, because a look costs as much as some polls. */
+const TASKS_A_LOOK = 40
+/** How many polls begin at a time, and the pause before the next: callers shall not feel that thousands are due at once. */
+const POLLS_AT_ONCE = 6
+const PAUSE_MS = 6
 /** Between polls of a task: a part of its age, so that short ones end soon and long ones cost little. */
 const POLL_SHARE = 0.1
 const MIN_POLL_MS = 3_000
@@ -83,17 +85,21 @@ export function createPoller(world: World): Poller {
 
   async function startDue(upstream: Upstream): Promise<void> {
     while (!stopped) {
-      for (const task of await take(upstream)) start(upstream, task)
+      const tasks = await take(upstream)
+      for (let from = 0; from < tasks.length; from += POLLS_AT_ONCE) {
+        for (const task of tasks.slice(from, from + POLLS_AT_ONCE)) start(upstream, task)
+        // What has been taken is begun, also when the gateway stops.
+        if (!stopped) await Bun.sleep(PAUSE_MS)
+      }
       // Without a free place it is the end of a poll that looks again.
       if (!crowded.has(upstream) || freePlaces(upstream) === 0) return
-      await Bun.sleep(PAUSE_MS)
     }
   }
 
   /** Due tasks of an upstream, no more than the vendor lets us ask after now. */
   async function take(upstream: Upstream): Promise<Task[]> {
     const at = now()
-    const free = Math.min(freePlaces(upstream), POLLS_AT_ONCE)
+    const free = Math.min(freePlaces(upstream), TASKS_A_LOOK)
     const due = free > 0 ? await countDue(db, upstream.name, at, Math.min(free, upstream.pollsPerSecond)) : 0
     const allowed = due > 0 ? await takeTurns(upstream, due, at) : 0
     if (allowed === free) crowded.add(upstream)
@@ -140,7 +146,7 @@ export function createPoller(world: World): Poller {
   /** Waiting for the next beat would hold a vendor that answers at once to so many polls a beat. */
   function lookAgain(upstream: Upstream): void {
     // A look that has begun says itself whether there was place for all.
-    if (stopped || freePlaces(upstream) < POLLS_AT_ONCE || looks.has(upstream) || !crowded.has(upstream))
+    if (stopped || freePlaces(upstream) < TASKS_A_LOOK || looks.has(upstream) || !crowded.has(upstream))
       return
     look(upstream).catch((error) => world.log('job_failed', { job: 'poll tasks', reason: String(error) }))
   }

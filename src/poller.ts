@@ -48,8 +48,8 @@ const PARALLEL_POLLS = 100
 /** Tasks that are taken at a time, because a look costs as much as some polls. */
 const TASKS_A_LOOK = 40
 /** How many polls begin at a time, and the pause before the next: callers shall not feel that thousands are due at once. */
-const POLLS_AT_ONCE = 6
-const PAUSE_MS = 6
+const POLLS_AT_ONCE = 3
+const PAUSE_MS = 3
 /** Between polls of a task: a part of its age, so that short ones end soon and long ones cost little. */
 const POLL_SHARE = 0.1
 const MIN_POLL_MS = 3_000

@@ -31,7 +31,7 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
   database.run('pragma journal_mode = wal')
   database.run(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
   // A checkpoint takes milliseconds; at SQLite's thousand pages one request in a hundred would meet it.
-  database.run('pragma wal_autocheckpoint = 4000')
+  database.run('pragma wal_autocheckpoint = 2000')
   database.run('pragma journal_size_limit = 67108864')
   const begin = database.prepare('begin immediate')
   const end = database.prepare('commit')

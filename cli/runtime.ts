@@ -4,12 +4,13 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { isCompiled } from './program'
 
-const SETTINGS = {
-  // Of requests to upstreams at a time; with Bun's own 256 the next caller would wait in silence.
-  BUN_CONFIG_MAX_HTTP_REQUESTS: '65535',
-  // A fifth of JavaScriptCore's own: what every request runs through is compiled for good in seconds, not minutes.
-  BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '20000',
-}
+/** Requests to upstreams at a time; with Bun's own 256 the next caller would wait in silence. */
+const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65535' }
+/**
+ * A fifth of JavaScriptCore's own: what every request runs through is compiled for good in seconds, not minutes. Only for
+ * an executable, which has the Bun that it was tested with: another one may not know this name, and would not start.
+ */
+const EARLY_COMPILATION = { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '20000' }
 const C_LIBRARIES: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   linux: ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1'],
   darwin: ['libSystem.B.dylib'],
@@ -17,7 +18,8 @@ const C_LIBRARIES: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 
 /** Returns when the settings hold; on Windows, where a process cannot replace itself, a child takes its place. */
 export async function startWithSettings(): Promise<void> {
-  const missing = Object.entries(SETTINGS).filter(([name]) => !process.env[name])
+  const settings = { ...CONNECTIONS, ...(isCompiled() && EARLY_COMPILATION) }
+  const missing = Object.entries(settings).filter(([name]) => !process.env[name])
   if (missing.length === 0) return
   // In an executable argv[1] is a path inside it, which must not be passed on.
   const command = [process.execPath, ...process.argv.slice(isCompiled() ? 2 : 1)]

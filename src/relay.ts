@@ -88,7 +88,7 @@ export function relayEvents(
     if (!callerLeft) output.enqueue(bytes)
   }
 
-  /** Reads until something was sent or the stream ended. Callbacks, because an async function for each piece costs more than the piece. */
+  /** Reads until something was sent or the stream ended. With callbacks: an async function costs more than a piece does. */
   function step(): Promise<void> {
     waitsForVendor = true
     return reader.read().then(take)

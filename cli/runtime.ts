@@ -7,8 +7,8 @@ import { isCompiled } from './program'
 /** Requests to upstreams at a time; with Bun's own 256 the next caller would wait in silence. */
 const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65535' }
 /**
- * A fifth of JavaScriptCore's own: what every request runs through is compiled for good in seconds, not minutes. Only for
- * an executable, which has the Bun that it was tested with: another one may not know this name, and would not start.
+ * A fifth of JavaScriptCore's own: what every request runs through is compiled for good that much sooner. Only for an
+ * executable, which has the Bun that it was tested with: another one may not know this name, and would not start.
  */
 const EARLY_COMPILATION = { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: '20000' }
 const C_LIBRARIES: Partial<Record<NodeJS.Platform, readonly string[]>> = {

@@ -15,6 +15,7 @@ import {
 } from './idempotency'
 import type { JournalEntry } from './journal'
 import { balanceOf, type Charge, type EndedBy, hold, release, settle } from './ledger'
+import { Canceller } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { type Member, Roster } from './lib/roster'
@@ -39,7 +40,7 @@ export interface Flight extends CheckedRequest, Member {
   idempotencyKey: IdempotencyKey | null
   entry: JournalEntry
   /** Cuts the calls to the vendor; the reason is the error that the caller then gets. */
-  controller: AbortController
+  controller: Canceller
   /** When the wait for the vendor is over. */
   deadlineAt: number
   ended: boolean
@@ -120,7 +121,7 @@ export function createFlights(world: World): Flights {
     const task = checked.family.task && newTask(checked, charge, from, world.newId('video'))
     const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
     if ('held' in result) {
-      const controller = new AbortController()
+      const controller = new Canceller()
       const deadlineAt = Number.POSITIVE_INFINITY
       const flight: Flight = {
         ...checked,
@@ -216,7 +217,7 @@ export function createFlights(world: World): Flights {
   function reroute(flight: Flight, model: Model): void {
     // What still runs for the model that could not answer is of no use, as other parts of a batch.
     flight.controller.abort()
-    flight.controller = new AbortController()
+    flight.controller = new Canceller()
     flight.deadlineAt = Number.POSITIVE_INFINITY
     flight.model = model
     flight.family = model.family

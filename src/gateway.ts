@@ -8,6 +8,7 @@ import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } 
 import type { Call, Family } from './family'
 import { createFlights, type Flight } from './flights'
 import type { Form } from './form'
+import type { HttpBody } from './http-client/response'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from './idempotency'
 import type { JournalEntry } from './journal'
 import { errorBody, GatewayError } from './lib/errors'
@@ -168,8 +169,8 @@ export function createGateway(world: World): Gateway {
     const sending = call.stream ? send(flight, call).finally(listen(flight, incoming)) : send(flight, call)
     const { response, done } = await sending
     try {
-      const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true
-      if (isStream && response.body) return await stream(flight, response.body, done)
+      const isStream = response.header('content-type')?.includes('text/event-stream') === true
+      if (isStream) return await stream(flight, response.body, done)
       const reply = await readReply(response, model, controller.signal)
       done()
       // Asked for as a stream, and answered whole.
@@ -241,7 +242,7 @@ export function createGateway(world: World): Gateway {
 
   async function stream(
     flight: Flight,
-    source: ReadableStream<Uint8Array>,
+    source: HttpBody,
     done: () => void,
   ): Promise<Response> {
     const { family, model, entry } = flight

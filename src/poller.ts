@@ -9,6 +9,8 @@ import type { Call, Model, Quantities, TaskOutcome } from './family'
 import { saveAnswer } from './idempotency'
 import { succeedLate } from './late-success'
 import type { UsageSource } from './ledger'
+import type { HttpResponse } from './http-client/response'
+import type { Cancellation } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { type EndOptions, endTask, type TaskEnding } from './task-end'
@@ -262,7 +264,8 @@ export function createPoller(world: World): Poller {
     const call = model?.family.task?.cancel?.(task.upstreamId as string)
     if (!model || !call) return 'Tasks of this model cannot be stopped.'
     try {
-      await send(model, call, (response) => response.text())
+      // Its status says it; what else is in the answer is of no use.
+      await send(model, call, async ({ body }) => body.cancel())
       return CANCELLED
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
@@ -341,7 +344,7 @@ function progressed(outcome: TaskOutcome & { status: 'submitted' }): object {
 async function send<Result>(
   model: Model,
   call: Call,
-  read: (response: Response, signal: AbortSignal) => Promise<Result>,
+  read: (response: HttpResponse, signal: Cancellation) => Promise<Result>,
 ): Promise<Result> {
   const { upstream } = model
   const controller = new AbortController()

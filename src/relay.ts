@@ -3,6 +3,7 @@
 // whatever ends the stream, and always before the last byte goes out, so that no answer is complete before it is paid.
 
 import type { Model } from './family'
+import type { HttpBody } from './http-client/response'
 import type { EndedBy } from './ledger'
 import type { Outcome } from './metering'
 import type { Pulse } from './pulse'
@@ -38,33 +39,39 @@ const CLOSE_MS = 1_000
 /** How long a stream is read on after its caller left. */
 const DRAIN_MS = 120_000
 
-export function relayEvents(
-  source: ReadableStream<Uint8Array>,
-  options: RelayOptions,
-): ReadableStream<Uint8Array> {
-  const reader = source.getReader()
+export function relayEvents(source: HttpBody, options: RelayOptions): ReadableStream<Uint8Array> {
   const { meter } = options
   const keepAlive = Buffer.from(options.keepAlive)
   let finishing: Promise<void> | undefined
+  /** Resolves when the closing event has been paid for and sent. */
+  let closing: Promise<void> | undefined
   let stopped: EndedBy | undefined
+  let isBroken = false
+  let hasBegun = false
+  let hasEnded = false
   let waitsForVendor = false
   let callerLeft = false
   let lastPieceAt = options.now()
   let lastSentAt = lastPieceAt
   let lastPullAt = lastPieceAt
+  let drainDeadline: Timer | undefined
+  /** What came before the caller wanted it; nearly always empty. */
+  const early: Uint8Array[] = []
   let output: ReadableStreamDefaultController<Uint8Array>
 
   function finish(endedBy: EndedBy): Promise<void> {
     stopWatching()
+    clearTimeout(drainDeadline)
     finishing ??= options.finish(meter.outcome(endedBy))
     return finishing
   }
 
-  /** Ends the call to the vendor from our side; the pending read then fails. */
+  /** Ends the call to the vendor from our side; the source then fails, or ends. */
   function stop(endedBy: EndedBy): void {
     stopped ??= endedBy
+    begin()
     options.abort()
-    reader.cancel().catch(() => {})
+    source.cancel()
   }
 
   const stopWatching = options.pulse.watch((now) => {
@@ -84,86 +91,119 @@ export function relayEvents(
   })
 
   function send(bytes: Uint8Array): void {
+    if (callerLeft || bytes.length === 0) return
     lastSentAt = options.now()
-    if (!callerLeft) output.enqueue(bytes)
+    waitsForVendor = false
+    output.enqueue(bytes)
   }
 
-  /** Reads until something was sent or the stream ended. With callbacks: an async function costs more than a piece does. */
-  function step(): Promise<void> {
+  function begin(): void {
+    if (hasBegun) return
+    hasBegun = true
+    source.start({ data: take, end, fail: broken })
+  }
+
+  /** The caller wants more; or is gone, and we want the rest. */
+  function read(): void {
     waitsForVendor = true
-    return reader.read().then(take)
+    begin()
+    while (waitsForVendor && early.length > 0) pass(early.shift() as Uint8Array)
+    if (!waitsForVendor || early.length > 0) return
+    if (hasEnded) end()
+    else source.resume()
+  }
+
+  function take(piece: Uint8Array): void {
+    lastPieceAt = options.now()
+    if (waitsForVendor || closing) return pass(piece)
+    early.push(piece)
+    source.pause()
   }
 
   /** Passes the whole events of one piece on. */
-  function take({ done, value }: Awaited<ReturnType<typeof reader.read>>): Promise<void> | undefined {
-    waitsForVendor = false
-    lastPieceAt = options.now()
-    if (stopped) throw new Error('stopped')
-    if (done) return complete()
-    const { bytes, end } = meter.push(value)
-    options.capture?.(bytes)
-    if (end) return close(bytes)
-    // Only a part of an event, or one that is hidden: read on.
-    if (bytes.length === 0) return step()
-    send(bytes)
+  function pass(piece: Uint8Array): void {
+    if (isBroken) return
+    try {
+      const { bytes, end } = meter.push(piece)
+      options.capture?.(bytes)
+      if (closing) sendLast(closing.then(() => send(bytes)))
+      else if (end) sendLast(close(bytes))
+      else send(bytes)
+    } catch {
+      broken()
+    }
+  }
+
+  function sendLast(work: Promise<void>): void {
+    closing = work
+    work.catch(lost)
   }
 
   /** The closing event is there: it is paid for before it is sent. */
   async function close(bytes: Buffer): Promise<void> {
     await finish('done')
     // Most vendors close at once; one that does not shall not keep the caller waiting.
-    setTimeout(() => reader.cancel().catch(() => {}), CLOSE_MS).unref()
-    if (bytes.length > 0) send(bytes)
-    else await step()
+    setTimeout(() => source.cancel(), CLOSE_MS).unref()
+    send(bytes)
+  }
+
+  function end(): void {
+    if (isBroken) return
+    hasEnded = early.length > 0
+    if (stopped) broken()
+    else if (!hasEnded) complete().catch(lost)
   }
 
   /** The vendor closed the stream. */
   async function complete(): Promise<void> {
+    await closing
     const rest = meter.close()
     options.capture?.(rest)
     const whole = meter.isComplete()
     await finish(whole ? 'done' : 'upstream')
-    if (rest.length > 0) send(rest)
+    send(rest)
     if (!whole && !meter.failed()) send(Buffer.from(options.errorEvent('upstream')))
     if (!callerLeft) output.close()
   }
 
   async function fail(): Promise<void> {
-    const endedBy = stopped ?? options.whyCut()
+    const endedBy = callerLeft ? 'client' : (stopped ?? options.whyCut())
     stop(endedBy)
     const settled = finishing !== undefined
     await finish(endedBy)
+    await closing
     // After the closing event, or the vendor's own error, there is nothing left to tell the caller.
     if (!settled && !meter.failed()) send(Buffer.from(options.errorEvent(endedBy)))
     if (!callerLeft) output.close()
   }
 
-  /** Reading failed, or what came could not be taken in. */
-  async function broken(error: unknown): Promise<void> {
+  /** The vendor broke off, was stopped, or sent what could not be taken in. */
+  function broken(): void {
+    if (isBroken) return
+    isBroken = true
+    fail().catch(lost)
+  }
+
+  /** The end could not be written down: the caller must not take the answer for a whole one. */
+  function lost(error: unknown): void {
+    isBroken = true
+    options.abort()
+    source.cancel()
     if (callerLeft) return
-    await fail().catch(() => output.error(error))
+    callerLeft = true
+    output.error(error)
   }
 
   /** The caller is gone. */
   function leave(): void {
     callerLeft = true
     if (finishing) return
-    if (!options.drain) {
+    if (options.drain) {
+      drainDeadline = setTimeout(() => stop('client'), DRAIN_MS)
+      read()
+    } else {
       stop('client')
-      finish('client').catch(() => {})
-      return
     }
-    const deadline = setTimeout(() => stop('client'), DRAIN_MS)
-    void (async () => {
-      try {
-        while (!finishing) await step()
-      } catch {
-        stop('client')
-        await finish('client')
-      } finally {
-        clearTimeout(deadline)
-      }
-    })().catch(() => {})
   }
 
   return new ReadableStream<Uint8Array>(
@@ -173,7 +213,7 @@ export function relayEvents(
       },
       pull() {
         lastPullAt = options.now()
-        return step().catch(broken)
+        read()
       },
       cancel: leave,
     },

@@ -45,38 +45,11 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
   const splitter = createEventSplitter()
   const rename = createRename(model.id)
   const tally = createTally(options)
-  let unread: Buffer[] = []
-  let unreadBytes = 0
-  /** Where small pieces are copied together: as they came, each would live on in the heap, a hundred a stream. */
-  let block: Buffer = NOTHING
-  let blockBytes = 0
+  const unread = createPile()
   let ended = false
 
-  function readLater(whole: Buffer): void {
-    unreadBytes += whole.length
-    if (whole.length > BLOCK_BYTES / 4) {
-      closeBlock()
-      unread.push(whole)
-      return
-    }
-    if (blockBytes + whole.length > block.length) {
-      closeBlock()
-      block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-    }
-    blockBytes += whole.copy(block, blockBytes)
-  }
-
-  function closeBlock(): void {
-    if (blockBytes > 0) unread.push(block.subarray(0, blockBytes))
-    block = block.subarray(blockBytes)
-    blockBytes = 0
-  }
-
   function readUnread(): void {
-    closeBlock()
-    for (const event of splitEvents(Buffer.concat(unread).toString('latin1'))) tally.add(tally.read(event))
-    unread = []
-    unreadBytes = 0
+    for (const event of splitEvents(unread.take())) tally.add(tally.read(event))
   }
 
   /** The events that are to be shown, after a look at those that may carry usage, an error or the end. */
@@ -96,15 +69,26 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     return Buffer.concat([whole.subarray(0, start), Buffer.from(shown, 'latin1')])
   }
 
+  /** What the caller gets of these events. All of them are kept, by whichever name of the model. */
+  function passOn(whole: Buffer): Buffer {
+    const shown = inspect(whole)
+    if (shown !== whole) {
+      unread.add(whole)
+      return rename(shown, Buffer.allocUnsafe)
+    }
+    // Where the name is another one copy serves both: what is sent is what is kept.
+    const renamed = rename(whole, unread.room)
+    if (renamed === whole) unread.add(whole)
+    return renamed
+  }
+
   return {
     push(piece) {
       const whole = splitter.push(piece)
       if (whole.length === 0) return { bytes: NOTHING, end: false }
-      readLater(whole)
-      if (unreadBytes > UNREAD_BYTES) readUnread()
+      if (unread.byteLength() > UNREAD_BYTES) readUnread()
       const wasEnded = ended
-      const bytes = rename(inspect(whole))
-      return { bytes, end: ended && !wasEnded }
+      return { bytes: passOn(whole), end: ended && !wasEnded }
     },
     close() {
       const rest = splitter.rest().toString('latin1').trimEnd()
@@ -113,8 +97,7 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
       if (data === end) ended = true
       else if (data === undefined || !objectIn(data)) return NOTHING
       const event = Buffer.from(`${rest}\n\n`, 'latin1')
-      readLater(event)
-      return rename(inspect(event))
+      return passOn(event)
     },
     isComplete() {
       if (ended) return true
@@ -298,11 +281,11 @@ function reportsUsage(text: string): boolean {
 }
 
 /** Puts the gateway's model id in the place of the vendor's, which it learns from the first event that names one. */
-function createRename(id: string): (bytes: Buffer) => Buffer {
+function createRename(id: string): (bytes: Buffer, allocate: Allocate) => Buffer {
   const wanted = Buffer.from(`"model":${JSON.stringify(id)}`)
   let from: Buffer | undefined
   let isSame = false
-  return (bytes) => {
+  return (bytes, allocate) => {
     if (from === undefined) {
       // Events with pictures are large and name none.
       if (!bytes.includes('"model"')) return bytes
@@ -312,22 +295,69 @@ function createRename(id: string): (bytes: Buffer) => Buffer {
       from = Buffer.from(found, 'latin1')
       isSame = from.equals(wanted)
     }
-    return isSame ? bytes : replaceAll(bytes, from, wanted)
+    return isSame ? bytes : replaceAll(bytes, from, wanted, allocate)
   }
 }
 
-function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
-  const places: number[] = []
-  for (let at = bytes.indexOf(from); at !== -1; at = bytes.indexOf(from, at + from.length)) places.push(at)
-  if (places.length === 0) return bytes
-  const result = Buffer.allocUnsafe(bytes.length + places.length * (to.length - from.length))
+type Allocate = (byteLength: number) => Buffer
+
+/** The same bytes where there is nothing to replace. */
+function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
+  const first = bytes.indexOf(from)
+  if (first === -1) return bytes
+  let places = 0
+  for (let at = first; at !== -1; at = bytes.indexOf(from, at + from.length)) places++
+  const result = allocate(bytes.length + places * (to.length - from.length))
   let read = 0
   let written = 0
-  for (const place of places) {
-    written += bytes.copy(result, written, read, place)
+  for (let at = first; at !== -1; at = --places > 0 ? bytes.indexOf(from, read) : -1) {
+    written += bytes.copy(result, written, read, at)
     written += to.copy(result, written)
-    read = place + from.length
+    read = at + from.length
   }
   bytes.copy(result, written, read)
   return result
+}
+
+/** Bytes that are kept for later, copied together: as they came, each piece would live on in the heap, a hundred a stream. */
+function createPile() {
+  let full: Buffer[] = []
+  let block: Buffer = NOTHING
+  let used = 0
+  let byteLength = 0
+
+  function room(length: number): Buffer {
+    byteLength += length
+    const isLarge = length > BLOCK_BYTES / 4
+    if (isLarge || used + length > block.length) {
+      if (used > 0) full.push(block.subarray(0, used))
+      block = isLarge ? block.subarray(used) : Buffer.allocUnsafeSlow(BLOCK_BYTES)
+      used = 0
+    }
+    if (isLarge) {
+      const own = Buffer.allocUnsafe(length)
+      full.push(own)
+      return own
+    }
+    used += length
+    return block.subarray(used - length, used)
+  }
+
+  return {
+    byteLength: () => byteLength,
+    /** A place at the end, to be written to at once and never again. */
+    room,
+    add(bytes: Buffer): void {
+      bytes.copy(room(bytes.length))
+    },
+    /** All of it in latin1; nothing is left. */
+    take(): string {
+      const text = Buffer.concat([...full, block.subarray(0, used)]).toString('latin1')
+      full = []
+      block = block.subarray(used)
+      used = 0
+      byteLength = 0
+      return text
+    },
+  }
 }

@@ -8,6 +8,7 @@ import type { Flight, Flights } from './flights'
 import { saveAnswer } from './idempotency'
 import { GatewayError } from './lib/errors'
 import { acceptTask, documentOf, findTask, markSent, markUnknown, type NewTask, showTask } from './tasks'
+import type { Upstream } from './upstream'
 import { readReply } from './vendor-reply'
 import type { World } from './world'
 
@@ -17,7 +18,7 @@ interface Submitted {
   body: string
 }
 
-type Send = (flight: Flight, call: Call) => Promise<{ response: Response; done(): void }>
+type Send = (flight: Flight, call: Call) => ReturnType<Upstream['send']>
 
 /** From the submit to the first question after it. */
 const FIRST_POLL_MS = 2_000

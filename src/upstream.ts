@@ -4,6 +4,9 @@
 
 import type { UpstreamConfig } from './config'
 import type { Call } from './family'
+import { NotConnected, type OpenOrigin } from './http-client/origin'
+import type { HttpResponse } from './http-client/response'
+import type { Cancellation } from './lib/cancellation'
 import { NO_REASON } from './lib/error-shapes'
 import { GatewayError } from './lib/errors'
 import type { EncodedForm } from './multipart'
@@ -39,6 +42,8 @@ interface VendorError {
 
 /** What a connection needs from outside. */
 export interface UpstreamWorld {
+  openOrigin: OpenOrigin
+  /** For the files that a vendor's replies point to, on whatever host. */
   fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
   now: () => number
   log: (event: string, fields: Record<string, unknown>) => void
@@ -57,10 +62,12 @@ export interface Upstream {
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise.
    * `done` must be called once the body has been read or given up: it frees the place of the request.
    */
-  send(call: Call, body: CallBody, signal: AbortSignal): Promise<{ response: Response; done(): void }>
+  send(call: Call, body: CallBody, signal: Cancellation): Promise<{ response: HttpResponse; done(): void }>
   fetchFile: FetchFile
   /** The error of a vendor that answers 200 with an error in the body. */
   errorOf(status: number, body: unknown): GatewayError
+  /** Closes the connections that wait for a request. */
+  close(): void
 }
 
 /** A call's body, ready to go: JSON, a form, or nothing. */
@@ -88,13 +95,15 @@ const VENDOR_DOWN = new Set(['upstream_unreachable', 'upstream_timeout'])
 const OPERATOR_RETRY_SECONDS = 30
 const MAX_ERROR_BYTES = 64 * 1024
 
+type CallHeaders = Readonly<Record<string, string>>
+
 /** One of the vendor's keys; after a refusal it rests while others are tried. */
 interface VendorKey {
   secret: string | null
   restsUntil: number
   /** Of calls by their protocol, and of those that want a stream. */
-  headers: Map<string, Headers>
-  streamHeaders: Map<string, Headers>
+  headers: Map<string, CallHeaders>
+  streamHeaders: Map<string, CallHeaders>
 }
 
 export function createUpstream(
@@ -103,7 +112,9 @@ export function createUpstream(
   config: UpstreamConfig,
   world: UpstreamWorld,
 ): Upstream {
-  const baseUrl = (config.baseUrl ?? kind.baseUrl).replace(/\/+$/, '')
+  const baseUrl = config.baseUrl ?? kind.baseUrl
+  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '')
+  const origin = world.openOrigin(baseUrl)
   const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
   const keys = secrets.map(
     (secret): VendorKey => ({
@@ -133,65 +144,68 @@ export function createUpstream(
     return earliest
   }
 
-  function attempt(call: Call, body: CallBody, signal: AbortSignal, key: VendorKey): Promise<Response> {
-    return world.fetch(`${baseUrl}${kind.prefix[call.protocol]}${call.path}`, {
+  function attempt(
+    call: Call,
+    body: CallBody,
+    signal: Cancellation,
+    key: VendorKey,
+  ): Promise<HttpResponse> {
+    return origin.send({
       method: call.method ?? 'POST',
+      path: `${basePath}${kind.prefix[call.protocol]}${call.path}`,
       headers: headersOf(key, call, body),
       body: body === null || typeof body === 'string' ? body : body.stream(),
       signal,
-      redirect: 'manual',
-      // Ours apply; Bun's own would cut a model that thinks for longer than five minutes.
-      timeout: false,
     })
   }
 
-  function headersOf(key: VendorKey, call: Call, body: CallBody): Headers {
+  function headersOf(key: VendorKey, call: Call, body: CallBody): CallHeaders {
     const usual = usualHeadersOf(key, call)
     if (typeof body === 'string' && !call.headers) return usual
-    const headers = new Headers(usual)
-    for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value)
-    if (body === null) headers.delete('content-type')
-    if (body === null || typeof body === 'string') return headers
-    headers.set('content-type', body.contentType)
-    headers.set('content-length', String(body.byteLength))
-    return headers
+    const { 'content-type': json, ...others } = usual
+    const headers = { ...others, ...call.headers }
+    if (body === null) return headers
+    if (typeof body === 'string') return { 'content-type': json as string, ...headers }
+    return { ...headers, 'content-type': body.contentType, 'content-length': String(body.byteLength) }
   }
 
   /** Made once for each kind of call: they are the same every time. */
-  function usualHeadersOf(key: VendorKey, { protocol, stream }: Call): Headers {
+  function usualHeadersOf(key: VendorKey, { protocol, stream }: Call): CallHeaders {
     const made = stream ? key.streamHeaders : key.headers
     let headers = made.get(protocol)
     if (!headers) {
-      headers = new Headers({
+      headers = {
         'content-type': 'application/json',
         accept: stream ? 'text/event-stream' : 'application/json',
         // We relay bytes: compressed ones would only have to be unpacked here.
         'accept-encoding': 'identity',
+        // Without a name some vendors' firewalls refuse a request.
+        'user-agent': 'unified-model-gateway',
         ...(key.secret === null ? {} : kind.headers(key.secret, protocol)),
-      })
+      }
       made.set(protocol, headers)
     }
     return headers
   }
 
-  async function sendWithRetries(call: Call, body: CallBody, signal: AbortSignal): Promise<Response> {
+  async function sendWithRetries(call: Call, body: CallBody, signal: Cancellation): Promise<HttpResponse> {
     for (let attempts = 1; ; attempts++) {
       const key = nextKey()
-      let response: Response
+      let response: HttpResponse
       try {
         response = await attempt(call, body, signal, key)
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        // Refused means that not a byte was sent: the only failure after which trying again is safe.
-        const refused = isRefused(error)
-        if (attempts < MAX_ATTEMPTS && refused) continue
+        // Not a byte was sent: the only failure after which another vendor may be asked, and this one again.
+        const unsent = error instanceof NotConnected
+        if (attempts < MAX_ATTEMPTS && unsent && error.code === 'ECONNREFUSED') continue
         const unreachable = failed(
           502,
           'upstream_unreachable',
           `The upstream ${name} cannot be reached. Try again later.`,
           error,
         )
-        throw refused ? notTaken(unreachable) : unreachable
+        throw unsent ? notTaken(unreachable) : unreachable
       }
       if (response.ok) return response
       const refusal = await readRefusal(response)
@@ -218,7 +232,7 @@ export function createUpstream(
     return true
   }
 
-  async function readRefusal(response: Response) {
+  async function readRefusal(response: HttpResponse) {
     const text = await readText(response)
     const vendor = readError(response.status, parse(text))
     const retryAfterMs = retryAfterOf(response, vendor, world.now())
@@ -341,6 +355,7 @@ export function createUpstream(
       }
     },
     fetchFile: createFetchFile(name, kind, config, world),
+    close: origin.close,
     errorOf(status, body) {
       const vendor = readError(status, body)
       tellOperator(status, vendor)
@@ -385,21 +400,15 @@ function notTaken(error: GatewayError): GatewayError {
   return error
 }
 
-function isRefused(error: unknown): boolean {
-  return (error as { code?: string }).code === 'ECONNREFUSED'
-}
-
-async function readText(response: Response): Promise<string> {
+/** As much of an error as may be of interest. */
+async function readText({ body }: HttpResponse): Promise<string> {
   try {
-    const reader = response.body?.getReader()
     let text = ''
     const decoder = new TextDecoder()
-    while (reader && text.length < MAX_ERROR_BYTES) {
-      const { done, value } = await reader.read()
-      if (done) return text
-      text += decoder.decode(value, { stream: true })
+    for await (const bytes of body) {
+      text += decoder.decode(bytes, { stream: true })
+      if (text.length >= MAX_ERROR_BYTES) break
     }
-    await reader?.cancel()
     return text
   } catch {
     return ''
@@ -414,8 +423,8 @@ function parse(text: string): unknown {
   }
 }
 
-function retryAfterOf(response: Response, vendor: VendorError, now: number): number | undefined {
-  const header = response.headers.get('retry-after')
+function retryAfterOf(response: HttpResponse, vendor: VendorError, now: number): number | undefined {
+  const header = response.header('retry-after')
   if (header === null)
     return vendor.retryAfterSeconds === undefined ? undefined : vendor.retryAfterSeconds * 1000
   const seconds = Number(header)

@@ -2,10 +2,14 @@
 
 import { garbage } from './failures'
 import type { Model } from './family'
+import { BodyTooLarge, type HttpResponse } from './http-client/response'
+import type { Cancellation } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
 import { editObject, scanObject } from './lib/json'
 
 const MAX_REPLY_BYTES = 256 * 1024 * 1024
+
+const decoder = new TextDecoder()
 
 interface VendorReply {
   text: string
@@ -14,13 +18,13 @@ interface VendorReply {
 
 /** Throws the reason of the signal when it cuts the reply. An empty one reads as `{}` where that may be. */
 export async function readReply(
-  response: Response,
+  { body }: HttpResponse,
   model: Model,
-  signal: AbortSignal,
+  signal: Cancellation,
   options: { mayBeEmpty?: boolean } = {},
 ): Promise<VendorReply> {
   try {
-    const text = (await readText(response, model)) || (options.mayBeEmpty ? '{}' : '')
+    const text = decoder.decode(await body.bytes(MAX_REPLY_BYTES)) || (options.mayBeEmpty ? '{}' : '')
     const json: unknown = JSON.parse(text)
     if (typeof json !== 'object' || json === null || Array.isArray(json))
       throw garbage(model, 'not a JSON object')
@@ -28,6 +32,7 @@ export async function readReply(
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (error instanceof GatewayError) throw error
+    if (error instanceof BodyTooLarge) throw garbage(model, 'too large')
     if (!(error instanceof SyntaxError)) throw garbage(model, 'cut off', error)
     // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
     throw garbage(model, 'not JSON', error.name)
@@ -50,22 +55,4 @@ export function withModel({ text, json }: VendorReply, model: Model): string {
 export function usageJsonOf(json: object): string | null {
   const { usage } = json as { usage?: unknown }
   return usage === undefined ? null : JSON.stringify(usage)
-}
-
-function readText(response: Response, model: Model): Promise<string> {
-  const length = response.headers.get('content-length')
-  if (Number(length) > MAX_REPLY_BYTES) throw garbage(model, 'too large')
-  // With a length it cannot grow; without one it must not be taken in whole before its size is known.
-  return length !== null || !response.body ? response.text() : readPieces(response.body, model)
-}
-
-async function readPieces(body: ReadableStream<Uint8Array>, model: Model): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let bytes = 0
-  for await (const piece of body) {
-    bytes += piece.byteLength
-    if (bytes > MAX_REPLY_BYTES) throw garbage(model, 'too large')
-    pieces.push(piece)
-  }
-  return new TextDecoder().decode(Buffer.concat(pieces))
 }

@@ -11,6 +11,7 @@ import type { Db } from './db/db'
 import { migrate } from './db/migrations'
 import { openPostgres } from './db/postgres'
 import { openSqlite } from './db/sqlite'
+import { openOrigin } from './http-client/origin'
 import { type Journal, openJournal } from './journal'
 import { type Authenticator, createAuthenticator } from './keys'
 import { buildCatalogue, type Catalogue } from './models'
@@ -45,11 +46,8 @@ export interface World {
   close(): Promise<void>
 }
 
-export interface Outside {
-  now: () => number
-  fetch: UpstreamWorld['fetch']
+export interface Outside extends UpstreamWorld {
   lookup: Lookup
-  log: Log
 }
 
 const standardError = Bun.stderr.writer()
@@ -57,6 +55,7 @@ const standardError = Bun.stderr.writer()
 /** The real clock, network, and a log of JSON lines on standard error. */
 export const outside: Outside = {
   now: Date.now,
+  openOrigin,
   fetch: (url, init) => fetch(url, init),
   lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   log(event, fields) {
@@ -105,11 +104,12 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     now: from.now,
     log: from.log,
   })
+  const catalogue = buildCatalogue(config, from)
   return {
     config,
     db,
     journal,
-    catalogue: buildCatalogue(config, from),
+    catalogue,
     authenticator: createAuthenticator(db, from.now),
     tokenCounter,
     mp3Encoder,
@@ -124,6 +124,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     log: from.log,
     async close() {
       pulse.stop()
+      for (const upstream of catalogue.upstreams.values()) upstream.close()
       tokenCounter.close()
       mp3Encoder.close()
       await journal.close()

@@ -2,12 +2,12 @@
 // no file outlives its request, whether it is served, refused, sent twice or left.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI, { toFile } from 'openai'
+import { openOrigin } from '../src/http-client/origin'
 import { picture } from '../src/sandbox/pictures'
-import { outside } from '../src/world'
-import { type FormVendor, startFormVendor } from './support/form-vendor'
+import { CERTIFICATE_FILE, type FormVendor, startFormVendor } from './support/form-vendor'
 import { startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { type Leaving, RawCaller } from './support/raw-caller'
 import { type RawPart, rawForm, typeOf } from './support/raw-form'
@@ -111,8 +111,8 @@ beforeAll(async () => {
     },
     models: { 'test-edit': model('reading'), 'test-http': model('http'), 'test-https': model('https') },
     outside: {
-      // Nobody vouches for the vendor of a test.
-      fetch: (url, init) => outside.fetch(url, { ...init, tls: { rejectUnauthorized: false } }),
+      // Nobody else vouches for the vendor of a test.
+      openOrigin: (url) => openOrigin(url, { ca: readFileSync(CERTIFICATE_FILE, 'utf8') }),
     },
   })
 })

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer } from 'node:net'
 import type { ModelConfig } from '../src/config'
+import { openOrigin } from '../src/http-client/origin'
 import { startSandbox } from '../src/sandbox'
 import { createBreaker } from '../src/upstream'
 import { freePort } from './support/databases'
@@ -457,9 +458,9 @@ describe('connections', () => {
     const gateway = await startTestGateway({
       upstreams: { openai: { baseUrl: `http://127.0.0.1:${closed}/v1` } },
       outside: {
-        fetch: (url, init) => {
-          attempts++
-          return fetch(url, init)
+        openOrigin: (url) => {
+          const { send, close } = openOrigin(url)
+          return { close, send: (request) => (attempts++, send(request)) }
         },
       },
     })
@@ -474,7 +475,11 @@ describe('connections', () => {
     let attempts = 0
     const gateway = await startTestGateway({
       outside: {
-        fetch: (url, init) => fetch(++attempts < 3 ? `http://127.0.0.1:${closed}/v1` : url, init),
+        openOrigin: (url) => {
+          const refusing = openOrigin(`http://127.0.0.1:${closed}`)
+          const taking = openOrigin(url)
+          return { ...taking, send: (request) => (++attempts < 3 ? refusing : taking).send(request) }
+        },
       },
     })
     const answer = await gateway.chat()

@@ -37,7 +37,10 @@ export function createEventSplitter(): EventSplitter {
 
   return {
     push(piece) {
-      const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+      // Another view costs more than the look at what it is.
+      const bytes = Buffer.isBuffer(piece)
+        ? piece
+        : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
       const whole = carried > 0 ? join(bytes) : bytes
       // Only where the new piece begins can an end be found that was not there before.
       const end = endOfLastEvent(whole, carried)

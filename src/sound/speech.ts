@@ -11,12 +11,13 @@ import { formatUsd } from '../lib/money'
 import { wavOf } from '../lib/wav'
 import { rateHeadersOf } from '../limits'
 import { type Outcome, quoteNano } from '../metering'
+import type { Upstream } from '../upstream'
 import type { World } from '../world'
 import type { Mp3Sound } from './mp3-encoder'
 import { readSound, type SoundNotes, type SoundPiece } from './vendor-sound'
 
 /** Calls the vendor; `done` when its answer has been read or given up. */
-type Send = () => Promise<{ response: Response; done(): void }>
+type Send = () => ReturnType<Upstream['send']>
 
 /** The bytes of a file: yields them as they come, and returns the last ones, which may be all. */
 type Growing = AsyncGenerator<Uint8Array, Uint8Array, void>

@@ -4,6 +4,8 @@
 import { garbage } from '../failures'
 import type { Family } from '../family'
 import type { Flight } from '../flights'
+import type { HttpResponse } from '../http-client/response'
+import { abortSignalOf } from '../lib/cancellation'
 import { GatewayError } from '../lib/errors'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
 import { createPcmReader, type PcmFormat, type PcmReader } from '../lib/wav'
@@ -35,21 +37,20 @@ const CLOSE_MS = 1_000
 
 /** Throws the vendor's error, or what is wrong with its answer. */
 export async function* readSound(
-  response: Response,
+  response: HttpResponse,
   sound: Sound,
   source: Source,
   notes: SoundNotes,
 ): AsyncGenerator<SoundPiece, void, void> {
   const { model, ask } = source
-  const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true
-  const completed = new AbortController()
+  const isStream = response.header('content-type')?.includes('text/event-stream') === true
   let closing: Timer | undefined
   let isComplete = !isStream
   let isHeard = false
   let url: string | undefined
   const reader = createPcmReader(sound.plain)
   const messages = isStream
-    ? readEvents(response, sound, source, completed.signal)
+    ? readEvents(response, sound, source)
     : readWhole(response, sound, source)
   try {
     for await (const { json, status } of messages) {
@@ -65,7 +66,7 @@ export async function* readSound(
       }
       if (!reading.finished) continue
       isComplete = true
-      closing ??= setTimeout(() => completed.abort(), CLOSE_MS)
+      closing ??= setTimeout(() => response.body.cancel(), CLOSE_MS)
     }
   } finally {
     clearTimeout(closing)
@@ -79,10 +80,10 @@ export async function* readSound(
 /** The file that an answer points to. */
 async function* readFile(url: string, source: Source): AsyncGenerator<SoundPiece, void, void> {
   const { model, controller } = source
-  const response = await model.upstream.fetchFile(url, controller.signal)
+  const response = await model.upstream.fetchFile(url, abortSignalOf(controller))
   const reader = createPcmReader()
   let isHeard = false
-  for await (const bytes of readBytes(response, source)) {
+  for await (const bytes of readBytes(response.body ?? [], source)) {
     const piece = take(reader, bytes, source)
     if (!piece) continue
     isHeard = true
@@ -102,7 +103,7 @@ function take(reader: PcmReader, bytes: Uint8Array, { model }: Source): SoundPie
   }
 }
 
-async function* readWhole(response: Response, sound: Sound, source: Source): AsyncGenerator<Message> {
+async function* readWhole(response: HttpResponse, sound: Sound, source: Source): AsyncGenerator<Message> {
   const { json } = await readReply(response, source.model, source.controller.signal)
   yield { json, status: statusOf(sound, json, '') }
 }
@@ -113,13 +114,12 @@ function statusOf(sound: Sound, json: object, event: string): number {
 }
 
 async function* readEvents(
-  response: Response,
+  { body }: HttpResponse,
   sound: Sound,
   source: Source,
-  completed: AbortSignal,
 ): AsyncGenerator<Message> {
   const splitter = createEventSplitter()
-  for await (const bytes of readBytes(response, source, completed)) {
+  for await (const bytes of readBytes(body, source)) {
     for (const event of splitEvents(split(bytes).toString('latin1'))) yield* messageIn(event)
   }
   yield* messageIn(splitter.rest().toString('latin1').trimEnd())
@@ -142,32 +142,19 @@ async function* readEvents(
   }
 }
 
-/** The bytes of an answer. Ends early, without an error, when the answer is known to be complete. */
+/** The bytes of an answer, which end with the call that they answer. */
 async function* readBytes(
-  response: Response,
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { model, controller: { signal } }: Source,
-  completed?: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const reader = response.body?.getReader()
-  if (!reader) return
-  const stop = () => void reader.cancel().catch(() => {})
-  signal.addEventListener('abort', stop)
-  completed?.addEventListener('abort', stop)
   try {
-    for (;;) {
-      signal.throwIfAborted()
-      const { done, value } = await reader.read()
-      signal.throwIfAborted()
-      if (done) return
-      yield value
+    for await (const bytes of body) {
+      if (signal.aborted) throw signal.reason
+      yield bytes
     }
+    if (signal.aborted) throw signal.reason
   } catch (error) {
-    if (completed?.aborted) return
-    if (error instanceof GatewayError) throw error
-    throw garbage(model, 'cut off', error)
-  } finally {
-    signal.removeEventListener('abort', stop)
-    completed?.removeEventListener('abort', stop)
-    stop()
+    if (signal.aborted) throw signal.reason
+    throw error instanceof GatewayError ? error : garbage(model, 'cut off', error)
   }
 }

@@ -3,6 +3,7 @@
 
 import type { UpstreamConfig } from '../../src/config'
 import type { Model } from '../../src/family'
+import { bodyOf } from '../../src/http-client/fetch-origin'
 import type { EndedBy } from '../../src/ledger'
 import type { Outcome } from '../../src/metering'
 import { buildCatalogue } from '../../src/models'
@@ -113,7 +114,7 @@ export function startRelaying(
   const outcomes: Outcome[] = []
   let aborts = 0
   let captured = ''
-  const output = relayEvents(body, {
+  const output = relayEvents(bodyOf(body), {
     model,
     meter: createStreamMeter({ model, hideUsage, judge }),
     keepAlive: ': keep-alive\n\n',

@@ -1,0 +1,192 @@
+// One connection to a server, which serves one request after another (RFC 9112, section 9.3). It must never send a byte
+// before a server has proved who it is, send a request twice, or be used again after anything was left unread on it.
+
+import type { Socket } from 'bun'
+import type { Cancellation } from '../lib/cancellation'
+import { decoded } from './decoding'
+import { type Flow, HttpBody, HttpResponse } from './response'
+import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser'
+
+/** A request as it goes out, and what its answer is given to. */
+export interface Exchange {
+  /** The request line and all fields, with the empty line after them. */
+  head: string
+  /** Text goes out with the head; pieces one after another. */
+  body: string | AsyncIterable<Uint8Array> | null
+  signal: Cancellation
+  resolve(response: HttpResponse): void
+  reject(error: unknown): void
+}
+
+/** What a connection tells the one who keeps it. */
+export interface ConnectionOwner {
+  /** It is ready for another request. */
+  free(connection: Connection): void
+  closed(connection: Connection): void
+}
+
+/** The server closed the connection, or spoke something else than HTTP, after the request was sent. */
+export class ConnectionBroken extends Error {}
+
+export class Connection implements ResponseSink, Flow {
+  /** How long it may wait for another request, where the server has said it. */
+  idleMs: number | undefined
+  idleSince = 0
+  private readonly owner: ConnectionOwner
+  private readonly socket: Socket<Connection>
+  private readonly parser = new ResponseParser(this)
+  private exchange: Exchange | undefined
+  private body: HttpBody | undefined
+  private unsent: Uint8Array | undefined
+  private whenSent: (() => void) | undefined
+  private isSending = false
+  private isPaused = false
+  private readonly cut = () => this.fail(this.exchange?.signal.reason)
+
+  constructor(socket: Socket<Connection>, owner: ConnectionOwner) {
+    this.socket = socket
+    this.owner = owner
+  }
+
+  get isOpen(): boolean {
+    return this.socket.readyState > 0
+  }
+
+  begin(exchange: Exchange): void {
+    this.exchange = exchange
+    exchange.signal.addEventListener('abort', this.cut)
+    if (exchange.body === null || typeof exchange.body === 'string') {
+      this.write(exchange.body === null ? exchange.head : exchange.head + exchange.body)
+    } else {
+      this.isSending = true
+      this.write(exchange.head)
+      void this.upload(exchange, exchange.body)
+    }
+  }
+
+  /** Ends it, whatever runs on it. */
+  close(): void {
+    this.socket.terminate()
+  }
+
+  // What the socket says.
+
+  received(bytes: Buffer): void {
+    if (!this.exchange) return this.close()
+    try {
+      this.parser.push(bytes)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  drained(): void {
+    const { unsent } = this
+    this.unsent = undefined
+    if (unsent) this.writeBytes(unsent)
+    if (!this.unsent) this.whenSent?.()
+  }
+
+  ended(error?: unknown): void {
+    this.whenSent?.()
+    if (this.exchange && !this.parser.close()) {
+      this.fail(error ?? new ConnectionBroken('the server closed the connection before its answer was whole'))
+    }
+    this.owner.closed(this)
+  }
+
+  // What the parser says.
+
+  head(head: ResponseHead): void {
+    const { exchange } = this
+    if (!exchange) return
+    const seconds = /\btimeout=(\d+)/i.exec(head.get('keep-alive') ?? '')
+    if (seconds) this.idleMs = (Number(seconds[1]) - 1) * 1000
+    this.body = new HttpBody(this)
+    exchange.resolve(new HttpResponse(head, decoded(this.body, head.get('content-encoding'))))
+  }
+
+  data(bytes: Buffer): void {
+    this.body?.push(bytes)
+  }
+
+  end(reusable: boolean): void {
+    const { body } = this
+    if (!this.exchange) return
+    this.release()
+    // An answer that came before the whole request was taken: the rest of it is not wanted.
+    if (reusable && !this.isSending && !this.unsent) this.owner.free(this)
+    else this.close()
+    body?.end()
+  }
+
+  // What the body's reader says.
+
+  pause(): void {
+    if (this.isPaused) return
+    this.isPaused = true
+    this.socket.pause()
+  }
+
+  resume(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    this.socket.resume()
+  }
+
+  cancel(): void {
+    this.release()
+    this.close()
+  }
+
+  private fail(error: unknown): void {
+    const { exchange, body } = this
+    if (!exchange) return
+    this.cancel()
+    if (body) body.fail(error)
+    else exchange.reject(error)
+  }
+
+  /** The exchange is over: nothing may reach it any more. */
+  private release(): void {
+    this.exchange?.signal.removeEventListener('abort', this.cut)
+    this.exchange = undefined
+    this.body = undefined
+    this.resume()
+  }
+
+  private write(text: string): void {
+    const written = this.socket.write(text)
+    if (written < 0) return
+    // Nearly always all of it; the bytes are only made where a part is left.
+    const byteLength = Buffer.byteLength(text)
+    if (written < byteLength) this.unsent = Buffer.from(text).subarray(written)
+  }
+
+  private writeBytes(bytes: Uint8Array): void {
+    const written = this.socket.write(bytes)
+    if (written >= 0 && written < bytes.length) this.unsent = bytes.subarray(written)
+  }
+
+  private async upload(exchange: Exchange, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      for await (const piece of pieces) {
+        await this.sent()
+        if (this.exchange !== exchange) return
+        this.writeBytes(piece)
+      }
+      this.isSending = false
+    } catch (error) {
+      if (this.exchange === exchange) this.fail(error)
+    }
+  }
+
+  private async sent(): Promise<void> {
+    while (this.unsent && this.isOpen) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.whenSent = resolve
+      await promise
+      this.whenSent = undefined
+    }
+  }
+}

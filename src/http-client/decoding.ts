@@ -1,0 +1,46 @@
+// Unpacks a body that a server has compressed although it was asked not to. It must never unpack faster than the
+// result is taken: a small body can hold a very large one.
+
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { HttpBody } from './response'
+
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+}
+
+/** The body as it was before it was compressed; one in a coding that is not known stays as it is. */
+export function decoded(body: HttpBody, encoding: string | null): HttpBody {
+  const decoder = encoding === null ? undefined : decoders[encoding.toLowerCase()]?.()
+  if (!decoder) return body
+  const result = new HttpBody({
+    pause: () => void decoder.pause(),
+    resume: () => void decoder.resume(),
+    cancel() {
+      body.cancel()
+      decoder.destroy()
+    },
+  })
+  decoder.on('data', (bytes: Buffer) => result.push(bytes))
+  decoder.on('end', () => result.end())
+  decoder.on('error', (error) => {
+    body.cancel()
+    result.fail(error)
+  })
+  body.start({
+    data(bytes) {
+      body.pause()
+      decoder.write(bytes, () => body.resume())
+    },
+    end: () => void decoder.end(),
+    fail(error) {
+      decoder.destroy()
+      result.fail(error)
+    },
+  })
+  return result
+}

@@ -1,0 +1,75 @@
+// The same as an origin by way of Bun's fetch, which knows proxies: for machines that reach the internet only through one.
+
+import { abortSignalOf } from '../lib/cancellation'
+import { type HttpRequest, NotConnected, type Origin } from './origin'
+import { type Flow, HttpBody, HttpResponse } from './response'
+
+type Fetch = (url: string, init: BunFetchRequestInit) => Promise<Response>
+
+/** What fetch says when not a byte was sent. */
+const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'FailedToOpenSocket'])
+
+export function openFetchOrigin(address: string, fetch: Fetch): Origin {
+  const { origin } = new URL(address)
+
+  async function send({ method, path, headers, body, signal }: HttpRequest): Promise<HttpResponse> {
+    try {
+      const response = await fetch(origin + path, {
+        method,
+        headers,
+        body: body as NonNullable<BunFetchRequestInit['body']>,
+        signal: abortSignalOf(signal),
+        redirect: 'manual',
+        // The callers have limits of their own; Bun's would cut a model that thinks for longer than five minutes.
+        timeout: false,
+      })
+      return new HttpResponse(
+        { status: response.status, get: (name) => response.headers.get(name) },
+        bodyOf(response.body),
+      )
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      const { code } = error as { code?: string }
+      throw code !== undefined && NOT_CONNECTED.has(code) ? new NotConnected(String(error), code) : error
+    }
+  }
+
+  return { send, close() {} }
+}
+
+/** Reads a stream while nobody has paused it. */
+export function bodyOf(stream: ReadableStream<Uint8Array> | null): HttpBody {
+  const reader = stream?.getReader()
+  let isPaused = true
+  let isReading = false
+  const read = async () => {
+    isReading = true
+    try {
+      while (!isPaused) {
+        const next = await reader?.read()
+        if (!next || next.done) return body.end()
+        body.push(next.value)
+      }
+    } catch (error) {
+      body.fail(error)
+    } finally {
+      isReading = false
+    }
+  }
+  const flow: Flow = {
+    pause() {
+      isPaused = true
+    },
+    resume() {
+      isPaused = false
+      if (!isReading) void read()
+    },
+    cancel() {
+      isPaused = true
+      reader?.cancel().catch(() => {})
+    },
+  }
+  const body = new HttpBody(flow)
+  flow.resume()
+  return body
+}

@@ -1,0 +1,209 @@
+// A server that requests are sent to, with the connections to it that are kept open in between. Ours and not Bun's fetch,
+// which runs 256 requests at a time, keeps 64 connections, sends a request again when a kept one turns out to be
+// closed, and costs three times as much. It must never send a request twice or follow a redirect.
+
+import type { Cancellation } from '../lib/cancellation'
+import { Connection, type Exchange } from './connection'
+import type { HttpResponse } from './response'
+
+export interface HttpRequest {
+  method: string
+  /** With its query, as it is sent: `/v1/chat/completions`. */
+  path: string
+  /** One that is given again and again is best the same object each time: it is written down only once. */
+  headers: Readonly<Record<string, string>>
+  /** Text, or pieces whose sum `content-length` tells. */
+  body: string | AsyncIterable<Uint8Array> | null
+  signal: Cancellation
+}
+
+export interface Origin {
+  /**
+   * Resolves with the head of the answer, whatever its status; the body is still to be read or cancelled. Rejects with
+   * the signal's reason, with NotConnected, or with what broke the connection after the request was sent.
+   */
+  send(request: HttpRequest): Promise<HttpResponse>
+  /** Closes the connections that wait for a request. */
+  close(): void
+}
+
+/** Opens an origin by the address of any page on it; nothing is connected yet. */
+export type OpenOrigin = (url: string) => Origin
+
+/** There is no connection, so not a byte of the request was sent. `code` is the system's or OpenSSL's. */
+export class NotConnected extends Error {
+  readonly code: string
+
+  constructor(message: string, code: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export interface OriginOptions {
+  /** Certificates that vouch for the server, in place of the usual authorities. */
+  ca?: string
+  connectTimeoutMs?: number
+  idleMs?: number
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** How long a connection waits for another request: shorter than servers wait, or a request meets their closing. */
+const IDLE_MS = { 'http:': 4_000, 'https:': 30_000 }
+const IDLE_MOST = 1024
+const SWEEP_MS = 1_000
+/** Silence after which the system asks whether the other side is still there. */
+const KEEP_ALIVE_MS = 60_000
+
+export function openOrigin(address: string, options: OriginOptions = {}): Origin {
+  const url = new URL(address)
+  const isSecure = url.protocol === 'https:'
+  const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(url.port) || (isSecure ? 443 : 80)
+  const idleMs = options.idleMs ?? IDLE_MS[isSecure ? 'https:' : 'http:']
+  const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
+  const fields = new WeakMap<object, string>()
+  let idle: Connection[] = []
+  let sweeper: Timer | undefined
+
+  const owner = {
+    free(connection: Connection) {
+      const waitMs = connection.idleMs ?? idleMs
+      if (waitMs <= 0 || idle.length >= IDLE_MOST) return connection.close()
+      connection.idleSince = performance.now()
+      idle.push(connection)
+      sweeper ??= setInterval(sweep, SWEEP_MS).unref()
+    },
+    closed(connection: Connection) {
+      const at = idle.indexOf(connection)
+      if (at !== -1) idle.splice(at, 1)
+    },
+  }
+
+  function sweep(): void {
+    const now = performance.now()
+    const isOver = ({ idleSince, idleMs: ownMs = idleMs }: Connection) =>
+      now - idleSince >= Math.min(ownMs, idleMs) - SWEEP_MS
+    const over = idle.filter(isOver)
+    idle = idle.filter((connection) => !isOver(connection))
+    for (const connection of over) connection.close()
+    if (idle.length > 0) return
+    clearInterval(sweeper)
+    sweeper = undefined
+  }
+
+  /** The one that was used last, so that those that are not needed grow old. */
+  function takeIdle(): Connection | undefined {
+    let connection = idle.pop()
+    while (connection && !connection.isOpen) connection = idle.pop()
+    return connection
+  }
+
+  function linesOf(headers: HttpRequest['headers']): string {
+    let lines = fields.get(headers)
+    if (lines === undefined) {
+      lines = `host: ${url.host}\r\n${linesFor(headers)}`
+      fields.set(headers, lines)
+    }
+    return lines
+  }
+
+  function headOf({ method, path, headers, body }: HttpRequest): string {
+    if (!/^\/[!-~]*$/.test(path)) throw new Error(`not a path: ${JSON.stringify(path)}`)
+    const start = `${method} ${path} HTTP/1.1\r\n${linesOf(headers)}`
+    if (typeof body === 'string') return `${start}content-length: ${Buffer.byteLength(body)}\r\n\r\n`
+    return body === null && method === 'POST' ? `${start}content-length: 0\r\n\r\n` : `${start}\r\n`
+  }
+
+  async function connect(exchange: Exchange): Promise<void> {
+    const { signal } = exchange
+    let waits = true
+    const settle = (work: () => void) => {
+      if (!waits) return
+      waits = false
+      clearTimeout(timer)
+      signal.removeEventListener('abort', cut)
+      work()
+    }
+    const fail = (error: unknown) => settle(() => exchange.reject(error))
+    const cut = () => fail(signal.reason)
+    const late = () => fail(new NotConnected(`no connection within ${connectTimeoutMs} ms`, 'ETIMEDOUT'))
+    const timer = setTimeout(late, connectTimeoutMs)
+    signal.addEventListener('abort', cut)
+    const ready = (connection: Connection) => {
+      if (!waits) return connection.close()
+      settle(() => connection.begin(exchange))
+    }
+    try {
+      await Bun.connect<Connection>({
+        hostname,
+        port,
+        ...(isSecure && { tls: { serverName: hostname, ...(options.ca && { ca: options.ca }) } }),
+        socket: {
+          open(socket) {
+            socket.setNoDelay(true)
+            socket.setKeepAlive(true, KEEP_ALIVE_MS)
+            socket.data = new Connection(socket, owner)
+            if (!isSecure) ready(socket.data)
+          },
+          handshake(socket, isAuthorized, error) {
+            if (isAuthorized) return ready(socket.data)
+            fail(notTrusted(error))
+            socket.terminate()
+          },
+          data: (socket, bytes) => socket.data.received(bytes),
+          drain: (socket) => socket.data.drained(),
+          close(socket, error) {
+            fail(new NotConnected('the server closed the connection before a request', 'ECONNRESET'))
+            socket.data?.ended(error)
+          },
+          error(socket, error) {
+            socket.data?.ended(error)
+            socket.terminate()
+          },
+        },
+      })
+    } catch (error) {
+      fail(new NotConnected(String(error), String((error as { code?: unknown }).code)))
+    }
+  }
+
+  return {
+    send(request) {
+      return new Promise<HttpResponse>((resolve, reject) => {
+        const { signal, body } = request
+        if (signal.aborted) return reject(signal.reason)
+        const exchange: Exchange = { head: headOf(request), body, signal, resolve, reject }
+        const connection = takeIdle()
+        if (connection) connection.begin(exchange)
+        else void connect(exchange)
+      })
+    },
+    close() {
+      for (const connection of idle) connection.close()
+      idle = []
+      clearInterval(sweeper)
+      sweeper = undefined
+    },
+  }
+}
+
+function notTrusted(error: (Error & { code?: string }) | null): NotConnected {
+  return new NotConnected(
+    `the server's certificate is not trusted: ${error?.message ?? 'no reason given'}`,
+    error?.code ?? 'CERT',
+  )
+}
+
+/** Each field on a line of its own; none may bring its own line break. */
+function linesFor(headers: Readonly<Record<string, string>>): string {
+  let lines = ''
+  for (const [name, value] of Object.entries(headers)) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a field
+    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || /[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {
+      throw new Error(`not a header: ${name}`)
+    }
+    lines += `${name}: ${value}\r\n`
+  }
+  return lines
+}

@@ -1,0 +1,178 @@
+// A server's answer: its head, and its body as it comes. The body is pushed to whoever starts it, because a promise for
+// each piece of a stream costs more than the piece. It must never hold more than a little that nobody has taken.
+
+/** Where a body comes from. */
+export interface Flow {
+  pause(): void
+  resume(): void
+  /** Nobody wants the rest. Nothing is delivered after it. */
+  cancel(): void
+}
+
+export interface BodySink {
+  data(bytes: Uint8Array): void
+  /** The body is whole, or was cancelled. Called once, and then nothing else. */
+  end(): void
+  /** It broke off. Called once, and then nothing else. */
+  fail(error: unknown): void
+}
+
+export interface Head {
+  readonly status: number
+  /** The value of a header, by its name in lower case. */
+  get(name: string): string | null
+}
+
+/** More of it than was allowed. */
+export class BodyTooLarge extends Error {}
+
+/** What may come before somebody takes it. */
+const MOST_WAITING_BYTES = 256 * 1024
+
+export class HttpResponse {
+  private readonly head: Head
+  readonly body: HttpBody
+
+  constructor(head: Head, body: HttpBody) {
+    this.head = head
+    this.body = body
+  }
+
+  get status(): number {
+    return this.head.status
+  }
+
+  get ok(): boolean {
+    return this.status >= 200 && this.status <= 299
+  }
+
+  header(name: string): string | null {
+    return this.head.get(name)
+  }
+}
+
+export class HttpBody implements AsyncIterable<Uint8Array> {
+  private flow: Flow | undefined
+  private sink: BodySink | undefined
+  private waiting: Uint8Array[] = []
+  private waitingBytes = 0
+  private failed = false
+  private error: unknown
+
+  constructor(flow: Flow) {
+    this.flow = flow
+  }
+
+  /** Delivers what is there at once and the rest as it comes. A body is started once. */
+  start(sink: BodySink): void {
+    if (this.sink) throw new Error('a body was started twice')
+    this.sink = sink
+    const { waiting } = this
+    const wasPaused = this.waitingBytes > MOST_WAITING_BYTES
+    this.waiting = []
+    for (const bytes of waiting) sink.data(bytes)
+    if (this.failed) sink.fail(this.error)
+    else if (!this.flow) sink.end()
+    else if (wasPaused) this.flow.resume()
+  }
+
+  /** What has been read already may still be delivered. */
+  pause(): void {
+    this.flow?.pause()
+  }
+
+  resume(): void {
+    this.flow?.resume()
+  }
+
+  /** Ends it where it is. One that is whole stays whole. */
+  cancel(): void {
+    const { flow } = this
+    if (!flow) return
+    this.flow = undefined
+    flow.cancel()
+    this.sink?.end()
+  }
+
+  /** All of it, once it is there. Rejects with BodyTooLarge. */
+  bytes(mostBytes: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const pieces: Uint8Array[] = []
+      let length = 0
+      this.start({
+        data: (bytes) => {
+          length += bytes.length
+          if (length <= mostBytes) pieces.push(bytes)
+          else if (this.flow) {
+            reject(new BodyTooLarge())
+            this.cancel()
+          }
+        },
+        end: () => {
+          if (length > mostBytes) reject(new BodyTooLarge())
+          else resolve(pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces))
+        },
+        fail: reject,
+      })
+    })
+  }
+
+  /** Piece by piece, at the reader's pace. Ends early, without an error, when it is cancelled. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
+    const pieces: Uint8Array[] = []
+    let ended = false
+    let failure: { error: unknown } | undefined
+    let wake = () => {}
+    this.start({
+      data: (bytes) => {
+        pieces.push(bytes)
+        this.pause()
+        wake()
+      },
+      end() {
+        ended = true
+        wake()
+      },
+      fail(error) {
+        failure = { error }
+        wake()
+      },
+    })
+    try {
+      for (;;) {
+        for (let piece = pieces.shift(); piece; piece = pieces.shift()) yield piece
+        if (failure) throw failure.error
+        if (ended) return
+        const next = Promise.withResolvers<void>()
+        wake = next.resolve
+        this.resume()
+        await next.promise
+      }
+    } finally {
+      this.cancel()
+    }
+  }
+
+  // The server's side.
+
+  push(bytes: Uint8Array): void {
+    if (this.sink) return this.sink.data(bytes)
+    this.waiting.push(bytes)
+    this.waitingBytes += bytes.length
+    if (this.waitingBytes > MOST_WAITING_BYTES) this.flow?.pause()
+  }
+
+  end(): void {
+    if (!this.flow) return
+    this.flow = undefined
+    this.sink?.end()
+  }
+
+  fail(error: unknown): void {
+    if (!this.flow) return
+    this.flow = undefined
+    this.failed = true
+    this.error = error
+    this.sink?.fail(error)
+  }
+}

@@ -19,7 +19,7 @@ import { Canceller } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { type Member, Roster } from './lib/roster'
-import { conditionsOf, countersOf, isCounted, refusalOf } from './limits'
+import { budgetPeriodOf, conditionsOf, isCounted, refusalOf, windowMinuteOf } from './limits'
 import {
   inputTokensOf,
   type Measure,
@@ -113,7 +113,9 @@ export function createFlights(world: World): Flights {
       pricesJson: tariffOf(ask, model).json,
       createdAt: now,
       expiresAt: now + mostOf(checked, longestMs) + HOLD_MARGIN_MS,
-      ...countersOf(key, isCounted(key) ? estimateTokens(checked) : 0, now),
+      budgetPeriod: budgetPeriodOf(key, now),
+      windowMinute: windowMinuteOf(key, now),
+      windowTokens: isCounted(key) ? estimateTokens(checked) : 0,
     }
     if (charge.heldNano > (from.maxCostNano ?? charge.heldNano)) throw tooDear(charge, from.maxCostNano)
     const conditions = conditionsOf(key, charge)
@@ -121,19 +123,7 @@ export function createFlights(world: World): Flights {
     const task = checked.family.task && newTask(checked, charge, from, world.newId('video'))
     const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
     if ('held' in result) {
-      const controller = new Canceller()
-      const deadlineAt = Number.POSITIVE_INFINITY
-      const flight: Flight = {
-        ...checked,
-        charge,
-        idempotencyKey,
-        entry,
-        controller,
-        deadlineAt,
-        ended: false,
-        task,
-        place: -1,
-      }
+      const flight = begin(checked, charge, idempotencyKey, entry, task)
       flights.add(flight)
       return flight
     }
@@ -292,6 +282,34 @@ export function createFlights(world: World): Flights {
   }
 
   return { size: () => flights.size, admit, land, giveUp, reroute, depart, persist, drain, endLater }
+}
+
+/** Field by field, because to spread the request would cost more than all else here. */
+function begin(
+  { operation, key, model, family, others, ask, source, fingerprint }: CheckedRequest,
+  charge: Charge,
+  idempotencyKey: IdempotencyKey | null,
+  entry: JournalEntry,
+  task: NewTask | undefined,
+): Flight {
+  return {
+    operation,
+    key,
+    model,
+    family,
+    others,
+    ask,
+    source,
+    fingerprint,
+    charge,
+    idempotencyKey,
+    entry,
+    controller: new Canceller(),
+    deadlineAt: Number.POSITIVE_INFINITY,
+    ended: false,
+    task,
+    place: -1,
+  }
 }
 
 /** The most that a request can cost, whichever of its models answers. */

@@ -130,15 +130,15 @@ export function createGateway(world: World): Gateway {
     }
   }
 
-  async function serveOnce(flight: Flight, incoming: Incoming): Promise<Response> {
+  function serveOnce(flight: Flight, incoming: Incoming): Promise<Response> {
     const { family } = flight
     const called = family.call(flight.ask, flight.model)
     const calls = Array.isArray(called) ? called : [called]
     const first = calls[0] as Call
-    if (family.task) return await submit(flight, first, incoming)
-    if (family.sound) return await sound(flight, first, incoming)
-    if (family.reply && !first.stream) return await serveBatch(flight, calls, incoming)
-    return await serveSingle(flight, first, incoming)
+    if (family.task) return submit(flight, first, incoming)
+    if (family.sound) return sound(flight, first, incoming)
+    if (family.reply && !first.stream) return serveBatch(flight, calls, incoming)
+    return serveSingle(flight, first, incoming)
   }
 
   /** The vendor begins a task. It is answered at once, or when the task has ended where the caller waits for that. */
@@ -240,11 +240,7 @@ export function createGateway(world: World): Gateway {
     return answer(flight, await keepResults(world, flight, body, replies, incoming), paidNano)
   }
 
-  async function stream(
-    flight: Flight,
-    source: HttpBody,
-    done: () => void,
-  ): Promise<Response> {
+  async function stream(flight: Flight, source: HttpBody, done: () => void): Promise<Response> {
     const { family, model, entry } = flight
     // From here on the stream watches its own time.
     flight.deadlineAt = Number.POSITIVE_INFINITY

@@ -1,5 +1,6 @@
 // The request log: one row a request, without bodies, in a file of its own so that it never delays money.
-// Rows are written in batches; the last few may be lost with the power, which is why nothing here is money.
+// Rows are written in batches, each batch as one page of JSON: a statement for each row would cost as much as holding
+// and settling its money. The last few may be lost with the power, which is why nothing here is money.
 
 import { DatabaseUnavailable, type Db, type Row, type Value } from './db/db'
 
@@ -40,16 +41,34 @@ const FLUSH_ROWS = 256
 const MAX_BUFFERED = 10_000
 const KEEP_MS = 30 * 86_400_000
 const KEEP_ROWS = 2_000_000
-const TRIM_ROWS = 5_000
+const TRIM_PAGES = 500
 
-const TABLE = `create table if not exists requests (
-  number integer primary key, id text not null, at integer not null, operation text not null, account text, key_id text,
-  model text, upstream text, stream integer not null, status integer not null, error_code text, first_byte_ms integer,
-  duration_ms integer not null, input_tokens integer, output_tokens integer, amount integer, usage_source text, ended_by text
-)`
-const INSERT = `insert into requests (id, at, operation, account, key_id, model, upstream, stream, status, error_code,
-  first_byte_ms, duration_ms, input_tokens, output_tokens, amount, usage_source, ended_by)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+/** `number` is that of a page's last row, and `newest_at` the latest time in it. */
+const TABLE =
+  'create table if not exists pages (number integer primary key, newest_at integer not null, rows text not null)'
+const INSERT = `insert into pages (number, newest_at, rows)
+  values (coalesce((select max(number) from pages), 0) + $1, $2, $3)`
+
+/** What a row has beside its number, in this order. */
+const COLUMNS = [
+  'id',
+  'at',
+  'operation',
+  'account',
+  'key_id',
+  'model',
+  'upstream',
+  'stream',
+  'status',
+  'error_code',
+  'first_byte_ms',
+  'duration_ms',
+  'input_tokens',
+  'output_tokens',
+  'amount',
+  'usage_source',
+  'ended_by',
+] as const
 
 export async function openJournal(
   db: Db,
@@ -73,7 +92,9 @@ export async function openJournal(
     buffered = []
     if (entries.length === 0) return
     try {
-      await db.batch(entries.map((entry) => ({ sql: INSERT, parameters: valuesOf(entry) })))
+      const newestAt = entries.reduce((newest, { at }) => Math.max(newest, at), 0)
+      const rows = JSON.stringify(entries.map(valuesOf))
+      await db.batch([{ sql: INSERT, parameters: [entries.length, newestAt, rows] }])
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error
       log('journal_lost', { rows: entries.length, reason: error.message })
@@ -86,14 +107,20 @@ export async function openJournal(
       if (buffered.length === FLUSH_ROWS) flush()
       else timer ??= setTimeout(flush, FLUSH_MS)
     },
-    recent: (limit) =>
-      db.query({ sql: 'select * from requests order by number desc limit $1', parameters: [limit] }),
+    async recent(limit) {
+      const pages = await db.query({
+        sql: `select number, rows from pages where number > (select max(number) from pages) - $1
+          order by number desc`,
+        parameters: [limit],
+      })
+      return pages.flatMap(rowsOf).slice(0, limit)
+    },
     async trim(now) {
       await db.batch([
         {
-          sql: `delete from requests where number in (select number from requests
-            where at < $1 or number <= (select max(number) from requests) - $2 order by number limit $3)`,
-          parameters: [now - KEEP_MS, KEEP_ROWS, TRIM_ROWS],
+          sql: `delete from pages where number in (select number from pages
+            where newest_at < $1 or number <= (select max(number) from pages) - $2 order by number limit $3)`,
+          parameters: [now - KEEP_MS, KEEP_ROWS, TRIM_PAGES],
         },
       ])
     },
@@ -103,6 +130,17 @@ export async function openJournal(
       await db.close()
     },
   }
+}
+
+/** The rows of a page, newest first. */
+function rowsOf(page: Row): Row[] {
+  const rows: Value[][] = JSON.parse(page.rows as string)
+  return rows
+    .map((values, index) => ({
+      number: (page.number as number) - rows.length + 1 + index,
+      ...Object.fromEntries(COLUMNS.map((name, column) => [name, values[column] as Value])),
+    }))
+    .reverse()
 }
 
 function valuesOf(entry: JournalEntry): Value[] {

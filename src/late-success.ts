@@ -5,7 +5,7 @@
 import { type Db, tryApply } from './db/db'
 import { findKey } from './keys'
 import { type Charge, findEndedCharge, openUnheld, type Settled } from './ledger'
-import { countersOf } from './limits'
+import { budgetPeriodOf } from './limits'
 import { type EndOptions, type Success, succeed } from './task-end'
 import { CANCELED, findTask, type Task } from './tasks'
 
@@ -51,6 +51,6 @@ async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge
   const released = await findEndedCharge(db, task.charge)
   if (!released) return undefined
   const key = await findKey(db, task.keyId)
-  const budgetPeriod = key ? countersOf(key, 0, released.createdAt).budgetPeriod : null
+  const budgetPeriod = key ? budgetPeriodOf(key, released.createdAt) : null
   return { ...released, id: `${released.id}:late`, heldNano: 0, budgetPeriod, expiresAt }
 }

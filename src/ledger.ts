@@ -302,6 +302,10 @@ function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
 const ENDED_COLUMNS =
   'id, account, key_id, model, operation, state, held, amount, shortfall, prices, usage, usage_source, ended_by, created_at, ended_at'
 
+/** A constant: a text that is put together anew would be read anew to find its prepared statement. */
+const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
+  values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`
+
 /** What an account can pay of the price $2 of a charge that holds $1: the price, or all that is available. */
 const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
 
@@ -382,11 +386,7 @@ function insertEnded(
     charge.createdAt,
     ending.endedAt,
   ]
-  return {
-    sql: `insert into ended_charges (${ENDED_COLUMNS})
-      values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`,
-    parameters,
-  }
+  return { sql: INSERT_ENDED, parameters }
 }
 
 /** Replaces what was assumed at admission by what was paid, in the key's budget. */

@@ -18,14 +18,14 @@ export function isCounted(key: Key): boolean {
   return key.requestsPerMinute !== null || key.tokensPerMinute !== null
 }
 
-/** The fields of a charge that say which limits it counts in. */
-export function countersOf(key: Key, tokens: number, now: number) {
-  const counted = isCounted(key)
-  return {
-    budgetPeriod: key.budgetNano === null ? null : periodOf(key, now).name,
-    windowMinute: counted ? Math.floor(now / MINUTE_MS) : null,
-    windowTokens: counted ? tokens : 0,
-  }
+/** The minute that a charge counts in; null where its key has no such limit. */
+export function windowMinuteOf(key: Key, now: number): number | null {
+  return isCounted(key) ? Math.floor(now / MINUTE_MS) : null
+}
+
+/** The period whose budget a charge counts in; null where its key has none. */
+export function budgetPeriodOf(key: Key, now: number): string | null {
+  return key.budgetNano === null ? null : periodOf(key, now).name
 }
 
 /** What must hold for a request of this key to start. */
@@ -71,9 +71,10 @@ export async function refusalOf(
 
 /** Counts a request that costs nothing among those of the minute. Throws 429 where the key may have no more of them. */
 export async function countFreeRequest(db: Db, key: Key, now: number): Promise<void> {
-  const counters = countersOf(key, 0, now)
-  if (counters.windowMinute === null) return
-  if (!(await tryApply(db, [countRequest(key, counters)]))) throw await tooFast(db, key, now)
+  const windowMinute = windowMinuteOf(key, now)
+  if (windowMinute === null) return
+  if (!(await tryApply(db, [countRequest(key, { windowMinute, windowTokens: 0 })])))
+    throw await tooFast(db, key, now)
 }
 
 async function tooFast(db: Db, key: Key, now: number): Promise<GatewayError> {

@@ -115,7 +115,10 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
 
   function take(piece: Uint8Array): void {
     lastPieceAt = options.now()
-    if (waitsForVendor || closing) return pass(piece)
+    if (waitsForVendor || closing) {
+      pass(piece)
+      return
+    }
     early.push(piece)
     source.pause()
   }

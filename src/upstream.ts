@@ -144,12 +144,7 @@ export function createUpstream(
     return earliest
   }
 
-  function attempt(
-    call: Call,
-    body: CallBody,
-    signal: Cancellation,
-    key: VendorKey,
-  ): Promise<HttpResponse> {
+  function attempt(call: Call, body: CallBody, signal: Cancellation, key: VendorKey): Promise<HttpResponse> {
     return origin.send({
       method: call.method ?? 'POST',
       path: `${basePath}${kind.prefix[call.protocol]}${call.path}`,

@@ -18,10 +18,10 @@ import {
   settle,
 } from '../src/ledger'
 import { formatUsd, MAX_NANO } from '../src/lib/money'
-import { conditionsOf, countersOf, forgetWindows, periodOf } from '../src/limits'
+import { conditionsOf, forgetWindows, periodOf } from '../src/limits'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from './support/databases'
 import { createLedgerFuzz } from './support/ledger-fuzz'
-import { makeCharge, makeKey, makeSettlement, START } from './support/ledger-rows'
+import { countersOf, makeCharge, makeKey, makeSettlement, START } from './support/ledger-rows'
 import { createRandom, seedOf } from './support/random'
 
 setDefaultTimeout(120_000)

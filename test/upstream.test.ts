@@ -460,7 +460,11 @@ describe('connections', () => {
       outside: {
         openOrigin: (url) => {
           const { send, close } = openOrigin(url)
-          return { close, send: (request) => (attempts++, send(request)) }
+          const count: typeof send = (request) => {
+            attempts++
+            return send(request)
+          }
+          return { close, send: count }
         },
       },
     })

@@ -72,9 +72,10 @@ export class Connection implements ResponseSink, Flow {
   // What the socket says.
 
   received(bytes: Buffer): void {
-    if (!this.exchange) return this.close()
     try {
-      this.parser.push(bytes)
+      if (this.exchange) this.parser.push(bytes)
+      // Words that nobody asked for.
+      else this.close()
     } catch (error) {
       this.fail(error)
     }

@@ -4,17 +4,19 @@ import { abortSignalOf } from '../lib/cancellation'
 import { type HttpRequest, NotConnected, type Origin } from './origin'
 import { type Flow, HttpBody, HttpResponse } from './response'
 
-type Fetch = (url: string, init: BunFetchRequestInit) => Promise<Response>
+interface Network {
+  fetch(url: string, init: BunFetchRequestInit): Promise<Response>
+}
 
 /** What fetch says when not a byte was sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'FailedToOpenSocket'])
 
-export function openFetchOrigin(address: string, fetch: Fetch): Origin {
+export function openFetchOrigin(address: string, network: Network): Origin {
   const { origin } = new URL(address)
 
   async function send({ method, path, headers, body, signal }: HttpRequest): Promise<HttpResponse> {
     try {
-      const response = await fetch(origin + path, {
+      const response = await network.fetch(origin + path, {
         method,
         headers,
         body: body as NonNullable<BunFetchRequestInit['body']>,

@@ -176,29 +176,24 @@ export class ResponseParser {
 
   /** One byte of what stands between the contents of chunks. */
   private readFraming(byte: number): void {
-    switch (this.state) {
-      case State.ChunkSize:
-        return this.readSize(byte)
-      case State.ChunkExtension:
-        this.countFraming()
-        if (byte === CR) this.state = State.ChunkSizeLf
-        return
-      case State.ChunkSizeLf:
-        expect(byte, LF)
-        this.sizeDigits = 0
-        this.framingBytes = 0
-        this.state = this.left === 0 ? State.Trailers : State.ChunkData
-        return
-      case State.ChunkDataCr:
-        expect(byte, CR)
-        this.state = State.ChunkDataLf
-        return
-      case State.ChunkDataLf:
-        expect(byte, LF)
-        this.state = State.ChunkSize
-        return
-      default:
-        return this.readTrailer(byte)
+    if (this.state === State.ChunkSize) {
+      this.readSize(byte)
+    } else if (this.state === State.ChunkSizeLf) {
+      expect(byte, LF)
+      this.sizeDigits = 0
+      this.framingBytes = 0
+      this.state = this.left === 0 ? State.Trailers : State.ChunkData
+    } else if (this.state === State.ChunkDataCr) {
+      expect(byte, CR)
+      this.state = State.ChunkDataLf
+    } else if (this.state === State.ChunkDataLf) {
+      expect(byte, LF)
+      this.state = State.ChunkSize
+    } else if (this.state === State.ChunkExtension) {
+      this.countFraming()
+      if (byte === CR) this.state = State.ChunkSizeLf
+    } else {
+      this.readTrailer(byte)
     }
   }
 

@@ -96,6 +96,11 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
 
   /** All of it, once it is there. Rejects with BodyTooLarge. */
   bytes(mostBytes: number): Promise<Uint8Array> {
+    const [whole] = this.waiting
+    // A small answer comes in one piece with its head, and then there is nothing to wait for.
+    if (whole && this.waiting.length === 1 && !this.flow && !this.failed && whole.length <= mostBytes) {
+      return Promise.resolve(whole)
+    }
     return new Promise((resolve, reject) => {
       const pieces: Uint8Array[] = []
       let length = 0
@@ -156,7 +161,10 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
   // The server's side.
 
   push(bytes: Uint8Array): void {
-    if (this.sink) return this.sink.data(bytes)
+    if (this.sink) {
+      this.sink.data(bytes)
+      return
+    }
     this.waiting.push(bytes)
     this.waitingBytes += bytes.length
     if (this.waitingBytes > MOST_WAITING_BYTES) this.flow?.pause()

@@ -64,9 +64,11 @@ export function scanObject(text: string): Scan {
   }
 }
 
+const NOTHING: ReadonlySet<string> = new Set()
+
 /** `text` with single members set or dropped and every other character untouched. */
 export function editObject(text: string, scan: ScannedObject, edit: Edit): string {
-  const drop = new Set(edit.drop)
+  const drop = edit.drop ? new Set(edit.drop) : NOTHING
   let added = ''
   const changes: { from: number; to: number; put: string }[] = []
   for (const key in edit.set) {
@@ -91,7 +93,7 @@ export function editObject(text: string, scan: ScannedObject, edit: Edit): strin
 function addDrops(
   changes: { from: number; to: number; put: string }[],
   scan: ScannedObject,
-  drop: Set<string>,
+  drop: ReadonlySet<string>,
 ): number {
   let kept = 0
   let previousEnd = -1

@@ -3,6 +3,8 @@
 
 export const NANO_PER_USD = 1_000_000_000
 
+const ZERO = 48
+
 /** The largest amount that a number holds exactly. */
 export const MAX_NANO = Number.MAX_SAFE_INTEGER
 
@@ -18,10 +20,13 @@ export function parseUsd(text: string): number | undefined {
 /** Dollars as a decimal string with two to nine decimals, such as `4.9993` or `5.00`. Bigints are sums over many accounts. */
 export function formatUsd(amountNano: number | bigint): string {
   if (typeof amountNano === 'number') assertNano(amountNano)
-  const digits = amountNano.toString().replace('-', '').padStart(10, '0')
-  let end = digits.length
-  while (digits[end - 1] === '0' && end > digits.length - 7) end--
-  return `${amountNano < 0 ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9, end)}`
+  const isNegative = amountNano < 0
+  const digits = String(amountNano).slice(isNegative ? 1 : 0)
+  const padded = digits.length < 10 ? '0000000000'.slice(digits.length) + digits : digits
+  const point = padded.length - 9
+  let end = padded.length
+  while (end > point + 2 && padded.charCodeAt(end - 1) === ZERO) end--
+  return `${isNegative ? '-' : ''}${padded.slice(0, point)}.${padded.slice(point, end)}`
 }
 
 export function assertNano(amountNano: number): void {

@@ -49,9 +49,7 @@ export async function* readSound(
   let isHeard = false
   let url: string | undefined
   const reader = createPcmReader(sound.plain)
-  const messages = isStream
-    ? readEvents(response, sound, source)
-    : readWhole(response, sound, source)
+  const messages = isStream ? readEvents(response, sound, source) : readWhole(response, sound, source)
   try {
     for await (const { json, status } of messages) {
       const reading = model.family.read(json, ask)
@@ -113,11 +111,7 @@ function statusOf(sound: Sound, json: object, event: string): number {
   return sound.status?.(json, event) ?? 400
 }
 
-async function* readEvents(
-  { body }: HttpResponse,
-  sound: Sound,
-  source: Source,
-): AsyncGenerator<Message> {
+async function* readEvents({ body }: HttpResponse, sound: Sound, source: Source): AsyncGenerator<Message> {
   const splitter = createEventSplitter()
   for await (const bytes of readBytes(body, source)) {
     for (const event of splitEvents(split(bytes).toString('latin1'))) yield* messageIn(event)

@@ -15,9 +15,9 @@ import {
   releaseExpired,
   settle,
 } from '../../src/ledger'
-import { conditionsOf, countersOf } from '../../src/limits'
+import { conditionsOf } from '../../src/limits'
 import { createBookkeeper, type Sheet } from './bookkeeper'
-import { makeCharge, makeKey, makeSettlement } from './ledger-rows'
+import { countersOf, makeCharge, makeKey, makeSettlement } from './ledger-rows'
 import type { Random } from './random'
 
 interface Step {

@@ -2,6 +2,7 @@
 
 import type { Key } from '../../src/keys'
 import type { Charge, Settlement } from '../../src/ledger'
+import { budgetPeriodOf, isCounted, windowMinuteOf } from '../../src/limits'
 
 export const START = Date.UTC(2026, 2, 10, 12)
 
@@ -54,5 +55,14 @@ export function makeKey(fields: Partial<Key> = {}): Key {
     revokedAt: null,
     createdAt: START,
     ...fields,
+  }
+}
+
+/** The fields of a charge that say which of its key's limits it counts in. */
+export function countersOf(key: Key, tokens: number, now: number) {
+  return {
+    budgetPeriod: budgetPeriodOf(key, now),
+    windowMinute: windowMinuteOf(key, now),
+    windowTokens: isCounted(key) ? tokens : 0,
   }
 }

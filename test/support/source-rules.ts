@@ -16,6 +16,8 @@ interface Layer {
 /** Lowest first; a file is of the first layer that fits. Types are free: they are gone when the program runs. */
 const layers: readonly Layer[] = [
   { name: 'lib', files: /^src\/lib\//, mayImport: ['lib'] },
+  // Requests to other servers, for whoever sends them.
+  { name: 'http client', files: /^src\/http-client\//, mayImport: ['lib', 'http client'] },
   { name: 'contracts', files: /^src\/(family|operations)\.ts$/, mayImport: ['lib'] },
   { name: 'db', files: /^src\/db\//, mayImport: ['lib', 'db'] },
   { name: 'families', files: /^src\/families\/index\.ts$/, mayImport: ['family'] },
@@ -45,7 +47,7 @@ const layers: readonly Layer[] = [
     files: /^src\/(gateway|relay|scheduler)\.ts$/,
     mayImport: ['lib', 'contracts', 'db', 'parts', 'line'],
   },
-  { name: 'world', files: /^src\/world\.ts$/, mayImport: ['lib', 'db', 'parts'] },
+  { name: 'world', files: /^src\/world\.ts$/, mayImport: ['lib', 'db', 'http client', 'parts'] },
   // Tools for models: requests of their own, which go the same line.
   {
     name: 'mcp',
@@ -64,7 +66,7 @@ const layers: readonly Layer[] = [
   {
     name: 'parts',
     files: /^src\/((webhooks|artifacts|sound)\/)?[^/]+\.ts$/,
-    mayImport: ['lib', 'contracts', 'db', 'families', 'upstreams', 'config', 'parts'],
+    mayImport: ['lib', 'contracts', 'db', 'families', 'upstreams', 'http client', 'config', 'parts'],
   },
   {
     name: 'cli',
@@ -77,6 +79,7 @@ const layers: readonly Layer[] = [
       'db',
       'config',
       'parts',
+      'http client',
       'world',
       'server',
       'sandbox',

@@ -2,8 +2,10 @@
 
 import { defineCommand } from 'citty'
 import type { Config } from '../src/config'
+import { openFetchOrigin } from '../src/http-client/fetch-origin'
 import { type Sandbox, startSandbox } from '../src/sandbox'
 import { type Server, startServer } from '../src/server'
+import { type Outside, outside } from '../src/world'
 import { availability } from './catalogue'
 import { type Demonstration, prepareDemonstration } from './demonstration'
 import { CommandFailed, lineOf, WrongUsage } from './errors'
@@ -20,6 +22,8 @@ const GRACE_MS = 30_000
 /** Interrupts within it are one wish to stop: Ctrl-C comes from the terminal, and again from a script runner in between. */
 const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
+/** Where many tools look for the only way to the internet; NO_PROXY then names what is reached without it. */
+const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
 
 /** What the introduction tells beside what the server knows itself. */
 interface Setting {
@@ -62,6 +66,7 @@ export const serve = defineCommand({
       dataDir,
       host: args.host || process.env.GATEWAY_HOST || config.server?.host || DEFAULT_HOST,
       port: flagPort ?? config.server?.port ?? DEFAULT_PORT,
+      outside: network(),
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
     const stopped = stopOnSignal(server, sandbox)
@@ -73,6 +78,12 @@ export const serve = defineCommand({
     await stopped
   },
 })
+
+/** Behind a proxy vendors are called by Bun's fetch, which knows how. */
+function network(): Outside {
+  if (!PROXIES.some((name) => process.env[name])) return outside
+  return { ...outside, openOrigin: (url) => openFetchOrigin(url, outside) }
+}
 
 async function listen(options: Parameters<typeof startServer>[0]): Promise<Server> {
   try {

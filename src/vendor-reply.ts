@@ -18,13 +18,16 @@ interface VendorReply {
 
 /** Throws the reason of the signal when it cuts the reply. An empty one reads as `{}` where that may be. */
 export async function readReply(
-  { body }: HttpResponse,
+  response: HttpResponse,
   model: Model,
   signal: Cancellation,
   options: { mayBeEmpty?: boolean } = {},
 ): Promise<VendorReply> {
   try {
-    const text = decoder.decode(await body.bytes(MAX_REPLY_BYTES)) || (options.mayBeEmpty ? '{}' : '')
+    // Before it is read, where the vendor says so.
+    if (Number(response.header('content-length')) > MAX_REPLY_BYTES) throw new BodyTooLarge()
+    const text =
+      decoder.decode(await response.body.bytes(MAX_REPLY_BYTES)) || (options.mayBeEmpty ? '{}' : '')
     const json: unknown = JSON.parse(text)
     if (typeof json !== 'object' || json === null || Array.isArray(json))
       throw garbage(model, 'not a JSON object')
@@ -32,7 +35,10 @@ export async function readReply(
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (error instanceof GatewayError) throw error
-    if (error instanceof BodyTooLarge) throw garbage(model, 'too large')
+    if (error instanceof BodyTooLarge) {
+      response.body.cancel()
+      throw garbage(model, 'too large')
+    }
     if (!(error instanceof SyntaxError)) throw garbage(model, 'cut off', error)
     // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
     throw garbage(model, 'not JSON', error.name)

@@ -2,9 +2,12 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { temporaryFolder } from './support/databases'
 import type { Json } from './support/scenario'
+import { completion } from './support/vendor'
 
 setDefaultTimeout(60_000)
 
@@ -222,6 +225,52 @@ test('without vendors it starts and says what is missing; the environment names 
   )
   server.stop()
   expect((await server.ended).code).toBe(0)
+})
+
+test('behind a proxy vendors are reached through it, and what NO_PROXY names without it', async () => {
+  const asked: string[] = []
+  const answer = completion('By way of the proxy.', 7, 4)
+  const proxy = createServer((request, response) => {
+    // A proxy is asked for whole addresses.
+    asked.push(`${request.method} ${request.url}`)
+    response.setHeader('content-type', 'application/json')
+    request.resume().on('end', () => response.end(JSON.stringify(answer)))
+  })
+  await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done))
+  const { port } = proxy.address() as AddressInfo
+  const model = {
+    family: 'openai-chat',
+    upstreamModel: 'far',
+    ownedBy: 'test',
+    price: { per_1m_input_tokens: '1', per_1m_output_tokens: '1' },
+  }
+  const upstream = (baseUrl: string) => ({ kind: 'openai', baseUrl, apiKey: 'sk-far' })
+  const config = {
+    upstreams: {
+      far: upstream('http://vendor.invalid/v1'),
+      near: upstream(`http://127.0.0.1:${port}/v1`),
+    },
+    models: { far: { ...model, upstream: 'far' }, near: { ...model, upstream: 'near' } },
+  }
+  writeFileSync(join(folder, 'proxied.config.ts'), `export default ${JSON.stringify(config)}\n`)
+  const flags = ['--config', 'proxied.config.ts', '--data-dir', 'proxied']
+  const { key } = await json(['keys', 'create', 'alice', '--balance', '5', ...flags])
+  const server = start(['serve', '--port', '0', '--json', ...flags], {
+    HTTP_PROXY: `http://127.0.0.1:${port}`,
+    NO_PROXY: '127.0.0.1',
+  })
+  const { url } = JSON.parse(await server.until(/\}\n/))
+  for (const name of ['far', 'near']) {
+    const response = await chat(url, key, { model: name })
+    expect((await response.json()) as Json).toMatchObject({
+      choices: [{ message: { content: 'By way of the proxy.' } }],
+    })
+  }
+  expect(asked).toEqual(['POST http://vendor.invalid/v1/chat/completions', 'POST /v1/chat/completions'])
+  server.stop()
+  expect(await server.ended).toMatchObject({ code: 0 })
+  proxy.close()
+  proxy.closeAllConnections()
 })
 
 test('what keeps it from starting is one line', async () => {

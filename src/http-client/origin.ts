@@ -180,8 +180,10 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
       })
     },
     close() {
-      for (const connection of idle) connection.close()
+      const connections = idle
+      // First: each that is closed takes itself out of the list.
       idle = []
+      for (const connection of connections) connection.close()
       clearInterval(sweeper)
       sweeper = undefined
     },

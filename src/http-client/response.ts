@@ -67,13 +67,17 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
   start(sink: BodySink): void {
     if (this.sink) throw new Error('a body was started twice')
     this.sink = sink
-    const { waiting } = this
-    const wasPaused = this.waitingBytes > MOST_WAITING_BYTES
+    const { waiting, flow } = this
     this.waiting = []
-    for (const bytes of waiting) sink.data(bytes)
+    if (this.waitingBytes > MOST_WAITING_BYTES) flow?.resume()
+    for (const bytes of waiting) {
+      // Cancelled by what it was given.
+      if (flow && !this.flow) return
+      sink.data(bytes)
+    }
+    if (flow) return
     if (this.failed) sink.fail(this.error)
-    else if (!this.flow) sink.end()
-    else if (wasPaused) this.flow.resume()
+    else sink.end()
   }
 
   /** What has been read already may still be delivered. */

@@ -4,7 +4,7 @@
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { isCompiled } from './program'
 
-/** Requests to upstreams at a time; with Bun's own 256 the next caller would wait in silence. */
+/** Requests by Bun's fetch at a time, such as webhooks; with its own 256 the next one would wait in silence. */
 const CONNECTIONS = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65535' }
 /**
  * A fifth of JavaScriptCore's own: what every request runs through is compiled for good that much sooner. Only for an

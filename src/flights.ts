@@ -146,13 +146,7 @@ export function createFlights(world: World): Flights {
     flight.ended = true
     const { model, ask, entry, charge } = flight
     const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
-    let paidNano = 0
-    if (measured) {
-      const settled = await end(flight, () => settleMeasured(flight, outcome, measured, saved))
-      paidNano = settled?.paidNano ?? 0
-    } else {
-      await end(flight, () => releaseUnpaid(flight, outcome.endedBy))
-    }
+    const paidNano = await pay(flight, outcome, measured, saved)
     if (outcome.usage === 'invalid') {
       world.log('upstream_usage_invalid', {
         request: charge.id,
@@ -171,11 +165,29 @@ export function createFlights(world: World): Flights {
     return paidNano
   }
 
+  /** Ends the charge as it was measured, now or as soon as the database can take it. */
+  async function pay(
+    flight: Flight,
+    outcome: Outcome,
+    measured: Measure | undefined,
+    saved: SavedAnswer,
+  ): Promise<number> {
+    try {
+      if (!measured) await releaseUnpaid(flight, outcome.endedBy)
+      else return (await settleMeasured(flight, outcome, measured, saved))?.paidNano ?? 0
+    } catch (error) {
+      const again = () =>
+        measured ? settleMeasured(flight, outcome, measured, saved) : releaseUnpaid(flight, outcome.endedBy)
+      tryLater(flight, again, error)
+    } finally {
+      flights.delete(flight)
+    }
+    return 0
+  }
+
   function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {
     const { charge, model, idempotencyKey } = flight
     const { endedBy, usageJson, failed } = outcome
-    // Only a whole answer may be given again.
-    const keep = () => (endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id))
     const tariff = tariffOf(flight.ask, model)
     // Another model of a route may have answered than the one that was held for.
     const answered =
@@ -191,7 +203,10 @@ export function createFlights(world: World): Flights {
         endedAt: world.now(),
         tokens: tokensOf(measured.quantities),
       },
-      idempotencyKey ? [keep()] : [],
+      idempotencyKey
+        ? // Only a whole answer may be given again.
+          [endedBy === 'done' && !failed ? saveAnswer(charge.id, saved) : freeKey(charge.id)]
+        : [],
     )
   }
 
@@ -201,7 +216,13 @@ export function createFlights(world: World): Flights {
     flight.ended = true
     const endedBy = endedByOf(error)
     flight.entry.endedBy = endedBy
-    await end(flight, () => releaseUnpaid(flight, endedBy))
+    try {
+      await releaseUnpaid(flight, endedBy)
+    } catch (failure) {
+      tryLater(flight, () => releaseUnpaid(flight, endedBy), failure)
+    } finally {
+      flights.delete(flight)
+    }
   }
 
   function reroute(flight: Flight, model: Model): void {
@@ -228,18 +249,6 @@ export function createFlights(world: World): Flights {
     const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
     if (task) also.push(deleteTask(task.id))
     return release(db, charge, { endedBy, endedAt: world.now() }, also)
-  }
-
-  /** Runs the end of a charge. Undefined when the database cannot take it now: it is tried again until it can. */
-  async function end<Result>(flight: Flight, work: () => Promise<Result>): Promise<Result | undefined> {
-    try {
-      return await work()
-    } catch (error) {
-      tryLater(flight, work, error)
-      return undefined
-    } finally {
-      flights.delete(flight)
-    }
   }
 
   async function persist(flight: Flight, work: () => Promise<unknown>): Promise<boolean> {

@@ -59,16 +59,17 @@ export async function hold(
 ): Promise<HoldResult> {
   assertNano(charge.heldNano)
   assert(charge.heldNano >= 0, 'a hold is not negative')
-  const result = await db.batch([
+  const statements: Statement[] = [
     {
       sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
       parameters: [charge.heldNano, charge.account],
       guard: true,
     },
-    ...conditions.map(({ statement }) => statement),
-    insertOpen(charge),
-    ...also,
-  ])
+  ]
+  for (const { statement } of conditions) statements.push(statement)
+  statements.push(insertOpen(charge))
+  for (const statement of also) statements.push(statement)
+  const result = await db.batch(statements)
   if ('rows' in result) return { held: true }
   if (result.missed === 0) return { refusedBy: 'balance' }
   return { refusedBy: (conditions[result.missed - 1] as Condition).name }
@@ -97,8 +98,8 @@ export async function settle(
   assert(priceNano >= 0, 'a price is not negative')
   const covered = priceNano <= charge.heldNano
   const statements = covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement)
-  statements.unshift(...first)
-  statements.push(...also)
+  if (first.length > 0) statements.unshift(...first)
+  for (const statement of also) statements.push(statement)
   const result = await db.batch(statements)
   if ('missed' in result) return undefined
   if (covered) return { paidNano: priceNano, shortfallNano: 0 }
@@ -287,16 +288,18 @@ function balanceOfRow(row: Row): Balance {
 
 function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
   const { priceNano, tokens } = settlement
-  return [
+  const statements: Statement[] = [
     close(charge),
     {
       sql: 'update accounts set balance = balance - $1, held = held - $2 where name = $3',
       parameters: [priceNano, charge.heldNano, charge.account],
     },
     insertEnded(charge, 'settled', priceNano, settlement),
-    ...correctBudget(charge, priceNano),
-    ...correctWindow(charge, tokens),
   ]
+  // Most keys have neither limit.
+  if (charge.budgetPeriod !== null) statements.push(...correctBudget(charge, priceNano))
+  if (charge.windowMinute !== null) statements.push(...correctWindow(charge, tokens))
+  return statements
 }
 
 const ENDED_COLUMNS =

@@ -29,6 +29,8 @@ export interface CheckedRequest {
 /** Most of a caller's own word that an error repeats. */
 const MAX_SHOWN_LENGTH = 128
 
+const NONE: readonly Model[] = []
+
 const decoder = new TextDecoder('utf-8', { fatal: true })
 /** Made with a family's first request: all of them together would hold up the start. */
 const validators = new Map<Family, (body: unknown) => void>()
@@ -43,7 +45,8 @@ export function checkRequest(
 ): CheckedRequest {
   const { operation, headers } = from
   const given = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
-  const [model, ...candidates] = resolveModels(catalogue, key, operation, given.body.model, random)
+  const candidates = resolveModels(catalogue, key, operation, given.body.model, random)
+  const [model] = candidates
   const parsed = from.reword ? reworded(given, from.reword(given.body, model)) : given
   const { family } = model
   const body = ArrayBuffer.isView(content) ? parsed.body : bodyOfForm(content, family.body)
@@ -53,7 +56,7 @@ export function checkRequest(
   } catch (error) {
     throw inDialect(error, family.dialect)
   }
-  const others = candidates.filter((candidate) => fits(candidate, ask))
+  const others = candidates.length === 1 ? NONE : candidates.slice(1).filter((other) => fits(other, ask))
   return {
     operation,
     key,

@@ -49,15 +49,10 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
     return known
   }
 
-  /** The rows of a statement, and how many were read or changed. */
-  function run({ sql, parameters = [] }: Statement): { rows: Row[]; hits: number } {
-    const { statement, hasRows } = prepare(sql)
-    // The list itself: spread, every value would be copied twice.
-    const values = parameters as unknown as SQLQueryBindings
-    if (!hasRows) return { rows: NO_ROWS, hits: statement.run(values).changes }
-    const rows = statement.all(values) as Row[]
+  function read(statement: Prepared, parameters: Statement['parameters']): Row[] {
+    const rows = statement.all(bindingsOf(parameters)) as Row[]
     for (const row of rows) assertExact(row)
-    return { rows, hits: rows.length }
+    return rows
   }
 
   /** Runs one batch inside the open transaction; a batch that misses leaves nothing behind. */
@@ -68,9 +63,11 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
     const rows: Row[][] = []
     let missed = -1
     for (let index = 0; index < statements.length && missed === -1; index++) {
-      const statement = statements[index] as Statement
-      const { rows: found, hits } = run(statement)
-      if (statement.guard && hits === 0) missed = index
+      const { sql, parameters, guard } = statements[index] as Statement
+      const { statement, hasRows } = prepare(sql)
+      const found = hasRows ? read(statement, parameters) : NO_ROWS
+      const hits = hasRows ? found.length : statement.run(bindingsOf(parameters)).changes
+      if (guard && hits === 0) missed = index
       rows.push(found)
     }
     if (undoable) database.run(missed === -1 ? 'release guarded' : 'rollback to guarded; release guarded')
@@ -143,7 +140,8 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
     async query(statement) {
       if (closed) throw new DatabaseUnavailable('the database is closed')
       try {
-        return run(statement).rows
+        const { statement: prepared } = prepare(statement.sql)
+        return read(prepared, statement.parameters)
       } catch (error) {
         throw unavailable(error)
       }
@@ -165,6 +163,11 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
       database.close()
     },
   }
+}
+
+/** The list itself: spread, every value would be copied twice. */
+function bindingsOf(parameters: Statement['parameters']): SQLQueryBindings {
+  return (parameters ?? []) as unknown as SQLQueryBindings
 }
 
 function hasLaterGuard(statements: readonly Statement[]): boolean {

@@ -68,7 +68,7 @@ const NOTHING: ReadonlySet<string> = new Set()
 
 /** `text` with single members set or dropped and every other character untouched. */
 export function editObject(text: string, scan: ScannedObject, edit: Edit): string {
-  const drop = edit.drop ? new Set(edit.drop) : NOTHING
+  const drop = edit.drop?.length ? new Set(edit.drop) : NOTHING
   let added = ''
   const changes: { from: number; to: number; put: string }[] = []
   for (const key in edit.set) {

@@ -86,6 +86,12 @@ describe('a request', () => {
     }
   })
 
+  test('has its headers without the space around them', async () => {
+    const { server, origin } = await start()
+    await send(origin, post('{}', { headers: { authorization: 'Bearer secret\n' } }))
+    expect(server.requests[0]).toContain('\r\nauthorization: Bearer secret\r\ncontent-length: 2\r\n\r\n{}')
+  })
+
   const injections: [name: string, request: HttpRequest][] = [
     ['a line break in a header', post('', { headers: { accept: 'a\r\nx-admin: true' } })],
     ['a line feed in a header', post('', { headers: { accept: 'a\nb' } })],
@@ -277,7 +283,9 @@ describe('over TLS', () => {
     const { server } = await start()
     const origin = openOrigin(server.url.replace('http:', 'https:'), { connectTimeoutMs: 300 })
     cleanUps.push(origin.close)
+    server.answer = () => {}
     expect(await origin.send(post()).catch((reason) => reason)).toBeInstanceOf(NotConnected)
+    await waitFor(() => server.open() === 0)
     expect(server.requests).toEqual([])
   })
 })
@@ -490,6 +498,16 @@ describe('by way of fetch, as behind a proxy', () => {
     expect(await textOf(response)).toBe('no')
     expect(server.requests[0]).toStartWith('POST /v1/chat HTTP/1.1\r\n')
     expect(server.requests[0]).toEndWith('\r\n\r\n{"a":1}')
+  })
+
+  test('no connection is kept, so that none is ever tried again', async () => {
+    const { server, origin } = await startFetching()
+    await send(origin)
+    await send(origin)
+    expect({ connections: server.connections, requests: server.requests.length }).toEqual({
+      connections: 2,
+      requests: 2,
+    })
   })
 
   test('nothing was sent where nobody listens, and a call can be called off', async () => {

@@ -73,7 +73,7 @@ const rows: [name: string, response: string, parsed: Partial<Parsed>][] = [
   ['until the end', 'HTTP/1.1 200 OK\r\n\r\nall of it', { body: 'all of it', reusable: false }],
   [
     'that closes',
-    'HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok',
+    'HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 2\r\n\r\nok',
     { body: 'ok', reusable: false },
   ],
   ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok', { body: 'ok', reusable: false }],

@@ -1,6 +1,6 @@
 // A server that requests are sent to, with the connections to it that are kept open in between. Ours and not Bun's fetch,
-// which runs 256 requests at a time, keeps 64 connections, sends a request again when a kept one turns out to be
-// closed, and costs three times as much. It must never send a request twice or follow a redirect.
+// which runs 256 requests at a time, keeps 64 connections, sends a request again when a kept one turns out to be closed,
+// and takes more processor time. It must never send a request twice or follow a redirect.
 
 import type { Cancellation } from '../lib/cancellation'
 import { Connection, type Exchange } from './connection'
@@ -23,7 +23,7 @@ export interface Origin {
    * the signal's reason, with NotConnected, or with what broke the connection after the request was sent.
    */
   send(request: HttpRequest): Promise<HttpResponse>
-  /** Closes the connections that wait for a request. */
+  /** Closes the connections that wait for a request, and the others when theirs has ended. */
   close(): void
 }
 
@@ -65,11 +65,12 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
   const fields = new WeakMap<object, string>()
   let idle: Connection[] = []
   let sweeper: Timer | undefined
+  let isClosed = false
 
   const owner = {
     free(connection: Connection) {
       const waitMs = connection.idleMs ?? idleMs
-      if (waitMs <= 0 || idle.length >= IDLE_MOST) return connection.close()
+      if (isClosed || waitMs <= 0 || idle.length >= IDLE_MOST) return connection.close()
       connection.idleSince = performance.now()
       idle.push(connection)
       sweeper ??= setInterval(sweep, SWEEP_MS).unref()
@@ -125,7 +126,12 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
       signal.removeEventListener('abort', cut)
       work()
     }
-    const fail = (error: unknown) => settle(() => exchange.reject(error))
+    let opened: Connection | undefined
+    const fail = (error: unknown) =>
+      settle(() => {
+        opened?.close()
+        exchange.reject(error)
+      })
     const cut = () => fail(signal.reason)
     const late = () => fail(new NotConnected(`no connection within ${connectTimeoutMs} ms`, 'ETIMEDOUT'))
     const timer = setTimeout(late, connectTimeoutMs)
@@ -143,13 +149,13 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
           open(socket) {
             socket.setNoDelay(true)
             socket.setKeepAlive(true, KEEP_ALIVE_MS)
-            socket.data = new Connection(socket, owner)
-            if (!isSecure) ready(socket.data)
+            opened = new Connection(socket, owner)
+            socket.data = opened
+            if (!isSecure || !waits) ready(opened)
           },
           handshake(socket, isAuthorized, error) {
-            if (isAuthorized) return ready(socket.data)
-            fail(notTrusted(error))
-            socket.terminate()
+            if (isAuthorized) ready(socket.data)
+            else fail(notTrusted(error))
           },
           data: (socket, bytes) => socket.data.received(bytes),
           drain: (socket) => socket.data.drained(),
@@ -180,6 +186,7 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
       })
     },
     close() {
+      isClosed = true
       const connections = idle
       // First: each that is closed takes itself out of the list.
       idle = []
@@ -200,7 +207,9 @@ function notTrusted(error: (Error & { code?: string }) | null): NotConnected {
 /** Each field on a line of its own; none may bring its own line break. */
 function linesFor(headers: Readonly<Record<string, string>>): string {
   let lines = ''
-  for (const [name, value] of Object.entries(headers)) {
+  for (const [name, text] of Object.entries(headers)) {
+    // A key from a file often has a line break behind it.
+    const value = text.trim()
     // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a field
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || /[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {
       throw new Error(`not a header: ${name}`)

@@ -120,10 +120,11 @@ export class ResponseParser {
     // An interim response: the real one follows. Switching protocols was never asked for.
     if (status === 101) throw new MalformedResponse('the answer switches to another protocol')
     if (status < 200) return at
-    const connection = head.get('connection')?.toLowerCase()
+    const connection = head.get('connection') ?? ''
     const length = head.get('content-length')
     const transfer = head.get('transfer-encoding')
-    this.isReusable = head.minorVersion === 1 ? connection !== 'close' : connection === 'keep-alive'
+    this.isReusable =
+      head.minorVersion === 1 ? !/\bclose\b/i.test(connection) : /\bkeep-alive\b/i.test(connection)
     if (transfer !== null) {
       this.state = /\bchunked$/i.test(transfer) ? State.ChunkSize : State.BodyUntilClose
       // With both, somebody on the way may understand it otherwise.

@@ -1,6 +1,6 @@
 // The request log: one row a request, without bodies, in a file of its own so that it never delays money.
-// Rows are written in batches, each batch as one page of JSON: a statement for each row would cost as much as holding
-// and settling its money. The last few may be lost with the power, which is why nothing here is money.
+// Rows are written in batches, each batch as one page of JSON: a statement for each row takes twice the time. The last few
+// may be lost with the power, which is why nothing here is money.
 
 import { DatabaseUnavailable, type Db, type Row, type Value } from './db/db'
 

@@ -5,17 +5,17 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { HttpBody } from './response'
 
-const decoders: Readonly<Record<string, () => Transform>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-  zstd: createZstdDecompress,
-}
+const decoders = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+  ['zstd', createZstdDecompress],
+])
 
 /** The body as it was before it was compressed; one in a coding that is not known stays as it is. */
 export function decoded(body: HttpBody, encoding: string | null): HttpBody {
-  const decoder = encoding === null ? undefined : decoders[encoding.toLowerCase()]?.()
+  const decoder = encoding === null ? undefined : decoders.get(encoding.toLowerCase())?.()
   if (!decoder) return body
   const result = new HttpBody({
     pause: () => void decoder.pause(),

@@ -24,8 +24,6 @@ export function openFetchOrigin(address: string, network: Network): Origin {
         redirect: 'manual',
         // The callers have limits of their own; Bun's would cut a model that thinks for longer than five minutes.
         timeout: false,
-        // Bun sends a request again when a connection that was kept turns out to be closed; a vendor may have begun.
-        keepalive: false,
       })
       return new HttpResponse(
         { status: response.status, get: (name) => response.headers.get(name) },

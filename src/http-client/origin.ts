@@ -1,6 +1,6 @@
 // A server that requests are sent to, with the connections to it that are kept open in between. Ours and not Bun's fetch,
-// which runs 256 requests at a time, keeps 64 connections, sends a request again when a kept one turns out to be closed,
-// and takes more processor time. It must never send a request twice or follow a redirect.
+// which runs 256 requests at a time, keeps 64 connections and takes more processor time. It must never send a request
+// twice or follow a redirect.
 
 import type { Cancellation } from '../lib/cancellation'
 import { Connection, type Exchange } from './connection'

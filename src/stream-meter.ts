@@ -86,9 +86,10 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     push(piece) {
       const whole = splitter.push(piece)
       if (whole.length === 0) return { bytes: NOTHING, end: false }
-      if (unread.byteLength() > UNREAD_BYTES) readUnread()
       const wasEnded = ended
-      return { bytes: passOn(whole), end: ended && !wasEnded }
+      const bytes = passOn(whole)
+      if (unread.byteLength() > UNREAD_BYTES) readUnread()
+      return { bytes, end: ended && !wasEnded }
     },
     close() {
       const rest = splitter.rest().toString('latin1').trimEnd()
@@ -326,19 +327,26 @@ function createPile() {
   let used = 0
   let byteLength = 0
 
+  const isLarge = (length: number) => length > BLOCK_BYTES / 4
+
+  /** A piece that lies in memory of its own. */
+  function addLarge(bytes: Buffer): Buffer {
+    if (used > 0) full.push(block.subarray(0, used))
+    block = block.subarray(used)
+    used = 0
+    full.push(bytes)
+    byteLength += bytes.length
+    return bytes
+  }
+
   function room(length: number): Buffer {
-    byteLength += length
-    const isLarge = length > BLOCK_BYTES / 4
-    if (isLarge || used + length > block.length) {
+    if (isLarge(length)) return addLarge(Buffer.allocUnsafe(length))
+    if (used + length > block.length) {
       if (used > 0) full.push(block.subarray(0, used))
-      block = isLarge ? block.subarray(used) : Buffer.allocUnsafeSlow(BLOCK_BYTES)
+      block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
       used = 0
     }
-    if (isLarge) {
-      const own = Buffer.allocUnsafe(length)
-      full.push(own)
-      return own
-    }
+    byteLength += length
     used += length
     return block.subarray(used - length, used)
   }
@@ -348,7 +356,8 @@ function createPile() {
     /** A place at the end, to be written to at once and never again. */
     room,
     add(bytes: Buffer): void {
-      bytes.copy(room(bytes.length))
+      if (isLarge(bytes.length)) addLarge(bytes)
+      else bytes.copy(room(bytes.length))
     },
     /** All of it in latin1; nothing is left. */
     take(): string {

@@ -146,7 +146,13 @@ export function createFlights(world: World): Flights {
     flight.ended = true
     const { model, ask, entry, charge } = flight
     const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
-    const paidNano = await pay(flight, outcome, measured, saved)
+    let paidNano = 0
+    if (measured) {
+      const settled = await end(flight, () => settleMeasured(flight, outcome, measured, saved))
+      paidNano = settled?.paidNano ?? 0
+    } else {
+      await end(flight, () => releaseUnpaid(flight, outcome.endedBy))
+    }
     if (outcome.usage === 'invalid') {
       world.log('upstream_usage_invalid', {
         request: charge.id,
@@ -163,26 +169,6 @@ export function createFlights(world: World): Flights {
     entry.durationMs = world.now() - entry.at
     world.journal.write(entry)
     return paidNano
-  }
-
-  /** Ends the charge as it was measured, now or as soon as the database can take it. */
-  async function pay(
-    flight: Flight,
-    outcome: Outcome,
-    measured: Measure | undefined,
-    saved: SavedAnswer,
-  ): Promise<number> {
-    try {
-      if (!measured) await releaseUnpaid(flight, outcome.endedBy)
-      else return (await settleMeasured(flight, outcome, measured, saved))?.paidNano ?? 0
-    } catch (error) {
-      const again = () =>
-        measured ? settleMeasured(flight, outcome, measured, saved) : releaseUnpaid(flight, outcome.endedBy)
-      tryLater(flight, again, error)
-    } finally {
-      flights.delete(flight)
-    }
-    return 0
   }
 
   function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {
@@ -216,13 +202,7 @@ export function createFlights(world: World): Flights {
     flight.ended = true
     const endedBy = endedByOf(error)
     flight.entry.endedBy = endedBy
-    try {
-      await releaseUnpaid(flight, endedBy)
-    } catch (failure) {
-      tryLater(flight, () => releaseUnpaid(flight, endedBy), failure)
-    } finally {
-      flights.delete(flight)
-    }
+    await end(flight, () => releaseUnpaid(flight, endedBy))
   }
 
   function reroute(flight: Flight, model: Model): void {
@@ -249,6 +229,18 @@ export function createFlights(world: World): Flights {
     const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
     if (task) also.push(deleteTask(task.id))
     return release(db, charge, { endedBy, endedAt: world.now() }, also)
+  }
+
+  /** Runs the end of a charge. Undefined when the database cannot take it now: it is tried again until it can. */
+  async function end<Result>(flight: Flight, work: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      tryLater(flight, work, error)
+      return undefined
+    } finally {
+      flights.delete(flight)
+    }
   }
 
   async function persist(flight: Flight, work: () => Promise<unknown>): Promise<boolean> {

@@ -11,6 +11,7 @@ import { NO_REASON } from './lib/error-shapes'
 import { GatewayError } from './lib/errors'
 import type { EncodedForm } from './multipart'
 import { createFetchFile, type FetchFile } from './vendor-file'
+import { createMask } from './vendor-mask'
 
 /** What a vendor is like, in one file each under upstreams/. */
 export interface UpstreamKind {
@@ -124,6 +125,7 @@ export function createUpstream(
       streamHeaders: new Map(),
     }),
   )
+  const mask = createMask(secrets)
   const breaker = createBreaker(world.now)
   const concurrency = config.concurrency ?? DEFAULT_CONCURRENCY
   const timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
@@ -188,7 +190,7 @@ export function createUpstream(
       const key = nextKey()
       let response: HttpResponse
       try {
-        response = await attempt(call, body, signal, key)
+        response = mask.response(await attempt(call, body, signal, key))
       } catch (error) {
         if (signal.aborted) throw signal.reason
         // Not a byte was sent: the only failure after which another vendor may be asked, and this one again.
@@ -243,11 +245,10 @@ export function createUpstream(
       world.log('upstream_refused_operator', { upstream: name, status, code, message })
   }
 
-  /** An error body in our terms, without our own keys, which some vendors quote in their complaints. */
+  /** An error body in our terms. */
   function readError(status: number, body: unknown): VendorError {
     const vendor = kind.error(status, body)
-    let { message } = vendor
-    for (const { secret } of keys) if (secret !== null) message = message.replaceAll(secret, '…')
+    const message = mask.text(vendor.message)
     // A vendor's 402 is the operator's bill; callers who read 402 would look at their own balance.
     return { ...vendor, message, whose: status === 402 ? 'operator' : vendor.whose }
   }

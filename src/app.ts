@@ -4,6 +4,7 @@ import { Elysia } from 'elysia'
 import { version } from '../package.json'
 import type { Gateway } from './gateway'
 import { artifactRoutes } from './http/artifacts'
+import { createCors } from './http/cors'
 import { docsRoutes } from './http/docs'
 import { errorResponse } from './http/errors'
 import { healthRoutes } from './http/health'
@@ -13,25 +14,32 @@ import { operationRoutes } from './http/operations'
 import { rootRoutes } from './http/root'
 import { taskRoutes } from './http/tasks'
 import { tokenCountRoutes } from './http/token-count'
+import { methodsAnswer, unrouted } from './http/unrouted'
 import { videoRoutes } from './http/videos'
-import { type Dialect, GatewayError } from './lib/errors'
+import type { Dialect } from './lib/errors'
 import { operations } from './operations'
 import type { World } from './world'
 
 /** `mark` are headers of every answer of an operation, such as one that says that it came from the sandbox. */
 export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
+  const cors = createCors(world.config)
   const app = new Elysia({
     name: 'gateway',
     serve: { idleTimeout: IDLE_TIMEOUT_SECONDS, maxRequestBodySize: MAX_BODY_BYTES },
   })
+  const fail = (request: Request, error: unknown) => {
+    const response = errorResponse(error, dialectOf(request), world.newId('req'), world.log)
+    if (isShared(request)) cors.share(request, response.headers)
+    return response
+  }
+  app
     .onError(({ error, code, request }) =>
-      errorResponse(
-        code === 'NOT_FOUND' ? notFound(request) : error,
-        dialectOf(request),
-        world.newId('req'),
-        world.log,
-      ),
+      fail(request, code === 'NOT_FOUND' ? unrouted(app.routes, request) : error),
     )
+    .onAfterHandle(({ request, response }) => {
+      if (isShared(request) && response instanceof Response) cors.share(request, response.headers)
+    })
+    .options('/v1/*', ({ request }) => cors.preflight(request) ?? methodsAnswer(app.routes, request))
     .use(taskRoutes(world, mark))
     .use(videoRoutes(world, gateway, mark))
     .use(artifactRoutes(world))
@@ -55,18 +63,7 @@ function dialectOf(request: Request): Dialect {
   return operations.find(({ path }) => `${pathname}/`.startsWith(`${path}/`))?.dialect ?? 'openai'
 }
 
-function notFound(request: Request): GatewayError {
-  const { pathname } = new URL(request.url)
-  if (operations.some(({ path, aliases }) => path === pathname || aliases?.includes(pathname))) {
-    return new GatewayError(405, {
-      code: 'method_not_allowed',
-      message: `${pathname} takes POST, not ${request.method}.`,
-      headers: { allow: 'POST' },
-    })
-  }
-  return new GatewayError(404, {
-    code: 'unknown_route',
-    type: 'invalid_request_error',
-    message: `There is no ${request.method} ${pathname.slice(0, 200)} here. The API is below /v1.`,
-  })
+/** Sent by a web page to the API. Tools, which are below /v1 too, have an answer of their own for it. */
+function isShared(request: Request): boolean {
+  return request.headers.has('origin') && /^\/v1\/(?!mcp$)/.test(new URL(request.url).pathname)
 }

@@ -16,16 +16,21 @@ const Milliseconds = Type.Integer({ minimum: 1, maximum: 86_400_000 })
 const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
+/** Scheme, host and port of a web page: `https://app.example.com`. */
+const Origin = Type.String({ pattern: '^https?://[a-z0-9.:[\\]-]+$' })
+
 const Server = Type.Object(
   {
     host: Type.Optional(Type.String({ minLength: 1 })),
     port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
-    /** Take a key from the header `x-api-key` too, for clients that cannot send a bearer token. */
+    /** Whether a key is read from the header `x-api-key` too. Absent: on the paths of messages only. */
     acceptXApiKey: Type.Optional(Type.Boolean()),
     /** Where callers reach this gateway when it is not what they call it by, as behind a proxy: `https://ai.example.com`. */
     publicUrl: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
     /** Web pages that may use tools from a browser, beside those of the gateway itself and of localhost: `https://app.example.com`. */
-    allowedOrigins: Type.Optional(Type.Array(Type.String({ pattern: '^https?://[a-z0-9.:[\\]-]+$' }))),
+    allowedOrigins: Type.Optional(Type.Array(Origin)),
+    /** Web pages that may call the API below /v1 from a browser. Absent: any. None: an empty list. */
+    corsOrigins: Type.Optional(Type.Array(Origin)),
   },
   closed,
 )

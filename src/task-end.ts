@@ -81,7 +81,9 @@ function endStatements(
 ): Statement[] {
   const error = ending.state === 'failed' ? ending.error : undefined
   const made = ending.state === 'succeeded' ? ending : undefined
-  const document = documentOf(task, ending.document, ending.state, error)
+  // A task that has ended has a seed (spec, Video task): the vendor's, else the one that was asked for.
+  const shown = { seed: task.memo.seed ?? null, ...ending.document }
+  const document = documentOf(task, shown, ending.state, error)
   const statements: Statement[] = [
     {
       // The state that it was seen in: submitted, or failed where a success comes late.

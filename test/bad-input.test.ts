@@ -2,6 +2,8 @@
 // None of them may reach a vendor, hold money, or go unrecorded in the journal.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createApp } from '../src/app'
+import { createGateway } from '../src/gateway'
 import { makeSecret, revokeKey, rollKey } from '../src/keys'
 import { databaseKinds } from './support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
@@ -527,11 +529,48 @@ describe('routes', () => {
       body: {},
       words: ['There is no POST /v1/nothing here.'],
     },
-    { ...notFound, name: 'the root', path: '/', body: {}, words: ['The API is below /v1.'] },
+    {
+      ...wrongMethod,
+      name: 'the root',
+      path: '/',
+      body: {},
+      answers: { allow: 'GET, HEAD' },
+      words: ['/ takes GET or HEAD, not POST. The API is below /v1.'],
+    },
     { ...notFound, name: 'without the version', path: '/chat/completions', body: {} },
     { ...notFound, name: 'dots', method: 'GET', path: '/v1/../../etc/passwd', absent: ['root:'] },
     { ...wrongMethod, name: 'GET', method: 'GET', words: ['/v1/chat/completions takes POST, not GET.'] },
     { ...wrongMethod, name: 'PUT', method: 'PUT', body: {} },
     { ...wrongMethod, name: 'DELETE', method: 'DELETE', path: '/v1/embeddings' },
   ])
+
+  test('every path answers another method with 405 and the methods that it takes', async () => {
+    const { world } = gateway.server
+    const routes = createApp(world, createGateway(world)).routes.filter(({ method }) => method !== 'ALL')
+    const literal = (path: string) => path.replace(/:\w+|\*/g, 'some')
+    let refused = 0
+    for (const { path } of routes.filter(({ method }) => method !== 'OPTIONS')) {
+      const taken = routes
+        .filter((route) => literal(route.path) === literal(path))
+        .map(({ method }) => method)
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+        if (taken.includes(method)) continue
+        const response = await fetch(`${gateway.url}${literal(path)}`, { method })
+        const { error } = (await response.json()) as { error: { code?: string } }
+        const allow = response.headers
+          .get('allow')
+          ?.split(', ')
+          .filter((each) => each !== 'HEAD')
+        expect({ method, path, status: response.status, allow }).toEqual({
+          method,
+          path,
+          status: 405,
+          allow: [...new Set(taken)].filter((each) => each !== 'HEAD').sort(),
+        })
+        expect(error).toBeDefined()
+        refused++
+      }
+    }
+    expect(refused).toBeGreaterThan(60)
+  })
 })

@@ -4,6 +4,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Glob } from 'bun'
 import catalogue from '../gateway.config'
 import { createApp } from '../src/app'
 import type { ModelConfig } from '../src/config'
@@ -90,7 +91,12 @@ test('every route is in the document, and nothing else is', () => {
   const served = app.routes
     // What the page loads, and what clients reach whose base URL has one /v1 too many.
     .filter(
-      ({ path }) => !path.startsWith('/docs/viewer.') && !path.startsWith('/v1/v1/') && path !== '/v1/mcp',
+      ({ method, path }) =>
+        // What browsers ask before a page may call is no request of the API.
+        method !== 'OPTIONS' &&
+        !path.startsWith('/docs/viewer.') &&
+        !path.startsWith('/v1/v1/') &&
+        path !== '/v1/mcp',
     )
     .map(
       ({ method, path }) =>
@@ -234,6 +240,13 @@ const faults: {
   { path: chat, body: hello, headers: { 'content-encoding': 'gzip' }, status: 415 },
   { path: '/v1/messages/count_tokens', body: { model: 'none', ...hello }, status: 400 },
   { path: '/v1/models', method: 'GET', key: '', status: 401 },
+  {
+    path: '/v1/models?limit=0',
+    as: '/v1/models',
+    method: 'GET',
+    headers: { 'anthropic-version': '2023-06-01' },
+    status: 400,
+  },
   { path: '/v1/models/none', as: '/v1/models/{id}', method: 'GET', status: 404 },
   { path: '/v1/videos', method: 'GET', key: '', status: 401 },
   { path: '/v1/videos?limit=0', as: '/v1/videos', method: 'GET', status: 400 },
@@ -267,6 +280,10 @@ test('errors have the described form, with the described headers', async () => {
     const schema = told?.content?.['application/json']?.schema
     expect({ path, status, isTold: schema !== undefined }).toEqual({ path, status, isTold: true })
     expect({ path, misfits: misfits(api, schema ?? {}, JSON.parse(text)) }).toMatchObject({ misfits: [] })
+    expect({ path, repeat: response.headers.get('x-should-retry') }).toEqual({
+      path,
+      repeat: String(status === 429),
+    })
     const described = Object.keys(told?.headers ?? {})
     for (const name of response.headers.keys()) {
       if (!(name in api.components.headers)) continue
@@ -276,6 +293,32 @@ test('errors have the described form, with the described headers', async () => {
         described: expect.arrayContaining([name]),
       })
     }
+  }
+})
+
+test('every status that the source names is described', async () => {
+  // No caller reads 499, and 405 is of methods that no operation has.
+  const told = new Set([
+    '405',
+    ...operationsOf(api).flatMap(({ operation }) => Object.keys(operation.responses)),
+  ])
+  const named = new Set<string>()
+  for await (const path of new Glob('src/**/*.ts').scan(`${import.meta.dir}/..`)) {
+    // The simulators answer with whatever vendors do.
+    if (path.startsWith('src/sandbox/')) continue
+    const text = await Bun.file(`${import.meta.dir}/../${path}`).text()
+    for (const [, status = ''] of text.matchAll(/(?:GatewayError\(|status: |status === )([45]\d\d)\b/g))
+      named.add(status)
+  }
+  expect(named.size).toBeGreaterThan(15)
+  expect([...named].filter((status) => !told.has(status))).toEqual([])
+})
+
+test('a part of a file comes with the described headers', () => {
+  for (const path of ['/v1/artifacts/{id}', '/v1/videos/{id}/content']) {
+    const responses = api.paths[path]?.get?.responses
+    expect(Object.keys(responses?.['206']?.headers ?? {})).toContain('content-range')
+    expect(Object.keys(responses?.['416']?.headers ?? {})).toContain('content-range')
   }
 })
 
@@ -345,7 +388,11 @@ test('routes and aliases are names that a request may use, and the public addres
     version: '9.9.9',
     publicUrl: 'https://ai.example.com/',
   }) as unknown as Document & { servers: unknown; info: { version: string } }
-  expect(document).toMatchObject({ servers: [{ url: 'https://ai.example.com' }], info: { version: '9.9.9' } })
+  expect(document).toMatchObject({
+    servers: [{ url: 'https://ai.example.com' }],
+    // The version is that of the contract (spec, Versioning), not of the gateway.
+    info: { version: '1.0.0', 'x-gateway-version': '9.9.9' },
+  })
   const listed = JSON.stringify(document.components.schemas)
   expect(listed).toContain('"best","gpt"')
   expect(listed).not.toContain('any-*')

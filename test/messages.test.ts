@@ -403,11 +403,11 @@ const wrong = (change: Record<string, unknown>) => ({ body: { ...valid, ...chang
 const errors: ErrorRow[] = [
   ['no key', { key: null }, 401, 'authentication_error', ['`Authorization: Bearer <API_KEY>`']],
   [
-    'a key in x-api-key, which this gateway does not read',
+    'a wrong key in x-api-key',
     { key: null, headers: { 'x-api-key': 'sk-1' } },
     401,
     'authentication_error',
-    ['`Authorization: Bearer <API_KEY>`'],
+    ['Incorrect API key'],
   ],
   ['a wrong key', { key: 'sk-wrong' }, 401, 'authentication_error', ['Incorrect API key']],
   ['no body', { body: '' }, 400, 'invalid_request_error', ['The body is empty']],
@@ -522,10 +522,13 @@ describe('errors', () => {
         ...effects,
         answers: { 'request-id': /^req_/, 'content-type': /^application\/json/, ...effects?.answers },
       })
+      const message = expect.stringMatching(/\S/)
       expect(json).toEqual({
         type: 'error',
-        error: { type, message: expect.stringMatching(/\S/) },
+        error: { type, message },
         request_id: response.headers.get('x-request-id'),
+        // 429 carries the flat fields in every dialect (spec, Errors).
+        ...(status === 429 && { code: expect.stringMatching(/\S/), message }),
       })
       expect(charges.map(({ state, amount }) => ({ state, amount }))).toEqual(
         charges.map(() => ({ state: 'released', amount: 0 })),
@@ -582,22 +585,49 @@ describe('errors', () => {
 })
 
 describe('a key in x-api-key', () => {
-  test('is read where the operator allows it; the other header goes before it', async () => {
-    const allowing = await startTestGateway({ config: { server: { acceptXApiKey: true } } })
-    try {
-      const read = (headers: Record<string, string>, path = PATH) =>
-        fetch(`${allowing.url}${path}`, { method: 'POST', headers, body: JSON.stringify(valid) })
-      expect((await read({ 'x-api-key': allowing.secret })).status).toBe(200)
-      expect((await read({ 'x-api-key': allowing.secret }, `${PATH}/count_tokens`)).status).toBe(200)
-      const both = { authorization: `Bearer ${allowing.secret}`, 'x-api-key': 'sk-ant-of-somebody' }
-      expect((await read(both)).status).toBe(200)
-      expect((await read({ ...both, authorization: 'Bearer sk-wrong' })).status).toBe(401)
-      // A caller's key never reaches a vendor.
-      for (const { headers } of allowing.sandbox.calls) {
-        expect(headers['x-api-key']).toBe(allowing.sandbox.secrets.anthropic)
+  const call = ({ url }: TestGateway, headers: Record<string, string>, path = PATH, body: object = valid) =>
+    fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+
+  test('is read on the paths of messages, as built-in providers of clients send it', async () => {
+    const headers = { 'x-api-key': gateway.secret }
+    for (const path of [PATH, `/v1${PATH}`, `${PATH}/count_tokens`])
+      expect({ path, status: (await call(gateway, headers, path)).status }).toEqual({ path, status: 200 })
+    const list = { ...headers, 'anthropic-version': '2023-06-01' }
+    expect((await fetch(`${gateway.url}/v1/models`, { headers: list })).status).toBe(200)
+    // Elsewhere the contract knows bearer tokens only.
+    const chat = { model: 'test-chat', messages: say('Hi') }
+    expect((await call(gateway, headers, '/v1/chat/completions', chat)).status).toBe(401)
+    expect((await fetch(`${gateway.url}/v1/models`, { headers })).status).toBe(401)
+  })
+
+  test('gives way to a bearer token, but not to an Authorization header without one', async () => {
+    const token = `Bearer ${gateway.secret}`
+    const rows: [authorization: string, key: string, status: number][] = [
+      [token, 'sk-ant-of-somebody', 200],
+      ['Bearer sk-wrong', gateway.secret, 401],
+      ['Basic dXNlcjpwYXNz', gateway.secret, 200],
+      ['Bearer ', gateway.secret, 200],
+    ]
+    for (const [authorization, key, status] of rows) {
+      const response = await call(gateway, { authorization, 'x-api-key': key })
+      expect({ authorization, status: response.status }).toEqual({ authorization, status })
+    }
+    // A caller's key never reaches a vendor.
+    for (const { headers } of gateway.sandbox.calls) expect(headers['x-api-key']).not.toBe(gateway.secret)
+  })
+
+  test('is read everywhere or nowhere where the operator says so', async () => {
+    for (const acceptXApiKey of [true, false]) {
+      const set = await startTestGateway({ config: { server: { acceptXApiKey } } })
+      try {
+        const headers = { 'x-api-key': set.secret }
+        const chat = { model: 'test-chat', messages: say('Hi') }
+        const status = acceptXApiKey ? 200 : 401
+        expect((await call(set, headers)).status).toBe(status)
+        expect((await call(set, headers, '/v1/chat/completions', chat)).status).toBe(status)
+      } finally {
+        await set.close()
       }
-    } finally {
-      await allowing.close()
     }
   })
 })

@@ -110,6 +110,11 @@ describe.each(Object.values(videoVendors))('$kind', (use) => {
         task: { id, model: `scripted-${use.kind}`, status: row.becomes, created_at: expect.any(Number) },
       })
       expect({ name, error: task.error }).toEqual({ name, error: row.error })
+      // A task that has ended has a seed, whether its vendor knows one or not (spec, Video task).
+      expect({ name, hasSeed: 'seed' in task || row.becomes === 'submitted' }).toEqual({
+        name,
+        hasSeed: true,
+      })
       for (const [path, value] of Object.entries(row.shows ?? {})) {
         expect({ name, path, value: at(task, path) }).toEqual({ name, path, value: value ?? undefined })
       }

@@ -455,6 +455,21 @@ describe('reading', () => {
     expect(await rowsOf(gateway, json.id)).toMatchObject({ usage: JSON.stringify(task.usage) })
   })
 
+  test('the seed that was asked for, of a task that failed too; null where none was', async () => {
+    const failing = { input: { prompt: 'x [sandbox task_ms=0 task_end=failed]' } }
+    const sized = { size: '1280*720', duration: 5 }
+    const text = [{ type: 'text', text: 'x [sandbox task_ms=0 task_end=failed]' }]
+    const rows: [body: Json, seed: number | null][] = [
+      [requestFor('vidw2.6-t2v', { ...failing, parameters: { ...sized, seed: 7 } }), 7],
+      [requestFor('vidw2.6-t2v', { ...failing, parameters: sized }), null],
+      [requestFor('seedance-1.5-pro', { content: text, seed: 8 }), 8],
+    ]
+    for (const [body, seed] of rows) {
+      const { json } = await submit(body)
+      expect(await endOf(gateway, clock, json.id)).toMatchObject({ model: body.model, seed })
+    }
+  })
+
   test('of another account, by either id, is the same 404 as of none, without a vendor call', async () => {
     const { json } = await submit(requestFor('vidw2.6-t2v'))
     const { upstream_id: upstreamId } = await rowsOf(gateway, json.id)

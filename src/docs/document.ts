@@ -10,8 +10,12 @@ import { formsOf, pathOfOperation, schemaOfForm } from './operations'
 import { furtherPaths } from './paths'
 import { replySchemas } from './replies'
 
+/** Of the API that callers write against (spec, Versioning). It changes with the contract, not with the gateway. */
+const CONTRACT_VERSION = '1.0.0'
+
 export interface DocumentOptions {
   catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>
+  /** Of the gateway. */
   version: string
   /** Where callers reach this gateway; absent: where they got the document. */
   publicUrl?: string | undefined
@@ -19,7 +23,7 @@ export interface DocumentOptions {
 
 const description = `One base URL and one key for many models.
 
-Send the key as \`Authorization: Bearer sk-…\`. Every answer has an \`x-request-id\`. A request that costs money can be repeated safely with an \`Idempotency-Key\`. Errors say what is wrong and what to do about it; 429 and some 402 say in \`retry-after\` when to try again.`
+Send the key as \`Authorization: Bearer sk-…\`. Every answer has an \`x-request-id\`. A request that costs money can be repeated safely with an \`Idempotency-Key\`. Errors say what is wrong and what to do about it; 429 and some 402 say in \`retry-after\` when to try again, and every error says in \`x-should-retry\` whether that can help. Web pages may call \`/v1\` from a browser, unless the operator limits them.`
 
 const tags = [
   { name: 'Text', description: 'Chat completions and messages.' },
@@ -42,7 +46,12 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
   const paths = served.map(({ operation, forms }) => [operation.path, pathOfOperation(operation, forms)])
   return {
     openapi: '3.1.0',
-    info: { title: 'Unified Model Gateway', version, description },
+    info: {
+      title: 'Unified Model Gateway',
+      version: CONTRACT_VERSION,
+      description,
+      'x-gateway-version': version,
+    },
     servers: [{ url: publicUrl?.replace(/\/+$/, '') || '/' }],
     tags,
     security: [{ key: [] }],

@@ -39,6 +39,8 @@ export const errorSchemas: Record<string, Schema> = {
       type: { const: 'error' },
       error: { type: 'object', required: ['type', 'message'], properties: { type: text, message: text } },
       request_id: text,
+      code: { ...text, description: 'With 429 only, as in the flat form.' },
+      message: { ...text, description: 'With 429 only, as in the flat form.' },
     },
   },
 }
@@ -46,6 +48,8 @@ export const errorSchemas: Record<string, Schema> = {
 type Example = Pick<ErrorDetails, 'code' | 'message' | 'param' | 'type'>
 interface ErrorKind {
   status: number
+  /** Stands in the document in place of the status, where that is only an example. */
+  range?: '4XX'
   description: string
   headers?: readonly string[]
   examples: readonly Example[]
@@ -62,6 +66,8 @@ const messages = {
   idempotency_key_reused: 'This Idempotency-Key was used for another request. Use a new one.',
   upstream_garbage: 'The vendor answered with something that cannot be read. Try again.',
   upstream_timeout: 'The vendor did not answer in time. Try again.',
+  upstream_error: 'The vendor is overloaded. Try again.',
+  content_policy_violation: 'The vendor refuses this request: its own text says why.',
   invalid_value: "Invalid 'limit': expected a whole number from 1 to 100.",
   video_not_ready: 'The video is not ready: come back when the status of its task is completed.',
 } as const
@@ -135,7 +141,7 @@ const paid: readonly ErrorKind[] = [
   {
     status: 402,
     description: 'The account or the budget of the key has less than the request can cost at most.',
-    headers: ['retry-after', 'x-should-retry'],
+    headers: ['retry-after'],
     examples: [
       {
         code: 'insufficient_balance',
@@ -153,7 +159,7 @@ const paid: readonly ErrorKind[] = [
     status: 409,
     description:
       'The first request with this Idempotency-Key still runs, or its answer was too large to be kept.',
-    headers: ['retry-after', 'x-should-retry'],
+    headers: ['retry-after'],
     examples: [one('idempotency_key_in_use')],
   },
   {
@@ -166,11 +172,23 @@ const paid: readonly ErrorKind[] = [
 /** What can go wrong at a vendor. */
 const vendor: readonly ErrorKind[] = [
   {
+    status: 403,
+    range: '4XX',
+    description: 'The vendor refused the request: its own status, code and text.',
+    examples: [one('content_policy_violation')],
+  },
+  {
     status: 502,
     description: 'The vendor broke off or answered with something that cannot be read.',
     examples: [one('upstream_garbage')],
   },
   { status: 504, description: 'The vendor did not answer in time.', examples: [one('upstream_timeout')] },
+  {
+    status: 529,
+    description: 'The vendor is overloaded.',
+    headers: ['retry-after'],
+    examples: [one('upstream_error')],
+  },
 ]
 
 /** What a request with wrong parameters in its address meets. */
@@ -183,7 +201,6 @@ const notReady: readonly ErrorKind[] = [
   {
     status: 409,
     description: 'The task has not ended.',
-    headers: ['x-should-retry'],
     examples: [one('video_not_ready')],
   },
 ]
@@ -197,7 +214,9 @@ export function errorAnswers(
   dialects: readonly Dialect[],
 ): Record<string, Answer> {
   const all = groups.flatMap((group) => kinds[group]).sort((one, other) => one.status - other.status)
-  return Object.fromEntries(all.map((kind) => [String(kind.status), errorAnswer(kind, dialects)]))
+  return Object.fromEntries(
+    all.map((kind) => [kind.range ?? String(kind.status), errorAnswer(kind, dialects)]),
+  )
 }
 
 /** 404, which says something else everywhere. */
@@ -221,11 +240,11 @@ function errorAnswer(
       shown[dialects.length === 1 ? details.code : `${details.code} (${dialect})`] = { value }
     }
   }
-  const ids = dialects.includes('messages') ? ['x-request-id', 'request-id'] : ['x-request-id']
+  const common = ['x-request-id', ...(dialects.includes('messages') ? ['request-id'] : []), 'x-should-retry']
   const names = [...new Set(dialects.map((dialect) => schemaName(status, dialect)))]
   return {
     description,
-    headers: Object.fromEntries([...ids, ...headers].map((name) => [name, headerOf(name)])),
+    headers: Object.fromEntries([...common, ...headers].map((name) => [name, headerOf(name)])),
     content: { 'application/json': { schema: anyOf(names.map(schemaOf)), examples: shown } },
   }
 }

@@ -23,6 +23,13 @@ export const headers: Record<string, { description: string; schema: object; exam
     description: 'Whether trying again can help: `true` or `false`. Official clients act on it.',
     schema: { type: 'string', enum: ['true', 'false'] },
   },
+  'content-range': {
+    description: 'Which bytes of how many the answer has; with 416, only how many there are.',
+    schema: text,
+    example: 'bytes 0-1023/4096',
+  },
+  'accept-ranges': { description: '`bytes`: a part can be asked for.', schema: text },
+  etag: { description: 'Names this version of the file, for `If-None-Match` and `If-Range`.', schema: text },
   'www-authenticate': { description: 'How to send the key.', schema: text, example: 'Bearer' },
   ...Object.fromEntries(
     rateLimitHeaders().map((name) => [

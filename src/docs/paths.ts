@@ -25,6 +25,11 @@ const ok = (description: string, ...names: ReplyName[]): Record<string, Answer> 
 /** No key is asked for. */
 const open = { security: [] }
 const bytes = { schema: { type: 'string', format: 'binary' } }
+const described = (...names: string[]) => Object.fromEntries(names.map((name) => [name, headerOf(name)]))
+/** What comes with the bytes of a file, whole or in part. */
+const wholeHeaders = described('x-request-id', 'accept-ranges', 'etag')
+const partHeaders = described('x-request-id', 'accept-ranges', 'etag', 'content-range')
+const noPart = { description: 'There is no such part.', headers: described('x-request-id', 'content-range') }
 const range: Parameter = {
   name: 'Range',
   in: 'header',
@@ -58,7 +63,7 @@ const models = {
       ],
       responses: {
         ...ok('The list, whole, or by pages for clients of messages.', 'ModelList', 'MessagesModelList'),
-        ...errorAnswers(['always'], ['openai', 'messages']),
+        ...errorAnswers(['always', 'badAddress'], ['openai', 'messages']),
       },
     },
   },
@@ -172,24 +177,29 @@ const videos = {
       summary: 'The bytes of a finished video',
       parameters: [id('The id of the task.'), range],
       responses: {
-        '200': { description: 'The video.', content: { 'video/mp4': bytes } },
-        '206': { description: 'A part of it.', content: { 'video/mp4': bytes } },
+        '200': { description: 'The video.', headers: wholeHeaders, content: { 'video/mp4': bytes } },
+        '206': { description: 'A part of it.', headers: partHeaders, content: { 'video/mp4': bytes } },
         ...errorAnswers(['always', 'badAddress', 'notReady', 'vendor'], ['openai']),
         '404': notFoundAnswer('video_failed', 'There is no video of this task: the task failed.'),
+        '416': noPart,
       },
     },
   },
 }
 
 const fileAnswers = {
-  '200': { description: 'The file.', content: { 'application/octet-stream': bytes } },
-  '206': { description: 'A part of it.', content: { 'application/octet-stream': bytes } },
-  '304': { description: 'It is the one that the caller has.' },
+  '200': { description: 'The file.', headers: wholeHeaders, content: { 'application/octet-stream': bytes } },
+  '206': {
+    description: 'A part of it.',
+    headers: partHeaders,
+    content: { 'application/octet-stream': bytes },
+  },
+  '304': { description: 'It is the one that the caller has.', headers: described('x-request-id', 'etag') },
   '404': notFoundAnswer(
     'artifact_not_found',
     'There is no such file, or its address has expired or was changed on its way.',
   ),
-  '416': { description: 'There is no such part.' },
+  '416': noPart,
 }
 const fileParameters = [
   id('The id of the file.'),
@@ -198,6 +208,8 @@ const fileParameters = [
   range,
 ]
 const fileOperation = { tags: ['Files'], ...open, parameters: fileParameters, responses: fileAnswers }
+
+const rpcError = { 'application/json': { schema: { type: 'object' } } }
 
 const others = {
   '/v1/messages/count_tokens': {
@@ -246,10 +258,8 @@ const others = {
           },
         },
         '202': { description: 'A notification was taken.' },
-        default: {
-          description: 'A JSON-RPC error.',
-          content: { 'application/json': { schema: { type: 'object' } } },
-        },
+        '403': { description: 'A web page of this origin may not use tools.', content: rpcError },
+        default: { description: 'A JSON-RPC error.', content: rpcError },
       },
     },
   },

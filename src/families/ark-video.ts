@@ -14,6 +14,7 @@ import {
   quoteSeconds,
   secondsOf,
   secondsReported,
+  seedAsked,
   textOf,
   tierNames,
   VENDOR_CHOOSES,
@@ -108,7 +109,7 @@ export const arkVideo: Family<Body> = {
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).id),
-    memo: (body) => ({ vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
+    memo: (body) => ({ ...seedAsked(body.seed), vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
     poll: (upstreamId) => ({ ...taskCall(upstreamId), method: 'GET' }),
     cancel: (upstreamId) => ({ ...taskCall(upstreamId), method: 'DELETE' }),
     outcome,

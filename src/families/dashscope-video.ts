@@ -17,6 +17,7 @@ import {
   resolutionOfSize,
   secondsOf,
   secondsReported,
+  seedAsked,
   textOf,
   tierNames,
   VENDOR_CHOOSES,
@@ -106,10 +107,10 @@ export const dashscopeVideo: Family<Body> = {
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).output?.task_id),
-    memo({ duration, parameters }) {
-      const { seed } = (parameters ?? {}) as { seed?: unknown }
-      return { seed: typeof seed === 'number' ? seed : null, vendorChooses: duration === VENDOR_CHOOSES }
-    },
+    memo: ({ duration, parameters }) => ({
+      ...seedAsked((parameters as { seed?: unknown } | null | undefined)?.seed),
+      vendorChooses: duration === VENDOR_CHOOSES,
+    }),
     poll: (upstreamId) => ({
       method: 'GET',
       path: `${TASKS}/${encodeURIComponent(upstreamId)}`,
@@ -163,7 +164,6 @@ function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
       ...reply,
       content: { video_url: videoUrl },
       video_url: videoUrl,
-      ...(memo.seed !== null && { seed: memo.seed }),
     },
     ...(memo.vendorChooses === true && {
       quantities: secondsReported(usage?.output_video_duration ?? usage?.duration),

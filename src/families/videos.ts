@@ -78,6 +78,11 @@ export function secondsReported(value: unknown): Quantities {
   return { second: typeof value === 'number' ? value : Number.NaN }
 }
 
+/** The seed that a request names, for the task's end: not every vendor repeats it. */
+export function seedAsked(value: unknown): { seed?: number } {
+  return typeof value === 'number' ? { seed: value } : {}
+}
+
 /** A vendor's text, where it is one. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined

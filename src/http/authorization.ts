@@ -2,11 +2,19 @@
 // It must never be read from an address, which logs and proxies keep.
 
 import type { Config } from '../config'
+import type { Dialect } from '../lib/errors'
 
-/** The Authorization header; a key in `x-api-key` reads as one where the operator allows it. */
-export function authorizationOf(headers: Headers, { server }: Config): string | null {
+const BEARER_TOKEN = /^bearer +\S/i
+
+/**
+ * The Authorization header. On the paths of messages a key in `x-api-key` reads as a bearer token, because built-in
+ * providers of many clients send nothing else; `server.acceptXApiKey` extends that to all paths, or ends it. A bearer
+ * token wins where both are sent.
+ */
+export function authorizationOf(headers: Headers, { server }: Config, dialect: Dialect): string | null {
   const authorization = headers.get('authorization')
-  if (authorization !== null || server?.acceptXApiKey !== true) return authorization
+  const accepted = server?.acceptXApiKey ?? dialect === 'messages'
+  if (!accepted || (authorization !== null && BEARER_TOKEN.test(authorization))) return authorization
   const key = headers.get('x-api-key')
-  return key === null ? null : `Bearer ${key}`
+  return key === null ? authorization : `Bearer ${key}`
 }

@@ -15,7 +15,9 @@ export async function answerKeyed(
 ): Promise<Response> {
   const requestId = world.newId('req')
   try {
-    const key = await world.authenticator.authenticate(authorizationOf(request.headers, world.config))
+    const key = await world.authenticator.authenticate(
+      authorizationOf(request.headers, world.config, dialect),
+    )
     return await work(key, requestId)
   } catch (error) {
     return errorResponse(error, dialect, requestId, world.log)

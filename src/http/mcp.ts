@@ -64,7 +64,7 @@ export function mcpRoutes(
     // Browsers ask first, without a key.
     if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
     if (request.method !== 'POST') throw notPost(request.method)
-    const authorization = authorizationOf(request.headers, config)
+    const authorization = authorizationOf(request.headers, config, 'openai')
     const key = await world.authenticator.authenticate(authorization)
     const bytes = await readBody(request, MAX_BODY_BYTES, () => listener?.timeout(request, 0))
     const value = parse(bytes)

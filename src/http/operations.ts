@@ -73,7 +73,7 @@ export class HttpIncoming implements Incoming {
     const { headers } = request
     this.operation = operation
     this.requestId = requestId
-    this.authorization = authorizationOf(headers, world.config)
+    this.authorization = authorizationOf(headers, world.config, operation.dialect)
     this.idempotencyKey = headers.get('idempotency-key')
     this.waitMs = operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0
     this.headers = forwardedOf(operation, headers)

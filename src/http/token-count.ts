@@ -19,7 +19,7 @@ export function tokenCountRoutes(world: World, mark: Readonly<Record<string, str
     const exempt = () => listener?.timeout(request, 0)
     try {
       const tokens = await countTokens({
-        authorization: authorizationOf(request.headers, world.config),
+        authorization: authorizationOf(request.headers, world.config, messagesOperation.dialect),
         headers: forwardedOf(messagesOperation, request.headers),
         body: () => readBody(request, messagesOperation.maxBodyBytes, exempt),
         signal: request.signal,

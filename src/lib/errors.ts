@@ -37,9 +37,19 @@ export class GatewayError extends Error {
     this.code = details.code
     this.type = details.type ?? typeOfStatus(status)
     this.param = details.param ?? null
-    this.headers = details.headers ?? {}
+    this.headers = { 'x-should-retry': String(canRepeatHelp(status, details.headers)), ...details.headers }
   }
 }
+
+/**
+ * Whether the same request can succeed soon. Official SDKs repeat a request by this word (`x-should-retry`), and show the
+ * error at once where it is false. They wait for a minute at most.
+ */
+function canRepeatHelp(status: number, headers: Record<string, string> = {}): boolean {
+  if (Number(headers['retry-after'] ?? 0) > MAX_WAIT_SECONDS) return false
+  return status === 408 || status === 409 || status === 429 || status >= 500
+}
+const MAX_WAIT_SECONDS = 60
 
 /** 400: the caller's request cannot be served as it is; `param` names the field. */
 export function invalidRequest(param: string | null, message: string, code = 'invalid_value'): GatewayError {
@@ -54,7 +64,8 @@ export function errorBody(error: GatewayError, dialect: Dialect, requestId: stri
   const { message, type, param, code } = error
   const object = { message, type, param, code, request_id: requestId }
   if (dialect === 'messages') {
-    return { type: 'error', error: { type: messagesType(error), message }, request_id: requestId }
+    const body = { type: 'error', error: { type: messagesType(error), message }, request_id: requestId }
+    return error.status === 429 ? { ...body, code: flatCode(error), message } : body
   }
   if (dialect === 'flat' || error.status === 429)
     return { code: flatCode(error), message, request_id: requestId, error: object }

@@ -1,0 +1,51 @@
+// Which web pages may call /v1 from a browser (CORS). Any page may by default: the API knows no cookies, so that a page
+// has no more than the key that its user gave it. Credentials are never allowed. /mcp has a rule of its own.
+
+import type { Config } from '../config'
+
+/** Seconds for which a browser remembers the answer to a preflight; no browser keeps it longer than a day. */
+const PREFLIGHT_SECONDS = 86_400
+const METHODS = 'GET, HEAD, POST'
+/** What a browser asks leave for where a page names no header. A star does not stand for `authorization`. */
+const USUAL_HEADERS = 'authorization, content-type'
+const HEADER_NAMES = /^[a-z0-9!#$%&'*+.^_`|~, -]{1,2000}$/i
+
+export interface Cors {
+  /** Lets the page read the answer, where it may. Does nothing to a request that no page has sent. */
+  share(request: Request, headers: Headers): void
+  /** The answer to a browser that asks whether it may send a request; undefined for any other request. */
+  preflight(request: Request): Response | undefined
+}
+
+export function createCors({ server }: Config): Cors {
+  const allowed = server?.corsOrigins
+
+  function share(request: Request, headers: Headers): void {
+    const origin = request.headers.get('origin')
+    if (origin === null) return
+    if (allowed === undefined) {
+      headers.set('access-control-allow-origin', '*')
+    } else {
+      headers.append('vary', 'origin')
+      if (!allowed.includes(origin)) return
+      headers.set('access-control-allow-origin', origin)
+    }
+    headers.set('access-control-expose-headers', '*')
+  }
+
+  function preflight(request: Request): Response | undefined {
+    if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method'))
+      return undefined
+    const asked = request.headers.get('access-control-request-headers') ?? ''
+    const headers = new Headers({
+      'access-control-allow-methods': METHODS,
+      'access-control-allow-headers': HEADER_NAMES.test(asked) ? asked : USUAL_HEADERS,
+      'access-control-max-age': String(PREFLIGHT_SECONDS),
+      vary: 'access-control-request-headers',
+    })
+    share(request, headers)
+    return new Response(null, { status: 204, headers })
+  }
+
+  return { share, preflight }
+}

@@ -1,0 +1,16 @@
+// A real browser, from the npm registry with the libraries that it needs, so that no test needs one installed.
+
+import { type Browser, chromium as launcher } from 'playwright-core'
+
+/** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */
+export async function openBrowser(): Promise<Browser> {
+  if (process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })
+  // Has the package unpack the libraries of its own, which a bare system lacks.
+  process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs22.x'
+  const { default: chromium } = await import('@sparticuz/chromium')
+  // Not the package's own arguments: they switch off what keeps pages of different origins apart.
+  return launcher.launch({
+    executablePath: await chromium.executablePath(),
+    args: ['--no-sandbox', '--disable-gpu'],
+  })
+}

@@ -1,7 +1,8 @@
 // gateway models: what the configuration offers and at what price, and what a request would cost.
 
 import { defineCommand } from 'citty'
-import { type Config, describePrices, type ModelConfig, sharesOf } from '../src/config'
+import { type Config, type ModelConfig, sharesOf } from '../src/config'
+import { describePrices } from '../src/price-config'
 import {
   aliasesOf,
   availability,

@@ -1,7 +1,8 @@
 // What `models price` is asked, as its flags say it: stated quantities, a request in plain words, or a whole body.
 // It must never guess: flags that do not go together are wrong usage.
 
-import { type PlainField, type PlainRequest, type Quantities, type Unit, units } from '../src/family'
+import type { PlainField, PlainRequest } from '../src/family'
+import { type Quantities, type Unit, units } from '../src/units'
 import { WrongUsage } from './errors'
 import { parseCount } from './values'
 

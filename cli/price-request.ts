@@ -2,20 +2,13 @@
 // The same functions as for a real request, so that the answer cannot differ from the bill.
 
 import { existsSync, readFileSync } from 'node:fs'
-import {
-  type Ask,
-  type Model,
-  type Prices,
-  priceNano,
-  pricesOfTier,
-  type Quantities,
-  type Unit,
-  type Upload,
-} from '../src/family'
+import type { Ask, Model, Upload } from '../src/family'
 import { GatewayError } from '../src/lib/errors'
 import { createValidator } from '../src/lib/validate'
 import { quoteNano, quoteOf, tariffOf } from '../src/metering'
 import { type OperationName, operationOf } from '../src/operations'
+import { type Prices, priceNano, pricesOfTier } from '../src/prices'
+import type { Quantities, Unit } from '../src/units'
 import type { ListedModel } from './catalogue'
 import { CommandFailed, WrongUsage } from './errors'
 import { flagOfOption, type Options, type Question, wordsOf } from './price-question'

@@ -1,9 +1,11 @@
 // How prices read to people and in JSON: those of a model, and what one request comes to.
 // It must never compute a price: what it shows is what the line would charge.
 
-import { describePrices, type ModelConfig } from '../src/config'
-import { type Prices, priceNano, type Unit } from '../src/family'
+import type { ModelConfig } from '../src/config'
 import { formatUsd } from '../src/lib/money'
+import { describePrices } from '../src/price-config'
+import { type Prices, priceNano } from '../src/prices'
+import type { Unit } from '../src/units'
 import type { ListedModel } from './catalogue'
 import { print, say } from './output'
 import { wordsOf } from './price-question'

@@ -6,12 +6,11 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import ipaddr from 'ipaddr.js'
 import { ArtifactsEntry, artifactFaults } from './artifacts/config'
 import { families } from './families'
-import { type Family, type PriceList, type Unit, units } from './family'
-import { formatUsd, parseUsd } from './lib/money'
+import type { Family } from './family'
+import { Price, priceFaults } from './price-config'
 import { upstreamKinds } from './upstreams'
 
 const closed = { additionalProperties: false }
-const Usd = Type.String({ description: 'Dollars as a decimal string, such as "0.25".' })
 const Milliseconds = Type.Integer({ minimum: 1, maximum: 86_400_000 })
 const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
@@ -78,26 +77,6 @@ const UpstreamEntry = Type.Object(
     taskDeadlineMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 })),
     /** False for a server that refuses `stream_options`. */
     streamUsage: Type.Optional(Type.Boolean()),
-  },
-  closed,
-)
-
-/** One figure, or one for each size, quality or resolution. A request for any other is refused. */
-const UsdByTier = Type.Union([Usd, Type.Record(Type.String({ minLength: 1 }), Usd, { minProperties: 1 })])
-
-const Price = Type.Object(
-  {
-    per_1m_input_tokens: Type.Optional(Usd),
-    per_1m_cached_input_tokens: Type.Optional(Usd),
-    per_1m_cache_write_tokens: Type.Optional(Usd),
-    per_1m_output_tokens: Type.Optional(Usd),
-    per_1m_input_image_tokens: Type.Optional(Usd),
-    per_1m_output_image_tokens: Type.Optional(Usd),
-    per_1m_characters: Type.Optional(Usd),
-    per_image: Type.Optional(UsdByTier),
-    per_input_image: Type.Optional(UsdByTier),
-    per_second: Type.Optional(UsdByTier),
-    per_request: Type.Optional(Usd),
   },
   closed,
 )
@@ -296,104 +275,10 @@ function modelFaults(model: ModelConfig, upstreams: Set<string>): string[] {
   if (model.free && model.price) faults.push('.price: a free model has no price')
   if (!model.free && !model.price)
     faults.push('.price: missing; a model that costs nothing must say `free: true`')
-  return [...faults, ...priceFaults(model)]
-}
-
-function priceFaults(model: ModelConfig): string[] {
-  const faults: string[] = []
-  for (const [key, text] of amountsOf(model.price ?? {})) {
-    const nano = nanoPerUnit(key, text)
-    if (typeof nano === 'string') faults.push(`.price.${key}: ${nano}`)
-  }
-  if (!model.price || faults.length > 0) return faults
-  const tiered = Object.entries(model.price).find(([, amount]) => typeof amount === 'object')
-  for (const family of familiesOf(model)) {
-    if (tiered && !family.tier) {
-      faults.push(`.price.${tiered[0]}: the family ${family.name} has no tiers: give one amount`)
-    }
-    const lacking = family.units.map((list) =>
-      list.map(keyOfUnit).filter((key) => !(key in (model.price ?? {}))),
-    )
-    if (lacking.some((keys) => keys.length === 0)) continue
-    const wanted = lacking.map((keys) => keys.join(' and ')).join(', or ')
-    faults.push(`.price: the family ${family.name} needs ${wanted}`)
-  }
-  return faults
+  return [...faults, ...priceFaults(model.price, familiesOf(model)).map((fault) => `.price${fault}`)]
 }
 
 /** The families of a model, as far as they are known. */
 export function familiesOf(model: ModelConfig): Family[] {
   return [model.family].flat().flatMap((name) => families.get(name) ?? [])
-}
-
-const priceKeys: Record<string, Unit> = {
-  per_1m_input_tokens: 'input_token',
-  per_1m_cached_input_tokens: 'cached_input_token',
-  per_1m_cache_write_tokens: 'cache_write_token',
-  per_1m_output_tokens: 'output_token',
-  per_1m_input_image_tokens: 'input_image_token',
-  per_1m_output_image_tokens: 'output_image_token',
-  per_1m_characters: 'character',
-  per_image: 'image',
-  per_input_image: 'input_image',
-  per_second: 'second',
-  per_request: 'request',
-}
-
-function keyOfUnit(unit: Unit): string {
-  return Object.keys(priceKeys).find((key) => priceKeys[key] === unit) as string
-}
-
-/** All amounts of a price list, each with its key: `per_image` twice when it has two tiers. */
-function amountsOf(price: object): [key: string, text: string][] {
-  return Object.entries(price).flatMap(([key, amount]) =>
-    typeof amount === 'string' ? [[key, amount]] : Object.values(amount).map((text) => [key, text as string]),
-  ) as [string, string][]
-}
-
-/** Whole nano-dollars for one unit, or what is wrong with the price. */
-function nanoPerUnit(key: string, text: string): number | string {
-  const nano = parseUsd(text)
-  if (nano === undefined || nano < 0) return `"${text}" is not an amount of dollars such as "0.25"`
-  if (!key.startsWith('per_1m_')) return nano
-  if (nano % 1_000_000 !== 0) {
-    return `"${text}" is not a whole number of nano-dollars for one: use at most three decimals`
-  }
-  return nano / 1_000_000
-}
-
-/** The price list of a model that has no faults. Cached input and cache writes cost as input where they have no price of their own. */
-export function priceListOf(model: ModelConfig): PriceList {
-  const list: PriceList = {}
-  if (model.free) {
-    for (const unit of units) list[unit] = 0
-    return list
-  }
-  for (const [key, amount] of Object.entries(model.price ?? {})) {
-    const nano = (text: string) => nanoPerUnit(key, text) as number
-    list[priceKeys[key] as Unit] =
-      typeof amount === 'string'
-        ? nano(amount)
-        : Object.fromEntries(Object.entries(amount).map(([tier, text]) => [tier, nano(text)]))
-  }
-  if (list.input_token !== undefined) {
-    list.cached_input_token ??= list.input_token
-    list.cache_write_token ??= list.input_token
-  }
-  return list
-}
-
-/** A price list in the words of the configuration, for people and for `models list --json`. */
-export function describePrices(list: PriceList): Record<string, string | Record<string, string>> {
-  const described: Record<string, string | Record<string, string>> = {}
-  for (const [key, unit] of Object.entries(priceKeys)) {
-    const price = list[unit]
-    if (price === undefined) continue
-    const usd = (nano: number) => formatUsd(key.startsWith('per_1m_') ? nano * 1_000_000 : nano)
-    described[key] =
-      typeof price === 'number'
-        ? usd(price)
-        : Object.fromEntries(Object.entries(price).map(([tier, nano]) => [tier, usd(nano)]))
-  }
-  return described
 }

@@ -1,37 +1,16 @@
-// The central types: what a payload contract is, what can be counted and priced, and what a model is.
-// Types and small pure rules only: nothing here may know a vendor, a database or HTTP.
+// The central types: what a payload contract is, and what a model is.
+// Types only: nothing here may know a vendor, a database or HTTP.
 
 import type { TSchema } from '@sinclair/typebox'
 import type { Dialect } from './lib/errors'
 import type { Edit } from './lib/json'
 import type { PcmFormat } from './lib/wav'
 import type { OperationName } from './operations'
+import type { PriceList, Tariff } from './prices'
+import type { Quantities, Unit } from './units'
 import type { Upstream } from './upstream'
 
-/** Everything that can be counted and has a price; estimates, vendor usage and price lists share this one vocabulary. */
-export const units = [
-  'request',
-  'input_token',
-  'cached_input_token',
-  'cache_write_token',
-  'output_token',
-  'input_image_token',
-  'output_image_token',
-  'character',
-  'image',
-  'input_image',
-  'second',
-] as const
-export type Unit = (typeof units)[number]
-
-/** How many of each unit. */
-export type Quantities = { [unit in Unit]?: number }
-
-/** Nano-dollars for one of each unit. */
-export type Prices = { [unit in Unit]?: number }
-
-/** A price list in which a unit may cost differently by a tier, such as an image by its size or a second by its resolution. */
-export type PriceList = { [unit in Unit]?: number | { [tier: string]: number } }
+export type { Quantities, Unit } from './units'
 
 /** A request to a vendor as a value. Path is relative to the vendor's base URL for that protocol. */
 export interface Call {
@@ -252,39 +231,4 @@ export interface Durations {
   default: number
   /** True where -1 lets the vendor choose: the most is held, and what it reports is billed. */
   vendorMayChoose?: boolean
-}
-
-/** The prices of one request, and the same as they are stored with its charge. */
-export interface Tariff {
-  prices: Prices
-  json: string
-}
-
-/** The prices that hold for a tier; undefined when the list has none of its names for some unit. */
-export function pricesOfTier(list: PriceList, names: readonly string[]): Prices | undefined {
-  const prices: Prices = {}
-  for (const unit of units) {
-    const price = list[unit]
-    if (price === undefined) continue
-    const name = names.find((name) => typeof price === 'object' && Object.hasOwn(price, name))
-    const each = typeof price === 'number' ? price : name === undefined ? undefined : price[name]
-    if (each === undefined) return undefined
-    prices[unit] = each
-  }
-  return prices
-}
-
-/** The price of quantities, in nano-dollars. Exact: whole counts times whole prices. */
-export function priceNano(quantities: Quantities, prices: Prices): number {
-  let totalNano = 0
-  for (const name in quantities) {
-    const unit = name as Unit
-    const count = quantities[unit]
-    if (count === undefined || count === 0) continue
-    const each = prices[unit]
-    if (each === undefined) throw new Error(`no price for ${unit}`)
-    totalNano += count * each
-  }
-  if (!Number.isSafeInteger(totalNano) || totalNano < 0) throw new RangeError(`not a price: ${totalNano}`)
-  return totalNano
 }

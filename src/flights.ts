@@ -3,7 +3,7 @@
 
 import { DatabaseUnavailable, type Statement } from './db/db'
 import { endedByOf, notPaid, shuttingDown, timedOut } from './failures'
-import { type Model, priceNano } from './family'
+import type { Model } from './family'
 import {
   answerAgain,
   freeKey,
@@ -20,18 +20,11 @@ import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { type Member, Roster } from './lib/roster'
 import { budgetPeriodOf, conditionsOf, isCounted, refusalOf, windowMinuteOf } from './limits'
-import {
-  inputTokensOf,
-  type Measure,
-  measure,
-  type Outcome,
-  outputTokensOf,
-  quoteNano,
-  tariffOf,
-  tokensOf,
-} from './metering'
+import { type Measure, measure, type Outcome, quoteNano, tariffOf } from './metering'
+import { priceNano } from './prices'
 import type { CheckedRequest } from './request'
 import { deleteTask, insertTask, type NewTask } from './tasks'
+import { inputTokensOf, outputTokensOf, tokensOf } from './units'
 import type { World } from './world'
 
 /** A request whose price is held. */

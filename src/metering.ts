@@ -1,10 +1,12 @@
 // What a request came to: the vendor's own figures where it gave sane ones, else a count of the text that really passed.
 // It must never turn a vendor's fault into a charge for nothing, or into a credit.
 
-import { type Ask, type Model, priceNano, pricesOfTier, type Quantities, type Tariff, units } from './family'
+import type { Ask, Model } from './family'
 import type { EndedBy, UsageSource } from './ledger'
 import { invalidRequest } from './lib/errors'
+import { priceNano, pricesOfTier, type Tariff } from './prices'
 import type { TokenCounter } from './token-counter'
+import { addQuantities, inputTokensOf, outputTokensOf, type Quantities, tokensOf, units } from './units'
 
 const PLAUSIBLE_FACTOR = 4
 const PLAUSIBLE_EXTRA_TOKENS = 50_000
@@ -162,24 +164,6 @@ export function quoteNano(ask: Ask, model: Model): number {
   return priceNano(quoteOf(ask, model), tariffOf(ask, model).prices)
 }
 
-/** All tokens, of every kind. */
-export function tokensOf(quantities: Quantities): number {
-  return inputTokensOf(quantities) + outputTokensOf(quantities)
-}
-
-export function inputTokensOf(quantities: Quantities): number {
-  return (
-    (quantities.input_token ?? 0) +
-    (quantities.cached_input_token ?? 0) +
-    (quantities.cache_write_token ?? 0) +
-    (quantities.input_image_token ?? 0)
-  )
-}
-
-export function outputTokensOf(quantities: Quantities): number {
-  return (quantities.output_token ?? 0) + (quantities.output_image_token ?? 0)
-}
-
 /** Several replies as one: the sum, or nothing sure when one of them had no figures. */
 export function sumUsage(readings: readonly ReportedUsage[]): ReportedUsage {
   const sum: Quantities = {}
@@ -188,13 +172,6 @@ export function sumUsage(readings: readonly ReportedUsage[]): ReportedUsage {
     addQuantities(sum, usage)
   }
   return sum
-}
-
-export function addQuantities(sum: Quantities, more: Quantities): void {
-  for (const unit of units) {
-    const count = more[unit]
-    if (count !== undefined) sum[unit] = (sum[unit] ?? 0) + count
-  }
 }
 
 function withRequest(quantities: Quantities, model: Model): Quantities {

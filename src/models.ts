@@ -1,12 +1,14 @@
 // The catalogue: which models there are, ready to use, and why others are not.
 // It must never tell a key of a model that it may not use.
 
-import { type Config, familiesOf, isRoute, type ModelConfig, priceListOf, sharesOf } from './config'
+import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from './config'
 import { families } from './families'
-import { type Durations, type Model, pricesOfTier } from './family'
+import type { Durations, Model } from './family'
 import { type Key, mayUse } from './keys'
 import { invalidRequest } from './lib/errors'
 import type { Operation } from './operations'
+import { priceListOf } from './price-config'
+import { pricesOfTier } from './prices'
 import { createUpstream, type Upstream, type UpstreamWorld } from './upstream'
 import { upstreamKinds } from './upstreams'
 

@@ -4,7 +4,8 @@
 import type { Model, Quantities, Reading, Translator } from './family'
 import type { EndedBy } from './ledger'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from './lib/sse'
-import { addQuantities, type Outcome, type ReportedUsage } from './metering'
+import type { Outcome, ReportedUsage } from './metering'
+import { addQuantities } from './units'
 
 /** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
 const UNREAD_BYTES = 64 * 1024

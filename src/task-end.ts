@@ -2,9 +2,10 @@
 // A task must never end twice, and never without its charge, whoever wants to end it at the same time.
 
 import { apply, type Db, type Statement } from './db/db'
-import { priceNano, type Quantities } from './family'
 import { type Charge, findOpenCharge, release, type Settled, settle, type UsageSource } from './ledger'
+import { priceNano } from './prices'
 import { documentOf, type Task } from './tasks'
+import type { Quantities } from './units'
 import { insertWebhook } from './webhooks/rows'
 
 export interface Success {

@@ -23,6 +23,8 @@ const longFilesAllowed: Record<string, number> = {}
 const longFunctionsAllowed: Record<string, number> = {}
 
 const program = await read('{src,cli}/**/*.ts', 'gateway.config.ts')
+/** The catalogue is data: it is as long as there are models. */
+const programs = program.filter(({ path }) => path !== 'gateway.config.ts')
 const around = await read('{bench,test}/**/*.ts', 'build.ts')
 
 describe('the source keeps', () => {
@@ -38,7 +40,7 @@ describe('the source keeps', () => {
     expect(fileFaults([...program, ...others])).toEqual([])
   })
   test(`files of at most ${FILE_LINES_MOST} lines`, () => {
-    expect(over(longFiles(program, FILE_LINES_MOST), longFilesAllowed)).toEqual([])
+    expect(over(longFiles(programs, FILE_LINES_MOST), longFilesAllowed)).toEqual([])
   })
   test(`functions of at most ${FUNCTION_LINES_MOST} lines`, () => {
     expect(over(longFunctions([...program, ...around], FUNCTION_LINES_MOST), longFunctionsAllowed)).toEqual(
@@ -46,7 +48,7 @@ describe('the source keeps', () => {
     )
   })
   test('lists of exceptions without one that is no longer needed', () => {
-    const files = longFiles(program, FILE_LINES_MOST)
+    const files = longFiles(programs, FILE_LINES_MOST)
     const functions = longFunctions([...program, ...around], FUNCTION_LINES_MOST)
     expect(Object.keys(longFilesAllowed).filter((name) => !files.has(name))).toEqual([])
     expect(Object.keys(longFunctionsAllowed).filter((name) => !functions.has(name))).toEqual([])

@@ -2,7 +2,6 @@
 // They must never tell of a model that the key may not use, and never name another price than the line would hold.
 
 import { Type } from '@sinclair/typebox'
-import { describePrices } from '../config'
 import type { Model } from '../family'
 import { mostNano } from '../flights'
 import { balanceOf } from '../ledger'
@@ -11,6 +10,7 @@ import { formatUsd } from '../lib/money'
 import { quoteOf } from '../metering'
 import { type ListedModel, modelsOf } from '../models'
 import type { OperationName } from '../operations'
+import { describePrices } from '../price-config'
 import { checkRequest } from '../request'
 import type { World } from '../world'
 import { type PaidTool, prepare } from './paid-tool'

@@ -18,28 +18,36 @@ const layers: readonly Layer[] = [
   { name: 'lib', files: /^src\/lib\//, mayImport: ['lib'] },
   // Requests to other servers, for whoever sends them.
   { name: 'http client', files: /^src\/http-client\//, mayImport: ['lib', 'http client'] },
-  { name: 'contracts', files: /^src\/(family|operations)\.ts$/, mayImport: ['lib'] },
+  {
+    name: 'contracts',
+    files: /^src\/(family|operations|units|prices)\.ts$/,
+    mayImport: ['lib', 'contracts'],
+  },
   { name: 'db', files: /^src\/db\//, mayImport: ['lib', 'db'] },
   { name: 'families', files: /^src\/families\/index\.ts$/, mayImport: ['family'] },
   // The caller's side of an operation that several families share.
   {
     name: 'shared family',
     files: /^src\/families\/(chat-completions|messages|embeddings|videos|gpt-images|image-uploads)\.ts$/,
-    mayImport: ['lib'],
+    mayImport: ['lib', 'contracts'],
   },
   // Translations between two forms of one thing, for families that serve models of another family.
   {
     name: 'translation',
     files: /^src\/families\/\w+-to-\w+\.ts$/,
-    mayImport: ['lib', 'shared family', 'translation'],
+    mayImport: ['lib', 'contracts', 'shared family', 'translation'],
   },
-  { name: 'family', files: /^src\/families\//, mayImport: ['lib', 'shared family', 'translation'] },
+  {
+    name: 'family',
+    files: /^src\/families\//,
+    mayImport: ['lib', 'contracts', 'shared family', 'translation'],
+  },
   { name: 'upstreams', files: /^src\/upstreams\/index\.ts$/, mayImport: ['upstream'] },
   { name: 'upstream', files: /^src\/upstreams\//, mayImport: ['lib'] },
   { name: 'sandbox', files: /^src\/sandbox\//, mayImport: ['sandbox'] },
   {
     name: 'config',
-    files: /^src\/(artifacts\/)?config\.ts$/,
+    files: /^src\/(artifacts\/config|config|price-config)\.ts$/,
     mayImport: ['lib', 'contracts', 'families', 'upstreams', 'config'],
   },
   {

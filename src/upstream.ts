@@ -268,7 +268,8 @@ export function createUpstream(
       return new GatewayError(503, {
         code: 'upstream_unavailable',
         message: `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
-        headers: { 'retry-after': String(OPERATOR_RETRY_SECONDS) },
+        // Soon nothing changes: a client that waits and repeats would only show the reason later.
+        headers: { 'retry-after': String(OPERATOR_RETRY_SECONDS), 'x-should-retry': 'false' },
       })
     }
     if (status >= 300 && status < 400) {

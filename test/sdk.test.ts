@@ -307,9 +307,9 @@ const failures: Failure[] = [
     calls: 2,
   },
   {
-    title: "the operator's trouble with the vendor is never the caller's key",
+    title: "the operator's trouble with the vendor is never the caller's key, and shown at once",
     prompt: '[sandbox status=401]',
-    options: { maxRetries: 0 },
+    options: { maxRetries: 2 },
     error: OpenAI.InternalServerError,
     status: 503,
     code: 'upstream_unavailable',

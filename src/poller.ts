@@ -1,9 +1,10 @@
 // Follows the tasks that vendors work on: asks after each when it is due, and ends it when its vendor has.
 // Every node runs one, all equal: leases share the work out, and fences keep late answers from changing anything. A vendor
-// that is down, slow or talks nonsense must never end a task; only its own word or the task's deadline does.
+// that is down, slow or talks nonsense must never end a task; only its own word or the task's deadline does. A fault of
+// our own in the handling of one task must never stop the others, nor keep that one open beyond its deadline.
 
 import { keepVideo } from './artifacts/kept-video'
-import { apply, type Statement } from './db/db'
+import { apply, DatabaseUnavailable, type Statement } from './db/db'
 import { timedOut } from './failures'
 import type { Call, Model, Quantities, TaskOutcome } from './family'
 import type { HttpResponse } from './http-client/response'
@@ -61,6 +62,9 @@ const MIN_RETRY_MS = 5_000
 const MAX_RETRY_MS = 300_000
 /** A vendor that says so often in a row that there is no such task means it. */
 const MISSING_POLLS = 3
+/** Tasks with a fault of our own whose reason is remembered, so that it is logged once. */
+const MOST_FAULTY = 1_000
+const MAX_REASON_LENGTH = 500
 /** A submit that has not been answered for so long never will be: longer than any submit may take. */
 const STRANDED_MS = 15 * 60_000
 
@@ -70,6 +74,7 @@ export function createPoller(world: World): Poller {
   const looks = new Map<Upstream, Promise<void>>()
   /** Upstreams whose last look took all that it may, so that more may be due. */
   const crowded = new Set<Upstream>()
+  const faulty = new Set<string>()
   let stopped = false
 
   async function beat(): Promise<void> {
@@ -132,8 +137,9 @@ export function createPoller(world: World): Poller {
   function start(upstream: Upstream, task: Task): void {
     const polls = running.get(upstream) ?? new Set()
     running.set(upstream, polls)
-    const poll = follow(task)
-      .catch((error) => world.log('task_poll_failed', { task: task.id, error: String(error) }))
+    const askedAt = now()
+    const poll = follow(task, askedAt)
+      .catch((error) => giveUpPoll(task, askedAt, error))
       .finally(() => {
         polls.delete(poll)
         lookAgain(upstream)
@@ -153,9 +159,8 @@ export function createPoller(world: World): Poller {
     look(upstream).catch((error) => world.log('job_failed', { job: 'poll tasks', reason: String(error) }))
   }
 
-  async function follow(task: Task): Promise<void> {
+  async function follow(task: Task, askedAt: number): Promise<void> {
     const model = modelOf(task)
-    const askedAt = now()
     // Out of the catalogue for now: its task waits, and only its deadline ends it.
     const answer: Answer = model
       ? await ask(task, model)
@@ -180,9 +185,35 @@ export function createPoller(world: World): Poller {
     if ('error' in answer)
       world.log('task_poll_without_answer', { task: task.id, misses, reason: answer.error })
     const document = heard ? documentOf(task, progressed(outcome), 'submitted') : task.document
-    // The last poll is at the deadline itself, so that a task that ended in time is never called late.
-    const pollAt = Math.max(now() + 1, Math.min(now() + waitMs, task.deadlineAt))
-    await postpone(db, task, { pollAt, misses, missing, document, cancelAnswer })
+    await postpone(db, task, { pollAt: nextPollAt(task, waitMs), misses, missing, document, cancelAnswer })
+    faulty.delete(task.id)
+  }
+
+  /**
+   * After a fault of our own: asks again later, and ends the task when its time is over, without a look at what the vendor
+   * or an earlier poll has left behind. A database that is away passes: the task is due again after its lease. Never throws.
+   */
+  async function giveUpPoll(task: Task, askedAt: number, error: unknown): Promise<void> {
+    const isAway = error instanceof DatabaseUnavailable
+    if (isAway || !faulty.has(task.id))
+      world.log('task_poll_failed', { task: task.id, error: String(error).slice(0, MAX_REASON_LENGTH) })
+    if (isAway) return
+    if (faulty.size >= MOST_FAULTY) faulty.clear()
+    faulty.add(task.id)
+    try {
+      if (askedAt >= task.deadlineAt)
+        return await end(task, { state: 'failed', document: {}, error: TIMED_OUT })
+      const misses = task.misses + 1
+      const pollAt = nextPollAt(task, retryPauseOf(misses))
+      await postpone(db, task, { ...task, pollAt, misses, cancelAnswer: null })
+    } catch (fault) {
+      world.log('task_poll_failed', { task: task.id, error: String(fault).slice(0, MAX_REASON_LENGTH) })
+    }
+  }
+
+  /** The last poll is at the deadline itself, so that a task that ended in time is never called late. */
+  function nextPollAt({ deadlineAt }: Task, waitMs: number): number {
+    return Math.max(now() + 1, Math.min(now() + waitMs, deadlineAt))
   }
 
   /** What this answer ends the task with, if anything. */
@@ -224,6 +255,7 @@ export function createPoller(world: World): Poller {
   async function end(task: Task, ending: TaskEnding): Promise<void> {
     const options = { now: now(), webhookId: world.newId('msg') }
     const ended = await endTask(db, task, ending, options)
+    faulty.delete(task.id)
     if (!ended) return endLate(task, ending, options)
     world.log('task_ended', {
       task: task.id,
@@ -278,9 +310,25 @@ export function createPoller(world: World): Poller {
     do {
       stranded = await findStranded(db, before)
       // Side by side, because a process that died under load has left many, and callers wait for this one to start.
-    } while ((await Promise.all(stranded.map(recover))).includes(true))
-    for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) {
+    } while ((await Promise.all(stranded.map(tryRecover))).includes(true))
+    for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) await endOverdue(task)
+  }
+
+  async function endOverdue(task: Task): Promise<void> {
+    try {
       await end(task, { state: 'failed', document: lastOf(task), error: TIMED_OUT })
+    } catch (error) {
+      await giveUpPoll(task, now(), error)
+    }
+  }
+
+  async function tryRecover(task: Task): Promise<boolean> {
+    try {
+      return await recover(task)
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error
+      world.log('task_not_recovered', { task: task.id, error: String(error).slice(0, MAX_REASON_LENGTH) })
+      return false
     }
   }
 
@@ -362,7 +410,7 @@ function pauseOf(ageMs: number): number {
   return Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, ageMs * POLL_SHARE))
 }
 
-function retryPauseOf(misses: number, answer: Answer): number {
-  const asked = 'retryAfterMs' in answer ? (answer.retryAfterMs ?? 0) : 0
+function retryPauseOf(misses: number, answer?: Answer): number {
+  const asked = answer && 'retryAfterMs' in answer ? (answer.retryAfterMs ?? 0) : 0
   return Math.min(MAX_RETRY_MS, Math.max(asked, MIN_RETRY_MS * 2 ** Math.min(misses - 1, 10)))
 }

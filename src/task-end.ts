@@ -89,7 +89,7 @@ function endStatements(
     {
       // The state that it was seen in: submitted, or failed where a success comes late.
       sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
-        quantities = $9, cost = $10, charge = $11, lease_until = 0, polls = polls + 1
+        quantities = coalesce($9, quantities), cost = $10, charge = $11, lease_until = 0, polls = polls + 1
         where id = $1 and fence = $2 and state = $12`,
       parameters: [
         task.id,
@@ -100,7 +100,7 @@ function endStatements(
         error?.message ?? null,
         now,
         made?.videoUrl ?? null,
-        JSON.stringify(made?.quantities ?? task.quantities),
+        made?.quantities ? JSON.stringify(made.quantities) : null,
         costNano,
         charge.id,
         task.state,
@@ -108,10 +108,9 @@ function endStatements(
       guard: true,
     },
   ]
-  if (task.webhookUrl !== null)
-    statements.push(
-      insertWebhook(webhookId, { ...task, webhookUrl: task.webhookUrl }, ending.state, document, now),
-    )
+  const { id, account, keyId, webhookUrl } = task
+  if (webhookUrl !== null)
+    statements.push(insertWebhook(webhookId, { id, account, keyId, webhookUrl }, ending.state, document, now))
   return statements
 }
 

@@ -382,8 +382,13 @@ function taskOfRow(row: Row): Task {
     charge: row.charge as string,
     upstreamId: row.upstream_id as string | null,
     state: row.state as TaskState,
-    memo: JSON.parse(row.memo as string),
-    quantities: JSON.parse(row.quantities as string),
+    // Read when they are wanted: a row that holds nonsense must not keep the rows beside it from being read.
+    get memo(): Memo {
+      return JSON.parse(row.memo as string)
+    },
+    get quantities(): Quantities {
+      return JSON.parse(row.quantities as string)
+    },
     costNano: row.cost as number,
     webhookUrl: row.webhook_url as string | null,
     gatewayUrl: row.gateway_url as string,

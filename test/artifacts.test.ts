@@ -2,7 +2,7 @@
 // fails or un-charges the request, and no more disk is used than was allowed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import shipped from '../gateway.config'
 import type { ModelConfig } from '../src/config'
@@ -360,6 +360,30 @@ describe('removing', () => {
     await gateway.server.world.artifacts?.sweep()
     expect(await rowsOf(gateway)).toEqual([])
     expect(filesIn(gateway, 'artifacts')).toEqual([])
+    await gateway.close()
+  })
+
+  test('one that cannot be removed does not keep the others from it', async () => {
+    let now = Date.now()
+    const limits = { keep: '2d', maxBytes: '3KB' }
+    const gateway = await startKeeper(vendor, limits, { outside: { now: () => now++ } })
+    vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))
+    for (let count = 0; count < 2; count++) await drawnUrl(gateway)
+    const [{ id: stuck } = {}] = await rowsOf(gateway)
+    const path = filesIn(gateway, 'artifacts').find((file) => file.endsWith(stuck as string)) as string
+    rmSync(path)
+    mkdirSync(join(path, 'in the way'), { recursive: true })
+    // Room is made by the next in age.
+    for (let count = 0; count < 2; count++) await drawnUrl(gateway)
+    expect((await rowsOf(gateway)).map(({ id }) => id)).toContain(stuck)
+    expect(await rowsOf(gateway)).toHaveLength(3)
+    now += 49 * HOUR_MS
+    await gateway.server.world.artifacts?.sweep()
+    expect((await rowsOf(gateway)).map(({ id }) => id)).toEqual([stuck])
+    expect(events(gateway, 'artifact_not_removed').length).toBeGreaterThan(0)
+    rmSync(path, { recursive: true })
+    await gateway.server.world.artifacts?.sweep()
+    expect(await rowsOf(gateway)).toEqual([])
     await gateway.close()
   })
 

@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { Webhook as Verifier } from 'standardwebhooks'
+import type { Lookup } from '../src/webhooks/address'
 import { signatureHeaders } from '../src/webhooks/attempt'
 import { claimWebhooks, redeliver } from '../src/webhooks/rows'
 import { makeWebhookSecret, rollWebhookSecret, webhookSecretsOf } from '../src/webhooks/secrets'
@@ -147,6 +148,29 @@ for (const kind of databaseKinds) {
       expect(await signers()).toEqual(['newest', 'new'])
       expect(await webhookSecretsOf(db, 'no such key', clock.now)).toEqual([])
       expect(await rollWebhookSecret(db, 'no such key', secrets.new, clock.now)).toBe(false)
+      await sending.close()
+    })
+
+    test('a fault of our own in an attempt counts as no answer, and does not keep the others', async () => {
+      using site = openSite()
+      const lookup: Lookup = (host) => {
+        if (host === 'faulty.example.com') throw new Error('a fault of our own')
+        return Promise.resolve(['127.0.0.1'])
+      }
+      const sending = await openSending(kind, { lookup })
+      const [faulty, sound] = [
+        await sending.add(urlOf(site, 'faulty.example.com')),
+        await sending.add(urlOf(site)),
+      ]
+      for (const waitSeconds of [0, ...WAITS]) {
+        sending.clock.now += waitSeconds * SECOND
+        await sending.deliver()
+      }
+      expect((await sending.of(sound)).webhook.state).toBe('delivered')
+      const { webhook, attempts } = await sending.of(faulty)
+      expect(webhook).toMatchObject({ state: 'failed', attempts: 10, endedAt: sending.clock.now })
+      expect(attempts[0]?.answer).not.toContain('a fault of our own')
+      expect(JSON.stringify(sending.log)).toContain('a fault of our own')
       await sending.close()
     })
 

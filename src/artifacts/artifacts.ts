@@ -144,15 +144,17 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
     while (excessBytes > 0) {
       const oldest = await oldestArtifacts(db, PAGE)
       if (oldest.length === 0) return
+      const before = excessBytes
       for (const artifact of oldest) {
         if (excessBytes <= 0) return
-        await remove(artifact)
+        if (!(await tryRemove(artifact))) continue
         excessBytes -= artifact.bytes
         log('artifact_removed_early', {
           artifact: artifact.id,
           reason: 'all artifacts together are too large',
         })
       }
+      if (excessBytes === before) throw new Error('no artifact can be removed to make room')
     }
   }
 
@@ -162,6 +164,17 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
     if (place) await place.remove(id)
     else log('artifact_left_behind', { artifact: id, place: name })
     await deleteArtifact(db, id)
+  }
+
+  /** One that cannot be removed now must not keep the others. */
+  async function tryRemove(artifact: Artifact): Promise<boolean> {
+    try {
+      await remove(artifact)
+      return true
+    } catch (error) {
+      log('artifact_not_removed', { artifact: artifact.id, reason: String(error) })
+      return false
+    }
   }
 
   return {
@@ -191,10 +204,13 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
     },
     async sweep() {
       let expired: Artifact[]
+      let removed: boolean[]
       do {
         expired = await expiredArtifacts(db, now(), PAGE)
-        for (const artifact of expired) await remove(artifact)
-      } while (expired.length === PAGE)
+        removed = []
+        for (const artifact of expired) removed.push(await tryRemove(artifact))
+        // Those that could not be removed come again: without one that was, so does the whole page.
+      } while (expired.length === PAGE && removed.includes(true))
       await makeRoom()
     },
     async removeStrays() {

@@ -1,7 +1,7 @@
 // Delivers webhooks: takes those that are due, on a schedule of three days, and writes down what came of each attempt.
 // It must never let a slow receiver, or one with thousands of webhooks, keep those of others waiting.
 
-import type { Db } from '../db/db'
+import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Pulse } from '../pulse'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
 import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
@@ -155,20 +155,36 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
 
   async function deliver(delivery: Delivery): Promise<void> {
     const { webhook, controller } = delivery
-    const { id, url, body, task } = webhook
+    const { id, task } = webhook
     const at = now()
-    const secrets = await webhookSecretsOf(db, webhook.keyId, at)
-    const answer = await attemptDelivery(world, { id, url, body, secrets, at }, controller.signal)
+    const answer = await attempt(webhook, at, controller.signal)
     if (delivery.cut && answer.status === null) {
       await db.batch([unclaimWebhook(webhook)])
       return
     }
     const endedAt = now()
     const next = nextOf(webhook, answer, endedAt, world.random())
-    const attempt = { at, status: answer.status, answer: answer.text, durationMs: endedAt - at }
-    const recorded = await recordAttempt(db, webhook, attempt, next)
+    const made = { at, status: answer.status, answer: answer.text, durationMs: endedAt - at }
+    const recorded = await recordAttempt(db, webhook, made, next)
     const about = { webhook: id, task, number: webhook.attempts + 1, status: answer.status }
     log('webhook_attempt', { ...about, state: recorded ? next.state : 'taken over' })
+  }
+
+  /** A fault of our own counts as no answer: one that stays would else be met each minute, without an end. */
+  async function attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
+    const { id, url, body } = webhook
+    try {
+      const secrets = await webhookSecretsOf(db, webhook.keyId, at)
+      return await attemptDelivery(world, { id, url, body, secrets, at }, signal)
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error
+      failed(webhook)(error)
+      return {
+        status: null,
+        text: 'The gateway failed. Its operator can see why in the log.',
+        retryAfterMs: 0,
+      }
+    }
   }
 
   return {

@@ -125,8 +125,8 @@ describe('a connection', () => {
     ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
     ['with words behind the answer', `${OK}HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n`],
     [
-      'with both ways to frame',
-      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      'with trailers',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nDigest: a\r\n\r\n',
     ],
     [
       'that may wait for one second',

@@ -1,12 +1,13 @@
-// Reads HTTP/1.1 responses from the bytes of one connection, however they are cut (RFC 9112). It knows no socket.
-// It must never take a response that broke off for a whole one, and never keep more in memory than a head.
+// Reads HTTP/1.1 responses from the bytes of one connection, however they are cut, by the grammar of RFC 9110 and 9112 and
+// nothing beside it: where two readers could understand framing differently, it refuses. It knows no socket. It must never
+// take a response that broke off for a whole one, and never keep more in memory than a head.
 
 /** What a response is given to. Each response: one head, any number of pieces, one end. */
 export interface ResponseSink {
   head(head: ResponseHead): void
   /** A piece of the body, without the framing of its chunks. It may be kept. */
   data(bytes: Buffer): void
-  /** The response is whole. `reusable`: the connection is ready for another request. */
+  /** The response is whole. `reusable`: nothing about it was unusual, and the connection is ready for another request. */
   end(reusable: boolean): void
 }
 
@@ -18,12 +19,34 @@ const MAX_HEAD_BYTES = 64 * 1024
 const MAX_FRAMING_BYTES = 16 * 1024
 /** Hexadecimal digits of a chunk's size. */
 const MAX_SIZE_DIGITS = 12
+/** Responses with a status below 200 before the final one. */
+const MAX_INTERIM_RESPONSES = 16
 const MOST_COPIED_BYTES = 4 * 1024
+const HEAD_START = 'HTTP/1.'
+const LINE_END = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?=[ \r])/
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/
+const TOKEN = "[!#$%&'*+.^_`|~\\w-]+"
+const QUOTED_TEXT = '"(?:[\\t !#-\\[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
+const CHUNK_EXTENSIONS = new RegExp(`^(?:;${TOKEN}(?:=(?:${TOKEN}|${QUOTED_TEXT}))?)*$`)
+const NO_STATUS_LINE = 'the answer does not begin with an HTTP/1.1 status line'
+const CONTROL_CHARACTER = 'the head of the answer has a control character'
 const NO_BYTES = Buffer.alloc(0)
-const CR = 13
+const TAB = 9
 const LF = 10
+const CR = 13
+const SPACE = 32
+const COLON = 58
+const SEMICOLON = 59
+
+/** What each byte may be part of. */
+const IN_NAME = 1
+const IN_VALUE = 2
+const CLASSES = Uint8Array.from({ length: 256 }, (_, byte) => {
+  const isName = new RegExp(TOKEN).test(String.fromCharCode(byte))
+  const isValue = byte === TAB || (byte >= SPACE && byte !== 127)
+  return (isName ? IN_NAME : 0) | (isValue ? IN_VALUE : 0)
+})
 
 enum State {
   Head,
@@ -37,43 +60,63 @@ enum State {
   ChunkDataCr,
   ChunkDataLf,
   Trailers,
+  TrailerLf,
 }
 
 export class ResponseHead {
   readonly status: number
   readonly minorVersion: number
   private readonly text: string
-  private readonly lowerCase: string
+  readonly lowerCase: string
 
-  /** `text` is the status line and the fields, and ends with their last line break. */
+  /** `text` is the status line and the fields, which have been checked, and ends with their last line break. */
   constructor(text: string) {
     const line = STATUS_LINE.exec(text)
-    if (!line) throw new MalformedResponse('the answer does not begin with an HTTP/1.1 status line')
+    if (!line) throw new MalformedResponse(NO_STATUS_LINE)
     this.minorVersion = Number(line[1])
     this.status = Number(line[2])
     this.text = text
     this.lowerCase = text.toLowerCase()
   }
 
-  /** The value of the first field of this name, which is written in lower case. */
+  /** The value of the field of this name, which is written in lower case; of several lines, joined by commas. */
   get(name: string): string | null {
     const field = `\r\n${name}:`
-    const at = this.lowerCase.indexOf(field)
+    let at = this.lowerCase.indexOf(field)
     if (at === -1) return null
-    const from = at + field.length
-    return this.text.slice(from, this.text.indexOf('\r\n', from)).trim()
+    let value = this.valueAt(at + field.length)
+    for (;;) {
+      at = this.lowerCase.indexOf(field, at + field.length)
+      if (at === -1) return value
+      value += `, ${this.valueAt(at + field.length)}`
+    }
   }
+
+  private valueAt(from: number): string {
+    return trimmed(this.text.slice(from, this.text.indexOf('\r\n', from)))
+  }
+}
+
+/** What the fields say about where the response and the connection end, in lower case; of several lines, joined by commas. */
+interface Framing {
+  length: string | undefined
+  transfer: string | undefined
+  connection: string | undefined
 }
 
 export class ResponseParser {
   private readonly sink: ResponseSink
   private state = State.Head
   private head: Buffer = NO_BYTES
+  /** Of an unfinished head: the lines that have been checked. */
+  private checkedBytes = 0
   /** Bytes of the body or chunk that are still to come. */
   private left = 0
   private sizeDigits = 0
   private framingBytes = 0
-  private lineBytes = 0
+  /** Of the extensions or the trailer that is being read. */
+  private line = ''
+  private interimResponses = 0
   private isReusable = false
 
   constructor(sink: ResponseSink) {
@@ -107,29 +150,32 @@ export class ResponseParser {
     }
     if (end === -1) {
       this.head = known === 0 ? Buffer.from(bytes.subarray(at)) : head
+      this.checkedBytes = checkUnfinished(this.head, this.checkedBytes)
       return bytes.length
     }
     this.head = NO_BYTES
-    const text = head.toString('latin1', known === 0 ? at : 0, end + 2)
-    return this.begin(new ResponseHead(text), bytes, end + HEAD_END.length - known)
+    this.checkedBytes = 0
+    const start = known === 0 ? at : 0
+    const text = head.toString('latin1', start, end + LINE_END.length)
+    const found = new ResponseHead(text)
+    const framing = readFields(head, start, found.lowerCase, text.indexOf('\n') + 1)
+    return this.begin(found, framing, bytes, end + HEAD_END.length - known)
   }
 
   /** Decides where the body ends (RFC 9112, section 6.3). Answers where reading goes on. */
-  private begin(head: ResponseHead, bytes: Buffer, at: number): number {
-    const { status } = head
-    // An interim response: the real one follows. Switching protocols was never asked for.
-    if (status === 101) throw new MalformedResponse('the answer switches to another protocol')
-    if (status < 200) return at
-    const connection = head.get('connection') ?? ''
-    const length = head.get('content-length')
-    const transfer = head.get('transfer-encoding')
-    this.isReusable =
-      head.minorVersion === 1 ? !/\bclose\b/i.test(connection) : /\bkeep-alive\b/i.test(connection)
-    if (transfer !== null) {
-      this.state = /\bchunked$/i.test(transfer) ? State.ChunkSize : State.BodyUntilClose
-      // With both, somebody on the way may understand it otherwise.
-      if (length !== null) this.isReusable = false
-    } else if (length !== null) {
+  private begin(head: ResponseHead, framing: Framing, bytes: Buffer, at: number): number {
+    const { status, minorVersion } = head
+    const { length, transfer } = framing
+    if (status < 200) return this.skipInterim(status, framing, at)
+    if (length !== undefined && transfer !== undefined) {
+      throw new MalformedResponse('the answer has both a length and a transfer coding')
+    }
+    if (transfer !== undefined) {
+      if (minorVersion === 0 || transfer !== 'chunked') {
+        throw new MalformedResponse('the answer has a transfer coding other than chunked')
+      }
+      this.state = State.ChunkSize
+    } else if (length !== undefined) {
       this.left = Number(length)
       if (!/^\d+$/.test(length) || !Number.isSafeInteger(this.left)) {
         throw new MalformedResponse('the answer has no proper length')
@@ -138,9 +184,25 @@ export class ResponseParser {
     } else {
       this.state = State.BodyUntilClose
     }
+    const isBodiless = status === 204 || status === 304
+    const hasOddBody = isBodiless && (transfer !== undefined || this.left > 0)
+    this.isReusable = staysOpen(minorVersion, framing) && this.interimResponses === 0 && !hasOddBody
+    this.interimResponses = 0
     this.sink.head(head)
-    const isEmpty = status === 204 || status === 304 || (this.state === State.Body && this.left === 0)
-    return isEmpty ? this.end(bytes, at) : at
+    return isBodiless || (this.state === State.Body && this.left === 0) ? this.end(bytes, at) : at
+  }
+
+  /** The final response follows. Switching protocols was never asked for. */
+  private skipInterim(status: number, { length, transfer, connection }: Framing, at: number): number {
+    if (status === 101) throw new MalformedResponse('the answer switches to another protocol')
+    if (length !== undefined || transfer !== undefined || connection !== undefined) {
+      throw new MalformedResponse('an interim answer has a body, or closes')
+    }
+    this.interimResponses++
+    if (this.interimResponses > MAX_INTERIM_RESPONSES) {
+      throw new MalformedResponse('there are too many interim answers')
+    }
+    return at
   }
 
   private readBody(bytes: Buffer, at: number): number {
@@ -192,10 +254,12 @@ export class ResponseParser {
       expect(byte, LF)
       this.state = State.ChunkSize
     } else if (this.state === State.ChunkExtension) {
-      this.countFraming()
-      if (byte === CR) this.state = State.ChunkSizeLf
-    } else {
+      this.readExtension(byte)
+    } else if (this.state === State.Trailers) {
       this.readTrailer(byte)
+    } else {
+      expect(byte, LF)
+      this.endTrailer()
     }
   }
 
@@ -208,18 +272,52 @@ export class ResponseParser {
       return
     }
     if (this.sizeDigits === 0) throw new MalformedResponse('a chunk of the answer has no size')
-    this.state = byte === CR ? State.ChunkSizeLf : State.ChunkExtension
+    if (byte === CR) {
+      this.state = State.ChunkSizeLf
+    } else if (byte === SEMICOLON) {
+      this.line = ';'
+      this.state = State.ChunkExtension
+    } else {
+      throw new MalformedResponse('a chunk of the answer has no proper size')
+    }
+  }
+
+  private readExtension(byte: number): void {
+    if (byte !== CR) {
+      this.readText(byte)
+    } else if (CHUNK_EXTENSIONS.test(this.line)) {
+      this.line = ''
+      this.state = State.ChunkSizeLf
+    } else {
+      throw new MalformedResponse('a chunk of the answer has no proper extension')
+    }
+  }
+
+  private readTrailer(byte: number): void {
+    if (byte === CR) this.state = State.TrailerLf
+    else this.readText(byte)
   }
 
   /** Trailers say nothing that is of use here. An empty line ends them, and the response. */
-  private readTrailer(byte: number): void {
-    this.countFraming()
-    if (byte === LF) {
-      if (this.lineBytes === 0) this.state = State.Head
-      this.lineBytes = 0
-    } else if (byte !== CR) {
-      this.lineBytes++
+  private endTrailer(): void {
+    const { line } = this
+    this.state = line === '' ? State.Head : State.Trailers
+    if (line === '') return
+    this.line = ''
+    this.isReusable = false
+    const text = `${line.toLowerCase()}\r\n`
+    const { length, transfer, connection } = readFields(Buffer.from(text, 'latin1'), 0, text, 0)
+    if (length !== undefined || transfer !== undefined || connection !== undefined) {
+      throw new MalformedResponse('the answer is framed again after its body')
     }
+  }
+
+  private readText(byte: number): void {
+    this.countFraming()
+    if (((CLASSES[byte] as number) & IN_VALUE) === 0) {
+      throw new MalformedResponse('a line between the chunks of the answer has a control character')
+    }
+    this.line += String.fromCharCode(byte)
   }
 
   private countFraming(): void {
@@ -243,6 +341,90 @@ function part(bytes: Buffer, start: number, end: number): Buffer {
   const copy = Buffer.allocUnsafe(end - start)
   bytes.copy(copy, 0, start, end)
   return copy
+}
+
+/** HTTP/1.0 closes unless it says otherwise. What else a connection may be for is not asked for here. */
+function staysOpen(minorVersion: number, { connection }: Framing): boolean {
+  return connection === undefined ? minorVersion === 1 : connection === 'keep-alive'
+}
+
+/**
+ * Each line: a name, a colon right behind it, a value without control characters, and both bytes of the line break.
+ * `lowerCase` is what stands in the bytes from `start` on, in lower case; its fields begin at `from`.
+ */
+function readFields(bytes: Buffer, start: number, lowerCase: string, from: number): Framing {
+  const framing: Framing = { length: undefined, transfer: undefined, connection: undefined }
+  const until = start + lowerCase.length
+  let at = start + from
+  while (at < until) {
+    const name = at
+    while ((CLASSES[bytes[at] as number] as number) & IN_NAME) at++
+    const colon = at
+    if (colon === name || bytes[colon] !== COLON) {
+      throw new MalformedResponse('a line of the head is no field')
+    }
+    at++
+    while ((CLASSES[bytes[at] as number] as number) & IN_VALUE) at++
+    if (bytes[at] !== CR || bytes[at + 1] !== LF) {
+      throw new MalformedResponse(CONTROL_CHARACTER)
+    }
+    const kind = framingKindOf(lowerCase, name - start, colon - start)
+    if (kind) {
+      const value = trimmed(lowerCase.slice(colon - start + 1, at - start))
+      framing[kind] = framing[kind] === undefined ? value : `${framing[kind]}, ${value}`
+    }
+    at += LINE_END.length
+  }
+  return framing
+}
+
+/** Most names differ from these by their lengths alone. */
+function framingKindOf(lowerCase: string, from: number, until: number): keyof Framing | undefined {
+  switch (until - from) {
+    case 10:
+      return lowerCase.startsWith('connection', from) ? 'connection' : undefined
+    case 14:
+      return lowerCase.startsWith('content-length', from) ? 'length' : undefined
+    case 16:
+      return lowerCase.startsWith('proxy-connection', from) ? 'connection' : undefined
+    case 17:
+      return lowerCase.startsWith('transfer-encoding', from) ? 'transfer' : undefined
+    default:
+      return undefined
+  }
+}
+
+/** Refuses at once what can never become a head: nobody shall wait for its end. Answers where the last whole line ends. */
+function checkUnfinished(head: Buffer, checked: number): number {
+  const start = head.toString('latin1', 0, HEAD_START.length)
+  if (!HEAD_START.startsWith(start)) throw new MalformedResponse(NO_STATUS_LINE)
+  const lineEnd = head.lastIndexOf(LINE_END)
+  const end = lineEnd < checked ? checked : lineEnd + LINE_END.length
+  if (end > checked) {
+    const text = head.toString('latin1', checked, end)
+    const isFirst = checked === 0
+    readFields(
+      head,
+      checked,
+      isFirst ? new ResponseHead(text).lowerCase : text,
+      isFirst ? text.indexOf('\n') + 1 : 0,
+    )
+  }
+  for (let at = end; at < head.length; at++) {
+    const isLineEnd = head[at] === CR && at === head.length - 1
+    if (!isLineEnd && ((CLASSES[head[at] as number] as number) & IN_VALUE) === 0)
+      throw new MalformedResponse(CONTROL_CHARACTER)
+  }
+  return end
+}
+
+/** Without the space around it. A tab behind it stays: other readers do not take it for space. */
+function trimmed(value: string): string {
+  let start = 0
+  let end = value.length
+  while (value.charCodeAt(start) === SPACE || value.charCodeAt(start) === TAB) start++
+  while (end > start && value.charCodeAt(end - 1) === SPACE) end--
+  return value.slice(start, end)
 }
 
 function expect(byte: number, expected: number): void {

@@ -458,8 +458,10 @@ describe('what is paid is what the vendor used', () => {
           ])
           expect(journal).toMatchObject([{ amount: paidNano, usage_source: 'upstream', ended_by: 'done' }])
         }
-        // The vendor's own words are kept for a later audit.
-        expect(JSON.parse(String(whole.charges[0]?.usage))).toEqual(whole.json.usage)
+        // The vendor's own words are kept for a later audit, and what it cost the operator is shown to no caller.
+        const { cost_in_usd_ticks: cost, ...figures } = JSON.parse(String(whole.charges[0]?.usage))
+        expect(typeof cost).toBe(model === 'test-xai' ? 'number' : 'undefined')
+        expect(figures).toEqual(whole.json.usage)
         expect(whole.response.headers.get('x-gateway-cost-usd')).toBe(formatUsd(paidNano))
         expect(whole.json.choices).toHaveLength(Number(extra.n ?? 1))
       })

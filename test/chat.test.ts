@@ -64,7 +64,6 @@ const fields: [field: string, value: Json, beside?: Record<string, Json>][] = [
   ['reasoning_effort', 'low'],
   ['verbosity', 'high'],
   ['modalities', ['text']],
-  ['audio', { voice: 'alloy', format: 'mp3' }, { modalities: ['text', 'audio'] }],
   ['prediction', { type: 'content', content: 'Hello' }],
   ['stream_options', { include_usage: true }, { stream: true }],
   ['store', true],
@@ -153,14 +152,13 @@ describe('messages', () => {
       ],
     ],
     [
-      'video and audio, whose part shape is the vendor’s own',
+      'video, whose part shape is the vendor’s own',
       [
         {
           role: 'user',
           content: [
             { type: 'video_url', video_url: { url: 'https://example.com/a.mp4' }, fps: 2 },
-            { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
-            { type: 'text', text: 'Describe both.' },
+            { type: 'text', text: 'Describe it.' },
           ],
         },
       ],

@@ -4,6 +4,7 @@
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { makePrivate } from '../src/db/private-file'
 import { CommandFailed, lineOf } from './errors'
 
 const FILE_NAME = 'serve.lock'
@@ -12,8 +13,10 @@ const PATIENCE_MS = 200
 
 /** Fails when another server has it. */
 export function lockDataDir(dataDir: string): void {
+  const file = join(dataDir, FILE_NAME)
   try {
-    const lock = new Database(join(dataDir, FILE_NAME), { create: true })
+    makePrivate(file)
+    const lock = new Database(file, { create: true })
     lock.run(`pragma busy_timeout = ${PATIENCE_MS}`)
     lock.run('pragma locking_mode = exclusive')
     lock.run('begin exclusive')

@@ -12,7 +12,7 @@ import { CommandFailed, lineOf, WrongUsage } from './errors'
 import { paint, print, say } from './output'
 import { commandLineOf } from './program'
 import { lockDataDir } from './serve-lock'
-import { loadConfig, openDataDir, type SettingsFlags, settingsArgs } from './settings'
+import { loadConfig, openDataDir, openToOthers, type SettingsFlags, settingsArgs } from './settings'
 import { renderBlock } from './table'
 
 const DEFAULT_HOST = '127.0.0.1'
@@ -60,6 +60,8 @@ export const serve = defineCommand({
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
     lockDataDir(dataDir)
+    const warning = openToOthers(dataDir)
+    if (warning) say(paint('yellow', warning, process.stderr))
     const sandbox = args.sandbox ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS }) : undefined
     const server = await listen({
       config: sandbox ? simulated(config, sandbox) : config,

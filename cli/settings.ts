@@ -1,6 +1,6 @@
 // Where the configuration and the data are: flags win over environment, over the file, over defaults.
 
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import builtIn from '../gateway.config'
@@ -43,6 +43,7 @@ interface LoadedConfig {
 }
 
 const FILE_NAME = 'gateway.config.ts'
+const OTHERS_READ_OR_WRITE = 0o066
 
 /** Loads the configuration that is in force, without judging it. */
 export async function readConfig(
@@ -104,6 +105,13 @@ export function openDataDir(flags: SettingsFlags): string {
     throw new CommandFailed(`The data directory ${dataDir} cannot be used: ${lineOf(error)}.`)
   }
   return dataDir
+}
+
+/** What to tell an operator whose data directory is open to others; undefined where it is not. */
+export function openToOthers(dataDir: string): string | undefined {
+  // The file system of Windows has no such mode.
+  if (process.platform === 'win32' || (statSync(dataDir).mode & OTHERS_READ_OR_WRITE) === 0) return undefined
+  return `Warning: other users of this machine can read or write the data directory ${dataDir}. Close it with: chmod 700 ${dataDir}`
 }
 
 /** Runs a command's work on the database, which a running server may be using at the same time. */

@@ -4,6 +4,7 @@
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
+import { makePrivate } from './private-file'
 
 /** A prepared statement, and whether it gives rows. */
 interface Known {
@@ -25,6 +26,7 @@ const NO_ROWS: Row[] = []
 
 /** `durable: false` leaves the sync to the system: the last commits may be lost with the power, never with the process. */
 export function openSqlite(path: string, { durable = true } = {}): Db {
+  makePrivate(path)
   const database = new Database(path, { create: true, strict: true })
   // First of all: switching to WAL can meet another process that does the same.
   database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)

@@ -30,7 +30,7 @@ export async function startWithSettings(): Promise<void> {
     env: { ...process.env, ...Object.fromEntries(missing) },
     stdio: ['inherit', 'inherit', 'inherit'],
   })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
   process.exit(await child.exited)
 }
 

@@ -19,7 +19,7 @@ const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
 /** How long running requests may go on after SIGTERM. */
 const GRACE_MS = 30_000
-/** Interrupts within it are one wish to stop: Ctrl-C comes from the terminal, and again from a script runner in between. */
+/** Signals within it are one wish to stop: one may come from the terminal, and again from a script runner in between. */
 const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
 /** Where many tools look for the only way to the internet; NO_PROXY then names what is reached without it. */
@@ -56,12 +56,12 @@ export const serve = defineCommand({
     ...settingsArgs,
   },
   async run({ args }) {
+    // A terminal that closes, and those who take it for a wish to reload, must not cut running answers.
+    process.on('SIGHUP', () => outside.log('signal_ignored', { signal: 'SIGHUP' }))
     const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
     lockDataDir(dataDir)
-    const warning = openToOthers(dataDir)
-    if (warning) say(paint('yellow', warning, process.stderr))
     const sandbox = args.sandbox ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS }) : undefined
     const server = await listen({
       config: sandbox ? simulated(config, sandbox) : config,
@@ -72,6 +72,8 @@ export const serve = defineCommand({
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
     const stopped = stopOnSignal(server, sandbox)
+    const warning = openToOthers(dataDir)
+    if (warning) say(paint('yellow', warning, process.stderr))
     const demonstration = sandbox ? await prepareDemonstration(server) : undefined
     const setting = { file, dataDir, demonstration, flags: args }
     // On one line: who waits for it reads a line, not to the end of the output.
@@ -166,14 +168,14 @@ function portOf(name: string, text: string | undefined): number | undefined {
   return port
 }
 
-/** Resolves when the gateway has stopped. Another signal, a moment later, stops it at once. */
+/** Resolves when the gateway has stopped. Another signal, more than a second later, stops it at once. */
 async function stopOnSignal(server: Server, sandbox: Sandbox | undefined): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     let stoppingSince: number | undefined
     const stop = async (signal: NodeJS.Signals) => {
       const now = performance.now()
       if (stoppingSince !== undefined) {
-        if (signal !== 'SIGINT' || now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
+        if (now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
         return
       }
       stoppingSince = now

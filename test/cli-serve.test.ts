@@ -172,30 +172,60 @@ test('every start fills the demonstration account, and passes over a revoked dem
   expect(deposits.map((entry: Json) => entry.balance_after_usd)).toEqual(['10.00', '10.00'])
 })
 
-test('one Ctrl-C may come twice, from the terminal and from a script runner; a later one stops at once', async () => {
-  const stream = async (told: Json, prompt: string) =>
-    chat(told.url, told.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
+const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
+  ['SIGINT', 'SIGINT'],
+  ['SIGTERM', 'SIGTERM'],
+  ['SIGTERM', 'SIGINT'],
+  ['SIGINT', 'SIGTERM'],
+]
+for (const [first, second] of stoppings) {
+  test(`${first} and ${second} within a second are one wish, as from a terminal and a script runner`, async () => {
+    const { server, told } = await serve(['--data-dir', `${first}-${second}`])
+    const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+    server.stop(first)
+    await Bun.sleep(50)
+    server.stop(second)
+    expect(await whole).toEndWith('data: [DONE]\n\n')
+    expect((await server.ended).code).toBe(0)
+  })
+}
 
-  const patient = await serve(['--data-dir', 'twice'])
-  const whole = (await stream(patient.told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
-  patient.server.stop('SIGINT')
-  await Bun.sleep(50)
-  patient.server.stop('SIGINT')
-  expect(await whole).toEndWith('data: [DONE]\n\n')
-  expect((await patient.server.ended).code).toBe(0)
-
-  const hurried = await serve(['--data-dir', 'later'])
-  const cut = (await stream(hurried.told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text()
+test('a signal that comes more than a second after the first stops at once', async () => {
+  const { server, told } = await serve(['--data-dir', 'later'])
+  const cut = (await streamFrom(told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text()
   const failure = cut.then(
     () => undefined,
     (error: unknown) => error,
   )
-  hurried.server.stop('SIGINT')
+  server.stop('SIGINT')
   await Bun.sleep(1_500)
-  hurried.server.stop('SIGINT')
-  expect((await hurried.server.ended).code).toBe(1)
+  server.stop('SIGINT')
+  expect((await server.ended).code).toBe(1)
   expect(await failure).toBeInstanceOf(Error)
 })
+
+test('SIGHUP is ignored with a log line: the stream goes on, is paid, and the gateway serves', async () => {
+  const { server, told } = await serve(['--data-dir', 'hang-up'])
+  const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+  server.stop('SIGHUP')
+  await Bun.sleep(50)
+  server.stop('SIGHUP')
+  expect(await whole).toEndWith('data: [DONE]\n\n')
+  expect(await statusOf(chat(told.url, told.key))).toBe(200)
+  server.stop()
+  const { code, stderr } = await server.ended
+  expect(code).toBe(0)
+  expect(stderr.match(/"event":"signal_ignored","signal":"SIGHUP"/g)).toHaveLength(2)
+  expect(await json(['usage', '--requests', '--data-dir', 'hang-up'])).toMatchObject([
+    { status: 200 },
+    { status: 200 },
+  ])
+  expect(await json(['balance', 'show', 'demo', '--data-dir', 'hang-up'])).toMatchObject({ held_usd: '0.00' })
+})
+
+function streamFrom(told: Json, prompt: string): Promise<Response> {
+  return chat(told.url, told.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
+}
 
 test('SIGTERM lets a running stream end, and takes no new request', async () => {
   const { server, told } = await serve(['--data-dir', 'drain'])

@@ -2,11 +2,11 @@
 // It must never alter what the caller sent: the text itself goes on to the vendor.
 
 import type { Ask, Family, Model } from './family'
-import { checkFields } from './fields'
 import { bodyOfForm, type Form } from './form'
 import type { Key } from './keys'
 import { type Dialect, GatewayError, invalidRequest } from './lib/errors'
-import { MAX_DEPTH, type ScannedObject, scanObject } from './lib/json'
+import { findVariant, type KnownNames, knownNamesOf, type Variant } from './lib/field-names'
+import { fieldOf, type JsonBody, parseBody, scanBody } from './lib/json-body'
 import { createValidator } from './lib/validate'
 import { tariffOf } from './metering'
 import { type Catalogue, resolveModels } from './models'
@@ -22,7 +22,7 @@ export interface CheckedRequest {
   others: readonly Model[]
   ask: Ask
   /** The body as it came and where its members stand; undefined for a form. */
-  source: { text: string; scanned: ScannedObject } | undefined
+  source: JsonBody | undefined
   /** What tells this request from another one of the same key: the body, or a hash of it. */
   fingerprint: string
 }
@@ -32,9 +32,8 @@ const MAX_SHOWN_LENGTH = 128
 
 const NONE: readonly Model[] = []
 
-const decoder = new TextDecoder('utf-8', { fatal: true })
 /** Made with a family's first request: all of them together would hold up the start. */
-const validators = new Map<Family, (body: unknown) => void>()
+const contracts = new Map<Family, Contract>()
 
 /** Throws a GatewayError that names the field at fault, in the dialect of its family as soon as that is known. */
 export function checkRequest(
@@ -45,14 +44,19 @@ export function checkRequest(
   { now, random }: { now: number; random: () => number },
 ): CheckedRequest {
   const { operation, headers } = from
-  const given = ArrayBuffer.isView(content) ? parseJson(content) : parseForm(content)
-  const candidates = resolveModels(catalogue, key, operation, given.body.model, random)
+  const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
+  const asked = json ? fieldOf(json, 'model') : (content as Form).fields.get('model')
+  // Before anything is built of the body, which may be large.
+  const candidates = resolveModels(catalogue, key, operation, asked, random)
   const [model] = candidates
-  const parsed = from.reword ? reworded(given, from.reword(given.body, model)) : given
   const { family } = model
-  const body = ArrayBuffer.isView(content) ? parsed.body : bodyOfForm(content, family.body)
-  const ask: Ask = { body, byteLength: parsed.byteLength, at: now, headers }
+  let parsed: Parsed
+  let ask: Ask
   try {
+    const given = json ? parseJson(json, (content as Uint8Array).byteLength) : parseForm(content as Form)
+    parsed = from.reword ? reworded(given, from.reword(given.body, model)) : given
+    const body = json ? parsed.body : bodyOfForm(content as Form, family.body)
+    ask = { body, byteLength: parsed.byteLength, at: now, headers }
     checkFor(model, ask)
   } catch (error) {
     throw inDialect(error, family.dialect)
@@ -72,19 +76,34 @@ export function checkRequest(
 
 function checkFor(model: Model, ask: Ask): void {
   validate(model.family, ask.body)
-  checkFields(model, ask)
   model.family.check?.(ask.body, model)
   // Throws for a size or the like that has no price.
   tariffOf(ask, model)
 }
 
+interface Contract {
+  validate(body: unknown): void
+  names: KnownNames | undefined
+}
+
 function validate(family: Family, body: unknown): void {
-  let validator = validators.get(family)
-  if (!validator) {
-    validator = createValidator(family.body)
-    validators.set(family, validator)
+  let contract = contracts.get(family)
+  if (!contract) {
+    contract = { validate: createValidator(family.body), names: knownNamesOf(family.body) }
+    contracts.set(family, contract)
   }
-  validator(body)
+  const variant = contract.names && findVariant(body, contract.names)
+  if (variant) throw otherwiseWritten(variant)
+  contract.validate(body)
+}
+
+function otherwiseWritten({ path, known }: Variant): GatewayError {
+  const [shown, meant] = [path.slice(0, MAX_SHOWN_LENGTH), known.slice(0, MAX_SHOWN_LENGTH)]
+  return invalidRequest(
+    shown,
+    `Unknown parameter: '${shown}'. It differs from '${meant}' only by case, and some upstreams would take the one for the other. Write '${meant}'.`,
+    'unknown_parameter',
+  )
 }
 
 /** Whether a further choice could take this request: one that could not is passed over. */
@@ -108,57 +127,22 @@ export function inDialect(error: unknown, dialect: Dialect): unknown {
 export type Reword = (body: Record<string, unknown>, model: Model) => Record<string, unknown>
 
 function reworded(given: Parsed, body: Record<string, unknown>): Parsed {
-  return { ...parseJson(Buffer.from(JSON.stringify(body))), fingerprint: given.fingerprint }
+  const bytes = Buffer.from(JSON.stringify(body))
+  return { ...parseJson(scanBody(bytes), bytes.byteLength), fingerprint: given.fingerprint }
 }
 
 interface Parsed {
   body: Record<string, unknown>
   byteLength: number
-  source: CheckedRequest['source']
+  source: JsonBody | undefined
   fingerprint: string
 }
 
-function parseJson(bytes: Uint8Array): Parsed {
-  const text = decode(bytes)
-  const scanned = scan(text)
-  return { body: parse(text), byteLength: bytes.byteLength, source: { text, scanned }, fingerprint: text }
+function parseJson(json: JsonBody, byteLength: number): Parsed {
+  return { body: parseBody(json), byteLength, source: json, fingerprint: json.text }
 }
 
 function parseForm(form: Form): Parsed {
   const body = Object.fromEntries(form.fields)
   return { body, byteLength: form.textBytes, source: undefined, fingerprint: form.hash }
-}
-
-function decode(bytes: Uint8Array): string {
-  if (bytes.byteLength === 0) throw notJson('The body is empty: send a JSON object.')
-  try {
-    return decoder.decode(bytes)
-  } catch {
-    throw notJson('The body is not valid UTF-8.')
-  }
-}
-
-function scan(text: string): ScannedObject {
-  const scanned = scanObject(text)
-  if ('members' in scanned) return scanned
-  const field = scanned.key?.slice(0, MAX_SHOWN_LENGTH) ?? null
-  if (scanned.fault === 'too deep') {
-    throw invalidRequest(field, `The field '${field}' nests more than ${MAX_DEPTH} levels deep.`, 'too_deep')
-  }
-  if (scanned.fault === 'duplicate key') {
-    throw invalidRequest(field, `The body has the field '${field}' twice.`, 'duplicate_field')
-  }
-  throw notJson('The body is not a JSON object.')
-}
-
-function parse(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw notJson('The body is not valid JSON.')
-  }
-}
-
-function notJson(message: string): GatewayError {
-  return invalidRequest(null, message, 'invalid_json')
 }

@@ -1,7 +1,6 @@
 // Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
 // It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
 
-import { callerComplaint, callerEvent } from './caller-view'
 import type { Model, Quantities, Reading, Translator } from './family'
 import type { EndedBy } from './ledger'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from './lib/sse'
@@ -62,15 +61,12 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     const from = whole.lastIndexOf(BLANK_LINE, first)
     const start = from === -1 ? 0 : from + BLANK_LINE.length
     let shown = ''
-    let isSame = true
     for (const event of splitEvents(whole.toString('latin1', start))) {
       if (end !== null && event.includes(end) && dataOfEvent(event) === end) ended = true
       const reading = event.includes('"error"') || event.includes('"usage"') ? tally.read(event) : {}
-      const seen = reading.usageOnly && hideUsage ? '' : callerEvent(event, reading.failed === true)
-      isSame &&= seen === event
-      shown += seen
+      if (!(reading.usageOnly && hideUsage)) shown += event
     }
-    if (isSame) return whole
+    if (shown.length === whole.length - start) return whole
     return Buffer.concat([whole.subarray(0, start), Buffer.from(shown, 'latin1')])
   }
 
@@ -130,10 +126,9 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
     const data = dataOfEvent(event)
     if (data === undefined || ended) return ''
     if (data === end) return finish()
-    const reading = tally.read(event)
-    tally.add(reading)
+    tally.add(tally.read(event))
     const json = objectIn(data)
-    return json ? translator.push(reading.failed ? callerComplaint(json) : json) : ''
+    return json ? translator.push(json) : ''
   }
 
   function finish(): string {

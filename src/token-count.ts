@@ -7,6 +7,7 @@ import { callerLeft, databaseDown, garbage, timedOut } from './failures'
 import type { Model } from './family'
 import { GatewayError } from './lib/errors'
 import { editObject, scanObject } from './lib/json'
+import { BODY_LIMITS } from './lib/json-body'
 import { createTurns } from './lib/turns'
 import { countFreeRequest } from './limits'
 import { operationOf } from './operations'
@@ -102,7 +103,7 @@ export function createTokenCount(world: World): CountTokens {
 function withLimit(content: Uint8Array): Uint8Array {
   // One character a byte: what is not UTF-8 stays so, and is refused by the check.
   const text = Buffer.from(content).toString('latin1')
-  const scanned = scanObject(text)
+  const scanned = scanObject(text, BODY_LIMITS)
   if (!('members' in scanned) || scanned.members.has('max_tokens')) return content
   return Buffer.from(editObject(text, scanned, { set: { max_tokens: '1' } }), 'latin1')
 }

@@ -2,7 +2,6 @@
 // breaker. It must never follow a redirect, send a vendor's key to another host, or repeat a request that the vendor may
 // have begun.
 
-import { callerWords } from './caller-view'
 import type { UpstreamConfig } from './config'
 import type { Call } from './family'
 import { NotConnected, type OpenOrigin } from './http-client/origin'
@@ -255,8 +254,7 @@ export function createUpstream(
   }
 
   /** How a vendor's refusal reads for the caller: their own mistakes as they are, the operator's troubles as ours. */
-  function toCaller(status: number, told: VendorError, retryAfterMs?: number): GatewayError {
-    const vendor = { ...told, message: callerWords(told.message) }
+  function toCaller(status: number, vendor: VendorError, retryAfterMs?: number): GatewayError {
     const retryAfter =
       retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
     if (status === 404 && vendor.whose === 'operator') {

@@ -209,6 +209,14 @@ describe('refused before anything is held', () => {
       'parameters.size',
       ['which is 1080p'],
     ],
+    ...[' 1920 x 1080 ', '1920x1080', '1920 * 1080', '01920*1080', '1920*1080*1', '1.9e3*1080', ''].map(
+      (size): [name: string, body: object, param: string, words: string[]] => [
+        `the size '${size}', which the vendor may read in its own way`,
+        wan({ parameters: { size, resolution: '720P' } }),
+        'parameters.size',
+        ['expected width*height such as', '1280*720'],
+      ],
+    ),
     [
       'a resolution where a size is obeyed',
       wan({ parameters: { resolution: '720P' } }),

@@ -2,9 +2,8 @@
 // The body is the vendor's own and goes through; the task that it answers with has the very form that the spec gives tasks.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../family'
+import type { Family, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
-import { otherModels, serviceTier } from './surcharges'
 import {
   checkDuration,
   checkReferences,
@@ -49,18 +48,12 @@ const DRAFT_RESOLUTION = '480p'
 const VENDOR_EXPIRY_SECONDS = 172_800
 const LEAST_EXPIRY_SECONDS = 3_600
 /** Settings that older models read out of the prompt, where nobody could bill them. */
-const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=\s|$)/i
+const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=[\s=:]|$)/i
 /** What goes to the vendor, or what callers are told to use, in their place. */
 const NOT_TAKEN: Record<string, string> = {
   frames: "'duration' in seconds",
   callback_url: "'webhook_url'",
 }
-
-const surcharges: readonly FieldRule[] = [
-  serviceTier,
-  ...otherModels,
-  { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
-]
 
 export const arkVideo: Family<Body> = {
   name: 'ark-video',
@@ -68,7 +61,6 @@ export const arkVideo: Family<Body> = {
   units: [['second']],
   dialect: 'openai',
   body: Body,
-  surcharges,
 
   check(body, model) {
     checkDuration(body.duration, model)

@@ -3,7 +3,7 @@
 // The vendor hardly checks a submit: most of its complaints come with the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../family'
+import type { Family, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { parseSize } from '../lib/sizes'
 import {
@@ -63,18 +63,12 @@ const FROM_REFERENCES = /-r2v/
 /** What older models take at 16:9. */
 const WIDE_SIZES: Record<string, string> = { '480p': '832*480', '720p': '1280*720', '1080p': '1920*1080' }
 
-/** Rewriting of the prompt, shots and water marks cost nothing; sound is a tier of the price. */
-const surcharges: readonly FieldRule[] = [
-  { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
-]
-
 export const dashscopeVideo: Family<Body> = {
   name: 'dashscope-video',
   operation: 'video',
   units: [['second']],
   dialect: 'openai',
   body: Body,
-  surcharges,
 
   check(body, model) {
     checkDuration(body.duration, model)
@@ -197,22 +191,28 @@ function checkSameResolution(body: Body, { upstreamModel }: Model): void {
   const billed = resolutionOf(body)
   const { resolution, size } = body.parameters ?? {}
   const parsed = parseSize(size ?? '', '*')
+  // The vendor may read more writings of a size than is known here, and would make another one than is billed.
+  if (given(size) && !parsed) {
+    throw invalidRequest(
+      'parameters.size',
+      `Invalid 'parameters.size': expected width*height such as "1280*720", without spaces, but got "${size.slice(0, 32)}".`,
+    )
+  }
   const fields = [
     ['resolution', resolution, resolution?.toLowerCase()],
-    // A size that is none is for the vendor to refuse.
-    ['size', size, parsed ? resolutionOfSize(parsed) : billed],
+    ['size', size, parsed && resolutionOfSize(parsed)],
   ] as const
-  for (const [name, given, means] of fields) {
-    if (given === undefined || given === null || means === billed) continue
+  for (const [name, value, means] of fields) {
+    if (!given(value) || means === billed) continue
     throw invalidRequest(
       `parameters.${name}`,
-      `'parameters.${name}' is ${given}${name === 'size' ? `, which is ${means}` : ''}, but 'resolution' is ${billed}: give the same in both.`,
+      `'parameters.${name}' is ${value}${name === 'size' ? `, which is ${means}` : ''}, but 'resolution' is ${billed}: give the same in both.`,
     )
   }
   const taken = TAKES_SIZE.test(upstreamModel) ? 'size' : 'resolution'
   const isGiven = (taken === 'size' ? size : resolution) || (TAKES_EITHER.test(upstreamModel) && resolution)
   // Said nowhere, it is billed as the caller asked; said in the field that this vendor does not read, it is a mistake.
-  const isSaid = (resolution ?? size) !== undefined && (resolution ?? size) !== null
+  const isSaid = given(resolution) || given(size)
   if (isGiven || !isSaid || billed === VENDOR_RESOLUTION) return
   const example = taken === 'size' ? (WIDE_SIZES[billed] ?? '1280*720') : billed.toUpperCase()
   throw invalidRequest(
@@ -220,6 +220,10 @@ function checkSameResolution(body: Body, { upstreamModel }: Model): void {
     `'parameters.${taken}' is absent, which makes ${VENDOR_RESOLUTION}, but 'resolution' is ${billed}: give the same in both, here such as "${example}".`,
     'missing_required_parameter',
   )
+}
+
+function given(value: string | null | undefined): value is string {
+  return value !== undefined && value !== null
 }
 
 /** Only where the newer models have them; in the form of the older ones they are one list with videos. */

@@ -12,7 +12,6 @@ import {
   quoteInputs,
   tokenUsage,
 } from './embeddings'
-import { otherModels, serviceTier } from './surcharges'
 
 const MAX_INPUTS_A_CALL = 2048
 
@@ -22,7 +21,6 @@ export const openaiEmbeddings: Family<EmbeddingsBody> = {
   units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
-  surcharges: [serviceTier, ...otherModels],
   check: checkDimensions,
   quote: quoteInputs,
 

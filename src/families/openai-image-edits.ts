@@ -14,7 +14,6 @@ import {
   readReply,
 } from './gpt-images'
 import { checkUploads, formOf, uploadsIn } from './image-uploads'
-import { imageSurcharges } from './surcharges'
 
 const Body = Type.Object(
   {
@@ -38,7 +37,6 @@ export const openaiImageEdits: Family<Body> = {
   units: gptImageUnits,
   dialect: 'openai',
   body: Body,
-  surcharges: imageSurcharges,
 
   check(body, model) {
     checkUploads(body, model)

@@ -14,7 +14,6 @@ import {
   quoteOutput,
   readReply,
 } from './gpt-images'
-import { imageSurcharges } from './surcharges'
 
 const Body = Type.Object(gptImageFields, { additionalProperties: true })
 type Body = Static<typeof Body>
@@ -30,7 +29,6 @@ export const openaiImages: Family<Body> = {
   units: gptImageUnits,
   dialect: 'openai',
   body: Body,
-  surcharges: imageSurcharges,
 
   check(body, model) {
     if (body.size) checkSize(body.size, model)

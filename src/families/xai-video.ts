@@ -4,7 +4,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
-import { otherModels, serviceTier } from './surcharges'
 import {
   checkDuration,
   checkReferences,
@@ -43,7 +42,6 @@ export const xaiVideo: Family<Body> = {
   units: [['second']],
   dialect: 'openai',
   body: Body,
-  surcharges: [serviceTier, ...otherModels],
 
   check(body, model) {
     checkDuration(body.duration, model)

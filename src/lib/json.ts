@@ -1,9 +1,28 @@
 // Reads where the top-level members of a JSON object stand, so that single fields can be edited in the
 // caller's own text and everything else stays as it was sent: big integers, `1.0`, key order, white space.
-// It must never re-encode what it does not edit. It does not validate: JSON.parse does that.
+// It counts what is in the text before anything is built of it. It must never re-encode what it does not edit.
+// It does not validate: JSON.parse does that.
 
 /** Nesting that no honest request needs, and that would make other JSON code slow or overflow its stack. */
 export const MAX_DEPTH = 128
+
+/** The most that one text may have, because each of them costs time to build and to check. */
+export interface JsonLimits {
+  /** Members of the outermost object. */
+  fields: number
+  /** Members of all objects together. */
+  members: number
+  /** Objects, arrays and strings that are values. */
+  parts: number
+  /** Values of any kind, numbers in arrays among them. */
+  values: number
+  /** Backslashes that escape a character. */
+  escapes: number
+  /** Characters outside of strings: numbers, white space, punctuation. */
+  plainCharacters: number
+}
+
+export type JsonLimit = keyof JsonLimits
 
 interface Member {
   /** Index of the opening quote of the key. */
@@ -15,11 +34,19 @@ interface Member {
 
 export interface ScannedObject {
   members: Map<string, Member>
+  /** Members of all objects in it, its own among them, each as often as it is written. */
+  memberCount: number
   /** Index of the closing brace. */
   end: number
 }
 
-type Scan = ScannedObject | { fault: 'not an object' | 'too deep' | 'duplicate key'; key?: string }
+type Scan =
+  | ScannedObject
+  | { fault: 'not an object' }
+  | { fault: 'too deep'; key: string }
+  | { fault: 'duplicate key'; key: string }
+  /** `key` is the field in which the limit was passed. */
+  | { fault: 'too much'; limit: JsonLimit; key: string | undefined }
 
 export interface Edit {
   /** Members to set, as JSON text; an existing value is replaced in place. */
@@ -36,32 +63,91 @@ const CLOSE_BRACKET = 93
 const COMMA = 44
 const COLON = 58
 
+const UNLIMITED: JsonLimits = {
+  fields: Number.POSITIVE_INFINITY,
+  members: Number.POSITIVE_INFINITY,
+  parts: Number.POSITIVE_INFINITY,
+  values: Number.POSITIVE_INFINITY,
+  escapes: Number.POSITIVE_INFINITY,
+  plainCharacters: Number.POSITIVE_INFINITY,
+}
+
+/** What has been counted so far. */
+interface Count {
+  limits: JsonLimits
+  members: number
+  parts: number
+  values: number
+  /** Characters in strings, quotes included. */
+  quoted: number
+  /** Where the scan stopped, where it stopped early. */
+  stoppedAt: number
+}
+
+const NOT_AN_OBJECT = { fault: 'not an object' } as const
+
 /** Finds the members of the object that `text` is, in one pass that skips strings at native speed. */
-export function scanObject(text: string): Scan {
-  let at = skipSpace(text, 0)
-  if (text.charCodeAt(at) !== OPEN_BRACE) return { fault: 'not an object' }
+export function scanObject(text: string, limits: JsonLimits = UNLIMITED): Scan {
+  const count: Count = { limits, members: 0, parts: 0, values: 0, quoted: 0, stoppedAt: 0 }
   const members = new Map<string, Member>()
-  at = skipSpace(text, at + 1)
-  if (text.charCodeAt(at) === CLOSE_BRACE) return { members, end: at }
+  if (hasMoreEscapes(text, limits.escapes)) return { fault: 'too much', limit: 'escapes', key: undefined }
+  let at = skipSpace(text, 0, count)
+  if (text.charCodeAt(at) !== OPEN_BRACE) return failure(count, at)
+  at = skipSpace(text, at + 1, count)
+  if (text.charCodeAt(at) === CLOSE_BRACE) return finished(text, members, count, at)
   for (;;) {
-    if (text.charCodeAt(at) !== QUOTE) return { fault: 'not an object' }
+    if (text.charCodeAt(at) !== QUOTE) return failure(count, at)
     const keyEnd = skipString(text, at)
     const key = decodeKey(text.slice(at, keyEnd))
-    const colon = skipSpace(text, keyEnd)
-    if (key === undefined || text.charCodeAt(colon) !== COLON) return { fault: 'not an object' }
+    count.quoted += keyEnd - at
+    const colon = skipSpace(text, keyEnd, count)
+    if (key === undefined || text.charCodeAt(colon) !== COLON) return failure(count, colon)
     // A second member of the same name would let us and the vendor read two different requests.
     if (members.has(key)) return { fault: 'duplicate key', key }
-    const valueStart = skipSpace(text, colon + 1)
-    const valueEnd = skipValue(text, valueStart)
-    if (valueEnd === -1) return { fault: 'not an object' }
-    if (valueEnd === -2) return { fault: 'too deep', key }
+    if (members.size === limits.fields) return { fault: 'too much', limit: 'fields', key: undefined }
+    count.members++
+    count.values++
+    const valueStart = skipSpace(text, colon + 1, count)
+    const valueEnd = skipValue(text, valueStart, count)
+    if (valueEnd === TOO_DEEP) return { fault: 'too deep', key }
+    if (valueEnd === NO_VALUE) return failure(count, Math.max(count.stoppedAt, valueStart), key)
     members.set(key, { start: at, valueStart, valueEnd })
-    at = skipSpace(text, valueEnd)
+    at = skipSpace(text, valueEnd, count)
     const next = text.charCodeAt(at)
-    if (next === CLOSE_BRACE) return { members, end: at }
-    if (next !== COMMA) return { fault: 'not an object' }
-    at = skipSpace(text, at + 1)
+    if (next === CLOSE_BRACE) return finished(text, members, count, at)
+    if (next !== COMMA) return failure(count, at, key)
+    at = skipSpace(text, at + 1, count)
   }
+}
+
+function finished(text: string, members: Map<string, Member>, count: Count, end: number): Scan {
+  // What stands behind the object is for JSON.parse to refuse, unless it is too much to be looked at.
+  const limit = passedLimit(count, text.length - 1)
+  if (limit !== undefined) return { fault: 'too much', limit, key: undefined }
+  return { members, memberCount: count.members, end }
+}
+
+function failure(count: Count, at: number, key?: string): Scan {
+  const limit = passedLimit(count, at)
+  return limit === undefined ? NOT_AN_OBJECT : { fault: 'too much', limit, key }
+}
+
+/** The limit that was passed up to an index of the text; undefined where there is none. */
+function passedLimit({ limits, members, parts, values, quoted }: Count, at: number): JsonLimit | undefined {
+  if (members > limits.members) return 'members'
+  if (parts > limits.parts) return 'parts'
+  if (values > limits.values) return 'values'
+  return at - quoted >= limits.plainCharacters ? 'plainCharacters' : undefined
+}
+
+function hasMoreEscapes(text: string, most: number): boolean {
+  // Each takes two characters, so that only large texts can have too many.
+  if (text.length <= 2 * most) return false
+  let escapes = 0
+  for (let at = text.indexOf('\\'); at !== -1; at = text.indexOf('\\', at + 2)) {
+    if (++escapes > most) return true
+  }
+  return false
 }
 
 const NOTHING: ReadonlySet<string> = new Set()
@@ -111,7 +197,7 @@ function addDrops(
   return kept
 }
 
-function decodeKey(quoted: string): string | undefined {
+export function decodeKey(quoted: string): string | undefined {
   if (!quoted.includes('\\')) return quoted.slice(1, -1)
   try {
     return JSON.parse(quoted)
@@ -120,16 +206,19 @@ function decodeKey(quoted: string): string | undefined {
   }
 }
 
-function skipSpace(text: string, at: number): number {
-  for (;;) {
+/** The index of the next character that is not white space, or that is one too many outside of strings. */
+function skipSpace(text: string, from: number, { limits, quoted }: Count): number {
+  const most = limits.plainCharacters + quoted
+  let at = from
+  for (; at <= most; at++) {
     const code = text.charCodeAt(at)
     if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return at
-    at++
   }
+  return at
 }
 
 /** The index after the string that opens at `at`; the text's length when it never closes. */
-function skipString(text: string, at: number): number {
+export function skipString(text: string, at: number): number {
   let from = at + 1
   for (;;) {
     const quote = text.indexOf('"', from)
@@ -141,37 +230,74 @@ function skipString(text: string, at: number): number {
   }
 }
 
-/** The index after the value at `at`; -1 when there is none, -2 when it nests too deep. */
-function skipValue(text: string, at: number): number {
+const NO_VALUE = -1
+const TOO_DEEP = -2
+
+/** The index after the value at `at`; NO_VALUE where there is none or a limit was passed, TOO_DEEP where it nests too deep. */
+function skipValue(text: string, at: number, count: Count): number {
   const first = text.charCodeAt(at)
-  if (first === QUOTE) return skipString(text, at)
-  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(text, at)
+  if (first === QUOTE) {
+    const end = skipString(text, at)
+    count.quoted += end - at
+    count.parts++
+    return end
+  }
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(text, at, count)
+  const most = Math.min(text.length, count.limits.plainCharacters + count.quoted)
   let index = at
-  for (; index < text.length; index++) {
+  for (; index < most; index++) {
     const code = text.charCodeAt(index)
     if (code === COMMA || code === CLOSE_BRACE || code <= 32) break
   }
-  return index === at ? -1 : index
+  return index === at ? NO_VALUE : index
 }
 
-function skipNested(text: string, at: number): number {
+/** A loop of its own, the hottest of all, with the figures that it counts in variables of its own. */
+function skipNested(text: string, at: number, count: Count): number {
+  const { limits } = count
+  let { members, parts, values, quoted } = count
   let depth = 0
   let index = at
-  while (index < text.length) {
+  let result = NO_VALUE
+  let most = Math.min(text.length, limits.plainCharacters + quoted)
+  while (index < most) {
     const code = text.charCodeAt(index)
     if (code === QUOTE) {
-      index = skipString(text, index)
+      const end = skipString(text, index)
+      quoted += end - index
+      most = Math.min(text.length, limits.plainCharacters + quoted)
+      index = end
+      // Keys are among them, for which each colon takes one off.
+      if (++parts > limits.parts + 1) break
       continue
     }
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+    if (code === COMMA) {
+      if (++values > limits.values) break
+    } else if (code === COLON) {
+      parts--
+      if (++members > limits.members) break
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       // The object around all members is the first level.
-      if (++depth >= MAX_DEPTH) return -2
+      if (++depth >= MAX_DEPTH) {
+        result = TOO_DEEP
+        break
+      }
+      values++
+      if (++parts > limits.parts) break
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      if (--depth === 0) return index + 1
+      if (--depth === 0) {
+        result = index + 1
+        break
+      }
     }
     index++
   }
-  return -1
+  count.members = members
+  count.parts = parts
+  count.values = values
+  count.quoted = quoted
+  count.stoppedAt = index
+  return result
 }
 
 /** The text with other strings in the place of those that are keys of the map, however they are escaped in it. */

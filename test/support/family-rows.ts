@@ -41,7 +41,6 @@ export const familyRows: Record<string, FamilyRow> = {
   'openai-chat': {
     kind: 'openai',
     model: { upstreamModel: 'gpt-4.1-mini', price: tokens },
-    answered: ['usage/cost_in_usd_ticks'],
     refused: [
       ['messages', 'Hello'],
       ['messages', []],
@@ -396,7 +395,7 @@ export const familyRows: Record<string, FamilyRow> = {
     },
     translated: ['wait'],
     // Its status in the words of the gateway.
-    answered: ['status', 'usage/cost_in_usd_ticks'],
+    answered: ['status'],
     refused: [
       ['prompt', 7],
       ['duration', 0],

@@ -1,0 +1,158 @@
+// Names of fields that two readers of one body could take differently: one that stands twice in an object, of which
+// parsers keep the first, the last or both, and one that differs from a known field only by case, which readers such as
+// Go's encoding/json take for that field. What is billed must be what every reader of the body sees.
+// Objects of free form, such as JSON schemas, may have any names, but none of them twice.
+
+import type { TSchema } from '@sinclair/typebox'
+import { decodeKey, skipString } from './json'
+
+/** The members of all objects in a parsed value. Fewer than its text has where a name stands twice in one object. */
+export function countMembers(value: unknown): number {
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object' && item !== null) count += countMembers(item)
+    return count
+  }
+  for (const name in value as Record<string, unknown>) {
+    count++
+    const member = (value as Record<string, unknown>)[name]
+    if (typeof member === 'object' && member !== null) count += countMembers(member)
+  }
+  return count
+}
+
+/** An object or array that is open at a place of the text, and where in it that place is. */
+interface Level {
+  /** Undefined for an array. */
+  names: Set<string> | undefined
+  name: string
+  index: number
+}
+
+/** The path of the first field, such as `messages[0].content`, that stands in its object a second time. `text` is valid JSON. */
+export function findDuplicate(text: string): string | undefined {
+  const levels: Level[] = []
+  let wantsName = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text[at]
+    const level = levels.at(-1)
+    if (code === '"') {
+      const end = skipString(text, at)
+      if (wantsName && level?.names) {
+        level.name = decodeKey(text.slice(at, end)) ?? ''
+        if (level.names.has(level.name)) return pathOf(levels)
+        level.names.add(level.name)
+        wantsName = false
+      }
+      at = end - 1
+    } else if (code === '{' || code === '[') {
+      wantsName = code === '{'
+      levels.push({ names: wantsName ? new Set() : undefined, name: '', index: 0 })
+    } else if (code === '}' || code === ']') {
+      levels.pop()
+      wantsName = false
+    } else if (code === ',' && level) {
+      wantsName = level.names !== undefined
+      level.index++
+    }
+  }
+  return undefined
+}
+
+function pathOf(levels: readonly Level[]): string {
+  let path = ''
+  for (const { names, name, index } of levels) path = names ? joined(path, name) : `${path}[${index}]`
+  return path
+}
+
+function joined(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`
+}
+
+/** The names that a schema knows in an object, or in the items of an array. Where it describes no members, any name is good. */
+export interface KnownNames {
+  members: ReadonlyMap<string, KnownNames | undefined>
+  /** Each name as `fold` writes it. */
+  folded: ReadonlyMap<string, string>
+  items: KnownNames | undefined
+}
+
+export interface Variant {
+  /** Where it stands, as the caller wrote it. */
+  path: string
+  /** The name of which it is another writing. */
+  known: string
+}
+
+/** Undefined where the schema describes no names at all. `more` are names of the outermost object that it leaves open. */
+export function knownNamesOf(schema: TSchema, more: readonly string[] = []): KnownNames | undefined {
+  const variants = variantsOf(schema)
+  const members = new Map<string, KnownNames | undefined>(more.map((name) => [name, undefined]))
+  for (const { properties } of variants) {
+    for (const [name, member] of Object.entries((properties ?? {}) as Record<string, TSchema>)) {
+      members.set(name, merged(members.get(name), knownNamesOf(member)))
+    }
+  }
+  const items = variants.reduce<KnownNames | undefined>(
+    (all, variant) => (variant.items ? merged(all, knownNamesOf(variant.items as TSchema)) : all),
+    undefined,
+  )
+  return members.size === 0 && !items ? undefined : namesOf(members, items)
+}
+
+/** The plain forms of a schema: a union may hold unions. */
+function variantsOf(schema: TSchema): TSchema[] {
+  return schema.anyOf ? (schema.anyOf as TSchema[]).flatMap(variantsOf) : [schema]
+}
+
+function namesOf(members: ReadonlyMap<string, KnownNames | undefined>, items: KnownNames | undefined) {
+  return { members, items, folded: new Map([...members.keys()].map((name) => [fold(name), name])) }
+}
+
+function merged(one: KnownNames | undefined, other: KnownNames | undefined): KnownNames | undefined {
+  if (!one || !other) return one ?? other
+  const members = new Map(one.members)
+  for (const [name, inner] of other.members) members.set(name, merged(members.get(name), inner))
+  return namesOf(members, merged(one.items, other.items))
+}
+
+/** Longer ones are like no known name, and would take long to be compared. */
+const MAX_COMPARED_LENGTH = 256
+
+/** The first name that differs from a known one, or from another one beside it, only by case. */
+export function findVariant(value: unknown, known: KnownNames, path = ''): Variant | undefined {
+  if (Array.isArray(value)) {
+    if (!known.items) return undefined
+    for (let index = 0; index < value.length; index++) {
+      const item: unknown = value[index]
+      if (typeof item !== 'object' || item === null) continue
+      const found = findVariant(item, known.items, `${path}[${index}]`)
+      if (found) return found
+    }
+    return undefined
+  }
+  if (known.members.size === 0) return undefined
+  let others: Map<string, string> | undefined
+  for (const name in value as Record<string, unknown>) {
+    if (!known.members.has(name)) {
+      if (name.length > MAX_COMPARED_LENGTH) continue
+      const folded = fold(name)
+      const twin = known.folded.get(folded) ?? others?.get(folded)
+      if (twin !== undefined) return { path: joined(path, name), known: twin }
+      others ??= new Map()
+      others.set(folded, name)
+      continue
+    }
+    const names = known.members.get(name)
+    const member = names && (value as Record<string, unknown>)[name]
+    if (typeof member !== 'object' || member === null || !names) continue
+    const found = findVariant(member, names, joined(path, name))
+    if (found) return found
+  }
+  return undefined
+}
+
+/** The same for all writings of a name that some reader takes for one: upper case first, for `ſ` and the Kelvin sign. */
+export function fold(name: string): string {
+  return name.toUpperCase().toLowerCase()
+}

@@ -1,0 +1,101 @@
+// Reads the JSON of callers: what it costs is counted on its text before anything is built of it, and every name in it
+// must read the same to everybody. Every entrance that takes JSON from a caller reads it here.
+
+import { type GatewayError, invalidRequest } from './errors'
+import { countMembers, findDuplicate } from './field-names'
+import { type JsonLimit, type JsonLimits, MAX_DEPTH, type ScannedObject, scanObject } from './json'
+
+/**
+ * More than honest requests have (128 tools with large schemas, thousands of messages, 300,000 tokens as numbers), and so
+ * few that what passes each of them is read in 5 to 20 ms.
+ */
+export const BODY_LIMITS: JsonLimits = {
+  fields: 1_000,
+  members: 50_000,
+  parts: 100_000,
+  values: 500_000,
+  escapes: 1_000_000,
+  plainCharacters: 4 * 1024 * 1024,
+}
+
+/** The body as text, and where its fields stand in it. */
+export interface JsonBody {
+  text: string
+  scanned: ScannedObject
+}
+
+/** Most of a caller's own word that an error repeats. */
+const MAX_SHOWN_LENGTH = 128
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** Throws 400 for what is no JSON object, or has more in it than is read. It may still not be valid. */
+export function scanBody(bytes: Uint8Array): JsonBody {
+  const text = decode(bytes)
+  const scanned = scanObject(text, BODY_LIMITS)
+  if ('members' in scanned) return { text, scanned }
+  if (scanned.fault === 'not an object') throw notJson('The body is not a JSON object.')
+  const field = shown(scanned.key)
+  if (scanned.fault === 'too deep') {
+    throw invalidRequest(field, `The field '${field}' nests more than ${MAX_DEPTH} levels deep.`, 'too_deep')
+  }
+  if (scanned.fault === 'duplicate key') throw duplicate(field ?? '')
+  const { limit } = scanned
+  throw invalidRequest(
+    field,
+    `The body has more than ${BODY_LIMITS[limit].toLocaleString('en-US')} ${limitWords[limit]}, the most that is read${field === null ? '' : ` (it is in the field '${field}')`}. Send less in one request; a repeat of the same cannot help.`,
+    'body_too_complex',
+  )
+}
+
+/** One field alone, before the rest is parsed; undefined where it is absent. */
+export function fieldOf({ text, scanned }: JsonBody, name: string): unknown {
+  const member = scanned.members.get(name)
+  return member && parse(text.slice(member.valueStart, member.valueEnd))
+}
+
+/** Throws 400 for what is not valid JSON, and for a name that stands twice in one object. */
+export function parseBody({ text, scanned }: JsonBody): Record<string, unknown> {
+  const body = parse(text) as Record<string, unknown>
+  // The parser keeps one member of each name.
+  if (countMembers(body) !== scanned.memberCount) throw duplicate(shown(findDuplicate(text)) ?? '')
+  return body
+}
+
+const limitWords: Readonly<Record<JsonLimit, string>> = {
+  fields: 'fields',
+  members: 'members in its objects',
+  parts: 'objects, arrays and texts',
+  values: 'values',
+  escapes: 'escaped characters in its texts',
+  plainCharacters: 'characters outside of its texts',
+}
+
+function decode(bytes: Uint8Array): string {
+  if (bytes.byteLength === 0) throw notJson('The body is empty: send a JSON object.')
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw notJson('The body is not valid UTF-8.')
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw notJson('The body is not valid JSON.')
+  }
+}
+
+function shown(name: string | undefined): string | null {
+  return name?.slice(0, MAX_SHOWN_LENGTH) ?? null
+}
+
+function duplicate(field: string): GatewayError {
+  return invalidRequest(field, `The body has the field '${field}' twice.`, 'duplicate_field')
+}
+
+function notJson(message: string): GatewayError {
+  return invalidRequest(null, message, 'invalid_json')
+}

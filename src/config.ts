@@ -93,6 +93,8 @@ const ModelEntry = Type.Object(
     price: Type.Optional(Price),
     /** Costs nothing; a model without a price is refused unless it says so. */
     free: Type.Optional(Type.Literal(true)),
+    /** Refuses requests with a field that the payload contract does not name. Default: such fields go to the vendor. */
+    strictFields: Type.Optional(Type.Boolean()),
     reasoning: Type.Optional(Type.Boolean()),
     reserveOutputTokens: Type.Optional(Count),
     contextTokens: Type.Optional(Count),

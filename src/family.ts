@@ -75,6 +75,41 @@ export interface Reading {
   usageOnly?: boolean
 }
 
+/**
+ * A field, or some of its values, that a request may not have: the vendor bills it beside the plain price, or the model
+ * behind cannot be asked it. Data, so that the check, the API documentation and the tests say the same.
+ */
+export interface FieldRule {
+  /** Where it stands: `service_tier`, `tools[].type`, `messages[].content[].type`; of a header, its name. */
+  field: string
+  in?: 'header'
+  /** Values that ask for nothing more than its absence does; a pattern is for texts. Null is always one of them. */
+  plain?: readonly unknown[] | RegExp
+  /** What it does, as the end of a sentence. */
+  why: string
+  /** What to do in its place. Default: leave it out, or choose another model. */
+  instead?: string
+  /** A model that has this price takes it. */
+  price?: Unit | 'service_tier'
+  /** About more than money: a model that costs nothing does not take it either. */
+  always?: true
+  /** Models that it makes no difference to. */
+  unless?(model: Model): boolean
+  /** For programs, in the error: what clients of this dialect look at to go on by themselves. */
+  details?: Readonly<Record<string, unknown>>
+}
+
+/** What becomes of a field where the model behind speaks another dialect. */
+export interface BridgedField {
+  field: string
+  fate: 'translated' | 'ignored' | 'refused'
+  /** As what it is sent, or why it is not. */
+  note: string
+  /** Of a refused field: values that change nothing. */
+  plain?: readonly unknown[] | RegExp
+  details?: Readonly<Record<string, unknown>>
+}
+
 /** One payload contract. Pure: no clock, no fetch, no database. */
 export interface Family<Body = unknown> {
   name: string
@@ -86,6 +121,12 @@ export interface Family<Body = unknown> {
   over?: string
   /** Open objects: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
+  /** Every field by which a vendor of this contract charges more than the plain price: it is priced, or refused. */
+  surcharges?: readonly FieldRule[]
+  /** Fields of the dialect that the schema does not name, for models that take no others. */
+  fields?: readonly string[]
+  /** What becomes of each field where the model behind speaks another dialect. What is not named here is refused. */
+  bridge?: readonly BridgedField[]
   /** Rules that a schema cannot say; throws invalidRequest with the field named. */
   check?(body: Body, model: Model): void
   /** The tier that the request is priced by: the field that decides it, and its names in a price list, the most exact first. */
@@ -202,6 +243,8 @@ export interface Model {
   priceList: PriceList
   /** The price list where no tier makes a difference: the same for every request. */
   tariff: Tariff | undefined
+  /** Refuses every field that its contract does not name. */
+  strictFields: boolean
   /** Thinks before it answers, and refuses sampling parameters. */
   reasoning: boolean
   /** Output tokens that are held when the caller sets no limit. */

@@ -3,6 +3,7 @@
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
 import { keepResults } from './artifacts/kept-answer'
+import { callerView } from './caller-view'
 import { DatabaseUnavailable } from './db/db'
 import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from './failures'
 import type { Call, Family } from './family'
@@ -235,7 +236,8 @@ export function createGateway(world: World): Gateway {
     }
     const measured = await measure(outcome, ask, model, world.tokenCounter)
     const quantities = measured?.quantities ?? {}
-    const body = readVendor(flight, () => JSON.stringify(family.reply?.(replies, ask, model, quantities)))
+    const made = readVendor(flight, () => family.reply?.(replies, ask, model, quantities))
+    const body = JSON.stringify(callerView(made as object))
     const paidNano = await flights.land(flight, outcome, jsonAnswer(body), measured)
     return answer(flight, await keepResults(world, flight, body, replies, incoming), paidNano)
   }

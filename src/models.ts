@@ -89,6 +89,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     ownedBy: entry.ownedBy ?? upstream.name,
     priceList,
     tariff: prices && { prices, json: JSON.stringify(prices) },
+    strictFields: entry.strictFields ?? false,
     reasoning: entry.reasoning ?? false,
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
     contextTokens: entry.contextTokens,

@@ -4,6 +4,7 @@
 // our own in the handling of one task must never stop the others, nor keep that one open beyond its deadline.
 
 import { keepVideo } from './artifacts/kept-video'
+import { callerComplaint } from './caller-view'
 import { apply, DatabaseUnavailable, type Statement } from './db/db'
 import { timedOut } from './failures'
 import type { Call, Model, Quantities, TaskOutcome } from './family'
@@ -231,7 +232,7 @@ export function createPoller(world: World): Poller {
       }
     }
     if (outcome?.status === 'failed')
-      return { state: 'failed', document: outcome.document, error: outcome.error }
+      return { state: 'failed', ...callerComplaint({ document: outcome.document, error: outcome.error }) }
     if (outcome?.status === 'missing' && task.missing + 1 >= MISSING_POLLS) {
       const message = 'The upstream does not know this task any more.'
       return { state: 'failed', document: last, error: { code: 'task_lost', message } }

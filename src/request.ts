@@ -2,6 +2,7 @@
 // It must never alter what the caller sent: the text itself goes on to the vendor.
 
 import type { Ask, Family, Model } from './family'
+import { checkFields } from './fields'
 import { bodyOfForm, type Form } from './form'
 import type { Key } from './keys'
 import { type Dialect, GatewayError, invalidRequest } from './lib/errors'
@@ -76,6 +77,7 @@ export function checkRequest(
 
 function checkFor(model: Model, ask: Ask): void {
   validate(model.family, ask.body)
+  checkFields(model, ask)
   model.family.check?.(ask.body, model)
   // Throws for a size or the like that has no price.
   tariffOf(ask, model)

@@ -1,6 +1,7 @@
 // Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
 // It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
 
+import { callerComplaint, callerEvent } from './caller-view'
 import type { Model, Quantities, Reading, Translator } from './family'
 import type { EndedBy } from './ledger'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from './lib/sse'
@@ -61,12 +62,15 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     const from = whole.lastIndexOf(BLANK_LINE, first)
     const start = from === -1 ? 0 : from + BLANK_LINE.length
     let shown = ''
+    let isSame = true
     for (const event of splitEvents(whole.toString('latin1', start))) {
       if (end !== null && event.includes(end) && dataOfEvent(event) === end) ended = true
       const reading = event.includes('"error"') || event.includes('"usage"') ? tally.read(event) : {}
-      if (!(reading.usageOnly && hideUsage)) shown += event
+      const seen = reading.usageOnly && hideUsage ? '' : callerEvent(event, reading.failed === true)
+      isSame &&= seen === event
+      shown += seen
     }
-    if (shown.length === whole.length - start) return whole
+    if (isSame) return whole
     return Buffer.concat([whole.subarray(0, start), Buffer.from(shown, 'latin1')])
   }
 
@@ -126,9 +130,10 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
     const data = dataOfEvent(event)
     if (data === undefined || ended) return ''
     if (data === end) return finish()
-    tally.add(tally.read(event))
+    const reading = tally.read(event)
+    tally.add(reading)
     const json = objectIn(data)
-    return json ? translator.push(json) : ''
+    return json ? translator.push(reading.failed ? callerComplaint(json) : json) : ''
   }
 
   function finish(): string {

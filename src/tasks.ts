@@ -1,6 +1,7 @@
 // Video tasks as rows: from the submit until just before the end, each change guarded by the state that it expects.
 // A task must never be sent to a vendor twice, and its hold must never come or go without it.
 
+import { callerView } from './caller-view'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from './db/db'
 import type { Memo, Quantities } from './family'
 import { freeKey } from './idempotency'
@@ -253,7 +254,7 @@ export function documentOf(
   error?: { code: string; message: string },
 ): string {
   return JSON.stringify({
-    ...vendor,
+    ...callerView(vendor),
     id: task.id,
     model: task.model,
     status,

@@ -2,6 +2,7 @@
 // breaker. It must never follow a redirect, send a vendor's key to another host, or repeat a request that the vendor may
 // have begun.
 
+import { callerWords } from './caller-view'
 import type { UpstreamConfig } from './config'
 import type { Call } from './family'
 import { NotConnected, type OpenOrigin } from './http-client/origin'
@@ -254,7 +255,8 @@ export function createUpstream(
   }
 
   /** How a vendor's refusal reads for the caller: their own mistakes as they are, the operator's troubles as ours. */
-  function toCaller(status: number, vendor: VendorError, retryAfterMs?: number): GatewayError {
+  function toCaller(status: number, told: VendorError, retryAfterMs?: number): GatewayError {
+    const vendor = { ...told, message: callerWords(told.message) }
     const retryAfter =
       retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
     if (status === 404 && vendor.whose === 'operator') {

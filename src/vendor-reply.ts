@@ -1,5 +1,6 @@
 // Reads a vendor's whole reply, with a limit on its size. Lenient: only what is no JSON object at all is refused.
 
+import { callerText } from './caller-view'
 import { garbage } from './failures'
 import type { Model } from './family'
 import { BodyTooLarge, type HttpResponse } from './http-client/response'
@@ -45,8 +46,9 @@ export async function readReply(
   }
 }
 
-/** The reply's text with the gateway's id in the place of the vendor's model name. */
-export function withModel({ text, json }: VendorReply, model: Model): string {
+/** The reply's text for the caller, with the gateway's id in the place of the vendor's model name. */
+export function withModel({ text: told, json }: VendorReply, model: Model): string {
+  const text = callerText(told, json)
   const { model: named } = json as { model?: unknown }
   if (typeof named !== 'string' || named === model.id) return text
   // Nearly all vendors write it like this; inside a string the quotes would be escaped.

@@ -409,7 +409,7 @@ describe('refused before the vendor is asked', () => {
     [{ input: 7 }, 'input', ['expected a string or an array or an object']],
     [{ background: true }, 'background', ['cannot be billed', 'stream']],
     [{ agent: 'deep-research-pro-preview' }, 'agent', ['models only', 'Leave it out']],
-    [{ service_tier: 'priority' }, 'service_tier', ['no price here']],
+    [{ service_tier: 'priority' }, 'service_tier', ['no price']],
     [
       { tools: [{ type: 'function', name: 'a' }, { type: 'google_search' }] },
       'tools[1].type',

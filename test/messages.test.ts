@@ -60,7 +60,7 @@ function codingRequest(stream: boolean): string {
   "model" : "claude-haiku-4-5-20251001", "max_tokens": 32000,
   "system": [
     {"type":"text","text":"x-anthropic-billing-header: cc_version=2.1.283.00; cc_entrypoint=sdk-cli;"},
-    {"type":"text","text":"You are a coding agent.","cache_control":{"type":"ephemeral","ttl":"1h"}},
+    {"type":"text","text":"You are a coding agent.","cache_control":{"type":"ephemeral","ttl":"5m"}},
     {"type":"text","text":"Gr\\u00fc\\u00dfe \\/ \u4e16\u754c","cache_control":{"type":"ephemeral"}}],
   "messages":[
     {"role":"user","content":[{"type":"text","text":"<system-reminder>be kind</system-reminder>"},
@@ -350,7 +350,7 @@ describe('what is held', () => {
   const text = { type: 'text', text: 'Summarise.' }
   const cached = { ...text, cache_control: { type: 'ephemeral' } }
   const document = (source: Json) => ({ type: 'document', source })
-  const tool = { name: 'web_search', type: 'web_search_20250305' }
+  const tool = { name: 'web_fetch', type: 'web_fetch_20250910' }
   const hold = async (body: Record<string, unknown>) =>
     Number((await ask({ max_tokens: 1, ...body })).charges[0]?.held)
   const withBlocks = (...content: Json[]) => ({ messages: [{ role: 'user', content }] })

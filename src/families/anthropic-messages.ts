@@ -10,6 +10,7 @@ import {
   readMessageEvent,
   textsOfMessages,
 } from './messages'
+import { messagesFields, messagesSurcharges } from './messages-fields'
 
 export const anthropicMessages: Family<MessagesBody> = {
   name: 'anthropic-messages',
@@ -17,6 +18,8 @@ export const anthropicMessages: Family<MessagesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'messages',
   body: MessagesBody,
+  surcharges: messagesSurcharges,
+  fields: messagesFields,
   quote: quoteMessages,
 
   call: (ask, model) => ({ ...callOf('/messages', ask, model, []), stream: ask.body.stream === true }),

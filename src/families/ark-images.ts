@@ -2,9 +2,10 @@
 // The caller's text goes through with single fields edited; what is paid for is images, never ones that failed.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Family, Model, Reading } from '../family'
+import type { Family, FieldRule, Model, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
+import { otherModels } from './surcharges'
 
 /** References and results of one request together. */
 const MAX_IMAGES = 15
@@ -36,12 +37,19 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
+const surcharges: readonly FieldRule[] = [
+  ...otherModels,
+  { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
+  { field: 'layer_decomposition', plain: [false], why: 'each layer is an image of its own' },
+]
+
 export const arkImages: Family<Body> = {
   name: 'ark-images',
   operation: 'image',
   units: [['image']],
   dialect: 'openai',
   body: Body,
+  surcharges,
 
   check(body, model) {
     if ((body.n ?? 1) !== 1) {

@@ -2,8 +2,9 @@
 // The body is the vendor's own and goes through; the task that it answers with has the very form that the spec gives tasks.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, Memo, Model, PlainRequest, TaskOutcome } from '../family'
+import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { otherModels, serviceTier } from './surcharges'
 import {
   checkDuration,
   checkReferences,
@@ -55,12 +56,19 @@ const NOT_TAKEN: Record<string, string> = {
   callback_url: "'webhook_url'",
 }
 
+const surcharges: readonly FieldRule[] = [
+  serviceTier,
+  ...otherModels,
+  { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
+]
+
 export const arkVideo: Family<Body> = {
   name: 'ark-video',
   operation: 'video',
   units: [['second']],
   dialect: 'openai',
   body: Body,
+  surcharges,
 
   check(body, model) {
     checkDuration(body.duration, model)

@@ -89,7 +89,8 @@ export function checkChat(body: ChatBody): void {
 export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Quantities {
   // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const input = Math.min(byteLength + mediaTokens(body), model.contextTokens ?? Number.POSITIVE_INFINITY)
-  return { input_token: input, output_token: outputLimit(body, model) * (body.n ?? 1) }
+  const output = outputLimit(body, model) + predictedTokens(body, model)
+  return { input_token: input, output_token: output * (body.n ?? 1) }
 }
 
 export function readCompletion(reply: unknown): Reading {
@@ -144,6 +145,11 @@ interface Delta {
 /** The most output tokens of one candidate. Of two limits a vendor may know either one, so the larger counts. */
 function outputLimit(body: ChatBody, model: Model): number {
   return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || model.reserveOutputTokens
+}
+
+/** What a prediction says wrongly is billed as output, beside the answer. Models that reason are not sent one. */
+function predictedTokens({ prediction }: ChatBody, { reasoning }: Model): number {
+  return prediction && !reasoning ? Buffer.byteLength(JSON.stringify(prediction)) : 0
 }
 
 function mediaTokens(body: ChatBody): number {

@@ -2,7 +2,7 @@
 // The caller's text goes through with single fields edited; the vendor's reply comes back as it is, and so do its flat errors.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, Model } from '../family'
+import type { Family, FieldRule, Model } from '../family'
 import { invalidRequest } from '../lib/errors'
 import type { Edit } from '../lib/json'
 
@@ -59,12 +59,22 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
+/** Other models of the vendor make several images by these, or a text beside. */
+const surcharges: readonly FieldRule[] = ['enable_interleave', 'enable_sequential', 'max_images'].map(
+  (name) => ({
+    field: `parameters.${name}`,
+    plain: [false, 1],
+    why: 'each image is billed, and one is made here',
+  }),
+)
+
 export const dashscopeImages: Family<Body> = {
   name: 'dashscope-images',
   operation: 'image',
   units: [['image']],
   dialect: 'flat',
   body: Body,
+  surcharges,
 
   check(body, model) {
     checkBlocks(body)

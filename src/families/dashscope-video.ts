@@ -3,7 +3,7 @@
 // The vendor hardly checks a submit: most of its complaints come with the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, Memo, Model, PlainRequest, TaskOutcome } from '../family'
+import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { parseSize } from '../lib/sizes'
 import {
@@ -63,12 +63,18 @@ const FROM_REFERENCES = /-r2v/
 /** What older models take at 16:9. */
 const WIDE_SIZES: Record<string, string> = { '480p': '832*480', '720p': '1280*720', '1080p': '1920*1080' }
 
+/** Rewriting of the prompt, shots and water marks cost nothing; sound is a tier of the price. */
+const surcharges: readonly FieldRule[] = [
+  { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
+]
+
 export const dashscopeVideo: Family<Body> = {
   name: 'dashscope-video',
   operation: 'video',
   units: [['second']],
   dialect: 'openai',
   body: Body,
+  surcharges,
 
   check(body, model) {
     checkDuration(body.duration, model)

@@ -3,9 +3,9 @@
 // It must never let through what would be paid for elsewhere or later than in the answer.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Family, Quantities, Reading } from '../family'
-import { invalidRequest } from '../lib/errors'
+import type { Family, FieldRule, Quantities, Reading } from '../family'
 import { isObject } from '../lib/objects'
+import { laterAnswers, otherModels, serviceTier } from './surcharges'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -43,8 +43,29 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
-/** Tools that the vendor bills by the question, beside the tokens. */
-const BILLED_APART = new Set(['google_search', 'google_maps'])
+const NO_AUDIO = /^(?!audio)/
+const AUDIO = 'audio has a price of its own'
+const OTHER_OUTPUT = 'output of this kind has a price of its own'
+const SEARCHES = 'it is billed by the question'
+
+const surcharges: readonly FieldRule[] = [
+  serviceTier,
+  ...otherModels,
+  ...laterAnswers,
+  { field: 'agent', why: 'this endpoint serves models only', always: true },
+  { field: 'tools[].type', plain: /^(?!google_search)/, why: SEARCHES },
+  {
+    field: 'tools[].type',
+    plain: /^(function|code_execution|url_context|computer_use|mcp_server|google_search.*)$/,
+    why: 'a tool that the vendor runs is billed by its use',
+  },
+  { field: 'input.type', plain: NO_AUDIO, why: AUDIO },
+  { field: 'input[].type', plain: NO_AUDIO, why: AUDIO },
+  { field: 'input[].content[].type', plain: NO_AUDIO, why: AUDIO },
+  { field: 'response_modalities[]', plain: /^(text|image)$/i, why: OTHER_OUTPUT },
+  { field: 'response_format.type', plain: /^(text|image|json.*|object)$/i, why: OTHER_OUTPUT },
+  { field: 'response_format[].type', plain: /^(text|image|json.*|object)$/i, why: OTHER_OUTPUT },
+]
 
 /** The largest of the vendor's tables, for one image of each class. */
 const IMAGE_TOKENS: Readonly<Record<string, number>> = { '512': 747, '1K': 1_290, '2K': 1_680, '4K': 2_520 }
@@ -65,32 +86,7 @@ export const geminiImages: Family<Body> = {
   units: [['input_token', 'output_token', 'output_image_token']],
   dialect: 'openai',
   body: Body,
-
-  check(body) {
-    if (body.agent !== undefined && body.agent !== null) {
-      throw invalidRequest('agent', "Unknown field 'agent': this endpoint serves models only. Leave it out.")
-    }
-    if (body.background) {
-      throw invalidRequest(
-        'background',
-        "Invalid value for 'background': a result that is fetched later cannot be billed. Leave it out and wait for the answer, or follow it with 'stream': true.",
-      )
-    }
-    // It costs more than the price of the model says.
-    if (body.service_tier === 'priority') {
-      throw invalidRequest(
-        'service_tier',
-        "Invalid value for 'service_tier': 'priority' has no price here. Leave it out.",
-      )
-    }
-    body.tools?.forEach(({ type }, index) => {
-      if (!type || !BILLED_APART.has(type)) return
-      throw invalidRequest(
-        `tools[${index}].type`,
-        `Invalid value for 'tools[${index}].type': '${type}' is billed by the question, which has no price here. Leave it out.`,
-      )
-    })
-  },
+  surcharges,
 
   quote({ body, byteLength }, model) {
     const media = mediaIn(body.input)

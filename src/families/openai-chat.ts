@@ -13,21 +13,7 @@ import {
   readCompletion,
   textsOfChat,
 } from './chat-completions'
-
-/** What reasoning models refuse and the spec promises to ignore (spec, chat completions, rule 1). */
-const IGNORED_WHEN_REASONING = [
-  'temperature',
-  'top_p',
-  'stop',
-  'frequency_penalty',
-  'presence_penalty',
-  'logit_bias',
-  'logprobs',
-  'top_logprobs',
-  'modalities',
-  'audio',
-  'prediction',
-]
+import { chatFields, chatSurcharges, IGNORED_WHEN_REASONING } from './chat-fields'
 
 export const openaiChat: Family<ChatBody> = {
   name: 'openai-chat',
@@ -35,6 +21,8 @@ export const openaiChat: Family<ChatBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'openai',
   body: ChatBody,
+  surcharges: chatSurcharges,
+  fields: chatFields,
   check: checkChat,
   quote: quoteChat,
 

@@ -12,6 +12,7 @@ import {
   quoteInputs,
   tokenUsage,
 } from './embeddings'
+import { otherModels, serviceTier } from './surcharges'
 
 const MAX_INPUTS_A_CALL = 2048
 
@@ -21,6 +22,7 @@ export const openaiEmbeddings: Family<EmbeddingsBody> = {
   units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
+  surcharges: [serviceTier, ...otherModels],
   check: checkDimensions,
   quote: quoteInputs,
 

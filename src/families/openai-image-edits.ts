@@ -14,6 +14,7 @@ import {
   readReply,
 } from './gpt-images'
 import { checkUploads, formOf, uploadsIn } from './image-uploads'
+import { imageSurcharges } from './surcharges'
 
 const Body = Type.Object(
   {
@@ -37,6 +38,7 @@ export const openaiImageEdits: Family<Body> = {
   units: gptImageUnits,
   dialect: 'openai',
   body: Body,
+  surcharges: imageSurcharges,
 
   check(body, model) {
     checkUploads(body, model)

@@ -14,6 +14,7 @@ import {
   quoteOutput,
   readReply,
 } from './gpt-images'
+import { imageSurcharges } from './surcharges'
 
 const Body = Type.Object(gptImageFields, { additionalProperties: true })
 type Body = Static<typeof Body>
@@ -29,6 +30,7 @@ export const openaiImages: Family<Body> = {
   units: gptImageUnits,
   dialect: 'openai',
   body: Body,
+  surcharges: imageSurcharges,
 
   check(body, model) {
     if (body.size) checkSize(body.size, model)

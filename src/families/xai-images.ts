@@ -6,6 +6,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Call, Family, Model } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { parseSize } from '../lib/sizes'
+import { otherModels, serviceTier } from './surcharges'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -61,6 +62,7 @@ export const xaiImages: Family<Body> = {
   units: [['image', 'input_image']],
   dialect: 'openai',
   body: Body,
+  surcharges: [serviceTier, ...otherModels],
 
   check(body, model) {
     const most = model.referenceImages?.max ?? MAX_REFERENCES

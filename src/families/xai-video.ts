@@ -4,6 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { otherModels, serviceTier } from './surcharges'
 import {
   checkDuration,
   checkReferences,
@@ -42,6 +43,7 @@ export const xaiVideo: Family<Body> = {
   units: [['second']],
   dialect: 'openai',
   body: Body,
+  surcharges: [serviceTier, ...otherModels],
 
   check(body, model) {
     checkDuration(body.duration, model)

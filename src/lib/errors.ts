@@ -14,6 +14,8 @@ export interface ErrorDetails {
   /** The request field at fault, such as `messages[0].role`. */
   param?: string | null
   headers?: Record<string, string>
+  /** For programs that speak the messages dialect, beside the text. */
+  details?: Readonly<Record<string, unknown>> | undefined
   /** What happened behind the scenes: for the log, never for the caller. */
   cause?: unknown
 }
@@ -23,6 +25,7 @@ export class GatewayError extends Error {
   readonly type: string
   readonly param: string | null
   readonly headers: Record<string, string>
+  readonly details: Readonly<Record<string, unknown>> | undefined
   /** It is certain that no vendor has begun the request. */
   notTaken = false
   /** The form in which the caller reads it, once it is known which contract the request is of. */
@@ -37,6 +40,7 @@ export class GatewayError extends Error {
     this.code = details.code
     this.type = details.type ?? typeOfStatus(status)
     this.param = details.param ?? null
+    this.details = details.details
     this.headers = { 'x-should-retry': String(canRepeatHelp(status, details.headers)), ...details.headers }
   }
 }
@@ -64,7 +68,8 @@ export function errorBody(error: GatewayError, dialect: Dialect, requestId: stri
   const { message, type, param, code } = error
   const object = { message, type, param, code, request_id: requestId }
   if (dialect === 'messages') {
-    const body = { type: 'error', error: { type: messagesType(error), message }, request_id: requestId }
+    const told = { type: messagesType(error), message, ...(error.details && { details: error.details }) }
+    const body = { type: 'error', error: told, request_id: requestId }
     return error.status === 429 ? { ...body, code: flatCode(error), message } : body
   }
   if (dialect === 'flat' || error.status === 429)

@@ -41,6 +41,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'openai-chat': {
     kind: 'openai',
     model: { upstreamModel: 'gpt-4.1-mini', price: tokens },
+    answered: ['usage/cost_in_usd_ticks'],
     refused: [
       ['messages', 'Hello'],
       ['messages', []],
@@ -395,7 +396,7 @@ export const familyRows: Record<string, FamilyRow> = {
     },
     translated: ['wait'],
     // Its status in the words of the gateway.
-    answered: ['status'],
+    answered: ['status', 'usage/cost_in_usd_ticks'],
     refused: [
       ['prompt', 7],
       ['duration', 0],

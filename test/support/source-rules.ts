@@ -29,18 +29,24 @@ const layers: readonly Layer[] = [
   {
     name: 'shared family',
     files: /^src\/families\/(chat-completions|messages|embeddings|videos|gpt-images|image-uploads)\.ts$/,
-    mayImport: ['lib', 'contracts'],
+    mayImport: ['lib', 'contracts', 'fields'],
+  },
+  // Data about fields, which families and translations are checked and described by.
+  {
+    name: 'fields',
+    files: /^src\/families\/(surcharges|[a-z-]+-fields)\.ts$/,
+    mayImport: ['lib', 'contracts', 'fields'],
   },
   // Translations between two forms of one thing, for families that serve models of another family.
   {
     name: 'translation',
     files: /^src\/families\/\w+-to-\w+\.ts$/,
-    mayImport: ['lib', 'contracts', 'shared family', 'translation'],
+    mayImport: ['lib', 'contracts', 'fields', 'shared family', 'translation'],
   },
   {
     name: 'family',
     files: /^src\/families\//,
-    mayImport: ['lib', 'contracts', 'shared family', 'translation'],
+    mayImport: ['lib', 'contracts', 'fields', 'shared family', 'translation'],
   },
   { name: 'upstreams', files: /^src\/upstreams\/index\.ts$/, mayImport: ['upstream'] },
   { name: 'upstream', files: /^src\/upstreams\//, mayImport: ['lib'] },

@@ -177,7 +177,8 @@ export const videoVendors: Record<'dashscope' | 'xai' | 'ark', VideoVendorForm> 
             'content.video_url': VIDEO,
             video_url: VIDEO,
             'video.url': VIDEO,
-            usage: { cost_in_usd_ticks: 4_000_000_000 },
+            // What it cost the operator is the operator's.
+            usage: {},
           },
         },
       ],

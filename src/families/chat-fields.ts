@@ -1,0 +1,102 @@
+// The fields of a chat completion beside those of the spec: what vendors of this API bill apart, and what they know beside.
+// Data only: what is done with a field is said in the families.
+
+import type { FieldRule } from '../family'
+import { ANOTHER_MODEL, dearerModes, laterAnswers, longCache, otherModels, serviceTier } from './surcharges'
+
+/** What reasoning models refuse and the spec promises to ignore (spec, chat completions, rule 1). */
+export const IGNORED_WHEN_REASONING = [
+  'temperature',
+  'top_p',
+  'stop',
+  'frequency_penalty',
+  'presence_penalty',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'modalities',
+  'audio',
+  'prediction',
+]
+
+const SEARCHES = 'it searches the web, which is billed by the search'
+const RUN_BY_VENDOR = 'a tool that the vendor runs is billed by its use'
+const isReasoning: FieldRule['unless'] = ({ reasoning }) => reasoning
+
+const toolTypes: readonly FieldRule[] = [
+  { field: 'tools[].type', plain: /^(?!.*live_search)/, why: 'it searches, which is billed by the source' },
+  { field: 'tools[].type', plain: /^(?!.*(web|google)_search)/, why: SEARCHES },
+  { field: 'tools[].type', plain: /^(function|custom|.*(web|google|live)_search.*)$/, why: RUN_BY_VENDOR },
+  ...['google_search', 'googleSearch', 'google_search_retrieval', 'web_search', 'google_maps'].map(
+    (name): FieldRule => ({ field: `tools[].${name}`, why: SEARCHES }),
+  ),
+  {
+    field: 'tools[].model',
+    why: ANOTHER_MODEL,
+    always: true,
+  },
+]
+
+const media: readonly FieldRule[] = [
+  { field: 'messages[].content[].type', plain: /^(?!.*audio)/i, why: 'audio has a price of its own' },
+  { field: 'messages[].audio', why: 'audio has a price of its own' },
+  {
+    field: 'modalities[]',
+    plain: ['text', 'image'],
+    why: 'spoken output has a price of its own',
+    unless: isReasoning,
+  },
+  {
+    field: 'modalities[]',
+    plain: ['text', 'audio'],
+    why: 'output of this kind is not billed in tokens of text',
+    unless: isReasoning,
+  },
+  { field: 'audio', why: 'spoken output has a price of its own', unless: isReasoning },
+]
+
+/** Predicted output (`prediction`) is not among them: what of it is wrong counts in the output, and is held with it. */
+export const chatSurcharges: readonly FieldRule[] = [
+  serviceTier,
+  ...dearerModes,
+  ...otherModels,
+  ...laterAnswers,
+  ...toolTypes,
+  ...media,
+  { field: 'web_search_options', why: SEARCHES },
+  { field: 'search_parameters', why: 'it searches, which is billed by the source' },
+  { field: 'enable_search', plain: [false], why: SEARCHES },
+  { field: 'search_options', why: SEARCHES },
+  { field: 'enable_code_interpreter', plain: [false], why: RUN_BY_VENDOR },
+  { field: 'plugins', why: 'plugins of the vendor are billed by their use' },
+  {
+    field: 'moderation',
+    why: ANOTHER_MODEL,
+    always: true,
+  },
+  {
+    field: 'prompt_cache_options.ttl',
+    plain: ['30m'],
+    why: 'what is kept for longer costs more to write',
+  },
+  longCache('cache_control.ttl'),
+  longCache('tools[].cache_control.ttl'),
+  longCache('messages[].cache_control.ttl'),
+  longCache('messages[].content[].cache_control.ttl'),
+]
+
+/** Fields of vendors of this API that the spec does not name, for models that take no unknown ones. */
+export const chatFields: readonly string[] = [
+  'chat_template_kwargs',
+  'enable_thinking',
+  'function_call',
+  'functions',
+  'min_p',
+  'prompt_cache_options',
+  'reasoning',
+  'repetition_penalty',
+  'safety_identifier',
+  'thinking',
+  'thinking_budget',
+  'top_k',
+]

@@ -1,0 +1,66 @@
+// Fields by which vendors of several contracts charge more than the plain price. What only one contract has stands beside it.
+// Data only. A field that names another model is always refused: it would go round the key's list of models and the prices.
+
+import type { FieldRule } from '../family'
+
+export const ANOTHER_MODEL = 'it names another model, which the key may not use and which has other prices'
+const USE_A_ROUTE = 'Leave it out: name one model, or have a route of models configured.'
+
+/** `auto` is what no value means too: the operator's own setting at the vendor. */
+export const serviceTier: FieldRule = {
+  field: 'service_tier',
+  plain: ['auto', 'default', 'standard', 'standard_only', 'on_demand'],
+  why: 'a service tier has prices of its own',
+  instead: 'Leave it out, or choose a tier that has a price.',
+  price: 'service_tier',
+}
+
+/** Of vendors that pass requests on to others. */
+export const otherModels: readonly FieldRule[] = [
+  ...['models', 'fallbacks', 'router', 'route', 'preset', 'draft_model'].map(
+    (field): FieldRule => ({ field, why: ANOTHER_MODEL, instead: USE_A_ROUTE, always: true }),
+  ),
+  ...['provider', 'providerOptions'].map(
+    (field): FieldRule => ({
+      field,
+      why: 'it chooses who serves the model, at prices of their own',
+      instead: 'Leave it out.',
+      always: true,
+    }),
+  ),
+]
+
+/** An answer that is not in the answer cannot be billed. */
+export const laterAnswers: readonly FieldRule[] = ['background', 'deferred', 'async', 'batch'].map(
+  (field) => ({
+    field,
+    plain: [false],
+    why: 'a result that is fetched later cannot be billed',
+    instead: "Leave it out and wait for the answer, or follow it with 'stream': true.",
+    always: true,
+  }),
+)
+
+/** Modes that cost more a token. */
+export const dearerModes: readonly FieldRule[] = [
+  { field: 'speed', plain: ['standard'], why: 'a faster mode has prices of its own' },
+  {
+    field: 'inference_geo',
+    plain: ['global', 'not_available'],
+    why: 'a place of inference has prices of its own',
+    instead: "Leave it out, or say 'global'.",
+  },
+]
+
+/** What a cache keeps for longer costs more to write. */
+export function longCache(field: string): FieldRule {
+  return {
+    field,
+    plain: ['5m'],
+    why: 'what is kept for longer than five minutes costs more to write',
+    instead: "Leave it out, or say '5m'.",
+  }
+}
+
+/** Fidelity, quality and unfinished pictures are tokens that the usage counts. */
+export const imageSurcharges: readonly FieldRule[] = [serviceTier, ...otherModels]

@@ -1,0 +1,347 @@
+// What a vendor bills beside the plain price has a price here, or is refused by the name of its field before anything is
+// sent: every rule of every family, whatever way the request comes, and fields that nobody has described.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { ModelConfig } from '../src/config'
+import { families } from '../src/families'
+import type { Family, FieldRule, Model } from '../src/family'
+import { checkFields } from '../src/fields'
+import { GatewayError } from '../src/lib/errors'
+import { buildCatalogue } from '../src/models'
+import { outside } from '../src/world'
+import { familyRows } from './support/family-rows'
+import { say, startTestGateway, type TestGateway } from './support/gateway'
+import { callTool, connect, dataUrl, toolModels } from './support/mcp'
+
+type Json = Record<string, unknown>
+
+const all = [...families.values()]
+/** Values of which at least one is beside the plain ones of every rule. */
+const samples = [
+  'web_search_20250305',
+  'live_search',
+  'google_search',
+  'code_execution_20250825',
+  'input_audio',
+  'audio',
+  'image',
+  'compact_20260112',
+  'context-1m-2025-08-07',
+  '1h',
+  2,
+  true,
+  { type: 'web_search' },
+]
+
+const isPlain = ({ plain }: FieldRule, value: unknown) =>
+  plain instanceof RegExp ? typeof value === 'string' && plain.test(value) : plain?.includes(value) === true
+
+function sampleOf(rule: FieldRule, earlier: readonly FieldRule[]): unknown {
+  const fits = (value: unknown) => !isPlain(rule, value) && earlier.every((other) => isPlain(other, value))
+  return samples.find(fits) ?? samples.find((value) => !isPlain(rule, value))
+}
+
+/** A body with the value at that place, one item in each list. */
+function bodyWith(field: string, value: unknown): Json {
+  const [step, ...others] = field.replaceAll('[]', '.[]').split('.').reverse()
+  const inner = step === '[]' ? [value] : { [step as string]: value }
+  return others.length === 0
+    ? (inner as Json)
+    : bodyWith(others.reverse().join('.').replaceAll('.[]', '[]'), inner)
+}
+
+function modelOf(family: Family, more: Partial<ModelConfig>): Model {
+  const { kind = 'openai', model } = familyRows[family.name] ?? { model: {} }
+  const base = family.over ?? family.name
+  const entry = { ...model, family: base, upstream: 'u', ...more } as ModelConfig
+  const upstreams = { u: { kind, apiKey: 'none' } }
+  const models = buildCatalogue({ upstreams, models: { m: entry } }, outside).models.get('m') ?? []
+  return models.find((each) => each.family === family) as Model
+}
+
+/** The field at fault, or nothing. */
+function refused(model: Model, rule: FieldRule, value: unknown): GatewayError | undefined {
+  const body = rule.in === 'header' ? {} : bodyWith(rule.field, value)
+  const headers = rule.in === 'header' ? { [rule.field]: String(value) } : undefined
+  try {
+    checkFields(model, { body, byteLength: 0, at: 0, ...(headers && { headers }) })
+    return undefined
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
+}
+
+const rules = all.flatMap((family) =>
+  (family.surcharges ?? []).map((rule, index) => ({
+    name: `${family.name}: ${rule.field}`,
+    family,
+    rule,
+    index,
+  })),
+)
+
+describe('a field that a vendor bills apart', () => {
+  test.each(rules.map((row) => [row.name, row] as const))('%s', (_, { family, rule, index }) => {
+    const plainModel = modelOf(family, {})
+    const earlier = (family.surcharges ?? []).slice(0, index).filter(({ field }) => field === rule.field)
+    const value = sampleOf(rule, earlier)
+    const fault = refused(plainModel, rule, value)
+    const place = rule.field.replaceAll('[]', '[0]')
+    expect(fault).toMatchObject({ status: 400, param: place })
+    expect(fault?.message).toContain(`'${place}'`)
+    expect(fault?.message.length).toBeGreaterThan(60)
+
+    // Absent, null, and what means no more than that.
+    expect(refused(plainModel, rule, null)).toBeUndefined()
+    const plain = Array.isArray(rule.plain) ? rule.plain : []
+    const others = (family.surcharges ?? []).filter(({ field }) => field === rule.field)
+    for (const each of plain.filter((value) => others.every((other) => isPlain(other, value)))) {
+      expect(refused(plainModel, rule, each)).toBeUndefined()
+    }
+
+    // A model that costs nothing takes what is about money only.
+    const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}
+    const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
+    const matching = others.filter((other) => !isPlain(other, value))
+    expect(refused(free, rule, value) !== undefined).toBe(matching.some(({ always }) => always))
+  })
+
+  test('stands in the list of each family once for each reason', () => {
+    for (const { surcharges = [] } of all) {
+      const keys = surcharges.map(({ field, plain, in: place }) => `${place} ${field} ${plain}`)
+      expect(new Set(keys).size).toBe(keys.length)
+    }
+  })
+
+  test('is known to every family whose vendors are sent what nobody has described', () => {
+    const closed = [
+      'gemini-embeddings',
+      'voyage-embeddings',
+      'dashscope-speech',
+      'dalle-images',
+      'dalle-image-edits',
+    ]
+    for (const family of all) {
+      if (family.over || closed.includes(family.name)) continue
+      expect([family.name, (family.surcharges ?? []).length > 0]).toEqual([family.name, true])
+    }
+  })
+})
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    balance: '1000',
+    models: {
+      ...toolModels,
+      strict: {
+        family: 'openai-chat',
+        upstream: 'openai',
+        upstreamModel: 'gpt-4.1-mini',
+        strictFields: true,
+        free: true,
+      },
+      'strict-messages': {
+        family: 'anthropic-messages',
+        upstream: 'anthropic',
+        upstreamModel: 'claude-sonnet-4-5',
+        strictFields: true,
+        free: true,
+      },
+    },
+  })
+})
+afterAll(() => gateway.close())
+
+interface Refused {
+  status: number
+  json: { error: { message: string; param?: string; type: string; details?: unknown } }
+  sent: number
+  charges: number
+}
+
+async function send(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Refused> {
+  const [calls, charges] = [gateway.sandbox.calls.length, (await gateway.charges()).length]
+  const response = await gateway.post(path, body, headers)
+  return {
+    status: response.status,
+    json: (await response.json()) as Refused['json'],
+    sent: gateway.sandbox.calls.length - calls,
+    charges: (await gateway.charges()).length - charges,
+  }
+}
+
+const chat = (body: Json) =>
+  send('/v1/chat/completions', { model: 'test-chat', messages: say('Hi'), ...body })
+const message = (body: Json, headers = {}) =>
+  send('/v1/messages', { model: 'test-messages', max_tokens: 9, messages: say('Hi'), ...body }, headers)
+const inUser = (...content: Json[]) => ({ messages: [{ role: 'user', content }] })
+
+describe('refused before anything is sent or held', () => {
+  const rows: [name: string, ask: () => Promise<Refused>, field: string][] = [
+    ['a tier', () => chat({ service_tier: 'priority' }), 'service_tier'],
+    ['a tier of no known form', () => chat({ service_tier: ['default'] }), 'service_tier'],
+    ['a search', () => chat({ web_search_options: {} }), 'web_search_options'],
+    ['a search of another vendor', () => chat({ search_parameters: { mode: 'on' } }), 'search_parameters'],
+    ['a search of a third', () => chat({ enable_search: true }), 'enable_search'],
+    ['a tool of the vendor', () => chat({ tools: [{ type: 'web_search' }] }), 'tools[0].type'],
+    ['other models', () => chat({ models: ['gpt-5-pro'] }), 'models'],
+    ['an answer for later', () => chat({ deferred: true }), 'deferred'],
+    [
+      'a recording',
+      () =>
+        chat(
+          inUser(
+            { type: 'text', text: 'a' },
+            { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } },
+          ),
+        ),
+      'messages[0].content[1].type',
+    ],
+    [
+      'an answer that speaks',
+      () => chat({ modalities: ['text', 'audio'], audio: { voice: 'ash' } }),
+      'modalities[1]',
+    ],
+    ['a faster mode', () => message({ speed: 'fast' }), 'speed'],
+    ['a place', () => message({ inference_geo: 'us' }), 'inference_geo'],
+    ['another model', () => message({ fallbacks: [{ model: 'claude-opus-5-5' }] }), 'fallbacks'],
+    ['another model by default', () => message({ fallbacks: 'default' }), 'fallbacks'],
+    [
+      'an adviser',
+      () => message({ tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'claude-opus-5-5' }] }),
+      'tools[0].type',
+    ],
+    [
+      'a tool that a conversation adds',
+      () =>
+        message(
+          inUser(
+            { type: 'text', text: 'a' },
+            {
+              type: 'tool_addition',
+              tool: { type: 'tool_definition', definition: { type: 'code_execution_20260521' } },
+            },
+          ),
+        ),
+      'messages[0].content[1].tool.definition.type',
+    ],
+    ['a container', () => message({ container: 'container_01' }), 'container'],
+    ['long prompts', () => message({}, { 'anthropic-beta': 'a,context-1m-2025-08-07' }), 'anthropic-beta'],
+    [
+      'a tool beside an embedding',
+      () => send('/v1/embeddings', { model: 'test-embedding', input: 'a', service_tier: 'priority' }),
+      'service_tier',
+    ],
+    [
+      'a series of videos',
+      () =>
+        send('/v1/videos/generations', {
+          model: 'vidw2.6-t2v',
+          input: { prompt: 'a fox' },
+          parameters: { size: '1280*720', duration: 5, n: 4 },
+        }),
+      'parameters.n',
+    ],
+  ]
+  test.each(rows)('%s', async (_, ask, field) => {
+    const { status, json, sent, charges } = await ask()
+    expect({ status, sent, charges }).toEqual({ status: 400, sent: 0, charges: 0 })
+    expect(json.error.type).toBe('invalid_request_error')
+    expect(json.error.message).toContain(`'${field}'`)
+  })
+
+  test('in the options of a tool', async () => {
+    const client = await connect(gateway.url, gateway.secret)
+    try {
+      const args = { model: 'test-chat', prompt: 'Hi', options: { service_tier: 'priority' } }
+      const { result, calls, charges } = await callTool(gateway, client, 'chat', args)
+      expect(result.isError).toBe(true)
+      expect(JSON.stringify(result.content)).toContain("'service_tier'")
+      expect([calls, charges.length]).toEqual([0, 0])
+    } finally {
+      await client.close()
+    }
+  })
+
+  test('in a form', async () => {
+    const form = new FormData()
+    const picture = await (await fetch(dataUrl('png'))).blob()
+    form.set('model', Object.keys(toolModels).find((id) => id.startsWith('pgt-image')) ?? '')
+    form.set('prompt', 'a hat')
+    form.set('service_tier', 'priority')
+    form.set('image', picture, 'a.png')
+    const response = await fetch(`${gateway.url}/v1/images/edits`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.secret}` },
+      body: form,
+    })
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain("'service_tier'")
+  })
+})
+
+describe('what a reasoning model ignores', () => {
+  test('is no error, whatever it would cost', async () => {
+    const { status } = await chat({
+      model: 'test-reasoning',
+      modalities: ['text', 'audio'],
+      audio: { voice: 'alloy', format: 'mp3' },
+      prediction: { type: 'content', content: 'x' },
+    })
+    expect(status).toBe(200)
+  })
+})
+
+describe('a predicted output', () => {
+  test('is held as output, for what of it is wrong is billed so', async () => {
+    const heldFor = async (more: Json) => {
+      await chat({ max_tokens: 5, ...more })
+      return Number((await gateway.charges()).at(-1)?.held)
+    }
+    const content = 'word '.repeat(1_000)
+    const [plain, predicted] = [
+      await heldFor({}),
+      await heldFor({ prediction: { type: 'content', content } }),
+    ]
+    // A byte is at most a token: 1,000 nano-dollars to read it and 2,000 where it is wrong.
+    expect(predicted - plain).toBeGreaterThan(5_000 * 3_000)
+  })
+})
+
+describe('a field that nobody has described', () => {
+  test('goes to the vendor', async () => {
+    const { status, sent } = await chat({ model: 'test-local', field_of_tomorrow: { deep: [1] } })
+    expect([status, sent]).toEqual([200, 1])
+    expect(JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')).toMatchObject({
+      field_of_tomorrow: { deep: [1] },
+    })
+  })
+
+  test.each([
+    ['strict', '/v1/chat/completions', {}],
+    ['strict-messages', '/v1/messages', { max_tokens: 9 }],
+  ])('is refused by the strict model %s', async (model, path, more) => {
+    const plain = { model, messages: say('Hi'), ...more }
+    for (const value of [1, null]) {
+      const { status, json, sent } = await send(path, { ...plain, field_of_tomorrow: value })
+      expect([status, sent]).toEqual([400, 0])
+      expect(json.error.message).toContain("'field_of_tomorrow'")
+    }
+    expect((await send(path, plain)).status).toBe(200)
+  })
+
+  test('every field of the spec is described', async () => {
+    const { sent } = await chat({
+      model: 'strict',
+      store: true,
+      seed: 7,
+      user: 'u',
+      metadata: { a: 'b' },
+      top_p: 0.5,
+    })
+    expect(sent).toBe(1)
+  })
+})

@@ -18,7 +18,7 @@ import {
   postgresUrl,
   temporaryFolder,
 } from './support/databases'
-import { waitFor } from './support/gateway'
+import { startTestGateway, waitFor } from './support/gateway'
 
 setDefaultTimeout(60_000)
 
@@ -615,3 +615,26 @@ async function untilUp(db: Db): Promise<void> {
     if (performance.now() > deadline) throw errors[0]
   }
 }
+
+test('SQLite syncs every commit of money to the disk, and only the request log leaves that to the system', async () => {
+  const gateway = await startTestGateway()
+  const { db } = gateway.server.world
+  const FULL = 2
+  // Asked of the very connection that the gateway writes over.
+  expect(await db.query({ sql: 'pragma synchronous' })).toEqual([{ synchronous: FULL }])
+  expect(await db.query({ sql: 'pragma journal_mode' })).toEqual([{ journal_mode: 'wal' }])
+  await gateway.close()
+  const others = [
+    [{}, FULL],
+    [{ durable: true }, FULL],
+    [{ durable: false }, 1],
+  ] as const
+  for (const [options, synchronous] of others) {
+    const other = openSqlite(join(temporaryFolder(), 'other.sqlite'), options)
+    expect({ options, rows: await other.query({ sql: 'pragma synchronous' }) }).toEqual({
+      options,
+      rows: [{ synchronous }],
+    })
+    await other.close()
+  }
+})

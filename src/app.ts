@@ -12,11 +12,12 @@ import { mcpRoutes } from './http/mcp'
 import { modelRoutes } from './http/models'
 import { operationRoutes } from './http/operations'
 import { rootRoutes } from './http/root'
+import { checkHost, pathOf } from './http/target'
 import { taskRoutes } from './http/tasks'
 import { tokenCountRoutes } from './http/token-count'
-import { methodsAnswer, unrouted } from './http/unrouted'
+import { methodsAnswer, type Route, unrouted } from './http/unrouted'
 import { videoRoutes } from './http/videos'
-import type { Dialect } from './lib/errors'
+import { type Dialect, GatewayError } from './lib/errors'
 import { operations } from './operations'
 import type { World } from './world'
 
@@ -25,17 +26,29 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
   const cors = createCors(world.config)
   const app = new Elysia({
     name: 'gateway',
-    serve: { idleTimeout: IDLE_TIMEOUT_SECONDS, maxRequestBodySize: MAX_BODY_BYTES },
+    // Otherwise Elysia looks for the path behind the eleventh character, which misses those of hosts such as `gw`.
+    handler: { standardHostname: false },
+    serve: {
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      maxRequestBodySize: MAX_BODY_BYTES,
+      // What no handler caught. Without this Bun prints the source around the fault, and answers with text.
+      error: (error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log),
+    },
   })
   const fail = (request: Request, error: unknown) => {
-    const response = errorResponse(error, dialectOf(request), world.newId('req'), world.log)
+    const requestId = world.newId('req')
+    const response = errorResponse(error, dialectOf(request), requestId, world.log)
+    if (isProbe(request, error)) {
+      world.log('request_malformed', { request: requestId, method: request.method, status: response.status })
+    }
     if (isShared(request)) cors.share(request, response.headers)
     return response
   }
   app
     .onError(({ error, code, request }) =>
-      fail(request, code === 'NOT_FOUND' ? unrouted(app.routes, request) : error),
+      fail(request, code === 'NOT_FOUND' ? misdirected(app.routes, request) : error),
     )
+    .onBeforeHandle(({ request }) => checkHost(request))
     .onAfterHandle(({ request, response }) => {
       if (isShared(request) && response instanceof Response) cors.share(request, response.headers)
     })
@@ -59,11 +72,30 @@ const MAX_BODY_BYTES = 257 * 1024 * 1024
 
 /** Below the path of an operation, as at it, callers read its form of errors. */
 function dialectOf(request: Request): Dialect {
-  const { pathname } = new URL(request.url)
+  const pathname = pathOf(request)
   return operations.find(({ path }) => `${pathname}/`.startsWith(`${path}/`))?.dialect ?? 'openai'
+}
+
+/** The error of a request that no route takes; a broken Host before a wrong path. */
+function misdirected(routes: readonly Route[], request: Request): unknown {
+  try {
+    checkHost(request)
+    return unrouted(routes, request)
+  } catch (error) {
+    return error
+  }
+}
+
+/** What no client of the API sends: an operator may want to know that somebody looks for a proxy, or has set one up wrongly. */
+function isProbe({ method }: Request, error: unknown): boolean {
+  return (
+    method === 'CONNECT' ||
+    method === 'TRACE' ||
+    (error instanceof GatewayError && error.code === 'invalid_host')
+  )
 }
 
 /** Sent by a web page to the API. Tools, which are below /v1 too, have an answer of their own for it. */
 function isShared(request: Request): boolean {
-  return request.headers.has('origin') && /^\/v1\/(?!mcp$)/.test(new URL(request.url).pathname)
+  return request.headers.has('origin') && /^\/v1\/(?!mcp$)/.test(pathOf(request))
 }

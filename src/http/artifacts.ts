@@ -9,12 +9,13 @@ import { endingOf } from '../lib/media-types'
 import type { World } from '../world'
 import { errorResponse } from './errors'
 import { partOf } from './range'
+import { queryOf } from './target'
 
 export function artifactRoutes(world: World) {
   async function answer(request: Request, id: string): Promise<Response> {
     const requestId = world.newId('req')
     try {
-      const artifact = await findArtifact(world, id, URL.parse(request.url)?.searchParams)
+      const artifact = await findArtifact(world, id, queryOf(request))
       if (!artifact) throw notFound()
       return await sendArtifact(world, artifact, request, requestId)
     } catch (error) {
@@ -31,9 +32,9 @@ export function artifactRoutes(world: World) {
 export async function findArtifact(
   { artifacts }: World,
   id: string,
-  query: URLSearchParams | undefined,
+  query: URLSearchParams,
 ): Promise<Artifact | undefined> {
-  return artifacts?.find(id, query?.get('expires') ?? '', query?.get('signature') ?? '')
+  return artifacts?.find(id, query.get('expires') ?? '', query.get('signature') ?? '')
 }
 
 /** The whole of it, or the part that the request wants. */

@@ -7,6 +7,7 @@ import { type ListedModel, modelsOf } from '../models'
 import type { World } from '../world'
 import { answerKeyed } from './keyed'
 import { tolerated } from './paths'
+import { queryOf } from './target'
 
 const MESSAGES_VERSION = 'anthropic-version'
 /** Models on a page of the list that clients of messages read, and the most that they may ask for. */
@@ -34,7 +35,7 @@ export function modelRoutes(world: World) {
   const list = (request: Request) =>
     answer(request, (models, forMessages) =>
       forMessages
-        ? pageOf(models, new URL(request.url).searchParams, showForMessages)
+        ? pageOf(models, queryOf(request), showForMessages)
         : { object: 'list', data: models.map(show) },
     )
 

@@ -2,6 +2,7 @@
 // The methods are read from the routes themselves, so that no list can forget one.
 
 import { GatewayError } from '../lib/errors'
+import { pathOf } from './target'
 
 export interface Route {
   method: string
@@ -21,13 +22,15 @@ function methodsOf(routes: readonly Route[], pathname: string): string[] {
 
 /** The answer to OPTIONS that is no preflight. Throws 404 for a path that nothing is at. */
 export function methodsAnswer(routes: readonly Route[], request: Request): Response {
-  const methods = methodsOf(routes, new URL(request.url).pathname)
+  const methods = methodsOf(routes, pathOf(request))
   if (methods.length === 0) throw unrouted(routes, request)
   return new Response(null, { status: 204, headers: { allow: [...methods, 'OPTIONS'].join(', ') } })
 }
 
-export function unrouted(routes: readonly Route[], { method, url }: Request): GatewayError {
-  const { pathname } = new URL(url)
+export function unrouted(routes: readonly Route[], request: Request): GatewayError {
+  const { method } = request
+  if (method === 'CONNECT') return noProxy()
+  const pathname = pathOf(request)
   const hint = pathname.startsWith('/v1/') ? '' : ' The API is below /v1.'
   const methods = methodsOf(routes, pathname)
   if (methods.length > 0) {
@@ -41,6 +44,15 @@ export function unrouted(routes: readonly Route[], { method, url }: Request): Ga
     code: 'unknown_route',
     type: 'invalid_request_error',
     message: `There is no ${method} ${pathname.slice(0, 200)} here. The API is below /v1.`,
+  })
+}
+
+/** Its target is a host, which no route is. */
+function noProxy(): GatewayError {
+  return new GatewayError(405, {
+    code: 'method_not_allowed',
+    message: 'This server is no proxy: it does not take CONNECT. The API is below /v1.',
+    headers: { allow: 'GET, HEAD, POST' },
   })
 }
 

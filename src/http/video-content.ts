@@ -6,6 +6,7 @@ import { safeTypeOf } from '../lib/media-types'
 import { showTask, type Task } from '../tasks'
 import type { World } from '../world'
 import { findArtifact, sendArtifact } from './artifacts'
+import { queryOf } from './target'
 
 /** What of the request and the answer the two have in common. */
 const ASKED = ['range', 'if-range']
@@ -21,7 +22,7 @@ export async function sendVideo(
   request: Request,
   requestId: string,
 ): Promise<Response> {
-  const variant = URL.parse(request.url)?.searchParams.get('variant') ?? 'video'
+  const variant = queryOf(request).get('variant') ?? 'video'
   if (variant !== 'video') {
     throw invalidRequest('variant', `Invalid 'variant': there is only 'video' here.`)
   }

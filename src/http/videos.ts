@@ -12,6 +12,7 @@ import type { World } from '../world'
 import { errorResponse } from './errors'
 import { answerKeyed } from './keyed'
 import { HttpIncoming, type Listener } from './operations'
+import { queryOf } from './target'
 import { sendVideo } from './video-content'
 import { inTheseWords, readVideoRequest, reword } from './video-request'
 
@@ -80,7 +81,7 @@ export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Recor
 
   const list = (request: Request) =>
     answer(request, async ({ account }, requestId) => {
-      const { limit, ...page } = await pageOf(world, account, URL.parse(request.url)?.searchParams)
+      const { limit, ...page } = await pageOf(world, account, queryOf(request))
       // One more than is wanted tells whether there are more.
       const tasks = await listTasks(world.db, { account, ...page, limit: limit + 1 })
       const data = tasks.slice(0, limit).map(videoOfTask)
@@ -145,14 +146,14 @@ function secondsOf(at: number | null | undefined): number | null {
   return typeof at === 'number' ? Math.floor(at / 1000) : null
 }
 
-async function pageOf(world: World, account: string, query: URLSearchParams | undefined) {
-  const limit = Number(query?.get('limit') ?? DEFAULT_LIMIT)
+async function pageOf(world: World, account: string, query: URLSearchParams) {
+  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_LIMIT}.`)
-  const order = query?.get('order') ?? 'desc'
+  const order = query.get('order') ?? 'desc'
   if (order !== 'desc' && order !== 'asc')
     throw invalidRequest('order', `Invalid value for 'order'. Supported values are: 'asc', 'desc'.`)
-  const afterId = query?.get('after')
+  const afterId = query.get('after')
   const after = afterId ? await findTask(world.db, account, afterId) : undefined
   if (afterId && !after)
     throw invalidRequest('after', `Invalid 'after': there is no such task on this account.`)

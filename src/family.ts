@@ -123,7 +123,7 @@ export interface Family<Body = unknown> {
   body: TSchema
   /** Every field by which a vendor of this contract charges more than the plain price: it is priced, or refused. */
   surcharges?: readonly FieldRule[]
-  /** Fields of the dialect that the schema does not name, for models that take no others. */
+  /** Fields of the dialect that the schema does not name, as paths such as `tools[].name`: models that take no others take these. */
   fields?: readonly string[]
   /** What becomes of each field where the model behind speaks another dialect. What is not named here is refused. */
   bridge?: readonly BridgedField[]

@@ -4,6 +4,7 @@
 
 import type { Ask, BridgedField, Family, FieldRule, Model } from './family'
 import { GatewayError } from './lib/errors'
+import { stepsOf } from './lib/field-names'
 import { isObject } from './lib/objects'
 import type { PriceList } from './prices'
 import { rowOf, type Unit, units } from './units'
@@ -67,7 +68,7 @@ function compile({ body, surcharges = [], bridge = [], fields = [] }: Family): R
   return {
     byField: Map.groupBy(rules, ({ field }) => headOf(field)),
     ofHeaders: all.filter((rule) => rule.in === 'header'),
-    known: new Set([...Object.keys(body.properties ?? {}), ...fields, ...heads]),
+    known: new Set([...Object.keys(body.properties ?? {}), ...fields.map(headOf), ...heads]),
   }
 }
 
@@ -76,12 +77,14 @@ function ruleOf({ fate: _, note: why, ...rule }: BridgedField): FieldRule {
   return { ...rule, why, always: true }
 }
 
-function stepsOf(field: string): string[] {
-  return field.replaceAll('[]', '.[]').split('.')
-}
-
 function headOf(field: string): string {
   return stepsOf(field)[0] as string
+}
+
+/** All fields that are known beside those of the schema, as paths. */
+export function pathsOf({ surcharges = [], bridge = [], fields = [] }: Family): string[] {
+  const ruled = [...surcharges, ...bridge].filter((rule) => !('in' in rule) || rule.in === undefined)
+  return [...fields, ...ruled.map(({ field }) => field)]
 }
 
 /** The first value that the rule is about, and its place behind the top-level field. */

@@ -2,7 +2,7 @@
 // It must never alter what the caller sent: the text itself goes on to the vendor.
 
 import type { Ask, Family, Model } from './family'
-import { checkFields } from './fields'
+import { checkFields, pathsOf } from './fields'
 import { bodyOfForm, type Form } from './form'
 import type { Key } from './keys'
 import { type Dialect, GatewayError, invalidRequest } from './lib/errors'
@@ -91,7 +91,7 @@ interface Contract {
 function validate(family: Family, body: unknown): void {
   let contract = contracts.get(family)
   if (!contract) {
-    contract = { validate: createValidator(family.body), names: knownNamesOf(family.body) }
+    contract = { validate: createValidator(family.body), names: knownNamesOf(family.body, pathsOf(family)) }
     contracts.set(family, contract)
   }
   const variant = contract.names && findVariant(body, contract.names)

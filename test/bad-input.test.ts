@@ -665,6 +665,8 @@ describe('names that readers take differently', () => {
     chat('"\u017ftream":true', '\u017ftream', 'stream'),
     chat('"max_to\u212aens":100000', 'max_to\u212aens', 'max_tokens'),
     chat('"stream_options":{"Include_Usage":true}', 'stream_options.Include_Usage', 'include_usage'),
+    chat('"Service_Tier":"priority"', 'Service_Tier', 'service_tier'),
+    chat('"tools":[{"type":"function","Type":"web_search"}]', 'tools[0].Type', 'type'),
     chat('"unknown":1,"Unknown":2', 'Unknown', 'unknown'),
     cased('{"model":"test-chat","Model":"test-xai","messages":[]}', 'Model', 'model'),
     cased(

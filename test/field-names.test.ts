@@ -270,11 +270,15 @@ describe('other writings of known names', () => {
   test('a schema without members knows no names, and one may be given more', () => {
     expect(knownNamesOf(Type.Unknown())).toBeUndefined()
     expect(knownNamesOf(Type.Object({}))).toBeUndefined()
-    const more = knownNamesOf(Type.Object({ a: Type.String() }), ['service_tier'])
-    expect(more && findVariant({ Service_Tier: 'x' }, more)).toEqual({
-      path: 'Service_Tier',
-      known: 'service_tier',
-    })
+    const more = knownNamesOf(Type.Object({ a: Type.String() }), [
+      'service_tier',
+      'tools[].type',
+      'tools[].schema',
+    ])
+    const find = (body: object) => more && findVariant(body, more)
+    expect(find({ Service_Tier: 'x' })).toEqual({ path: 'Service_Tier', known: 'service_tier' })
+    expect(find({ tools: [{}, { Type: 'x' }] })).toEqual({ path: 'tools[1].Type', known: 'type' })
+    expect(find({ tools: [{ schema: { a: 1, A: 2 } }] })).toBeUndefined()
   })
 
   test('letters fold as readers fold them who take no notice of case', () => {

@@ -85,7 +85,7 @@ export const chatSurcharges: readonly FieldRule[] = [
   longCache('messages[].content[].cache_control.ttl'),
 ]
 
-/** Fields of vendors of this API that the spec does not name, for models that take no unknown ones. */
+/** Fields of this API and its vendors that the schema does not name. Names below `parameters` and `schema` are the caller's own. */
 export const chatFields: readonly string[] = [
   'chat_template_kwargs',
   'enable_thinking',
@@ -99,4 +99,19 @@ export const chatFields: readonly string[] = [
   'thinking',
   'thinking_budget',
   'top_k',
+  'messages[].content[].image_url.detail',
+  'messages[].content[].image_url.url',
+  'messages[].content[].input_audio.data',
+  'messages[].content[].text',
+  'messages[].reasoning_content',
+  'messages[].tool_calls[].function.arguments',
+  'messages[].tool_calls[].function.name',
+  'messages[].tool_calls[].id',
+  'messages[].tool_calls[].type',
+  'prediction.content',
+  'response_format.json_schema.schema',
+  'response_format.type',
+  'tools[].function.description',
+  'tools[].function.name',
+  'tools[].function.parameters',
 ]

@@ -90,7 +90,7 @@ export const messagesSurcharges: readonly FieldRule[] = [
   longCache('messages[].content[].tool.definition.cache_control.ttl'),
 ]
 
-/** Fields of this API that the schema does not name, for models that take no unknown ones. */
+/** Fields of this API that the schema does not name. Names below `input` and `input_schema` are the caller's own. */
 export const messagesFields: readonly string[] = [
   'context_management',
   'diagnostics',
@@ -98,4 +98,20 @@ export const messagesFields: readonly string[] = [
   'mcp_servers',
   'output_config',
   'output_format',
+  'messages[].content[].content[].source.data',
+  'messages[].content[].content[].text',
+  'messages[].content[].content[].type',
+  'messages[].content[].input',
+  'messages[].content[].source.data',
+  'messages[].content[].source.media_type',
+  'messages[].content[].source.type',
+  'messages[].content[].source.url',
+  'messages[].content[].text',
+  'messages[].content[].tool_use_id',
+  'system[].text',
+  'thinking.budget_tokens',
+  'tools[].description',
+  'tools[].input_schema',
+  'tools[].name',
+  'tools[].type',
 ]

@@ -84,20 +84,35 @@ export interface Variant {
   known: string
 }
 
-/** Undefined where the schema describes no names at all. `more` are names of the outermost object that it leaves open. */
-export function knownNamesOf(schema: TSchema, more: readonly string[] = []): KnownNames | undefined {
+/** Undefined where there are no names at all. `paths` are of fields that the schema leaves open: `messages[].audio`. */
+export function knownNamesOf(schema: TSchema, paths: readonly string[] = []): KnownNames | undefined {
+  return paths.reduce((all, path) => merged(all, namesOfPath(stepsOf(path))), namesOfSchema(schema))
+}
+
+/** The way to a field: `messages[].audio` is `messages`, `[]`, `audio`. */
+export function stepsOf(path: string): string[] {
+  return path.replaceAll('[]', '.[]').split('.')
+}
+
+function namesOfSchema(schema: TSchema): KnownNames | undefined {
   const variants = variantsOf(schema)
-  const members = new Map<string, KnownNames | undefined>(more.map((name) => [name, undefined]))
+  const members = new Map<string, KnownNames | undefined>()
   for (const { properties } of variants) {
     for (const [name, member] of Object.entries((properties ?? {}) as Record<string, TSchema>)) {
-      members.set(name, merged(members.get(name), knownNamesOf(member)))
+      members.set(name, merged(members.get(name), namesOfSchema(member)))
     }
   }
   const items = variants.reduce<KnownNames | undefined>(
-    (all, variant) => (variant.items ? merged(all, knownNamesOf(variant.items as TSchema)) : all),
+    (all, variant) => (variant.items ? merged(all, namesOfSchema(variant.items as TSchema)) : all),
     undefined,
   )
   return members.size === 0 && !items ? undefined : namesOf(members, items)
+}
+
+function namesOfPath([step, ...steps]: readonly string[]): KnownNames | undefined {
+  if (step === undefined) return undefined
+  const inner = namesOfPath(steps)
+  return step === '[]' ? namesOf(new Map(), inner) : namesOf(new Map([[step, inner]]), undefined)
 }
 
 /** The plain forms of a schema: a union may hold unions. */

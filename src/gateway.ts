@@ -291,7 +291,7 @@ export function createGateway(world: World): Gateway {
     const { model, controller, entry } = flight
     const { upstream } = model
     flight.deadlineAt = Math.min(world.now() + upstream.timeoutMs, entry.at + upstream.maxDurationMs)
-    return upstream.send(call, callBody(flight, call), controller.signal)
+    return upstream.send(call, callBody(flight, call), controller.signal, flight.charge.account)
   }
 
   function callBody({ source }: Flight, { body }: Call): CallBody {

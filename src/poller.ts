@@ -280,7 +280,7 @@ export function createPoller(world: World): Poller {
     const contract = model.family.task
     if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
     try {
-      const reply = await send(model, contract.poll(task.upstreamId), (response, signal) =>
+      const reply = await send(task, model, contract.poll(task.upstreamId), (response, signal) =>
         readReply(response, model, signal, { mayBeEmpty: true }),
       )
       const outcome = contract.outcome(reply.json, task.memo)
@@ -298,7 +298,7 @@ export function createPoller(world: World): Poller {
     if (!model || !call) return 'Tasks of this model cannot be stopped.'
     try {
       // Its status says it; what else is in the answer is of no use.
-      await send(model, call, async ({ body }) => body.cancel())
+      await send(task, model, call, async ({ body }) => body.cancel())
       return CANCELLED
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
@@ -391,6 +391,7 @@ function progressed(outcome: TaskOutcome & { status: 'submitted' }): object {
 
 /** One call with a time limit of its own, until its answer has been read. */
 async function send<Result>(
+  { account }: Task,
   model: Model,
   call: Call,
   read: (response: HttpResponse, signal: Cancellation) => Promise<Result>,
@@ -400,7 +401,7 @@ async function send<Result>(
   const timeoutMs = Math.min(POLL_TIMEOUT_MS, upstream.timeoutMs)
   const timer = setTimeout(() => controller.abort(timedOut(model)), timeoutMs)
   try {
-    const { response, done } = await upstream.send(call, null, controller.signal)
+    const { response, done } = await upstream.send(call, null, controller.signal, account)
     return await read(response, controller.signal).finally(done)
   } finally {
     clearTimeout(timer)

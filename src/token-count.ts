@@ -44,7 +44,7 @@ export function createTokenCount(world: World): CountTokens {
       random: world.random,
     })
     await countFreeRequest(world.db, key, world.now())
-    const asked = checked.family.tokenCount && (await askVendors(checked, controller))
+    const asked = checked.family.tokenCount && (await askVendors(key.account, checked, controller))
     if (asked !== undefined) return asked
     const texts = checked.family.texts?.(checked.ask.body) ?? []
     const counted = await turns.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
@@ -52,11 +52,11 @@ export function createTokenCount(world: World): CountTokens {
   }
 
   /** The first answer of the models that may serve the request; undefined where none of them can tell. */
-  async function askVendors(checked: CheckedRequest, controller: AbortController) {
+  async function askVendors(account: string, checked: CheckedRequest, controller: AbortController) {
     let failure: GatewayError | undefined
     for (const model of [checked.model, ...checked.others]) {
       try {
-        if (model.family.tokenCount) return await askVendor(checked, model, controller)
+        if (model.family.tokenCount) return await askVendor(account, checked, model, controller)
       } catch (error) {
         if (!(error instanceof GatewayError) || (error.status < 500 && error.status !== 429)) throw error
         failure = error
@@ -67,7 +67,12 @@ export function createTokenCount(world: World): CountTokens {
     return undefined
   }
 
-  async function askVendor({ ask, source }: CheckedRequest, model: Model, controller: AbortController) {
+  async function askVendor(
+    account: string,
+    { ask, source }: CheckedRequest,
+    model: Model,
+    controller: AbortController,
+  ) {
     const { family, upstream } = model
     const call = family.tokenCount?.call(ask, model)
     if (!call?.body || !('edit' in call.body) || !source) return undefined
@@ -75,7 +80,7 @@ export function createTokenCount(world: World): CountTokens {
     const late = setTimeout(() => controller.abort(timedOut(model)), TIMEOUT_MS)
     try {
       const text = editObject(source.text, source.scanned, call.body.edit)
-      const { response, done } = await upstream.send(call, text, signal)
+      const { response, done } = await upstream.send(call, text, signal, account)
       const { json } = await readReply(response, model, signal).finally(done)
       const tokens = family.tokenCount?.read(json)
       if (tokens === undefined) throw garbage(model, 'without a number of tokens')

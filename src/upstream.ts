@@ -45,8 +45,6 @@ interface VendorError {
 /** What a connection needs from outside. */
 export interface UpstreamWorld {
   openOrigin: OpenOrigin
-  /** For the files that a vendor's replies point to, on whatever host. */
-  fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
   now: () => number
   log: (event: string, fields: Record<string, unknown>) => void
 }
@@ -63,8 +61,14 @@ export interface Upstream {
   /**
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise.
    * `done` must be called once the body has been read or given up: it frees the place of the request.
+   * `account` is whose call it is: no connection goes from one account to another right behind an answer.
    */
-  send(call: Call, body: CallBody, signal: Cancellation): Promise<{ response: HttpResponse; done(): void }>
+  send(
+    call: Call,
+    body: CallBody,
+    signal: Cancellation,
+    account: string,
+  ): Promise<{ response: HttpResponse; done(): void }>
   fetchFile: FetchFile
   /** The error of a vendor that answers 200 with an error in the body. */
   errorOf(status: number, body: unknown): GatewayError
@@ -147,13 +151,20 @@ export function createUpstream(
     return earliest
   }
 
-  function attempt(call: Call, body: CallBody, signal: Cancellation, key: VendorKey): Promise<HttpResponse> {
+  function attempt(
+    call: Call,
+    body: CallBody,
+    signal: Cancellation,
+    account: string,
+    key: VendorKey,
+  ): Promise<HttpResponse> {
     return origin.send({
       method: call.method ?? 'POST',
       path: `${basePath}${kind.prefix[call.protocol]}${call.path}`,
       headers: headersOf(key, call, body),
       body: body === null || typeof body === 'string' ? body : body.stream(),
       signal,
+      partition: account,
     })
   }
 
@@ -186,12 +197,17 @@ export function createUpstream(
     return headers
   }
 
-  async function sendWithRetries(call: Call, body: CallBody, signal: Cancellation): Promise<HttpResponse> {
+  async function sendWithRetries(
+    call: Call,
+    body: CallBody,
+    signal: Cancellation,
+    account: string,
+  ): Promise<HttpResponse> {
     for (let attempts = 1; ; attempts++) {
       const key = nextKey()
       let response: HttpResponse
       try {
-        response = mask.response(await attempt(call, body, signal, key))
+        response = mask.response(await attempt(call, body, signal, account, key))
       } catch (error) {
         if (signal.aborted) throw signal.reason
         // Not a byte was sent: the only failure after which another vendor may be asked, and this one again.
@@ -316,7 +332,7 @@ export function createUpstream(
     maxDurationMs: config.maxDurationMs ?? DEFAULT_MAX_DURATION_MS,
     pollsPerSecond: config.pollsPerSecond ?? DEFAULT_POLLS_PER_SECOND,
     taskDeadlineMs: config.taskDeadlineMs ?? DEFAULT_TASK_DEADLINE_MS,
-    async send(call, body, signal) {
+    async send(call, body, signal, account) {
       if (running >= concurrency) {
         throw notTaken(
           new GatewayError(429, {
@@ -342,7 +358,7 @@ export function createUpstream(
         freed = true
       }
       try {
-        const response = await sendWithRetries(call, body, signal)
+        const response = await sendWithRetries(call, body, signal, account)
         breaker.report(true)
         return { response, done }
       } catch (error) {

@@ -1,7 +1,9 @@
-// Fetches a result that a vendor's reply points to, such as a sound or a picture.
+// Fetches a result that a vendor's reply points to, such as a sound or a picture, over a connection of its own.
 // It must only ever reach hosts of that vendor, never follow a redirect, and never carry the vendor's key.
 
 import type { UpstreamConfig } from './config'
+import { HttpBody, HttpResponse } from './http-client/response'
+import type { Cancellation } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
 import type { UpstreamKind, UpstreamWorld } from './upstream'
 
@@ -11,9 +13,9 @@ import type { UpstreamKind, UpstreamWorld } from './upstream'
  */
 export type FetchFile = (
   url: string,
-  signal: AbortSignal,
+  signal: Cancellation,
   part?: Readonly<Record<string, string>>,
-) => Promise<Response>
+) => Promise<HttpResponse>
 
 export function createFetchFile(
   name: string,
@@ -35,21 +37,26 @@ export function createFetchFile(
     }
     const response = await fetchOnce(url, signal, part)
     if (response.ok || (part && response.status === 416)) return response
-    await response.body?.cancel()
+    response.body.cancel()
     throw unavailable(`HTTP ${response.status}`)
   }
 
-  async function fetchOnce(url: URL, signal: AbortSignal, part = {}): Promise<Response> {
+  async function fetchOnce(url: URL, signal: Cancellation, part = {}): Promise<HttpResponse> {
+    const origin = world.openOrigin(url.href)
     try {
-      return await world.fetch(url.href, {
-        headers: { ...part, 'accept-encoding': 'identity' },
+      return await origin.send({
+        method: 'GET',
+        path: url.pathname + url.search,
+        headers: { ...part, 'accept-encoding': 'identity', 'user-agent': 'unified-model-gateway' },
+        body: null,
         signal,
-        redirect: 'manual',
-        timeout: false,
       })
     } catch (error) {
       if (signal.aborted) throw signal.reason
       throw unavailable('no connection', error)
+    } finally {
+      // The connection ends with the file.
+      origin.close()
     }
   }
 
@@ -60,6 +67,17 @@ export function createFetchFile(
       cause,
     })
   }
+}
+
+/** A file that is here already, as if it had been fetched. */
+export function fileOf(bytes: Uint8Array, contentType: string): HttpResponse {
+  const body = new HttpBody({ pause() {}, resume() {}, cancel() {} })
+  body.push(bytes)
+  body.end()
+  return new HttpResponse(
+    { status: 200, get: (name) => (name === 'content-type' ? contentType : null) },
+    body,
+  )
 }
 
 function parse(text: string): URL | undefined {

@@ -41,12 +41,14 @@ export interface World {
   random: () => number
   /** Where webhooks may go. */
   addressRules: AddressRules
-  fetch: UpstreamWorld['fetch']
+  /** For webhooks. */
+  fetch: Outside['fetch']
   log: Log
   close(): Promise<void>
 }
 
 export interface Outside extends UpstreamWorld {
+  fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
   lookup: Lookup
 }
 

@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { ConnectionBroken } from '../src/http-client/connection'
+import type { Socket as BunSocket } from 'bun'
+import { Connection, ConnectionBroken } from '../src/http-client/connection'
 import { openFetchOrigin } from '../src/http-client/fetch-origin'
 import {
   type HttpRequest,
@@ -79,7 +80,8 @@ describe('a request', () => {
     const headers = { 'content-length': String(bytes.length) }
     await send(origin, post(pieces(), { headers }))
     await send(origin, post('after'))
-    expect(server.connections).toBe(1)
+    // Long ones get a connection of their own, which is then as good as any other.
+    expect(server.connections).toBe(2)
     for (const request of server.requests.slice(0, 2)) {
       const body = Buffer.from(request.slice(request.indexOf('\r\n\r\n') + 4), 'latin1')
       expect(body.equals(bytes)).toBe(true)
@@ -155,6 +157,90 @@ describe('a connection', () => {
     expect(server.connections).toBe(2)
   })
 
+  test('with words that nobody has read yet is closed, and the request goes out on another one', async () => {
+    const { server, origin } = await start()
+    const sockets: Socket[] = []
+    server.answer = (socket) => {
+      sockets.push(socket)
+      socket.write(OK)
+    }
+    await send(origin)
+    // They have come before the request is begun, and are read after that.
+    sockets[0]?.write(OK.replace('ok', 'no'))
+    expect(await send(origin)).toBe('ok')
+    expect({ connections: server.connections, requests: server.requests.length }).toEqual({
+      connections: 2,
+      requests: 2,
+    })
+  })
+
+  test('that answers before it has been sent the whole request answers nothing of before', async () => {
+    let mostBytes = Number.POSITIVE_INFINITY
+    let isClosed = false
+    // A socket that takes only as much as a slow network would.
+    const socket = {
+      readyState: 1,
+      write: (text: string) => Math.min(text.length, mostBytes),
+      terminate() {
+        isClosed = true
+      },
+    }
+    const connection = new Connection(socket as unknown as BunSocket<Connection>, { free() {}, closed() {} })
+    const ask = () =>
+      new Promise<HttpResponse>((resolve, reject) =>
+        connection.begin({
+          ...post(),
+          head: 'POST / HTTP/1.1\r\n\r\n',
+          partition: undefined,
+          resolve,
+          reject,
+        }),
+      )
+    const first = ask()
+    connection.received(Buffer.from(OK))
+    expect(await textOf(await first)).toBe('ok')
+    mostBytes = 10
+    const second = ask()
+    connection.received(Buffer.from(OK))
+    await expect(second).rejects.toThrow('before it had been sent the request')
+    expect(isClosed).toBe(true)
+  })
+
+  test('goes to another partition only after a rest', async () => {
+    const { server, origin } = await start()
+    const one = post('{}', { partition: 'one' })
+    const two = post('{}', { partition: 'two' })
+    for (let count = 0; count < 5; count++) await send(origin, one)
+    expect(server.connections).toBe(1)
+    await send(origin, two)
+    expect(server.connections).toBe(2)
+    await Bun.sleep(150)
+    await send(origin, two)
+    await send(origin, one)
+    expect(server.connections).toBe(2)
+  })
+
+  test('that answers once too often soon after an answer reaches nobody else', async () => {
+    const { server, origin } = await start()
+    server.answer = (socket, request) => {
+      const answer = OK.replace('ok', request.slice(-1).repeat(2))
+      setTimeout(() => socket.write(answer), 15)
+      // When the connection would be in the middle of the next request.
+      setTimeout(() => socket.write(answer), 35)
+    }
+    const answers: string[] = []
+    const ask = async (partition: string, pauseMs: number) => {
+      for (let count = 0; count < 20; count++) {
+        const text = await send(origin, post(partition, { partition })).catch(() => 'none')
+        answers.push(`${partition}:${text}`)
+        await Bun.sleep(pauseMs)
+      }
+    }
+    await Promise.all([ask('a', 7), ask('b', 11)])
+    expect(answers.filter((answer) => answer === 'a:bb' || answer === 'b:aa')).toEqual([])
+    expect(answers.filter((answer) => answer === 'a:aa' || answer === 'b:bb').length).toBeGreaterThan(20)
+  })
+
   test('that the server closed while it waited is not chosen', async () => {
     const { server, origin } = await start()
     server.answer = (socket) => void socket.end(OK)
@@ -209,6 +295,28 @@ describe('what breaks after the request was sent is told, and not tried again', 
     expect(error).toBeInstanceOf(Error)
     expect(error).not.toBeInstanceOf(NotConnected)
     expect(server.requests).toHaveLength(1)
+  })
+
+  test('a reset inside a body that only the end of the connection ends', async () => {
+    const { server, origin } = await start()
+    const packed = gzipSync(Buffer.from('half'))
+    const fields = ['', 'Content-Encoding: gzip\r\n']
+    for (const field of fields) {
+      const answer = Buffer.concat([
+        Buffer.from(`HTTP/1.1 200 OK\r\n${field}\r\n`),
+        field === '' ? Buffer.from('half') : packed,
+      ])
+      server.answer = (socket) => {
+        socket.write(answer)
+        setTimeout(() => socket.resetAndDestroy(), 20)
+      }
+      await expect(textOf(await origin.send(post()))).rejects.toThrow('ECONNRESET')
+      server.answer = (socket) => {
+        socket.write(answer)
+        setTimeout(() => socket.end(), 20)
+      }
+      expect(await textOf(await origin.send(post()))).toBe('half')
+    }
   })
 
   test('inside the body', async () => {
@@ -500,7 +608,28 @@ describe('by way of fetch, as behind a proxy', () => {
     expect(server.requests[0]).toEndWith('\r\n\r\n{"a":1}')
   })
 
-  test('what breaks on a kept connection after it was sent is not sent again', async () => {
+  test('each has a connection of its own', async () => {
+    const { server, origin } = await startFetching()
+    for (let count = 0; count < 3; count++) expect(await send(origin)).toBe('ok')
+    expect(server.connections).toBe(3)
+  })
+
+  test('an answer that does not say where it ends is not taken for whole', async () => {
+    const { server, origin } = await startFetching()
+    const ends: ((socket: Socket) => void)[] = [
+      (socket) => socket.end(),
+      (socket) => socket.resetAndDestroy(),
+    ]
+    for (const end of ends) {
+      server.answer = (socket) => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\nhalf')
+        setTimeout(() => end(socket), 20)
+      }
+      await expect(textOf(await origin.send(post()))).rejects.toThrow()
+    }
+  })
+
+  test('what breaks after it was sent is not sent again', async () => {
     const { server, origin } = await startFetching()
     await send(origin)
     server.answer = (socket) => void socket.resetAndDestroy()

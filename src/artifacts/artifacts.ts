@@ -2,6 +2,7 @@
 // A copy is a courtesy: it must never fail or un-charge a request, nor fill the disk beyond its limit.
 
 import type { Db } from '../db/db'
+import type { HttpResponse } from '../http-client/response'
 import { safeTypeOf } from '../lib/media-types'
 import { createTurns } from '../lib/turns'
 import type { Pulse } from '../pulse'
@@ -101,8 +102,8 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
   /** By way of the disk in any case: whether a file is whole is known at its end, and only whole ones go to a place. */
   async function copy(url: string, source: Source, signal: AbortSignal): Promise<string> {
     const response = await source.fetchFile(url, signal)
-    const contentType = safeTypeOf(response.headers.get('content-type'), URL.parse(url)?.pathname ?? '')
-    const announced = Number(response.headers.get('content-length'))
+    const contentType = safeTypeOf(response.header('content-type'), URL.parse(url)?.pathname ?? '')
+    const announced = Number(response.header('content-length'))
     const saved = await world.uploads.save(limited(response, announced))
     try {
       return await store(saved, contentType, source, signal)
@@ -126,10 +127,10 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
     return addresses.of(gatewayUrl, id, expiresAt)
   }
 
-  async function* limited({ body }: Response, announcedBytes: number): AsyncGenerator<Uint8Array> {
+  async function* limited({ body }: HttpResponse, announcedBytes: number): AsyncGenerator<Uint8Array> {
     const mostBytes = Math.min(MOST_FILE_BYTES, world.maxBytes)
     let bytes = 0
-    for await (const piece of body ?? []) {
+    for await (const piece of body) {
       bytes += piece.byteLength
       if (Math.max(bytes, announcedBytes) > mostBytes) throw new Error('the file is too large')
       yield piece

@@ -1,5 +1,6 @@
 // One connection to a server, which serves one request after another (RFC 9112, section 9.3). It must never send a byte
-// before a server has proved who it is, send a request twice, or be used again after anything was left unread on it.
+// before a server has proved who it is, send a request twice, be used again after anything was left unread on it, or give a
+// request what came before the request was sent.
 
 import type { Socket } from 'bun'
 import type { Cancellation } from '../lib/cancellation'
@@ -14,6 +15,7 @@ export interface Exchange {
   /** Text goes out with the head; pieces one after another. */
   body: string | AsyncIterable<Uint8Array> | null
   signal: Cancellation
+  partition: string | undefined
   resolve(response: HttpResponse): void
   reject(error: unknown): void
 }
@@ -28,10 +30,14 @@ export interface ConnectionOwner {
 /** The server closed the connection, or spoke something else than HTTP, after the request was sent. */
 export class ConnectionBroken extends Error {}
 
+const TOO_EARLY = 'the server answered before it had been sent the request'
+
 export class Connection implements ResponseSink, Flow {
   /** How long it may wait for another request, where the server has said it. */
   idleMs: number | undefined
   idleSince = 0
+  /** Of the request that it served last. */
+  partition: string | undefined
   private readonly owner: ConnectionOwner
   private readonly socket: Socket<Connection>
   private readonly parser = new ResponseParser(this)
@@ -41,6 +47,8 @@ export class Connection implements ResponseSink, Flow {
   private whenSent: (() => void) | undefined
   private isSending = false
   private isPaused = false
+  /** An answer has come on it: what comes too early may be more of that one. */
+  private hasServed = false
   private readonly cut = () => this.fail(this.exchange?.signal.reason)
 
   constructor(socket: Socket<Connection>, owner: ConnectionOwner) {
@@ -54,6 +62,7 @@ export class Connection implements ResponseSink, Flow {
 
   begin(exchange: Exchange): void {
     this.exchange = exchange
+    this.partition = exchange.partition
     exchange.signal.addEventListener('abort', this.cut)
     if (exchange.body === null || typeof exchange.body === 'string') {
       this.write(exchange.body === null ? exchange.head : exchange.head + exchange.body)
@@ -73,9 +82,10 @@ export class Connection implements ResponseSink, Flow {
 
   received(bytes: Buffer): void {
     try {
-      if (this.exchange) this.parser.push(bytes)
       // Words that nobody asked for.
-      else this.close()
+      if (!this.exchange) this.close()
+      else if (this.hasServed && (this.isSending || this.unsent)) throw new ConnectionBroken(TOO_EARLY)
+      else this.parser.push(bytes)
     } catch (error) {
       this.fail(error)
     }
@@ -88,9 +98,10 @@ export class Connection implements ResponseSink, Flow {
     if (!this.unsent) this.whenSent?.()
   }
 
+  /** With an error it was not closed but cut: then an answer that only the end of the connection ends is not whole. */
   ended(error?: unknown): void {
     this.whenSent?.()
-    if (this.exchange && !this.parser.close()) {
+    if (this.exchange && (error || !this.parser.close())) {
       this.fail(error ?? new ConnectionBroken('the server closed the connection before its answer was whole'))
     }
     this.owner.closed(this)
@@ -115,6 +126,7 @@ export class Connection implements ResponseSink, Flow {
     const { body } = this
     if (!this.exchange) return
     this.release()
+    this.hasServed = true
     // An answer that came before the whole request was taken: the rest of it is not wanted.
     if (reusable && !this.isSending && !this.unsent) this.owner.free(this)
     else this.close()

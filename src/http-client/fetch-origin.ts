@@ -1,6 +1,9 @@
 // The same as an origin by way of Bun's fetch, which knows proxies: for machines that reach the internet only through one.
+// Fetch is lenient in how it reads responses. It must never use a connection for two requests, or take a response for whole
+// whose end cannot be told from a cut.
 
 import { abortSignalOf } from '../lib/cancellation'
+import { ConnectionBroken } from './connection'
 import { type HttpRequest, NotConnected, type Origin } from './origin'
 import { type Flow, HttpBody, HttpResponse } from './response'
 
@@ -8,6 +11,7 @@ interface Network {
   fetch(url: string, init: BunFetchRequestInit): Promise<Response>
 }
 
+const NO_END = 'the answer does not say where it ends, which cannot be told through a proxy'
 /** What fetch says when not a byte was sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'FailedToOpenSocket'])
 
@@ -22,12 +26,13 @@ export function openFetchOrigin(address: string, network: Network): Origin {
         body: body as NonNullable<BunFetchRequestInit['body']>,
         signal: abortSignalOf(signal),
         redirect: 'manual',
+        keepalive: false,
         // The callers have limits of their own; Bun's would cut a model that thinks for longer than five minutes.
         timeout: false,
       })
       return new HttpResponse(
         { status: response.status, get: (name) => response.headers.get(name) },
-        bodyOf(response.body),
+        bodyOf(response.body, isFramed(response)),
       )
     } catch (error) {
       if (signal.aborted) throw signal.reason
@@ -39,8 +44,13 @@ export function openFetchOrigin(address: string, network: Network): Origin {
   return { send, close() {} }
 }
 
-/** Reads a stream while nobody has paused it. */
-export function bodyOf(stream: ReadableStream<Uint8Array> | null): HttpBody {
+/** Fetch also ends a body where the connection was cut, unless the response says where it ends. */
+function isFramed({ status, headers }: Response): boolean {
+  return status === 204 || status === 304 || headers.has('content-length') || headers.has('transfer-encoding')
+}
+
+/** Reads a stream while nobody has paused it. One that is not framed is never whole. */
+export function bodyOf(stream: ReadableStream<Uint8Array> | null, isFramed = true): HttpBody {
   const reader = stream?.getReader()
   let isPaused = true
   let isReading = false
@@ -49,7 +59,7 @@ export function bodyOf(stream: ReadableStream<Uint8Array> | null): HttpBody {
     try {
       while (!isPaused) {
         const next = await reader?.read()
-        if (!next || next.done) return body.end()
+        if (!next || next.done) return isFramed ? body.end() : body.fail(new ConnectionBroken(NO_END))
         body.push(next.value)
       }
     } catch (error) {

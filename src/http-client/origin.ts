@@ -15,6 +15,8 @@ export interface HttpRequest {
   /** Text, or pieces whose sum `content-length` tells. */
   body: string | AsyncIterable<Uint8Array> | null
   signal: Cancellation
+  /** Requests of different partitions, such as customers, get a connection after one another only when it has rested. */
+  partition?: string
 }
 
 export interface Origin {
@@ -45,12 +47,23 @@ export interface OriginOptions {
   ca?: string
   connectTimeoutMs?: number
   idleMs?: number
+  restMs?: number
+}
+
+/** A request that waits for its turn on a connection which has served before. */
+interface Start {
+  connection: Connection
+  exchange: Exchange
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** How long a connection waits for another request: shorter than servers wait, or a request meets their closing. */
 const IDLE_MS = { 'http:': 4_000, 'https:': 30_000 }
 const IDLE_MOST = 1024
+/** A connection that has been silent for so long after an answer may serve another partition. */
+const REST_MS = 100
+/** A longer body goes over a new connection, and so does one in pieces: a server that refuses it may not read it all. */
+const MOST_KEPT_LENGTH = 1024 * 1024
 const SWEEP_MS = 1_000
 /** Silence after which the system asks whether the other side is still there. */
 const KEEP_ALIVE_MS = 60_000
@@ -61,9 +74,12 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
   const port = Number(url.port) || (isSecure ? 443 : 80)
   const idleMs = options.idleMs ?? IDLE_MS[isSecure ? 'https:' : 'http:']
+  const restMs = options.restMs ?? REST_MS
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
   const fields = new WeakMap<object, string>()
   let idle: Connection[] = []
+  let starts: Start[] = []
+  let nextStarts: Start[] = []
   let sweeper: Timer | undefined
   let isClosed = false
 
@@ -94,10 +110,47 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
   }
 
   /** The one that was used last, so that those that are not needed grow old. */
-  function takeIdle(): Connection | undefined {
-    let connection = idle.pop()
-    while (connection && !connection.isOpen) connection = idle.pop()
-    return connection
+  function takeIdle(partition: string | undefined): Connection | undefined {
+    const restedSince = performance.now() - restMs
+    for (let at = idle.length - 1; at >= 0; at--) {
+      const connection = idle[at] as Connection
+      if (connection.partition !== partition && connection.idleSince > restedSince) continue
+      idle.splice(at, 1)
+      return connection
+    }
+    return undefined
+  }
+
+  function place(exchange: Exchange): void {
+    const { body, partition } = exchange
+    const isLong = typeof body === 'string' ? body.length > MOST_KEPT_LENGTH : body !== null
+    const connection = isLong ? undefined : takeIdle(partition)
+    if (!connection) {
+      void connect(exchange)
+      return
+    }
+    if (starts.length === 0 && nextStarts.length === 0) setImmediate(startNext)
+    nextStarts.push({ connection, exchange })
+  }
+
+  /**
+   * Once in each turn of the event loop. Between being placed and being sent, a request lets one whole turn pass, in which
+   * all that has come on its connection is read: had anything come, the connection is closed, and another one is taken.
+   */
+  function startNext(): void {
+    const due = starts
+    starts = nextStarts
+    nextStarts = []
+    if (starts.length > 0) setImmediate(startNext)
+    for (const { connection, exchange } of due) {
+      const { signal } = exchange
+      if (!connection.isOpen) place(exchange)
+      else if (!signal.aborted) connection.begin(exchange)
+      else {
+        owner.free(connection)
+        exchange.reject(signal.reason)
+      }
+    }
   }
 
   function linesOf(headers: HttpRequest['headers']): string {
@@ -177,12 +230,9 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
   return {
     send(request) {
       return new Promise<HttpResponse>((resolve, reject) => {
-        const { signal, body } = request
+        const { signal, body, partition } = request
         if (signal.aborted) return reject(signal.reason)
-        const exchange: Exchange = { head: headOf(request), body, signal, resolve, reject }
-        const connection = takeIdle()
-        if (connection) connection.begin(exchange)
-        else void connect(exchange)
+        place({ head: headOf(request), body, signal, partition, resolve, reject })
       })
     },
     close() {

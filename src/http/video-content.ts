@@ -1,6 +1,7 @@
 // GET /v1/videos/{id}/content: the bytes of a finished video, from where it is kept here or else from the vendor.
 // It must never fetch what the vendor may not point to, nor keep a video in memory.
 
+import type { HttpBody, HttpResponse } from '../http-client/response'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { safeTypeOf } from '../lib/media-types'
 import { showTask, type Task } from '../tasks'
@@ -65,28 +66,26 @@ async function relay(
   const response = await fetchFile(world, task, url, request)
   const headers = new Headers({
     'x-request-id': requestId,
-    'content-type': safeTypeOf(response.headers.get('content-type'), URL.parse(url)?.pathname ?? ''),
+    'content-type': safeTypeOf(response.header('content-type'), URL.parse(url)?.pathname ?? ''),
     'content-disposition': `inline; filename="${task.id}.mp4"`,
     'x-content-type-options': 'nosniff',
     'cache-control': 'private',
   })
-  copyHeaders(response.headers, headers, TOLD)
-  const body =
-    response.body &&
-    piecesOf(response.body, (reason) => {
-      world.log('video_cut', { task: task.id, upstream: task.upstream, reason })
-    })
+  copyHeaders((name) => response.header(name), headers, TOLD)
+  const body = piecesOf(response.body, (reason) => {
+    world.log('video_cut', { task: task.id, upstream: task.upstream, reason })
+  })
   return new Response(body, { status: response.status, headers })
 }
 
 /** The vendor's bytes as they come. When they break off so does the answer, without the vendor's address in any log. */
-function piecesOf(source: ReadableStream<Uint8Array>, tell: (reason: string) => void) {
-  const reader = source.getReader()
+function piecesOf(source: HttpBody, tell: (reason: string) => void) {
+  const pieces = source[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          const { done, value } = await reader.read()
+          const { done, value } = await pieces.next()
           if (done) controller.close()
           else controller.enqueue(value)
         } catch (error) {
@@ -94,17 +93,17 @@ function piecesOf(source: ReadableStream<Uint8Array>, tell: (reason: string) => 
           controller.error(new Error('the vendor broke off'))
         }
       },
-      cancel: () => reader.cancel(),
+      cancel: () => source.cancel(),
     },
     { highWaterMark: 0 },
   )
 }
 
-async function fetchFile(world: World, task: Task, url: string, request: Request): Promise<Response> {
+async function fetchFile(world: World, task: Task, url: string, request: Request): Promise<HttpResponse> {
   const upstream = world.catalogue.upstreams.get(task.upstream)
   if (!upstream) throw gone(task)
   const part = new Headers()
-  copyHeaders(request.headers, part, ASKED)
+  copyHeaders((name) => request.headers.get(name), part, ASKED)
   const controller = new AbortController()
   const signal = AbortSignal.any([request.signal, controller.signal])
   const timer = setTimeout(() => controller.abort(late(task)), TIMEOUT_MS)
@@ -118,9 +117,9 @@ async function fetchFile(world: World, task: Task, url: string, request: Request
   }
 }
 
-function copyHeaders(from: Headers, to: Headers, names: readonly string[]): void {
+function copyHeaders(from: (name: string) => string | null, to: Headers, names: readonly string[]): void {
   for (const name of names) {
-    const value = from.get(name)
+    const value = from(name)
     if (value !== null) to.set(name, value)
   }
 }

@@ -2,6 +2,7 @@
 // A result that was paid for must never be lost because it could not be stored.
 
 import { safeTypeOf, UNKNOWN_TYPE } from '../lib/media-types'
+import { fileOf } from '../vendor-file'
 import type { World } from '../world'
 import type { ToolCall, ToolContent } from './tool'
 
@@ -50,11 +51,10 @@ async function store(
   { key, requestId, gatewayUrl }: ToolCall,
 ): Promise<string | undefined> {
   if (!artifacts) return undefined
-  const headers = { 'content-type': mimeType }
   const source = {
     account: key.account,
     charge: requestId,
-    fetchFile: async () => new Response(new Uint8Array(bytes), { headers }),
+    fetchFile: async () => fileOf(bytes, mimeType),
     gatewayUrl: gatewayUrl(),
     timeoutMs: STORE_TIMEOUT_MS,
   }

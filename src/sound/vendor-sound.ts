@@ -5,7 +5,6 @@ import { garbage } from '../failures'
 import type { Family } from '../family'
 import type { Flight } from '../flights'
 import type { HttpResponse } from '../http-client/response'
-import { abortSignalOf } from '../lib/cancellation'
 import { GatewayError } from '../lib/errors'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
 import { createPcmReader, type PcmFormat, type PcmReader } from '../lib/wav'
@@ -78,10 +77,10 @@ export async function* readSound(
 /** The file that an answer points to. */
 async function* readFile(url: string, source: Source): AsyncGenerator<SoundPiece, void, void> {
   const { model, controller } = source
-  const response = await model.upstream.fetchFile(url, abortSignalOf(controller))
+  const response = await model.upstream.fetchFile(url, controller.signal)
   const reader = createPcmReader()
   let isHeard = false
-  for await (const bytes of readBytes(response.body ?? [], source)) {
+  for await (const bytes of readBytes(response.body, source)) {
     const piece = take(reader, bytes, source)
     if (!piece) continue
     isHeard = true

@@ -1,11 +1,12 @@
 // gateway config: judges a configuration file, all faults at once, before a server has to.
 
 import { defineCommand } from 'citty'
-import { type Config, faultsOf } from '../src/config'
+import type { Config } from '../src/config'
 import { availability, listModels, listRoutes } from './catalogue'
+import { describeSearch } from './config-file'
 import { failedFor } from './errors'
 import { paint, print, printJson } from './output'
-import { commandArgs, nameOfConfig, readConfig } from './settings'
+import { commandArgs, judgeConfig, nameOfConfig } from './settings'
 import { renderBlock } from './table'
 
 const check = defineCommand({
@@ -16,8 +17,7 @@ const check = defineCommand({
   },
   args: commandArgs,
   async run({ args }) {
-    const { value, file } = await readConfig(args)
-    const faults = faultsOf(value)
+    const { value, file, faults, lookedIn } = await judgeConfig(args)
     const models =
       faults.length > 0
         ? []
@@ -40,6 +40,7 @@ const check = defineCommand({
     }
     if (args.json) return
     print(paint('green', `${nameOfConfig(file)} is right.`))
+    if (file === undefined) print(describeSearch(lookedIn))
     if (models.length > 0) print(`\n${renderBlock(availability(models))}`)
   },
 })

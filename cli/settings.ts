@@ -1,12 +1,13 @@
 // Where the configuration and the data are: flags win over environment, over the file, over defaults.
 
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import builtIn from '../gateway.config'
 import { type Config, faultsOf } from '../src/config'
 import type { Db } from '../src/db/db'
 import { makeDataDir, openDatabase } from '../src/world'
+import { findConfig, readConfigFile } from './config-file'
 import { CommandFailed, failedFor, lineOf } from './errors'
 
 /** The flags that every command takes. */
@@ -14,7 +15,8 @@ export const settingsArgs = {
   config: {
     type: 'string',
     valueHint: 'FILE',
-    description: 'Configuration file (default: ./gateway.config.ts, else the built-in one)',
+    description:
+      'Configuration file (default: gateway.config.* here, beside the executable or in the folders for settings)',
   },
   'data-dir': {
     type: 'string',
@@ -42,31 +44,29 @@ interface LoadedConfig {
   file: string | undefined
 }
 
-const FILE_NAME = 'gateway.config.ts'
 const OTHERS_READ_OR_WRITE = 0o066
 
-/** Loads the configuration that is in force, without judging it. */
-export async function readConfig(
-  flags: SettingsFlags,
-): Promise<{ value: unknown; file: string | undefined }> {
-  const named = flags.config ?? process.env.GATEWAY_CONFIG
-  const file = named ? resolve(named) : existsSync(FILE_NAME) ? resolve(FILE_NAME) : undefined
-  return { value: inForce(file === undefined ? builtIn : await load(file), flags), file }
+/** The configuration that is in force, with its faults. */
+interface JudgedConfig {
+  value: unknown
+  file: string | undefined
+  faults: string[]
+  /** Folders that have no configuration, where none was found. */
+  lookedIn: string[]
 }
 
-async function load(file: string): Promise<unknown> {
-  if (!existsSync(file)) throw new CommandFailed(`There is no configuration file ${file}.`)
-  try {
-    return (await import(file)).default
-  } catch (error) {
-    throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
-  }
+/** Loads the configuration that is in force and lists all that is wrong with it. */
+export async function judgeConfig(flags: SettingsFlags): Promise<JudgedConfig> {
+  const { file, lookedIn } = findConfig(flags.config)
+  const { value: written, faults } =
+    file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
+  const value = inForce(written, flags)
+  return { value, file, lookedIn, faults: [...faults, ...faultsOf(value)] }
 }
 
 /** Loads a configuration that is in order, or fails with all its faults. */
 export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
-  const { value, file } = await readConfig(flags)
-  const faults = faultsOf(value)
+  const { value, file, faults } = await judgeConfig(flags)
   if (faults.length > 0) throw failedFor(`${nameOfConfig(file)} has faults:`, faults)
   return { config: value as Config, file }
 }
@@ -138,13 +138,6 @@ function databaseUrl(): string | undefined {
     throw new CommandFailed('GATEWAY_DATABASE_URL must begin with postgres://.')
   }
   return url || undefined
-}
-
-/** Syntax errors come as a list, with the place apart from the message. */
-function reasonOf(error: unknown): string {
-  const first = error instanceof AggregateError ? error.errors[0] : error
-  const { position } = first as { position?: { line: number; column: number } | null }
-  return `${lineOf(first)}${position ? ` (line ${position.line}, column ${position.column})` : ''}`
 }
 
 function dataHome(): string {

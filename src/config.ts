@@ -45,7 +45,7 @@ const Webhooks = Type.Object(
 const UpstreamEntry = Type.Object(
   {
     kind: Type.String(),
-    /** Absent: the vendor's own. */
+    /** Absent: the vendor's own. A query is sent with every call. */
     baseUrl: Type.Optional(Type.String({ pattern: '^https?://' })),
     /**
      * One key or several, used in turn. `null` for a server that wants none. Undefined, as an unset environment
@@ -197,10 +197,25 @@ function networkFaults(allow: unknown): string[] {
 function upstreamFaults(upstreams: Record<string, unknown>): string[] {
   const known = [...upstreamKinds.keys()].join(', ')
   return Object.entries(upstreams).flatMap(([name, entry]) => {
-    const { kind } = recordOf(entry)
-    if (typeof kind !== 'string' || upstreamKinds.has(kind)) return []
-    return [`upstreams.${name}.kind: unknown kind "${kind}"; known: ${known}`]
+    const { kind, baseUrl } = recordOf(entry)
+    const address = typeof baseUrl === 'string' ? addressFault(baseUrl) : undefined
+    return [
+      ...(typeof kind !== 'string' || upstreamKinds.has(kind)
+        ? []
+        : [`upstreams.${name}.kind: unknown kind "${kind}"; known: ${known}`]),
+      ...(address === undefined ? [] : [`upstreams.${name}.baseUrl: ${address}`]),
+    ]
   })
+}
+
+/** What of an address would be lost or could not be called. It may hold a password, so it is not quoted. */
+function addressFault(baseUrl: string): string | undefined {
+  // The schema has said what is wrong.
+  if (!/^https?:\/\//.test(baseUrl)) return undefined
+  const url = URL.parse(baseUrl)
+  if (!url) return 'not an address such as "https://api.example.com/v1"'
+  if (url.username || url.password) return 'a user and a password in an address are not sent: use apiKey'
+  return baseUrl.includes('#') ? 'what stands behind # is not sent: leave it out' : undefined
 }
 
 function aliasFaults(aliases: Record<string, unknown>, models: ReadonlyMap<string, unknown>): string[] {

@@ -119,7 +119,8 @@ export function createUpstream(
   world: UpstreamWorld,
 ): Upstream {
   const baseUrl = config.baseUrl ?? kind.baseUrl
-  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '')
+  const { pathname, search } = new URL(baseUrl)
+  const basePath = pathname.replace(/\/+$/, '')
   const origin = world.openOrigin(baseUrl)
   const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
   const keys = secrets.map(
@@ -160,7 +161,7 @@ export function createUpstream(
   ): Promise<HttpResponse> {
     return origin.send({
       method: call.method ?? 'POST',
-      path: `${basePath}${kind.prefix[call.protocol]}${call.path}`,
+      path: withQuery(`${basePath}${kind.prefix[call.protocol]}${call.path}`, search),
       headers: headersOf(key, call, body),
       body: body === null || typeof body === 'string' ? body : body.stream(),
       signal,
@@ -404,6 +405,12 @@ export function createBreaker(now: () => number) {
       if (failures >= BREAKER_FAILURES) openUntil = now() + BREAKER_OPEN_MS
     },
   }
+}
+
+/** Some servers want the same query with every call, such as their API's version. */
+function withQuery(path: string, search: string): string {
+  if (search.length <= 1) return path
+  return path.includes('?') ? `${path}&${search.slice(1)}` : path + search
 }
 
 function failed(status: number, code: string, message: string, cause?: unknown): GatewayError {

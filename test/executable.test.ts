@@ -2,7 +2,7 @@
 // the folder it is started in, and a configuration file in TypeScript beside no source at all.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { version } from '../package.json'
@@ -53,6 +53,20 @@ describe('the executable', () => {
     await waitFor(async () => (await released()) === calls, PATIENCE_MS)
     expect(await released()).toBe(calls)
     await stopWell(installation, server)
+  })
+
+  test('finds a configuration that lies beside it', async () => {
+    const folder = emptyFolder()
+    copyFileSync(await executable(), join(folder, 'gateway'))
+    const file = join(folder, 'gateway.config.yaml')
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable in a data format looks so
+    writeFileSync(file, 'upstreams: { a: { kind: openai, apiKey: "${A_KEY}" } }\nmodels: {}\n')
+    const child = Bun.spawn([join(folder, 'gateway'), 'config', 'check', '--json'], {
+      cwd: emptyFolder(),
+      env: { HOME: folder },
+      stdout: 'pipe',
+    })
+    expect(JSON.parse(await new Response(child.stdout).text())).toMatchObject({ ok: true, file })
   })
 
   test('keeps its data for its owner alone', async () => {

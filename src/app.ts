@@ -4,6 +4,7 @@ import { Elysia } from 'elysia'
 import { version } from '../package.json'
 import type { Gateway } from './gateway'
 import { artifactRoutes } from './http/artifacts'
+import { headersTimeoutSeconds, rest } from './http/connection'
 import { createCors } from './http/cors'
 import { docsRoutes } from './http/docs'
 import { errorResponse } from './http/errors'
@@ -29,7 +30,7 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     // Otherwise Elysia looks for the path behind the eleventh character, which misses those of hosts such as `gw`.
     handler: { standardHostname: false },
     serve: {
-      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      idleTimeout: headersTimeoutSeconds(world.config),
       maxRequestBodySize: MAX_BODY_BYTES,
       // What no handler caught. Without this Bun prints the source around the fault, and answers with text.
       error: (error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log),
@@ -50,6 +51,8 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     )
     .onBeforeHandle(({ request }) => checkHost(request))
     .onAfterHandle(({ request, response }) => {
+      // What takes a body sees to its connection itself.
+      if (request.method === 'GET') rest(app.server, request, world.config)
       if (isShared(request) && response instanceof Response) cors.share(request, response.headers)
     })
     .options('/v1/*', ({ request }) => cors.preflight(request) ?? methodsAnswer(app.routes, request))
@@ -65,8 +68,6 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
   return app.use(operationRoutes(world, gateway, mark, () => app.server))
 }
 
-/** For connections that send nothing; requests that wait for a vendor are exempt. */
-const IDLE_TIMEOUT_SECONDS = 120
 /** Beyond the limit of every operation, so that our own 413 answers first. */
 const MAX_BODY_BYTES = 257 * 1024 * 1024
 

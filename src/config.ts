@@ -30,6 +30,12 @@ const Server = Type.Object(
     allowedOrigins: Type.Optional(Type.Array(Origin)),
     /** Web pages that may call the API below /v1 from a browser. Absent: any. None: an empty list. */
     corsOrigins: Type.Optional(Type.Array(Origin)),
+    /** Longest time from a new connection to the end of the headers of its first request. Default 20 seconds. */
+    headersTimeoutMs: Type.Optional(Type.Integer({ minimum: 10_000, maximum: 255_000 })),
+    /** Longest silence of a connection between requests, or of a caller who takes no byte of an answer. Default 2 minutes. */
+    keepAliveTimeoutMs: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 255_000 })),
+    /** Most requests of one key that run at a time in this process; a key's own concurrency may allow more. Default 2000. */
+    maxRequestsPerKey: Type.Optional(Count),
   },
   closed,
 )

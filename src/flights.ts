@@ -14,12 +14,13 @@ import {
   takeKey,
 } from './idempotency'
 import type { JournalEntry } from './journal'
+import type { Key } from './keys'
 import { balanceOf, type Charge, type EndedBy, hold, release, settle } from './ledger'
 import { Canceller } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { type Member, Roster } from './lib/roster'
-import { budgetPeriodOf, conditionsOf, isCounted, refusalOf, windowMinuteOf } from './limits'
+import { budgetPeriodOf, conditionsOf, isCounted, refusalOf, tooManyRunning, windowMinuteOf } from './limits'
 import { type Measure, measure, type Outcome, quoteNano, tariffOf } from './metering'
 import { priceNano } from './prices'
 import type { CheckedRequest } from './request'
@@ -39,6 +40,8 @@ export interface Flight extends CheckedRequest, Member {
   ended: boolean
   /** What the vendor works on after our answer, for a family of tasks. */
   task: NewTask | undefined
+  /** Called when it ends, for an answer that goes on after the request was handled. */
+  onEnd: (() => void) | undefined
 }
 
 /** What the caller says beside the request itself. */
@@ -51,6 +54,10 @@ interface Origin {
 
 export interface Flights {
   size(): number
+  /** Counts a request among those of its key that run in this process. Throws 429 where the key has too many of them. */
+  enter(key: Key): void
+  /** Ends that count for a request that came to no flight; a flight ends it by itself. */
+  leave(key: Key): void
   /** Holds the request's worst price, or finds the answer that its idempotency key has already. */
   admit(checked: CheckedRequest, entry: JournalEntry, from: Origin): Promise<Flight | SavedAnswer>
   /** Ends the charge of a request that was answered. Answers what was paid, in nano-dollars. */
@@ -69,6 +76,11 @@ export interface Flights {
   endLater(): Promise<void>
 }
 
+/**
+ * Requests of one key in this process, beside the key's own limit, which is in the database and exact on any number of
+ * nodes. From the moment that the key is known: bodies that are still on their way hold memory and connections too.
+ */
+const MAX_REQUESTS_PER_KEY = 2_000
 /** How much longer than the longest request a hold lives. */
 const HOLD_MARGIN_MS = 60_000
 /** How long `drain` waits for cut requests to be settled. */
@@ -77,6 +89,8 @@ const SETTLE_MS = 5_000
 export function createFlights(world: World): Flights {
   const { db } = world
   const flights = new Roster<Flight>()
+  const maxPerKey = world.config.server?.maxRequestsPerKey ?? MAX_REQUESTS_PER_KEY
+  const running = new Map<string, number>()
   let unended: (() => Promise<unknown>)[] = []
 
   // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
@@ -85,6 +99,25 @@ export function createFlights(world: World): Flights {
       if (now >= deadlineAt) controller.abort(timedOut(model))
     }
   })
+
+  function enter(key: Key): void {
+    const count = running.get(key.id) ?? 0
+    const most = Math.max(maxPerKey, key.concurrency ?? 0)
+    if (count >= most) throw tooManyRunning(most)
+    running.set(key.id, count + 1)
+  }
+
+  function leave({ id }: Key): void {
+    const count = running.get(id) ?? 0
+    if (count > 1) running.set(id, count - 1)
+    else running.delete(id)
+  }
+
+  function ended(flight: Flight): void {
+    flight.ended = true
+    leave(flight.key)
+    flight.onEnd?.()
+  }
 
   async function admit(
     checked: CheckedRequest,
@@ -136,7 +169,7 @@ export function createFlights(world: World): Flights {
     known?: Measure,
   ): Promise<number> {
     if (flight.ended) throw new Error('a flight ended twice')
-    flight.ended = true
+    ended(flight)
     const { model, ask, entry, charge } = flight
     const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
     let paidNano = 0
@@ -192,7 +225,7 @@ export function createFlights(world: World): Flights {
   async function giveUp(flight: Flight, error: unknown): Promise<void> {
     flight.controller.abort(error)
     if (flight.ended) return
-    flight.ended = true
+    ended(flight)
     const endedBy = endedByOf(error)
     flight.entry.endedBy = endedBy
     await end(flight, () => releaseUnpaid(flight, endedBy))
@@ -211,7 +244,7 @@ export function createFlights(world: World): Flights {
 
   function depart(flight: Flight, status: number): void {
     const { entry } = flight
-    flight.ended = true
+    ended(flight)
     flights.delete(flight)
     entry.status = status
     entry.durationMs = world.now() - entry.at
@@ -275,7 +308,19 @@ export function createFlights(world: World): Flights {
     }
   }
 
-  return { size: () => flights.size, admit, land, giveUp, reroute, depart, persist, drain, endLater }
+  return {
+    size: () => flights.size,
+    enter,
+    leave,
+    admit,
+    land,
+    giveUp,
+    reroute,
+    depart,
+    persist,
+    drain,
+    endLater,
+  }
 }
 
 /** Field by field: to spread the request takes most of a microsecond. */
@@ -302,6 +347,7 @@ function begin(
     deadlineAt: Number.POSITIVE_INFINITY,
     ended: false,
     task,
+    onEnd: undefined,
     place: -1,
   }
 }

@@ -12,6 +12,7 @@ import type { Form } from './form'
 import type { HttpBody } from './http-client/response'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from './idempotency'
 import type { JournalEntry } from './journal'
+import type { Key } from './keys'
 import { errorBody, GatewayError } from './lib/errors'
 import { editObject } from './lib/json'
 import { formatUsd } from './lib/money'
@@ -47,6 +48,8 @@ export interface Incoming {
   signal(): AbortSignal
   /** Where callers reach this gateway, for the addresses that it hands out: `https://ai.example.com`. */
   gatewayUrl(): string
+  /** The answer is made, or its last bytes are: the connection may be closed where it is silent for long. */
+  rest?(): void
   /** For a request that is not in the words of its model's family. */
   reword?: Reword
   /** Width and height of a video, where the request has a place for them. Not called before it was reworded. */
@@ -78,11 +81,16 @@ export function createGateway(world: World): Gateway {
     const entry = newEntry(incoming, world.now())
     let content: Uint8Array | Form | undefined
     let family: Family | undefined
+    /** Whose request is counted as a running one, as long as that is not the flight's to end. */
+    let counted: Key | undefined
+    let flight: Flight | undefined
     try {
       if (draining) throw shuttingDown()
       const key = await world.authenticator.authenticate(incoming.authorization)
       entry.keyId = key.id
       entry.account = key.account
+      flights.enter(key)
+      counted = key
       content = await incoming.body()
       const checked = checkRequest(world.catalogue, key, incoming, content, {
         now: entry.at,
@@ -94,7 +102,10 @@ export function createGateway(world: World): Gateway {
       entry.stream = (checked.ask.body as { stream?: unknown }).stream === true
       if (family.task) await checkWebhook(checked.ask.body, world.addressRules)
       const admitted = await flights.admit(checked, entry, incoming)
-      return 'status' in admitted ? replay(admitted, checked, entry) : await serve(admitted, incoming)
+      if ('status' in admitted) return replay(admitted, checked, entry)
+      counted = undefined
+      flight = admitted
+      return await serve(flight, incoming)
     } catch (error) {
       const shown = error instanceof DatabaseUnavailable ? databaseDown(error) : error
       entry.status = shown instanceof GatewayError ? shown.status : 500
@@ -103,6 +114,9 @@ export function createGateway(world: World): Gateway {
       world.journal.write(entry)
       throw family ? inDialect(shown, family.dialect) : shown
     } finally {
+      if (counted) flights.leave(counted)
+      if (flight && !flight.ended) flight.onEnd = () => incoming.rest?.()
+      else incoming.rest?.()
       // The vendor has had the files, or will not want them any more.
       if (content && !(content instanceof Uint8Array)) await content.dispose()
     }

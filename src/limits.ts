@@ -58,15 +58,18 @@ export async function refusalOf(
   charge: Charge,
   now: number,
 ): Promise<GatewayError> {
-  if (name === 'concurrency') {
-    return tooMany(
-      'Throttling.ConcurrencyQuota',
-      `This key may have ${key.concurrency} requests running at a time. Wait for one to end.`,
-      { 'retry-after': '1' },
-    )
-  }
+  if (name === 'concurrency') return tooManyRunning(Number(key.concurrency))
   if (name === 'budget') return budgetSpent(db, key, charge, now)
   return tooFast(db, key, now)
+}
+
+/** 429: a key has as many requests running as it may have. */
+export function tooManyRunning(most: number): GatewayError {
+  return tooMany(
+    'Throttling.ConcurrencyQuota',
+    `This key may have ${most} requests running at a time. Wait for one to end.`,
+    { 'retry-after': '1' },
+  )
 }
 
 /** Counts a request that costs nothing among those of the minute. Throws 429 where the key may have no more of them. */

@@ -8,8 +8,8 @@ import { parseBody, scanBody } from '../lib/json-body'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
 import { readBody } from './body'
+import { exempt, type Listener, rest } from './connection'
 import { gatewayUrlOf } from './gateway-url'
-import type { Listener } from './operations'
 import { tolerated } from './paths'
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -48,12 +48,15 @@ export function mcpRoutes(
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')
+    rest(listener, request, config)
     const origin = request.headers.get('origin')
     const isAllowed = origin === null || origins.includes(origin) || isLocal(origin)
     const response = await (isAllowed
       ? serve(request, listener, requestId)
       : Promise.reject(foreign(origin))
     ).catch((error) => errorResponse(error, requestId))
+    // A stream of a tool is never silent for long.
+    rest(listener, request, config)
     const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
     const headers = { 'x-request-id': requestId, ...mark, ...shared }
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
@@ -66,7 +69,7 @@ export function mcpRoutes(
     if (request.method !== 'POST') throw notPost(request.method)
     const authorization = authorizationOf(request.headers, config, 'openai')
     const key = await world.authenticator.authenticate(authorization)
-    const bytes = await readBody(request, MAX_BODY_BYTES, () => listener?.timeout(request, 0))
+    const bytes = await readBody(request, MAX_BODY_BYTES, () => exempt(listener, request))
     const value = parse(bytes)
     const { answerMessage, supportedVersions } = await load()
     const refused = unsupportedVersion(request, value, supportedVersions)

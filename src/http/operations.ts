@@ -8,6 +8,7 @@ import { type Operation, operations } from '../operations'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
 import { readBody } from './body'
+import { exempt, type Listener, rest } from './connection'
 import { errorResponse } from './errors'
 import { readForm } from './form'
 import { gatewayUrlOf } from './gateway-url'
@@ -45,12 +46,6 @@ export function operationRoutes(
   return app
 }
 
-/** As much of the server as a request needs. */
-export interface Listener {
-  url: URL
-  timeout(request: Request, seconds: number): void
-}
-
 /** A request over HTTP, as the line takes it. A class, because functions made anew for each request would cost more. */
 export class HttpIncoming implements Incoming {
   readonly operation: Operation
@@ -83,6 +78,8 @@ export class HttpIncoming implements Incoming {
   }
 
   body(): Promise<Uint8Array | Form> {
+    // The head is there; a small body may take its time.
+    this.rest()
     const { body, maxBodyBytes: maxBytes } = this.operation
     return body === 'form'
       ? readForm(this.request, this.world.uploads, { maxBytes, exempt: () => this.exempt() })
@@ -97,9 +94,12 @@ export class HttpIncoming implements Incoming {
     return gatewayUrlOf(this.world.config.server?.publicUrl, this.request, this.listener)
   }
 
-  /** Bun cuts quiet connections, and a model may think for minutes: our own time limits apply instead. */
+  rest(): void {
+    rest(this.listener, this.request, this.world.config)
+  }
+
   protected exempt(): void {
-    this.listener?.timeout(this.request, 0)
+    exempt(this.listener, this.request)
   }
 }
 

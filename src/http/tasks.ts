@@ -6,6 +6,7 @@ import { waitOfRequest } from '../lib/waiting'
 import { waitForTask } from '../submit'
 import { requireTask, showTask } from '../tasks'
 import type { World } from '../world'
+import { exempt, type Listener } from './connection'
 import { answerKeyed } from './keyed'
 
 export function taskRoutes(world: World, mark: Readonly<Record<string, string>>) {
@@ -21,7 +22,7 @@ export function taskRoutes(world: World, mark: Readonly<Record<string, string>>)
       })
     })
 
-  const lift = (request: Request, server: Server | null) => () => server?.timeout(request, 0)
+  const lift = (request: Request, server: Listener | null) => () => exempt(server, request)
   return (
     new Elysia({ name: 'tasks' })
       .get('/v1/videos/generations/:id', ({ request, params, server }) =>
@@ -33,6 +34,3 @@ export function taskRoutes(world: World, mark: Readonly<Record<string, string>>)
       )
   )
 }
-
-/** As much of the server as is needed to let a quiet connection live. */
-type Server = { timeout(request: Request, seconds: number): void }

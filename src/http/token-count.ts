@@ -5,8 +5,9 @@ import { createTokenCount, messagesOperation } from '../token-count'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
 import { readBody } from './body'
+import { exempt, type Listener, rest } from './connection'
 import { errorResponse } from './errors'
-import { forwardedOf, type Listener } from './operations'
+import { forwardedOf } from './operations'
 import { tolerated } from './paths'
 
 const PATH = `${messagesOperation.path}/count_tokens`
@@ -16,18 +17,20 @@ export function tokenCountRoutes(world: World, mark: Readonly<Record<string, str
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')
-    const exempt = () => listener?.timeout(request, 0)
+    rest(listener, request, world.config)
     try {
       const tokens = await countTokens({
         authorization: authorizationOf(request.headers, world.config, messagesOperation.dialect),
         headers: forwardedOf(messagesOperation, request.headers),
-        body: () => readBody(request, messagesOperation.maxBodyBytes, exempt),
+        body: () => readBody(request, messagesOperation.maxBodyBytes, () => exempt(listener, request)),
         signal: request.signal,
       })
       const headers = { 'x-request-id': requestId, 'request-id': requestId, ...mark }
       return Response.json({ input_tokens: tokens }, { headers })
     } catch (error) {
       return errorResponse(error, messagesOperation.dialect, requestId, world.log)
+    } finally {
+      rest(listener, request, world.config)
     }
   }
 

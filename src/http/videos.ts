@@ -9,9 +9,10 @@ import { invalidRequest } from '../lib/errors'
 import { operationOf } from '../operations'
 import { findTask, listTasks, requireTask, showTask, type Task } from '../tasks'
 import type { World } from '../world'
+import type { Listener } from './connection'
 import { errorResponse } from './errors'
 import { answerKeyed } from './keyed'
-import { HttpIncoming, type Listener } from './operations'
+import { HttpIncoming } from './operations'
 import { queryOf } from './target'
 import { sendVideo } from './video-content'
 import { inTheseWords, readVideoRequest, reword } from './video-request'
@@ -30,6 +31,7 @@ class VideoIncoming extends HttpIncoming {
   #size: string | undefined
 
   override body() {
+    this.rest()
     const limits = { maxBytes: MAX_FORM_BYTES, exempt: () => this.exempt() }
     return readVideoRequest(this.request, this.world.uploads, limits)
   }

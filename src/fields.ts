@@ -104,9 +104,10 @@ function find(value: unknown, rule: Rule, depth: number): { place: string; value
   return undefined
 }
 
+/** Objects and lists are written as JSON among the plain values. */
 function isPlain(value: unknown, { plain }: FieldRule): boolean {
   if (plain instanceof RegExp) return typeof value === 'string' && plain.test(value)
-  return plain?.includes(value) === true
+  return plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true
 }
 
 function isAllowed({ price, always, unless }: FieldRule, model: Model): boolean {

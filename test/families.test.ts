@@ -109,7 +109,9 @@ async function losesNothing(
   const unused = new Set([...translated, ...answered])
   for (const original of records) {
     const record = asNewTask(family, original)
-    const request = withUnknown(record.request)
+    // Behind another dialect an unknown field is refused; what stands deeper is left out.
+    const { x_unknown: unknown, ...known } = withUnknown(record.request) as Record<string, unknown>
+    const request = family.bridge ? known : { ...known, x_unknown: unknown }
     const answer = await replay(family, { ...record, request, ...unknownIn(record) })
     expect({ name: record.name, status: answer.status, text: answer.text.slice(0, 300) }).toMatchObject({
       status: 200,

@@ -439,7 +439,7 @@ describe('refused before anything is sent', () => {
     [
       'an upload for a container',
       inUser({ type: 'text', text: 'a' }, { type: 'container_upload', file_id: 'f' }),
-      'messages[0].content[1]',
+      'messages[0].content[1].type',
       'container_upload',
     ],
     [
@@ -464,7 +464,7 @@ describe('refused before anything is sent', () => {
     [
       'a tool of the other vendor',
       { tools: [...tools, { type: 'bash_20250124', name: 'bash' }] },
-      'tools[2]',
+      'tools[2].type',
       'bash_20250124',
     ],
     ['a server of tools', { mcp_servers: [{ type: 'url' }] }, 'mcp_servers', 'vendor'],

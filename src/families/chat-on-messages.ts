@@ -4,6 +4,7 @@
 import type { Family } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { ChatBody, checkChat, plainChat, textsOfChat } from './chat-completions'
+import { chatOnMessagesFields, chatOnMessagesSurcharges } from './chat-on-messages-fields'
 import { messageRequest } from './chat-to-messages'
 import { createChunks } from './events-to-chat'
 import { completionOf } from './message-to-chat'
@@ -16,6 +17,8 @@ export const chatOnMessages: Family<ChatBody> = {
   dialect: 'openai',
   over: 'anthropic-messages',
   body: ChatBody,
+  surcharges: chatOnMessagesSurcharges,
+  bridge: chatOnMessagesFields,
 
   check(body, model) {
     checkChat(body)

@@ -1,5 +1,5 @@
 // A request for a chat completion as one for a message: turns, blocks, tools and limits in the vocabulary of messages.
-// What that form cannot say is left out where an answer without it is still an answer, and refused where it is not.
+// What that form cannot say has been refused before, and what is left out here is said in the table of the fields.
 
 import type { Ask, Model } from '../family'
 import { invalidRequest } from '../lib/errors'
@@ -16,7 +16,8 @@ interface Turn {
 /** The body for the vendor. Throws 400 for what cannot be translated, with the field named. */
 export function messageRequest({ body }: Pick<Ask<ChatBody>, 'body'>, model: Model): MessagesBody {
   const system = systemOf(body)
-  const { stop, user, reasoning_effort: effort } = body
+  const { stop, reasoning_effort: effort } = body
+  const { top_k: topK, thinking, safety_identifier: identifier } = body as Extras
   return {
     model: model.upstreamModel,
     max_tokens: body.max_completion_tokens ?? body.max_tokens ?? model.reserveOutputTokens,
@@ -25,11 +26,20 @@ export function messageRequest({ body }: Pick<Ask<ChatBody>, 'body'>, model: Mod
     ...toolsOf(body),
     ...samplingOf(body, model),
     ...given('stop_sequences', stop, (value) => [value].flat().filter((text) => text.trim() !== '')),
-    ...given('metadata', user, (value) => ({ user_id: value })),
+    ...given('metadata', body.user ?? identifier, (value) => ({ user_id: value })),
     ...(effort === 'none' && { thinking: { type: 'disabled' } }),
+    ...given('thinking', thinking, (value) => value),
+    ...given('top_k', topK, (value) => value),
     ...outputConfig(body),
     ...(body.stream && { stream: true }),
   }
+}
+
+/** Fields of this vendor that callers write into a request for a chat completion. */
+interface Extras {
+  top_k?: number | null
+  thinking?: MessagesBody['thinking']
+  safety_identifier?: string | null
 }
 
 function given<Value, Result>(
@@ -48,14 +58,26 @@ function samplingOf({ temperature, top_p: share }: ChatBody, { reasoning }: Mode
 }
 
 const JSON_ONLY = 'Answer with one JSON object and nothing else.'
+const VERBOSITIES: Record<string, string> = {
+  low: 'Keep the answer short.',
+  medium: '',
+  high: 'Answer at length, with all details.',
+}
 
 /** All that the operator of the conversation says, wherever it stands: messages have one place for it. */
-function systemOf({ messages, response_format: format }: ChatBody): string {
+function systemOf({ messages, response_format: format, verbosity }: ChatBody): string {
   const texts = messages.flatMap(({ role, content }, index) =>
     role === 'system' || role === 'developer' ? textsIn(content, `messages[${index}].content`) : [],
   )
   if (format && (format as { type?: unknown }).type === 'json_object') texts.push(JSON_ONLY)
-  return texts.join('\n\n')
+  if (verbosity !== undefined && verbosity !== null) texts.push(wishFor(verbosity))
+  return texts.filter((text) => text !== '').join('\n\n')
+}
+
+function wishFor(verbosity: string): string {
+  const wish = Object.hasOwn(VERBOSITIES, verbosity) ? VERBOSITIES[verbosity] : undefined
+  if (wish !== undefined) return wish
+  throw invalidRequest('verbosity', "Invalid value for 'verbosity'. Supported are low, medium and high.")
 }
 
 function textsIn(content: unknown, field: string): string[] {
@@ -102,7 +124,7 @@ function blocksOf(message: ChatBody['messages'][number], field: string): Block[]
   }
   const blocks = contentBlocks(content, `${field}.content`)
   if (role === 'tool') return [{ type: 'tool_result', tool_use_id: callId(id), content: blocks }]
-  if (role === 'user') return blocks
+  if (role === 'user') return message.name && blocks.length > 0 ? [speaker(message.name), ...blocks] : blocks
   const { tool_calls: calls, refusal } = message as { tool_calls?: unknown; refusal?: unknown }
   const refused = typeof refusal === 'string' && refusal !== '' ? [{ type: 'text', text: refusal }] : []
   const uses = (Array.isArray(calls) ? calls : []).map((call, index) =>
@@ -111,10 +133,22 @@ function blocksOf(message: ChatBody['messages'][number], field: string): Block[]
   return [...blocks, ...refused, ...uses]
 }
 
+/** Who of several users says what follows. */
+function speaker(name: string): Block {
+  return { type: 'text', text: `${name}:` }
+}
+
 function contentBlocks(content: unknown, field: string): Block[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   if (!Array.isArray(content)) return []
-  return content.flatMap((part, index) => partBlocks(part as Block, `${field}[${index}]`))
+  return content.flatMap((part, index) =>
+    partBlocks(part as Block, `${field}[${index}]`).map((block) => ({ ...block, ...cacheOf(part as Block) })),
+  )
+}
+
+/** Callers mark what to cache as this vendor does. */
+function cacheOf({ cache_control: control }: Fields): Fields {
+  return typeof control === 'object' && control !== null ? { cache_control: control } : {}
 }
 
 function partBlocks(part: Block, field: string): Block[] {
@@ -130,8 +164,9 @@ function partBlocks(part: Block, field: string): Block[] {
     return [{ type: 'image', source: sourceOf(url, `${field}.image_url.url`) }]
   }
   if (part.type === 'file') {
-    const { file_data: data } = (part.file ?? {}) as { file_data?: unknown }
-    return [{ type: 'document', source: sourceOf(data, `${field}.file.file_data`) }]
+    const { file_data: data, filename } = (part.file ?? {}) as { file_data?: unknown; filename?: unknown }
+    const title = typeof filename === 'string' && filename !== '' && { title: filename }
+    return [{ type: 'document', source: sourceOf(data, `${field}.file.file_data`), ...title }]
   }
   throw invalidRequest(
     `${field}.type`,
@@ -177,9 +212,6 @@ function inputOf(text: unknown): unknown {
 
 function toolsOf(body: ChatBody) {
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body
-  if ('functions' in body) {
-    throw invalidRequest('functions', "The field 'functions' is not taken here: use 'tools'.")
-  }
   if (!tools || tools.length === 0) return {}
   const chosen = choiceOf(choice) ?? (parallel === false ? { type: 'auto' } : undefined)
   const alone = parallel === false && chosen?.type !== 'none' && { disable_parallel_tool_use: true }
@@ -200,6 +232,7 @@ function toolOf(tool: unknown, field: string): Fields {
     ...given('description', description, (text) => text),
     input_schema: parameters ?? { type: 'object', properties: {} },
     ...(strict === true && { strict: true }),
+    ...cacheOf(tool as Fields),
   }
 }
 

@@ -6,6 +6,7 @@ import { CHAT_END, readChunk, readCompletion } from './chat-completions'
 import { createMessageEvents } from './chat-to-events'
 import { messageOf } from './chat-to-message'
 import { MessagesBody, plainMessages, quoteMessages, textsOfMessages } from './messages'
+import { messagesOnChatFields } from './messages-on-chat-fields'
 import { chatRequest } from './messages-to-chat'
 
 export const messagesOnChat: Family<MessagesBody> = {
@@ -15,6 +16,7 @@ export const messagesOnChat: Family<MessagesBody> = {
   dialect: 'messages',
   over: 'openai-chat',
   body: MessagesBody,
+  bridge: messagesOnChatFields,
 
   // What cannot be translated is refused where it is translated.
   check(body, model) {

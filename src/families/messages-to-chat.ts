@@ -1,6 +1,5 @@
 // A messages request as a chat request: its limits, tools and wishes in the other vocabulary.
-// It must never promise what chat cannot keep: tools that the vendor of messages runs itself are refused, wishes without a
-// counterpart, such as `top_k`, are left out.
+// What chat cannot be asked has been refused before, and what is left out here is said in the table of the fields.
 
 import type { Model } from '../family'
 import { invalidRequest } from '../lib/errors'
@@ -25,7 +24,7 @@ export function chatRequest(body: MessagesBody, model: Model): Record<string, un
     model: model.upstreamModel,
     messages: chatMessages(body),
     ...wordingOf(body, model),
-    ...toolsOf(body, model),
+    ...toolsOf(body),
     response_format: responseFormat(body),
     user: userOf(body),
     stream: body.stream === true ? true : undefined,
@@ -51,13 +50,10 @@ function effortOf(body: MessagesBody): string | undefined {
   return budget <= MEDIUM_EFFORT_TOKENS ? 'medium' : 'high'
 }
 
-function toolsOf({ tools, tool_choice: choice, mcp_servers: servers }: MessagesBody & Extras, model: Model) {
-  if (Array.isArray(servers) && servers.length > 0) {
-    throw unsupported('mcp_servers', 'These servers are called by the vendor of another model', model)
-  }
+function toolsOf({ tools, tool_choice: choice }: MessagesBody) {
   if (!tools || tools.length === 0) return {}
   return {
-    tools: tools.map((tool, index) => chatTool(tool, `tools[${index}]`, model)),
+    tools: tools.map((tool, index) => chatTool(tool, `tools[${index}]`)),
     tool_choice: choice ? chatToolChoice(choice) : undefined,
     parallel_tool_calls:
       choice && 'disable_parallel_tool_use' in choice ? !choice.disable_parallel_tool_use : undefined,
@@ -66,21 +62,31 @@ function toolsOf({ tools, tool_choice: choice, mcp_servers: servers }: MessagesB
 
 /** Fields that only this family reads. */
 interface Extras {
-  mcp_servers?: unknown
   output_config?: unknown
+  output_format?: unknown
 }
 
-function chatTool(tool: object, at: string, model: Model) {
-  const { type, name, description, input_schema: schema } = tool as Record<string, unknown>
-  if (type !== undefined && type !== null && type !== 'custom') {
-    throw unsupported(at, `A tool of type '${type}' is known to the vendor of another model only`, model)
-  }
+function chatTool(tool: object, at: string) {
+  const {
+    name,
+    description,
+    input_schema: schema,
+    input_examples: examples,
+  } = tool as Record<string, unknown>
   if (typeof name !== 'string') throw invalidRequest(`${at}.name`, `Missing '${at}.name': expected a string.`)
   if (!isObject(schema)) {
     throw invalidRequest(`${at}.input_schema`, `Missing '${at}.input_schema': expected a JSON schema.`)
   }
   const parameters = plainSchema(schema)
-  return { type: 'function', function: withoutGaps({ name, description, parameters }) }
+  const described = { name, description: withExamples(description, examples), parameters }
+  return { type: 'function', function: withoutGaps(described) }
+}
+
+function withExamples(description: unknown, examples: unknown): unknown {
+  if (!Array.isArray(examples) || examples.length === 0) return description
+  const lines = examples.map((example) => JSON.stringify(example))
+  const texts = typeof description === 'string' ? [description] : []
+  return [...texts, ['Examples of its input:', ...lines].join('\n')].join('\n\n')
 }
 
 function chatToolChoice(choice: { type: string }): unknown {
@@ -111,9 +117,9 @@ function plainSchema(schema: unknown): unknown {
   )
 }
 
-function responseFormat(body: MessagesBody) {
-  const { format } = outputConfigOf(body)
-  if (!isObject(format) || format.type !== 'json_schema') return undefined
+function responseFormat(body: MessagesBody & Extras) {
+  const format = outputConfigOf(body).format ?? body.output_format
+  if (!isObject(format)) return undefined
   return { type: 'json_schema', json_schema: { name: 'output', schema: format.schema, strict: true } }
 }
 
@@ -125,14 +131,6 @@ function userOf({ metadata }: MessagesBody): string | undefined {
 
 function outputConfigOf({ output_config: config }: MessagesBody & Extras): Record<string, unknown> {
   return isObject(config) ? config : {}
-}
-
-function unsupported(at: string, why: string, model: Model) {
-  return invalidRequest(
-    at,
-    `Unsupported value for '${at}': ${why}, and ${model.id} calls only tools that have an 'input_schema'. Leave it out, or choose another model.`,
-    'unsupported_value',
-  )
 }
 
 /** Absent and null mean the same in messages, and nothing is sent for them. */

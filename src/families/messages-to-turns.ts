@@ -73,9 +73,10 @@ function turnsOf(messages: MessagesBody['messages']): Turn[] {
   return turns
 }
 
-/** Of a model's turn only what it said and called: the rest is for the vendor that made it. */
+/** Thinking is for the vendor that made and signed it. */
 function isReadable({ block }: Placed): boolean {
-  return block.type === 'tool_use' || (block.type === 'text' && block.text !== '')
+  if (block.type === 'text') return block.text !== ''
+  return block.type !== 'thinking' && block.type !== 'redacted_thinking'
 }
 
 function asInstruction({ block, at }: Placed): Placed {
@@ -83,8 +84,19 @@ function asInstruction({ block, at }: Placed): Placed {
   return { block: { type: 'text', text }, at }
 }
 
+/** What a model says in its turns. */
+const SAID = new Set<unknown>(['text', 'tool_use', 'compaction'])
+
+/** A text, or the summary that stands for what came before. */
+function wordsOf({ block, at }: Placed): string {
+  return stringAt(block, block.type === 'compaction' ? 'content' : 'text', at)
+}
+
 function assistantMessage(blocks: readonly Placed[]): ChatMessage {
-  const texts = blocks.filter(({ block }) => block.type === 'text')
+  for (const { block, at } of blocks) {
+    if (!SAID.has(block.type)) throw unsupported(at, `a block of type '${block.type}' of the assistant`)
+  }
+  const texts = blocks.filter(({ block }) => block.type !== 'tool_use')
   const calls = blocks
     .filter(({ block }) => block.type === 'tool_use')
     .map(({ block, at }): ToolCall => {
@@ -93,7 +105,7 @@ function assistantMessage(blocks: readonly Placed[]): ChatMessage {
     })
   return {
     role: 'assistant',
-    content: joined(texts.map(({ block, at }) => stringAt(block, 'text', at))) || null,
+    content: joined(texts.map(wordsOf)) || null,
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
@@ -128,7 +140,8 @@ function contentOf(parts: Part[]): string | Part[] {
 function partsOf({ block, at }: Placed): Part[] {
   switch (block.type) {
     case 'text':
-      return textPart(stringAt(block, 'text', at))
+    case 'compaction':
+      return textPart(wordsOf({ block, at }))
     case 'image':
       return [{ type: 'image_url', image_url: { url: imageUrl(objectAt(block, 'source', at), at) } }]
     case 'document':
@@ -156,14 +169,18 @@ function imageUrl(source: Record<string, unknown>, at: string): string {
 
 function documentParts(block: Record<string, unknown>, source: Record<string, unknown>, at: string): Part[] {
   const title = titleOf(block)
+  const context = typeof block.context === 'string' ? block.context : ''
   const inside = `${at}.source`
-  if (source.type === 'text') return textPart(joined([title, stringAt(source, 'data', inside)]))
+  if (source.type === 'text') return textPart(joined([title, context, stringAt(source, 'data', inside)]))
   if (source.type === 'content') {
-    return [...textPart(title), ...placed(source.content, `${inside}.content`).flatMap(partsOf)]
+    return [
+      ...textPart(joined([title, context])),
+      ...placed(source.content, `${inside}.content`).flatMap(partsOf),
+    ]
   }
   if (source.type === 'base64') {
     const file = { filename: title || 'document.pdf', file_data: dataUrl(source, at) }
-    return [{ type: 'file', file }]
+    return [...textPart(context), { type: 'file', file }]
   }
   throw unsupported(inside, `a document by '${source.type}'; send it as base64 or as text`)
 }

@@ -89,9 +89,9 @@ export function knownNamesOf(schema: TSchema, paths: readonly string[] = []): Kn
   return paths.reduce((all, path) => merged(all, namesOfPath(stepsOf(path))), namesOfSchema(schema))
 }
 
-/** The way to a field: `messages[].audio` is `messages`, `[]`, `audio`. */
+/** The way to a field: `messages[].audio` is `messages`, `[]`, `audio`. A word behind a blank is for readers: a type. */
 export function stepsOf(path: string): string[] {
-  return path.replaceAll('[]', '.[]').split('.')
+  return (path.split(' ')[0] as string).replaceAll('[]', '.[]').split('.')
 }
 
 function namesOfSchema(schema: TSchema): KnownNames | undefined {

@@ -1,0 +1,98 @@
+// The page about dialects, docs/dialects.md, made from the tables that requests are checked and translated by.
+// `bun run docs` writes it, and a test compares the two.
+
+import type { BridgedField, Family, FieldRule } from '../family'
+import { rowOf } from '../units'
+
+const FATES = { translated: 'Translated', ignored: 'Left out', refused: 'Refused' }
+
+export function dialectsPage(families: ReadonlyMap<string, Family>): string {
+  const bridges = [...families.values()].filter(({ bridge }) => bridge)
+  const billed = [...families.values()].filter(({ surcharges, bridge }) => surcharges && !bridge)
+  return [
+    '# Fields and dialects',
+    '',
+    'Made by `bun run docs` from the tables that requests are checked by; change those.',
+    '',
+    'A model that speaks the dialect of the request gets the request as it was written, unknown fields too, but for fields that',
+    'cost more than the plain price (below). With `strictFields: true` in its configuration it takes only fields that are described.',
+    'A model that speaks the other dialect is asked in that one. A field that changes what the model is asked is then translated',
+    'or answered with status 400 and its name; none of them is dropped. What is left out changes nothing in what is asked. A',
+    'top-level field that the table does not name is refused, unless it is null.',
+    ...bridges.flatMap((family) => bridgeTable(family)),
+    '',
+    '## Fields that cost more than the plain price',
+    '',
+    'A model takes them where its price list has the price in the last column, or where it is `free`. Else they are refused with',
+    'status 400 and their name, before anything is held or sent. Null is always taken. A field that names another model is refused',
+    'at any price: it would go round the list of models of a key. Routes and aliases are what there is in their place.',
+    ...groupsOf(billed).flatMap(({ names, rules }) => surchargeTable(names, rules)),
+    '',
+  ].join('\n')
+}
+
+const titles: Record<string, string> = {
+  messages: 'POST /v1/messages on a model of chat completions',
+  chat: 'POST /v1/chat/completions on a model of messages',
+}
+
+function bridgeTable({ operation, bridge = [] }: Family): string[] {
+  const order = Object.keys(FATES)
+  const sorted = bridge.toSorted((a, b) => order.indexOf(a.fate) - order.indexOf(b.fate))
+  return [
+    '',
+    `## ${titles[operation]}`,
+    '',
+    '| Field | | As what, or why |',
+    '| --- | --- | --- |',
+    ...sorted.map((row) => `| ${nameOf(row.field)} | ${fateOf(row)} | ${cell(row.note)} |`),
+  ]
+}
+
+function nameOf(field: string): string {
+  const [name, type] = field.split(' ')
+  return type === undefined ? `\`${name}\`` : `\`${name}\` of type \`${type}\``
+}
+
+function fateOf({ fate, plain }: BridgedField): string {
+  return `${FATES[fate]}${plain === undefined ? '' : `, but for ${valuesOf(plain)}`}`
+}
+
+function surchargeTable(names: readonly string[], rules: readonly FieldRule[]): string[] {
+  return [
+    '',
+    `### ${names.map((name) => `\`${name}\``).join(', ')}`,
+    '',
+    '| Field | Costs nothing more | Why | Price that allows it |',
+    '| --- | --- | --- | --- |',
+    ...rules.map(
+      (rule) =>
+        `| ${nameOf(rule.field)}${rule.in ? ` (${rule.in})` : ''} | ${rule.plain === undefined ? '' : valuesOf(rule.plain)} | ${cell(rule.why)} | ${priceOf(rule)} |`,
+    ),
+  ]
+}
+
+function priceOf({ price, always }: FieldRule): string {
+  if (price === 'service_tier') return 'that of the tier'
+  if (price !== undefined) return `\`${rowOf(price).key}\``
+  return always ? 'none' : '`free`'
+}
+
+/** Families with the same list have one table. */
+function groupsOf(families: readonly Family[]): { names: string[]; rules: readonly FieldRule[] }[] {
+  const groups = Map.groupBy(families, ({ surcharges }) => JSON.stringify(surcharges))
+  return [...groups.values()].map((group) => ({
+    names: group.map(({ name }) => name),
+    rules: group[0]?.surcharges ?? [],
+  }))
+}
+
+function valuesOf(plain: NonNullable<FieldRule['plain']>): string {
+  if (plain instanceof RegExp) return `\`${cell(String(plain))}\``
+  return plain.map((value) => `\`${cell(String(value))}\``).join(', ')
+}
+
+/** Bars would end the cell. */
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|')
+}

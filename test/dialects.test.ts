@@ -10,8 +10,13 @@ type Json = Record<string, unknown>
 
 test('the page is the one that the tables make', async () => {
   const page = await Bun.file(`${import.meta.dir}/../docs/dialects.md`).text()
-  expect(page).toBe(dialectsPage(families))
+  expect(plain(page)).toBe(plain(dialectsPage(families)))
 })
+
+/** Without the widths of columns, which are for readers. */
+function plain(page: string): string {
+  return page.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
+}
 
 let gateway: TestGateway
 beforeAll(async () => {

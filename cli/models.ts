@@ -2,7 +2,7 @@
 
 import { defineCommand } from 'citty'
 import { type Config, type ModelConfig, sharesOf } from '../src/config'
-import { describePrices } from '../src/price-config'
+import { describePriceList } from '../src/price-config'
 import {
   aliasesOf,
   availability,
@@ -108,7 +108,7 @@ function modelJson({ model, forms, entry, reason }: ListedModel, config: Config)
     owned_by: model.ownedBy,
     available: reason === null,
     reason,
-    price: describePrices(model.priceList),
+    price: describePriceList(model.priceList),
   }
 }
 

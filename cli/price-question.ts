@@ -12,7 +12,13 @@ export type Options = Pick<PlainRequest, 'n' | 'size' | 'quality' | 'resolution'
 }
 
 export type Question =
-  | { ask: 'quantities'; quantities: Quantities; options: Options; tier: string | undefined }
+  | {
+      ask: 'quantities'
+      quantities: Quantities
+      options: Options
+      tier: string | undefined
+      serviceTier: string | undefined
+    }
   | { ask: 'plain'; text: string | undefined; options: Options }
   | { ask: 'body'; body: string; images: number | undefined }
 
@@ -40,6 +46,11 @@ export const questionArgs = {
     valueHint: 'NAME',
     description: 'With quantities: the tier of the price, as the price list names it',
   },
+  'service-tier': {
+    type: 'string',
+    valueHint: 'NAME',
+    description: 'With quantities: the service tier that the vendor reports, such as flex or priority',
+  },
   text: {
     type: 'string',
     valueHint: 'TEXT',
@@ -66,7 +77,7 @@ export function flagOfOption(name: keyof Options): string {
 
 export function readQuestion(flags: Record<string, unknown>): Question {
   const given = (flag: string) => (typeof flags[flag] === 'string' ? flags[flag] : undefined)
-  const [text, body, tier] = [given('text'), given('body'), given('tier')]
+  const [text, body, tier, serviceTier] = ['text', 'body', 'tier', 'service-tier'].map(given)
   const quantities = readQuantities(given)
   const options = readOptions(given)
   const ways = [quantities, text, body].filter((way) => way !== undefined).length
@@ -74,6 +85,8 @@ export function readQuestion(flags: Record<string, unknown>): Question {
     throw new WrongUsage('Give only one of quantities such as --input-tokens N, --text, and --body.')
   if (tier !== undefined && !quantities)
     throw new WrongUsage('--tier goes with quantities such as --images N.')
+  if (serviceTier !== undefined && !quantities)
+    throw new WrongUsage('--service-tier goes with quantities; a --body says it by service_tier.')
   if (body !== undefined) {
     refuseAllBut(['images'], options, 'goes with --text, not with --body, which says all itself')
     return { ask: 'body', body, images: options.images }
@@ -81,7 +94,7 @@ export function readQuestion(flags: Record<string, unknown>): Question {
   if (quantities) {
     refuseAllBut(TIER_OPTIONS, options, 'does not go with quantities, which say all themselves')
     if (tier !== undefined) refuseAllBut([], options, 'does not go with --tier: one of them names the price')
-    return { ask: 'quantities', quantities, options, tier }
+    return { ask: 'quantities', quantities, options, tier, serviceTier }
   }
   if (text === undefined && Object.keys(options).length === 0) {
     throw new WrongUsage(

@@ -5,9 +5,19 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { Ask, Model, Upload } from '../src/family'
 import { GatewayError } from '../src/lib/errors'
 import { createValidator } from '../src/lib/validate'
-import { quoteNano, quoteOf, tariffOf } from '../src/metering'
+import { askedTier, quoteNano, quoteOf, tariffOf } from '../src/metering'
 import { type OperationName, operationOf } from '../src/operations'
-import { type Prices, priceNano, pricesOfTier } from '../src/prices'
+import {
+  type BilledTable,
+  billedTable,
+  heldTable,
+  isBaseTier,
+  type Prices,
+  type Tariff,
+  tableNano,
+  tariffOfVariant,
+  variantsOf,
+} from '../src/prices'
 import type { Quantities, Unit } from '../src/units'
 import type { ListedModel } from './catalogue'
 import { CommandFailed, WrongUsage } from './errors'
@@ -16,8 +26,10 @@ import { flagOfOption, type Options, type Question, wordsOf } from './price-ques
 export interface PriceAnswer {
   operation: OperationName
   quantities: Quantities
-  /** Of one of each unit, at the tier of this request. */
+  /** Of one of each unit, as this request is priced. */
   prices: Prices
+  /** Which of the prices of the model these are. */
+  table: BilledTable
   amountNano: number
   /** A quote: the most that it can cost, held until the true price is known. */
   isMost: boolean
@@ -56,9 +68,11 @@ function formOf({ model, forms }: ListedModel, operation: string | undefined, qu
 }
 
 function priceQuantities(model: Model, question: Question & { ask: 'quantities' }): PriceAnswer {
-  const prices = pricesFor(model, question)
-  const quantities =
-    prices.request === undefined ? question.quantities : { request: 1, ...question.quantities }
+  const tariff = tariffFor(model, question)
+  const hasRequests = tariff.tables[0].prices.request !== undefined
+  const quantities = hasRequests ? { request: 1, ...question.quantities } : question.quantities
+  const table = billedTable(tariff, quantities, serviceTierOf(model, question.serviceTier), undefined)
+  const { prices } = table
   for (const unit of Object.keys(quantities) as Unit[]) {
     if (prices[unit] !== undefined) continue
     const priced = Object.keys(prices).map(wordsOf).join(', ')
@@ -69,22 +83,20 @@ function priceQuantities(model: Model, question: Question & { ask: 'quantities' 
     )
   }
   const { operation } = model.family
-  return { operation, quantities, prices, amountNano: priceNano(quantities, prices), isMost: false }
+  return { operation, quantities, prices, table, amountNano: tableNano(quantities, table), isMost: false }
 }
 
 /** The prices of the tier that is named, or of the one that a request with these options would have. */
-function pricesFor(model: Model, { options, tier }: Question & { ask: 'quantities' }): Prices {
+function tariffFor(model: Model, { options, tier }: Question & { ask: 'quantities' }): Tariff {
   const { plain } = model.family
-  if (model.tariff && tier === undefined && Object.keys(options).length === 0) return model.tariff.prices
-  if (plain && tier === undefined) return quote(model, plainBody(model, ANY_TEXT, options)).prices
+  if (model.tariff && tier === undefined && Object.keys(options).length === 0) return model.tariff
+  if (plain && tier === undefined)
+    return tariffOf(checkedAsk(model, plainBody(model, ANY_TEXT, options)), model)
   if (model.tariff) throw new CommandFailed(`${model.id} has no tiers of prices: leave them out.`)
   const names = tier === undefined ? Object.values(options).map(String) : [tier]
-  const prices = pricesOfTier(model.priceList, names)
-  if (prices) return prices
-  const tiers = Object.values(model.priceList).flatMap((price) =>
-    typeof price === 'object' ? Object.keys(price) : [],
-  )
-  const known = [...new Set(tiers)].join(', ')
+  const tariff = tariffOfVariant(model.priceList, names)
+  if (tariff) return tariff
+  const known = variantsOf(model.priceList).join(', ')
   throw new CommandFailed(
     names.length === 0
       ? `${model.id} has a price for each of ${known}: choose one with --tier.`
@@ -97,23 +109,42 @@ function priceBody(model: Model, text: string, images: number | undefined): Pric
   return quote(model, { ...filesOf(model, images), ...given }, given.model === model.id ? text : undefined)
 }
 
-/** The most that a body can cost. Its model is the one that is asked about, whatever it names. */
+/** The service tier, if the price list has one of this name. */
+function serviceTierOf({ id, priceList }: Model, name: string | undefined): string | undefined {
+  const known = priceList.tables.flatMap(({ tier }) => tier ?? [])
+  if (name === undefined || isBaseTier(name) || known.includes(name)) return name
+  throw new CommandFailed(
+    known.length === 0
+      ? `${id} has no prices by service tier: leave --service-tier out.`
+      : `${id} has no service tier "${name}"; it has ${[...new Set(known)].join(', ')}.`,
+  )
+}
+
+/** The most that a body can cost. */
 function quote(model: Model, content: Record<string, unknown>, text?: string): PriceAnswer {
+  const ask = checkedAsk(model, content, text)
+  const quantities = quoteOf(ask, model)
+  const table = heldTable(tariffOf(ask, model), quantities, askedTier(ask))
+  return {
+    operation: model.family.operation,
+    quantities,
+    prices: table.heldPrices,
+    table,
+    amountNano: quoteNano(ask, model),
+    isMost: true,
+  }
+}
+
+/** A request that the gateway would take. Its model is the one that is asked about, whatever it names. */
+function checkedAsk(model: Model, content: Record<string, unknown>, text?: string): Ask {
   const body = { ...content, model: model.id }
   const ask: Ask = { body, byteLength: byteLengthOf(body, model, text), at: 0 }
   const { family } = model
   try {
     createValidator(family.body)(body)
     family.check?.(body, model)
-    const { prices } = tariffOf(ask, model)
-    const quantities = quoteOf(ask, model)
-    return {
-      operation: family.operation,
-      quantities,
-      prices,
-      amountNano: quoteNano(ask, model),
-      isMost: true,
-    }
+    tariffOf(ask, model)
+    return ask
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     throw new CommandFailed(`The gateway would refuse this request: ${error.message}`)

@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js'
 import { ArtifactsEntry, artifactFaults } from './artifacts/config'
 import { families } from './families'
 import type { Family } from './family'
-import { Price, priceFaults } from './price-config'
+import { type PriceConfig, priceFaults } from './price-config'
 import { upstreamKinds } from './upstreams'
 
 const closed = { additionalProperties: false }
@@ -96,7 +96,8 @@ const ModelEntry = Type.Object(
     /** The vendor's name; absent: the same as ours. */
     upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
     ownedBy: Type.Optional(Type.String({ minLength: 1 })),
-    price: Type.Optional(Price),
+    /** Judged apart, in words of its own. */
+    price: Type.Optional(Type.Unsafe<PriceConfig>(Type.Object({}))),
     /** Costs nothing; a model without a price is refused unless it says so. */
     free: Type.Optional(Type.Literal(true)),
     /** Refuses requests with a field that the payload contract does not name. Default: such fields go to the vendor. */
@@ -298,6 +299,7 @@ function modelFaults(model: ModelConfig, upstreams: Set<string>): string[] {
   if (model.free && model.price) faults.push('.price: a free model has no price')
   if (!model.free && !model.price)
     faults.push('.price: missing; a model that costs nothing must say `free: true`')
+  if (!model.price) return faults
   return [...faults, ...priceFaults(model.price, familiesOf(model)).map((fault) => `.price${fault}`)]
 }
 

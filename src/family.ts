@@ -67,6 +67,8 @@ export interface Reading {
   unfinished?: boolean
   /** What has its price and can be counted here, such as whole pictures: paid for when no usage comes. */
   made?: Quantities
+  /** The service tier that the vendor says it has served, by its name for it. */
+  serviceTier?: string
   /** The vendor says that it failed. */
   failed?: boolean
   /** The vendor says that the answer is complete. */
@@ -241,7 +243,7 @@ export interface Model {
   upstreamModel: string
   ownedBy: string
   priceList: PriceList
-  /** The price list where no tier makes a difference: the same for every request. */
+  /** The price list where no size or the like makes a difference: the same for every request. */
   tariff: Tariff | undefined
   /** Refuses every field that its contract does not name. */
   strictFields: boolean

@@ -6,8 +6,8 @@ import type { Ask, BridgedField, Family, FieldRule, Model } from './family'
 import { GatewayError } from './lib/errors'
 import { stepsOf } from './lib/field-names'
 import { isObject } from './lib/objects'
-import type { PriceList } from './prices'
-import { rowOf, type Unit, units } from './units'
+import { hasPrice, hasServiceTier } from './prices'
+import { rowOf } from './units'
 
 /** Most of a caller's own word that an error repeats. */
 const MAX_SHOWN_LENGTH = 64
@@ -41,13 +41,14 @@ export function checkFields(model: Model, { body, headers }: Ask): void {
     if (!rules || value === null) continue
     for (const rule of rules) {
       const found = find(value, rule, 0)
-      if (found && !isAllowed(rule, model)) throw refusal(rule, `${field}${found.place}`, found.value, model)
+      if (found && !isAllowed(rule, found.value, model))
+        throw refusal(rule, `${field}${found.place}`, found.value, model)
     }
   }
   if (!headers) return
   for (const rule of ofHeaders) {
     const value = headers[rule.field]
-    if (value === undefined || isPlain(value, rule) || isAllowed(rule, model)) continue
+    if (value === undefined || isPlain(value, rule) || isAllowed(rule, value, model)) continue
     throw refusal(rule, rule.field, value, model)
   }
 }
@@ -110,17 +111,11 @@ function isPlain(value: unknown, { plain }: FieldRule): boolean {
   return plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true
 }
 
-function isAllowed({ price, always, unless }: FieldRule, model: Model): boolean {
-  if (unless?.(model) || (!always && isFree(model))) return true
-  return price !== undefined && isPriced(price, model.priceList)
-}
-
-function isFree({ priceList }: Model): boolean {
-  return units.every((unit) => priceList[unit] === 0)
-}
-
-function isPriced(price: Unit | 'service_tier', list: PriceList): boolean {
-  return price !== 'service_tier' && list[price] !== undefined
+function isAllowed({ price, always, unless }: FieldRule, value: unknown, model: Model): boolean {
+  const { priceList } = model
+  if (unless?.(model) || (!always && priceList.isFree)) return true
+  if (price === 'service_tier') return typeof value === 'string' && hasServiceTier(priceList, value)
+  return price !== undefined && hasPrice(priceList, price)
 }
 
 function refusal(rule: FieldRule, place: string, value: unknown, model: Model): GatewayError {

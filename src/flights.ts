@@ -21,8 +21,8 @@ import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
 import { type Member, Roster } from './lib/roster'
 import { budgetPeriodOf, conditionsOf, isCounted, refusalOf, tooManyRunning, windowMinuteOf } from './limits'
-import { type Measure, measure, type Outcome, quoteNano, tariffOf } from './metering'
-import { priceNano } from './prices'
+import { type Measure, measure, type Outcome, quoteNano, tableOf, tariffOf } from './metering'
+import { tableNano } from './prices'
 import type { CheckedRequest } from './request'
 import { deleteTask, insertTask, type NewTask } from './tasks'
 import { inputTokensOf, outputTokensOf, tokensOf } from './units'
@@ -199,16 +199,16 @@ export function createFlights(world: World): Flights {
 
   function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {
     const { charge, model, idempotencyKey } = flight
-    const { endedBy, usageJson, failed } = outcome
-    const tariff = tariffOf(flight.ask, model)
-    // Another model of a route may have answered than the one that was held for.
-    const answered =
-      model.id === charge.model ? charge : { ...charge, model: model.id, pricesJson: tariff.json }
+    const { endedBy, usageJson, failed, serviceTier } = outcome
+    const table = tableOf(flight.ask, model, measured.quantities, serviceTier)
+    // Another model of a route may have answered than the one that was held for, and it is billed by one table of prices.
+    const isAsHeld = model.id === charge.model && table.json === charge.pricesJson
+    const answered = isAsHeld ? charge : { ...charge, model: model.id, pricesJson: table.json }
     return settle(
       db,
       answered,
       {
-        priceNano: priceNano(measured.quantities, tariff.prices),
+        priceNano: tableNano(measured.quantities, table),
         usageSource: measured.source,
         usageJson,
         endedBy,

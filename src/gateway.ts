@@ -6,7 +6,7 @@ import { keepResults } from './artifacts/kept-answer'
 import { callerView } from './caller-view'
 import { DatabaseUnavailable } from './db/db'
 import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from './failures'
-import type { Call, Family } from './family'
+import type { Call, Family, Reading } from './family'
 import { createFlights, type Flight } from './flights'
 import type { Form } from './form'
 import type { HttpBody } from './http-client/response'
@@ -195,6 +195,7 @@ export function createGateway(world: World): Gateway {
       const outcome: Outcome = {
         endedBy: 'done',
         usage: plausible(reading.usage, ask, model),
+        serviceTier: reading.serviceTier,
         usageJson: usageJsonOf(reply.json),
         text: reading.text ?? '',
         textOmitted: 0,
@@ -242,6 +243,7 @@ export function createGateway(world: World): Gateway {
     const outcome: Outcome = {
       endedBy: 'done',
       usage: plausible(sumUsage(readings.map(({ usage }) => usage)), ask, model),
+      serviceTier: onlyTier(readings),
       usageJson: `[${replies.map((reply) => usageJsonOf(reply) ?? 'null').join()}]`,
       text: readings.map(({ text }) => text ?? '').join(''),
       textOmitted: 0,
@@ -417,6 +419,12 @@ function meterOf({ family, ask, model }: Flight): StreamMeter {
   return translator
     ? createTranslatingMeter({ model, hideUsage, judge }, translator)
     : createStreamMeter({ model, hideUsage, judge })
+}
+
+/** The service tier of all parts of a batch; undefined where they differ, which is billed at the dearer prices. */
+function onlyTier(readings: readonly Reading[]): string | undefined {
+  const tier = readings[0]?.serviceTier
+  return readings.every(({ serviceTier }) => serviceTier === tier) ? tier : undefined
 }
 
 /** Vendors send what they like: what a family cannot read is the vendor's fault, not ours. */

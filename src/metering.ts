@@ -4,12 +4,29 @@
 import type { Ask, Model } from './family'
 import type { EndedBy, UsageSource } from './ledger'
 import { invalidRequest } from './lib/errors'
-import { priceNano, pricesOfTier, type Tariff } from './prices'
+import {
+  type BilledTable,
+  billedTable,
+  hasPrice,
+  heldNano,
+  type Tariff,
+  tariffOfVariant,
+  variantsOf,
+} from './prices'
 import type { TokenCounter } from './token-counter'
-import { addQuantities, inputTokensOf, outputTokensOf, type Quantities, tokensOf, units } from './units'
+import {
+  addQuantities,
+  callUnits,
+  inputTokensOf,
+  outputTokensOf,
+  type Quantities,
+  tokensOf,
+  units,
+} from './units'
 
 const PLAUSIBLE_FACTOR = 4
 const PLAUSIBLE_EXTRA_TOKENS = 50_000
+const PLAUSIBLE_EXTRA_CALLS = 100
 /** A caller who sets no limit can get all that a model can write at once. */
 const PLAUSIBLE_OUTPUT_TOKENS = 2_000_000
 
@@ -20,6 +37,8 @@ export interface Outcome {
   usage: ReportedUsage
   /** They are from before its output. */
   early?: boolean
+  /** The service tier that the vendor says it has served. */
+  serviceTier?: string | undefined
   /** The same, as the vendor wrote them. */
   usageJson: string | null
   /** The text that the model made, as far as it was kept, and the length of the rest. */
@@ -135,33 +154,50 @@ export function plausible(usage: ReportedUsage, ask: Ask, model: Model): Reporte
     inputTokensOf(usage) <= mostInput &&
     outputTokensOf(usage) <= mostOutput &&
     (usage.image ?? 0) <= (quote.image ?? 0) &&
-    (usage.input_image ?? 0) <= (quote.input_image ?? 0)
-  return sane ? usage : 'invalid'
+    (usage.input_image ?? 0) <= (quote.input_image ?? 0) &&
+    callUnits.every(
+      (unit) => (usage[unit] ?? 0) <= PLAUSIBLE_FACTOR * (quote[unit] ?? 0) + PLAUSIBLE_EXTRA_CALLS,
+    )
+  return sane ? priced(usage, model) : 'invalid'
 }
 
 /** The prices that a request is held and settled at. Throws 400 for a tier that the model does not have. */
 export function tariffOf({ body }: Ask, model: Model): Tariff {
   if (model.tariff) return model.tariff
   const { field, names } = model.family.tier?.(body, model) ?? { field: null, names: [] }
-  const prices = pricesOfTier(model.priceList, names)
-  if (prices) return { prices, json: JSON.stringify(prices) }
-  const known = new Set(
-    Object.values(model.priceList).flatMap((price) => (typeof price === 'object' ? Object.keys(price) : [])),
-  )
+  const tariff = tariffOfVariant(model.priceList, names)
+  if (tariff) return tariff
+  const known = variantsOf(model.priceList)
   throw invalidRequest(
     field,
-    `Invalid value for '${field}': ${model.id} has no price for ${names[0]}. It has one for: ${[...known].join(', ')}.`,
+    `Invalid value for '${field}': ${model.id} has no price for ${names[0]}. It has one for: ${known.join(', ')}.`,
   )
 }
 
 /** The most that a request can come to. */
 export function quoteOf(ask: Ask, model: Model): Quantities {
-  return withRequest(model.family.quote(ask, model), model)
+  return withRequest(priced(model.family.quote(ask, model), model), model)
 }
 
 /** The most that a request can cost, in nano-dollars. */
 export function quoteNano(ask: Ask, model: Model): number {
-  return priceNano(quoteOf(ask, model), tariffOf(ask, model).prices)
+  return heldNano(tariffOf(ask, model), quoteOf(ask, model), askedTier(ask))
+}
+
+/** What a request is billed by: the prices of the service tier and the prompt length that the vendor reports. */
+export function tableOf(
+  ask: Ask,
+  model: Model,
+  quantities: Quantities,
+  reportedTier: string | undefined,
+): BilledTable {
+  return billedTable(tariffOf(ask, model), quantities, reportedTier, askedTier(ask))
+}
+
+/** The service tier that a request asks for; undefined leaves it to the vendor. */
+export function askedTier({ body }: Ask): string | undefined {
+  const { service_tier: tier } = body as { service_tier?: unknown }
+  return typeof tier === 'string' ? tier : undefined
 }
 
 /** Several replies as one: the sum, or nothing sure when one of them had no figures. */
@@ -175,5 +211,15 @@ export function sumUsage(readings: readonly ReportedUsage[]): ReportedUsage {
 }
 
 function withRequest(quantities: Quantities, model: Model): Quantities {
-  return model.priceList.request === undefined ? quantities : { ...quantities, request: 1 }
+  return hasPrice(model.priceList, 'request') ? { ...quantities, request: 1 } : quantities
+}
+
+/** Without calls of tools that have no price: a request that could make them was refused, so they are no fault of the caller. */
+function priced(quantities: Quantities, model: Model): Quantities {
+  for (const unit of callUnits) {
+    if (quantities[unit] === undefined || hasPrice(model.priceList, unit)) continue
+    const { [unit]: _, ...rest } = quantities
+    return priced(rest, model)
+  }
+  return quantities
 }

@@ -8,7 +8,7 @@ import { type Key, mayUse } from './keys'
 import { invalidRequest } from './lib/errors'
 import type { Operation } from './operations'
 import { priceListOf } from './price-config'
-import { pricesOfTier } from './prices'
+import { tariffOfVariant } from './prices'
 import { createUpstream, type Upstream, type UpstreamWorld } from './upstream'
 import { upstreamKinds } from './upstreams'
 
@@ -73,7 +73,7 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
 
 function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
   const priceList = priceListOf(entry)
-  const prices = pricesOfTier(priceList, [])
+  const tariff = tariffOfVariant(priceList, [])
   const own = familiesOf(entry)
   // What the vendor itself speaks is never translated.
   const spoken = new Set(own.map(({ operation }) => operation))
@@ -88,7 +88,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     share,
     ownedBy: entry.ownedBy ?? upstream.name,
     priceList,
-    tariff: prices && { prices, json: JSON.stringify(prices) },
+    tariff,
     strictFields: entry.strictFields ?? false,
     reasoning: entry.reasoning ?? false,
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,

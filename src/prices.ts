@@ -1,45 +1,253 @@
-// Prices: what one of each unit costs, and what quantities come to. Pure and exact: no price is ever rounded down.
-// Nothing here may know a vendor, a database or HTTP.
+// Prices: what one of each unit costs, and what quantities come to. Whole pico-dollars (1 USD = 10^12), summed exactly, and
+// rounded up to a nano-dollar once. Nothing here may know a vendor, a database or HTTP.
 
-import { type Quantities, type Unit, units } from './units'
+import { inputTokensOf, type Quantities, rowOf, type Unit, units } from './units'
 
-/** Nano-dollars for one of each unit. */
+export const PICO_PER_NANO = 1_000
+
+/** Pico-dollars for one of each unit. */
 export type Prices = { [unit in Unit]?: number }
 
-/** A price list in which a unit may cost differently by a tier, such as an image by its size or a second by its resolution. */
-export type PriceList = { [unit in Unit]?: number | { [tier: string]: number } }
+/** The prices of all requests of one service tier and one range of prompt lengths. */
+export interface PriceTable<Each = number> {
+  /** The service tier, as the vendor's answer names it; null: all that have no table of their own. */
+  tier: string | null
+  /** It holds for requests with more input tokens than this. */
+  above: number
+  /** The least that a request costs, in pico-dollars. */
+  minimumPico: number
+  /** As they are listed. */
+  listed: { [unit in Unit]?: Each }
+}
 
-/** The prices of one request, and the same as they are stored with its charge. */
-export interface Tariff {
+/** A price list as the configuration has it; a unit may cost differently by a variant, such as an image by its size. */
+export interface PriceList {
+  isFree: boolean
+  tables: readonly PriceTable<number | { [variant: string]: number }>[]
+}
+
+/** A table that requests are billed by. */
+export interface BilledTable extends PriceTable {
+  /** With those of units that have no price of their own. */
   prices: Prices
+  /** What is held for one of each unit: the most that it may turn out to cost. */
+  heldPrices: Prices
+  /** As it is stored with a charge that was billed by it. */
   json: string
 }
 
-/** The prices that hold for a tier; undefined when the list has none of its names for some unit. */
-export function pricesOfTier(list: PriceList, names: readonly string[]): Prices | undefined {
-  const prices: Prices = {}
+/** The prices of one request, and the same as they are stored with its charge until it is known which table it is billed by. */
+export interface Tariff {
+  tables: readonly [BilledTable, ...BilledTable[]]
+  json: string
+}
+
+/** True where the list has a price of its own for a unit. Where not, a request must not make the vendor bill it. */
+export function hasPrice({ isFree, tables }: PriceList, unit: Unit): boolean {
+  return isFree || tables[0]?.listed[unit] !== undefined
+}
+
+/** Other words of vendors for the tier that all requests have which ask for none. */
+const BASE_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standard', 'standard_only'])
+
+export function isBaseTier(tier: string): boolean {
+  return BASE_TIERS.has(tier)
+}
+
+/** True where the list has prices for a service tier. Where not, a request must not ask for it. */
+export function hasServiceTier({ isFree, tables }: PriceList, tier: string): boolean {
+  return isFree || isBaseTier(tier) || tables.some((table) => table.tier === tier)
+}
+
+/** All names by which prices differ, such as sizes. */
+export function variantsOf({ tables }: PriceList): string[] {
+  const prices = tables.flatMap(({ listed }) => Object.values(listed))
+  return [...new Set(prices.flatMap((price) => (typeof price === 'object' ? Object.keys(price) : [])))]
+}
+
+/** The prices that hold for a variant; undefined when the list has none of its names for some unit. */
+export function tariffOfVariant({ tables }: PriceList, names: readonly string[]): Tariff | undefined {
+  const chosen: PriceTable[] = []
+  for (const table of tables) {
+    const listed: Prices = {}
+    for (const unit of units) {
+      const price = table.listed[unit]
+      if (price === undefined) continue
+      const each = typeof price === 'number' ? price : variantOf(price, names)
+      if (each === undefined) return undefined
+      listed[unit] = each
+    }
+    chosen.push({ ...table, listed })
+  }
+  return tariffOfTables(chosen)
+}
+
+function variantOf(prices: { [variant: string]: number }, names: readonly string[]): number | undefined {
+  const name = names.find((name) => Object.hasOwn(prices, name))
+  return name === undefined ? undefined : prices[name]
+}
+
+function tariffOfTables(tables: readonly PriceTable[]): Tariff {
+  const [first, ...others] = tables.map((table) => {
+    const prices = withFallbacks(table.listed)
+    const json = `[${JSON.stringify(stored(table))}]`
+    return { ...table, prices, heldPrices: heldPricesOf(prices), json }
+  })
+  if (!first) throw new Error('a price list without a table')
+  const json = others.length === 0 ? first.json : JSON.stringify(tables.map(stored))
+  return { tables: [first, ...others], json }
+}
+
+function withFallbacks(listed: Prices): Prices {
+  const prices = { ...listed }
   for (const unit of units) {
-    const price = list[unit]
-    if (price === undefined) continue
-    const name = names.find((name) => typeof price === 'object' && Object.hasOwn(price, name))
-    const each = typeof price === 'number' ? price : name === undefined ? undefined : price[name]
-    if (each === undefined) return undefined
-    prices[unit] = each
+    const { fallback } = rowOf(unit)
+    const other = fallback && prices[fallback]
+    if (other !== undefined) prices[unit] ??= other
   }
   return prices
 }
 
-/** The price of quantities, in nano-dollars. Exact: whole counts times whole prices. */
-export function priceNano(quantities: Quantities, prices: Prices): number {
-  let totalNano = 0
+function heldPricesOf(prices: Prices): Prices {
+  const held: Prices = {}
+  for (const unit of units) {
+    const price = prices[unit]
+    if (price === undefined) continue
+    held[unit] = (rowOf(unit).becomes ?? []).reduce(
+      (most, other) => Math.max(most, prices[other] ?? 0),
+      price,
+    )
+  }
+  return held
+}
+
+interface StoredTable {
+  tier?: string
+  above?: number
+  minimum?: number
+  pico: Prices
+}
+
+function stored({ tier, above, minimumPico, listed }: PriceTable): StoredTable {
+  return {
+    ...(tier !== null && { tier }),
+    ...(above > 0 && { above }),
+    ...(minimumPico > 0 && { minimum: minimumPico }),
+    pico: listed,
+  }
+}
+
+/** The prices that were stored with a charge. Those of older charges are one object of nano-dollars for each unit. */
+export function tariffOfJson(json: string): Tariff {
+  const value = JSON.parse(json) as StoredTable[] | Prices
+  if (Array.isArray(value)) {
+    return tariffOfTables(
+      value.map(({ tier = null, above = 0, minimum = 0, pico }) => ({
+        tier,
+        above,
+        minimumPico: minimum,
+        listed: pico,
+      })),
+    )
+  }
+  const listed: Prices = { ...value }
+  for (const unit of units) {
+    const nano = listed[unit]
+    if (nano !== undefined) listed[unit] = nano * PICO_PER_NANO
+  }
+  return tariffOfTables([{ tier: null, above: 0, minimumPico: 0, listed }])
+}
+
+/**
+ * The table that a request is billed by: of the service tier that the vendor's answer reports, for the input tokens that
+ * it reports. Where it reports no tier, the dearer of the one that was asked for and the usual one.
+ */
+export function billedTable(
+  { tables }: Tariff,
+  quantities: Quantities,
+  reportedTier: string | undefined,
+  askedTier: string | undefined,
+): BilledTable {
+  const [first] = tables
+  if (tables.length === 1) return first
+  const inputTokens = inputTokensOf(quantities)
+  const usual = tableFor(tables, null, inputTokens) ?? first
+  const tier = reportedTier ?? askedTier ?? null
+  const own = tableFor(tables, tier, inputTokens)
+  if (!own) return usual
+  return reportedTier === undefined && tableNano(quantities, own) < tableNano(quantities, usual) ? usual : own
+}
+
+function tableFor(
+  tables: readonly BilledTable[],
+  tier: string | null,
+  inputTokens: number,
+): BilledTable | undefined {
+  let found: BilledTable | undefined
+  for (const table of tables) {
+    const fits = table.tier === tier && isReached(table.above, inputTokens)
+    if (fits && (!found || table.above > found.above)) found = table
+  }
+  return found
+}
+
+function isReached(above: number, inputTokens: number): boolean {
+  return above === 0 || inputTokens > above
+}
+
+/** What quantities cost by a table, in nano-dollars. */
+export function tableNano(quantities: Quantities, { prices, minimumPico }: BilledTable): number {
+  return priceNano(quantities, prices, minimumPico)
+}
+
+/** The most that quantities can cost, in nano-dollars. */
+export function heldNano(tariff: Tariff, quantities: Quantities, askedTier: string | undefined): number {
+  const { heldPrices, minimumPico } = heldTable(tariff, quantities, askedTier)
+  return priceNano(quantities, heldPrices, minimumPico)
+}
+
+/** The dearest of the tables that a request of at most these quantities can reach. */
+export function heldTable(
+  { tables }: Tariff,
+  quantities: Quantities,
+  askedTier: string | undefined,
+): BilledTable {
+  const [first] = tables
+  if (tables.length === 1) return first
+  const inputTokens = inputTokensOf(quantities)
+  // Who names no tier, or leaves it to the vendor, may get any.
+  const isOpen = askedTier === undefined || askedTier === 'auto'
+  const nanoBy = ({ heldPrices, minimumPico }: BilledTable) => priceNano(quantities, heldPrices, minimumPico)
+  return tables
+    .filter(
+      ({ tier, above }) => (isOpen || tier === null || tier === askedTier) && isReached(above, inputTokens),
+    )
+    .reduce((dearest, table) => (nanoBy(table) > nanoBy(dearest) ? table : dearest), first)
+}
+
+/** What quantities cost, in nano-dollars: exact, but for the last one, which is begun. */
+export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 0): number {
+  let pico = 0
   for (const name in quantities) {
     const unit = name as Unit
     const count = quantities[unit]
     if (count === undefined || count === 0) continue
     const each = prices[unit]
     if (each === undefined) throw new Error(`no price for ${unit}`)
-    totalNano += count * each
+    pico += count * each
   }
-  if (!Number.isSafeInteger(totalNano) || totalNano < 0) throw new RangeError(`not a price: ${totalNano}`)
-  return totalNano
+  // A sum of a few dollars is exact as a number; what is beyond nine thousand is summed anew.
+  if (pico > Number.MAX_SAFE_INTEGER) return largeNano(quantities, prices)
+  if (!Number.isSafeInteger(pico) || pico < 0) throw new RangeError(`not a price: ${pico}`)
+  if (pico < minimumPico) pico = minimumPico
+  const begun = pico % PICO_PER_NANO
+  return (pico - begun) / PICO_PER_NANO + (begun > 0 ? 1 : 0)
+}
+
+function largeNano(quantities: Quantities, prices: Prices): number {
+  let pico = 0n
+  for (const unit of units) pico += BigInt(quantities[unit] ?? 0) * BigInt(prices[unit] ?? 0)
+  const nano = Number((pico + BigInt(PICO_PER_NANO - 1)) / BigInt(PICO_PER_NANO))
+  if (!Number.isSafeInteger(nano)) throw new RangeError(`not a price: ${nano}`)
+  return nano
 }

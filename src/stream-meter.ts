@@ -112,8 +112,9 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     },
     failed: tally.failed,
     outcome(endedBy) {
-      // Text is only needed where the vendor's own figures are missing.
-      if (!tally.isMeasured() || tally.failed() || endedBy !== 'done') readUnread()
+      // Text is only needed where the vendor's own figures are missing, or which of the prices they are for.
+      const isTold = tally.isMeasured() && (tally.isTierKnown() || model.priceList.tables.length === 1)
+      if (!isTold || tally.failed() || endedBy !== 'done') readUnread()
       return tally.outcome(endedBy)
     },
   }
@@ -166,6 +167,8 @@ interface Tally {
   add(reading: Reading): void
   /** The vendor has told what the answer came to. */
   isMeasured(): boolean
+  /** It has told which service tier it has served. */
+  isTierKnown(): boolean
   failed(): boolean
   finished(): boolean
   outcome(endedBy: EndedBy): Outcome
@@ -184,6 +187,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
   let made: Quantities | undefined
   let failed = false
   let finished = false
+  let serviceTier: string | undefined
 
   return {
     read(event) {
@@ -203,6 +207,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
         const told = reading.reported ?? (json as { usage?: unknown }).usage ?? null
         reported = reading.partial ? { ...(reported as object | null), ...withoutNulls(told) } : told
       }
+      serviceTier = reading.serviceTier ?? serviceTier
       delivered ||= reading.delivered === true
       unfinished ||= reading.unfinished === true
       failed ||= reading.failed === true
@@ -219,6 +224,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
       addQuantities(made, reading.made)
     },
     isMeasured: () => usage !== undefined && usage !== 'invalid' && !early,
+    isTierKnown: () => serviceTier !== undefined,
     failed: () => failed,
     finished: () => finished,
     outcome(endedBy) {
@@ -227,6 +233,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
         endedBy,
         usage,
         early,
+        serviceTier,
         usageJson,
         text,
         textOmitted,
@@ -241,7 +248,13 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
 /** Later figures replace earlier ones; a part of the figures leaves the rest as it was. */
 function joined(before: ReportedUsage, { usage, partial }: Reading): ReportedUsage {
   if (!partial || usage === undefined || usage === 'invalid') return usage
-  return { ...(before === 'invalid' ? {} : before), ...usage }
+  const sum = { ...(before === 'invalid' ? {} : before), ...usage }
+  const { cache_write_token: written, cache_write_1h_token: long = 0 } = sum
+  if (long > 0 && written !== undefined && usage.cache_write_1h_token === undefined) {
+    // A total of all that was written to caches has the part with the longer lifetime in it, even where it does not say so.
+    sum.cache_write_token = usage.cache_write_token === undefined ? written : Math.max(0, written - long)
+  }
+  return sum
 }
 
 function withoutNulls(figures: unknown): object {

@@ -3,7 +3,7 @@
 
 import { apply, type Db, type Statement } from './db/db'
 import { type Charge, findOpenCharge, release, type Settled, settle, type UsageSource } from './ledger'
-import { priceNano } from './prices'
+import { billedTable, tableNano, tariffOfJson } from './prices'
 import { documentOf, type Task } from './tasks'
 import type { Quantities } from './units'
 import { insertWebhook } from './webhooks/rows'
@@ -15,6 +15,8 @@ export interface Success {
   usageJson: string | null
   /** What the vendor says is to be paid, instead of what was asked for. */
   quantities?: Quantities
+  /** The service tier that the vendor says it has served. */
+  serviceTier?: string
   /** Default: counted, because the price is of the seconds that were asked for. */
   usageSource?: UsageSource
 }
@@ -53,7 +55,11 @@ export async function succeed(
   ending: Success,
   options: EndOptions & { first?: readonly Statement[] },
 ): Promise<Settled | undefined> {
-  const costNano = priceNano(ending.quantities ?? task.quantities, JSON.parse(charge.pricesJson))
+  const quantities = ending.quantities ?? task.quantities
+  const costNano = tableNano(
+    quantities,
+    billedTable(tariffOfJson(charge.pricesJson), quantities, ending.serviceTier, undefined),
+  )
   const settled = await settle(
     db,
     charge,

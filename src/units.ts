@@ -10,32 +10,82 @@ interface UnitRow {
   tokens?: 'input' | 'output'
   /** May cost differently by a size, a quality or a resolution. */
   variants?: true
+  /** Costs the same however long the prompt is and whatever the service tier, unless a price list says otherwise. */
+  flat?: true
   /** Whose price it has where it has none of its own. */
   fallback?: string
+  /** What it may turn out to be when it is held for and the vendor reports what it really was. */
+  becomes?: readonly string[]
 }
 
+const READ = ['input_token', 'cached_input_token'] as const
+
 export const unitTable = {
-  request: { key: 'per_request', per: 1 },
-  input_token: { key: 'per_1m_input_tokens', per: 1_000_000, tokens: 'input' },
+  request: { key: 'per_request', per: 1, flat: true },
+  input_token: {
+    key: 'per_1m_input_tokens',
+    per: 1_000_000,
+    tokens: 'input',
+    becomes: ['cached_input_token'],
+  },
   cached_input_token: {
     key: 'per_1m_cached_input_tokens',
     per: 1_000_000,
     tokens: 'input',
     fallback: 'input_token',
   },
+  /** Written to a cache for the vendor's usual time, such as five minutes. */
   cache_write_token: {
     key: 'per_1m_cache_write_tokens',
     per: 1_000_000,
     tokens: 'input',
     fallback: 'input_token',
+    becomes: READ,
+  },
+  cache_write_1h_token: {
+    key: 'per_1m_cache_write_1h_tokens',
+    per: 1_000_000,
+    tokens: 'input',
+    fallback: 'cache_write_token',
+    becomes: [...READ, 'cache_write_token'],
   },
   output_token: { key: 'per_1m_output_tokens', per: 1_000_000, tokens: 'output' },
-  input_image_token: { key: 'per_1m_input_image_tokens', per: 1_000_000, tokens: 'input' },
-  output_image_token: { key: 'per_1m_output_image_tokens', per: 1_000_000, tokens: 'output' },
+  input_image_token: {
+    key: 'per_1m_input_image_tokens',
+    per: 1_000_000,
+    tokens: 'input',
+    becomes: READ,
+  },
+  output_image_token: {
+    key: 'per_1m_output_image_tokens',
+    per: 1_000_000,
+    tokens: 'output',
+    becomes: ['output_token'],
+  },
+  input_audio_token: {
+    key: 'per_1m_input_audio_tokens',
+    per: 1_000_000,
+    tokens: 'input',
+    fallback: 'input_token',
+    becomes: READ,
+  },
+  output_audio_token: {
+    key: 'per_1m_output_audio_tokens',
+    per: 1_000_000,
+    tokens: 'output',
+    fallback: 'output_token',
+    becomes: ['output_token'],
+  },
   character: { key: 'per_1m_characters', per: 1_000_000 },
   image: { key: 'per_image', per: 1, variants: true },
   input_image: { key: 'per_input_image', per: 1, variants: true },
   second: { key: 'per_second', per: 1, variants: true },
+  /** Searches of the web that the vendor runs for an answer. */
+  web_search: { key: 'per_1k_web_searches', per: 1_000, flat: true },
+  /** Documents that such a search has used, where the vendor bills those. */
+  search_source: { key: 'per_1k_search_sources', per: 1_000, flat: true },
+  /** Calls of any other tool that the vendor runs itself. */
+  tool_call: { key: 'per_1k_tool_calls', per: 1_000, flat: true },
 } as const satisfies Record<string, UnitRow>
 
 export type Unit = keyof typeof unitTable
@@ -47,8 +97,18 @@ export const units = Object.keys(unitTable) as readonly Unit[]
 /** How many of each unit. */
 export type Quantities = { [unit in Unit]?: number }
 
-export function rowOf(unit: Unit): UnitRow & { key: PriceKey; fallback?: Unit } {
+/** Calls of tools that the vendor runs, which it bills one by one. */
+export const callUnits = ['web_search', 'search_source', 'tool_call'] as const satisfies readonly Unit[]
+
+/** The row of a unit, in which other units are known to be some. */
+export function rowOf(unit: Unit): Row {
   return unitTable[unit]
+}
+
+type Row = Omit<UnitRow, 'key' | 'fallback' | 'becomes'> & {
+  key: PriceKey
+  fallback?: Unit
+  becomes?: readonly Unit[]
 }
 
 /** The unit that a price list calls by this name. */

@@ -142,8 +142,6 @@ test('models list shows what each model serves, at what price, and why it is not
     reason: null,
     price: {
       per_1m_input_tokens: '0.25',
-      per_1m_cached_input_tokens: '0.25',
-      per_1m_cache_write_tokens: '0.25',
       per_1m_output_tokens: '2.00',
     },
   })

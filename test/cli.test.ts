@@ -490,7 +490,7 @@ test('a right configuration says what it offers, a wrong one all its faults at o
     upstreams: { ...config.upstreams, odd: { kind: 'nobody' } },
     models: {
       cheap: { ...model, price: { ...price, per_1m_input_tokens: 'little' } },
-      fine: { ...model, price: { ...price, per_1m_output_tokens: '0.0001' } },
+      fine: { ...model, price: { ...price, per_1m_output_tokens: '0.0000001' } },
       lost: { ...model, upstream: 'nowhere' },
       strange: { ...model, family: 'unheard' },
       priceless: { family: 'openai-chat', upstream: 'ready' },
@@ -502,7 +502,7 @@ test('a right configuration says what it offers, a wrong one all its faults at o
   const faults = [
     'upstreams.odd.kind: unknown kind "nobody"',
     'models.cheap.price.per_1m_input_tokens: "little" is not an amount',
-    'models.fine.price.per_1m_output_tokens: "0.0001" is not a whole number',
+    'models.fine.price.per_1m_output_tokens: "0.0000001" is not a whole number',
     'models.lost.upstream: there is no upstream "nowhere"',
     'models.strange.family: unknown family "unheard"',
     'models.priceless.price: missing',

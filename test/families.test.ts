@@ -6,7 +6,7 @@ import { Glob } from 'bun'
 import type { ModelConfig, UpstreamConfig } from '../src/config'
 import type { Row } from '../src/db/db'
 import { families } from '../src/families'
-import type { Family, Model, Quantities, Unit, Upload } from '../src/family'
+import type { Family, Model, Quantities, Upload } from '../src/family'
 import { operations } from '../src/operations'
 import { picture } from '../src/sandbox/pictures'
 import { familyRows } from './support/family-rows'
@@ -86,12 +86,12 @@ async function costsAsRecorded(family: Family, record: Fixture): Promise<void> {
   const isFree = record.usage !== undefined && Object.keys(record.usage).length === 0
   expect(answer).toMatchObject({ status: 200, charge: { state: isFree ? 'released' : 'settled' } })
   const { charge } = answer
-  const prices = JSON.parse(charge.prices as string) as Record<string, number>
+  const [{ pico }] = JSON.parse(charge.prices as string) as [{ pico: Record<string, number> }]
   expect(Number(charge.held)).toBeGreaterThanOrEqual(Number(charge.amount))
   if (isFree) expect(charge.amount).toBe(0)
   else if (record.usage) {
     expect({ amount: charge.amount, source: charge.usage_source }).toEqual({
-      amount: priceOf(record.usage, prices),
+      amount: priceOf(record.usage, pico),
       source: record.source ?? 'upstream',
     })
   } else {
@@ -465,10 +465,12 @@ function plainBody(family: Family, text: string, { referenceImages }: FamilyMode
   return family.plain.body(request, modelOf(`simulated-${family.name}`))
 }
 
-function priceOf(usage: Quantities, prices: Record<string, number>): number {
-  const all = prices.request === undefined ? usage : { ...usage, request: 1 }
-  return Object.entries(all).reduce(
-    (sum, [unit, count]) => sum + count * (prices[unit as Unit] ?? Number.NaN),
-    0,
+function priceOf(usage: Quantities, pico: Record<string, number>): number {
+  const all = pico.request === undefined ? usage : { ...usage, request: 1 }
+  const sum = Object.entries(all).reduce(
+    // Cached input and cache writes cost as input where they have no price of their own.
+    (sum, [unit, count]) => sum + BigInt(count) * BigInt(pico[unit] ?? pico.input_token ?? Number.NaN),
+    0n,
   )
+  return Number((sum + 999n) / 1000n)
 }

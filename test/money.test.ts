@@ -9,6 +9,7 @@ import { families } from '../src/families'
 import type { Family, Model } from '../src/family'
 import { addCredit, hold } from '../src/ledger'
 import { NANO_PER_USD } from '../src/lib/money'
+import { inputTokensOf, outputTokensOf } from '../src/units'
 import { type DatabaseKind, databaseKinds } from './support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { generators } from './support/generated-bodies'
@@ -386,12 +387,15 @@ function priceTests(kind: DatabaseKind): void {
     const young = twin ?? (await restart(old, priced('3.00')))
     await ask(young)
     const rows = await young.charges()
-    const figures = rows.map(({ prices, amount }) => [JSON.parse(prices as string).output_token, amount])
+    const figures = rows.map(({ prices, amount }) => [
+      JSON.parse(prices as string)[0].pico.output_token,
+      amount,
+    ])
     const both = [
-      [1_000, 30_000],
-      [3_000, 90_000],
+      [1_000_000, 30_000],
+      [3_000_000, 90_000],
     ]
-    expect(figures).toEqual(kind === 'postgres' ? [...both, [3_000, 90_000]] : both)
+    expect(figures).toEqual(kind === 'postgres' ? [...both, [3_000_000, 90_000]] : both)
     await young.close()
     if (kind === 'postgres') await old.close()
     else await old.sandbox.stop()
@@ -736,10 +740,12 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       const generated = (generators[name] as (typeof generators)[string])(random, 'm')
       const { body, inputTokens, outputTokens, images, characters } = generated
       const byteLength = Buffer.byteLength(JSON.stringify(body))
-      const model = { upstreamModel: 'm', reserveOutputTokens: 1 } as Model
+      const priceList = { isFree: true, tables: [] }
+      const model = { upstreamModel: 'm', reserveOutputTokens: 1, priceList } as unknown as Model
       const quote = family.quote({ body, byteLength, at: 0 }, model)
-      const { output_token: output = 0, image = 0 } = quote
-      const input = (quote.input_token ?? 0) + (quote.cache_write_token ?? 0)
+      const { image = 0, output_image_token: painted = 0, input_image_token: seen = 0 } = quote
+      const output = outputTokensOf(quote) - painted
+      const input = inputTokensOf(quote) - seen
       for (const countTokens of [newest, oldest]) {
         const counted = inputTokens((text) => countTokens(text, options))
         if (input < counted)

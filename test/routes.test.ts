@@ -156,10 +156,9 @@ function expectAnsweredBy(name: Name, answer: Answered): void {
     amount: priceOf(name),
     usage_source: 'upstream',
   })
-  expect(JSON.parse(charge.prices as string)).toMatchObject({
-    input_token: EACH[name],
-    output_token: 2 * EACH[name],
-  })
+  expect(JSON.parse(charge.prices as string)).toMatchObject([
+    { pico: { input_token: 1000 * EACH[name], output_token: 2000 * EACH[name] } },
+  ])
   expect(journal).toMatchObject({ model: name, upstream: name, status: 200, amount: priceOf(name) })
   expect(turns.map(({ from, to }) => [from, to])).toEqual(
     names.slice(0, names.indexOf(name)).map((each, index) => [each, names[index + 1]]),

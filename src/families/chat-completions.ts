@@ -5,6 +5,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
+import { hasPrice } from '../prices'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -64,6 +65,9 @@ export type ChatBody = Static<typeof ChatBody>
 /** Tokens held for a part whose size its text does not show, such as a linked image. */
 const IMAGE_TOKENS = 4_096
 const MEDIA_TOKENS = 32_768
+/** Of any sound, however short, and letters of base64 for each token beyond: most vendors count 10 to 32 a second. */
+const SOUND_TOKENS = 1_024
+const SOUND_LENGTH_PER_TOKEN = 16
 
 /** The `data` that closes a stream. */
 export const CHAT_END = '[DONE]'
@@ -88,13 +92,25 @@ export function checkChat(body: ChatBody): void {
 
 export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Quantities {
   // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
-  const input = Math.min(byteLength + mediaTokens(body), model.contextTokens ?? Number.POSITIVE_INFINITY)
-  const output = outputLimit(body, model) + predictedTokens(body, model)
-  return { input_token: input, output_token: output * (body.n ?? 1) }
+  const most = model.contextTokens ?? Number.POSITIVE_INFINITY
+  const media = mediaIn(body)
+  const input = Math.min(byteLength - media.soundLength + media.tokens, most)
+  const output = (outputLimit(body, model) + predictedTokens(body, model)) * (body.n ?? 1)
+  const speaks = body.modalities?.includes('audio') && !model.reasoning
+  const quantities: Quantities = {
+    // A vendor with a price for it writes prompts to its cache unasked.
+    [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
+    // All of it may be spoken.
+    [speaks ? 'output_audio_token' : 'output_token']: output,
+  }
+  if (media.soundTokens > 0) quantities.input_audio_token = Math.min(media.soundTokens, most)
+  const sources = sourcesOf(body)
+  if (sources > 0) quantities.search_source = sources
+  return quantities
 }
 
 export function readCompletion(reply: unknown): Reading {
-  const { usage, error } = reply as Completion
+  const { usage, error, service_tier: tier } = reply as Completion
   const reading: Reading = {
     text: textOf(reply as Completion, 'message'),
     failed: isError(error),
@@ -102,6 +118,7 @@ export function readCompletion(reply: unknown): Reading {
   }
   const quantities = usageOf(usage)
   if (quantities !== undefined) reading.usage = quantities
+  if (typeof tier === 'string') reading.serviceTier = tier
   return reading
 }
 
@@ -111,6 +128,7 @@ export function readChunk(event: unknown): Reading {
   const reading: Reading = { text: textOf(chunk, 'delta') }
   const quantities = usageOf(chunk.usage)
   if (quantities !== undefined) reading.usage = quantities
+  if (typeof chunk.service_tier === 'string') reading.serviceTier = chunk.service_tier
   if (isError(chunk.error)) reading.failed = true
   if (choices.some((choice) => choice?.finish_reason)) reading.finished = true
   if (choices.length === 0 && isObject(chunk.usage)) reading.usageOnly = true
@@ -131,6 +149,7 @@ export const plainChat: PlainForm = {
 interface Completion {
   choices?: ({ message?: Delta; delta?: Delta; finish_reason?: unknown } | null)[]
   usage?: unknown
+  service_tier?: unknown
   error?: unknown
 }
 
@@ -152,16 +171,45 @@ function predictedTokens({ prediction }: ChatBody, { reasoning }: Model): number
   return prediction && !reasoning ? Buffer.byteLength(JSON.stringify(prediction)) : 0
 }
 
-function mediaTokens(body: ChatBody): number {
-  let tokens = 0
+interface Media {
+  tokens: number
+  soundTokens: number
+  /** Of the request's text, what is sound. */
+  soundLength: number
+}
+
+function mediaIn(body: ChatBody): Media {
+  const media: Media = { tokens: 0, soundTokens: 0, soundLength: 0 }
   for (const { content } of body.messages) {
     if (!Array.isArray(content)) continue
-    for (const { type } of content) {
-      if (type === 'text') continue
-      tokens += type === 'image_url' ? IMAGE_TOKENS : MEDIA_TOKENS
+    for (const part of content) {
+      if (part.type === 'text') continue
+      if (part.type === 'input_audio') addSound(media, (part as { input_audio?: unknown }).input_audio)
+      else media.tokens += part.type === 'image_url' ? IMAGE_TOKENS : MEDIA_TOKENS
     }
   }
-  return tokens
+  return media
+}
+
+function addSound(media: Media, sound: unknown): void {
+  const { data } = isObject(sound) ? sound : {}
+  const length = typeof data === 'string' ? data.length : 0
+  // A link says nothing of what is behind it.
+  if (length === 0 || /^https?:/.test(data as string)) media.soundTokens += MEDIA_TOKENS
+  else {
+    media.soundLength += length
+    media.soundTokens += SOUND_TOKENS + Math.ceil(length / SOUND_LENGTH_PER_TOKEN)
+  }
+}
+
+/** Documents that a search may use for an answer; some vendors bill each. */
+const SEARCH_SOURCES = 20
+
+function sourcesOf(body: ChatBody): number {
+  const { search_parameters: search } = body as { search_parameters?: unknown }
+  if (!isObject(search) || search.mode === 'off') return 0
+  const most = search.max_search_results
+  return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : SEARCH_SOURCES
 }
 
 /** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
@@ -185,7 +233,38 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   const quantities: Quantities = { input_token: prompt - cached - written, output_token: output }
   if (cached > 0) quantities.cached_input_token = cached
   if (written > 0) quantities.cache_write_token = written
-  return quantities
+  return addRare(quantities, usage) ? quantities : 'invalid'
+}
+
+/** Sound, and what the vendor's own tools did: few answers have any. False where the figures cannot be. */
+function addRare(quantities: Quantities, usage: Record<string, unknown>): boolean {
+  const heard = countOf(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
+  const spoken = countOf(detailOf(usage.completion_tokens_details, 'audio_tokens'))
+  const sources = countOf(usage.num_sources_used)
+  const calls = countOf(usage.num_server_side_tools_used)
+  if (heard + spoken + sources + calls === 0) return true
+  if (!(Math.max(heard, spoken, sources, calls) <= ABSURD_TOKENS)) return false
+  if (spoken > (quantities.output_token ?? 0)) return false
+  // Sound stands inside the prompt; what was read from a cache may be sound too, and is billed as sound then.
+  let rest = heard
+  for (const unit of ['input_token', 'cached_input_token', 'cache_write_token'] as const) {
+    const part = Math.min(rest, quantities[unit] ?? 0)
+    if (part > 0) quantities[unit] = (quantities[unit] ?? 0) - part
+    rest -= part
+  }
+  if (rest > 0) return false
+  if (heard > 0) quantities.input_audio_token = heard
+  if (spoken > 0) {
+    quantities.output_token = (quantities.output_token ?? 0) - spoken
+    quantities.output_audio_token = spoken
+  }
+  if (sources > 0) quantities.search_source = sources
+  if (calls > 0) quantities.tool_call = calls
+  return true
+}
+
+function detailOf(details: unknown, name: string): unknown {
+  return isObject(details) ? details[name] : undefined
 }
 
 /** NaN for what is no count; nothing said is none. */

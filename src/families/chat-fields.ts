@@ -38,12 +38,18 @@ const toolTypes: readonly FieldRule[] = [
 ]
 
 const media: readonly FieldRule[] = [
-  { field: 'messages[].content[].type', plain: /^(?!.*audio)/i, why: 'audio has a price of its own' },
-  { field: 'messages[].audio', why: 'audio has a price of its own' },
+  {
+    field: 'messages[].content[].type',
+    plain: /^(?!.*audio)/i,
+    why: 'audio has a price of its own',
+    price: 'input_audio_token',
+  },
+  { field: 'messages[].audio', why: 'audio has a price of its own', price: 'input_audio_token' },
   {
     field: 'modalities[]',
     plain: ['text', 'image'],
     why: 'spoken output has a price of its own',
+    price: 'output_audio_token',
     unless: isReasoning,
   },
   {
@@ -52,7 +58,12 @@ const media: readonly FieldRule[] = [
     why: 'output of this kind is not billed in tokens of text',
     unless: isReasoning,
   },
-  { field: 'audio', why: 'spoken output has a price of its own', unless: isReasoning },
+  {
+    field: 'audio',
+    why: 'spoken output has a price of its own',
+    price: 'output_audio_token',
+    unless: isReasoning,
+  },
 ]
 
 /** Predicted output (`prediction`) is not among them: what of it is wrong counts in the output, and is held with it. */
@@ -64,7 +75,7 @@ export const chatSurcharges: readonly FieldRule[] = [
   ...toolTypes,
   ...media,
   { field: 'web_search_options', why: SEARCHES },
-  { field: 'search_parameters', why: 'it searches, which is billed by the source' },
+  { field: 'search_parameters', why: 'it searches, which is billed by the source', price: 'search_source' },
   { field: 'enable_search', plain: [false], why: SEARCHES },
   { field: 'search_options', why: SEARCHES },
   { field: 'enable_code_interpreter', plain: [false], why: RUN_BY_VENDOR },

@@ -36,8 +36,7 @@ export const chatOnMessages: Family<ChatBody> = {
     const candidates = ask.body.n ?? 1
     const each = quoteMessages({ ...ask, body: messageRequest(ask, model) }, model)
     // Each candidate is a call of its own, and reads the prompt anew.
-    const { input_token: input = 0, output_token: output = 0 } = each
-    return { input_token: input * candidates, output_token: output * candidates }
+    return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * candidates]))
   },
 
   call(ask, model) {

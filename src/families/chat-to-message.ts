@@ -3,6 +3,7 @@
 
 import type { Ask, Model, Quantities } from '../family'
 import { isObject } from '../lib/objects'
+import { inputTokensOf, outputTokensOf } from '../units'
 import type { MessagesBody } from './messages'
 
 type Block =
@@ -101,12 +102,13 @@ export function stopOf(
 
 /** Cached tokens stand beside the input here; thinking is part of the output. */
 export function messageUsage(usage: Quantities, completion: unknown) {
-  const output = usage.output_token ?? 0
+  const output = outputTokensOf(usage)
   const thinking = reasoningTokens(completion)
+  const { cache_write_token: written = 0, cached_input_token: cached = 0 } = usage
   return {
-    input_tokens: usage.input_token ?? 0,
-    cache_creation_input_tokens: usage.cache_write_token ?? 0,
-    cache_read_input_tokens: usage.cached_input_token ?? 0,
+    input_tokens: inputTokensOf(usage) - written - cached,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cached,
     output_tokens: output,
     ...(thinking > 0 && thinking <= output && { output_tokens_details: { thinking_tokens: thinking } }),
   }

@@ -3,6 +3,7 @@
 
 import type { Ask, Model, Quantities } from '../family'
 import { asObject } from '../lib/objects'
+import { inputTokensOf, outputTokensOf } from '../units'
 import type { ChatBody } from './chat-completions'
 
 /** One message for each candidate; `usage` is what they were found to cost. Throws where the vendor has sent none. */
@@ -72,9 +73,9 @@ export function finishReason(reason: unknown): string {
 /** The prompt is all input here: what was read from a cache and written to it stands beside the rest in a message. */
 export function chatUsage(usage: Quantities, thinkingTokens: readonly number[]) {
   const cached = usage.cached_input_token ?? 0
-  const written = usage.cache_write_token ?? 0
-  const prompt = (usage.input_token ?? 0) + cached + written
-  const completion = usage.output_token ?? 0
+  const written = (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0)
+  const prompt = inputTokensOf(usage)
+  const completion = outputTokensOf(usage)
   const thinking = thinkingTokens.reduce((sum, count) => sum + count, 0)
   return {
     prompt_tokens: prompt,

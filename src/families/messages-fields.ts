@@ -10,6 +10,7 @@ import { ANOTHER_MODEL, dearerModes, laterAnswers, longCache, otherModels, servi
  */
 export const THREAD_DETAILS = { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
 
+const LONG_CACHE = 'cache_write_1h_token'
 const RUN_BY_VENDOR = 'a tool that the vendor runs is billed by its use'
 
 /** Where tools stand: in the list, and in a conversation that adds one. */
@@ -24,6 +25,7 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
     field: `${place}.type`,
     plain: /^(?!web_search)/,
     why: 'it searches the web, which is billed by the search',
+    price: 'web_search',
   },
   {
     field: `${place}.type`,
@@ -80,14 +82,14 @@ export const messagesSurcharges: readonly FieldRule[] = [
     instead: "Take 'context-1m' out of the header, or choose another model.",
     unless: ({ contextTokens = 0 }) => contextTokens > 200_000,
   },
-  longCache('cache_control.ttl'),
-  longCache('system[].cache_control.ttl'),
-  longCache('tools[].cache_control.ttl'),
-  longCache('messages[].content[].cache_control.ttl'),
-  longCache('messages[].content[].content[].cache_control.ttl'),
-  longCache('messages[].content[].source.content[].cache_control.ttl'),
-  longCache('messages[].content[].content[].source.content[].cache_control.ttl'),
-  longCache('messages[].content[].tool.definition.cache_control.ttl'),
+  longCache('cache_control.ttl', LONG_CACHE),
+  longCache('system[].cache_control.ttl', LONG_CACHE),
+  longCache('tools[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].source.content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].content[].source.content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].tool.definition.cache_control.ttl', LONG_CACHE),
 ]
 
 /** Fields of this API that the schema does not name. Names below `input` and `input_schema` are the caller's own. */

@@ -49,7 +49,9 @@ export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Mo
     ? (model.contextTokens ?? bound + OPEN_TOKENS)
     : Math.min(bound, model.contextTokens ?? bound)
   // Where the caller asks for a cache, all of the input may be written to it.
-  return { [contents.isCached ? 'cache_write_token' : 'input_token']: input, output_token: body.max_tokens }
+  const quantities: Quantities = { [contents.inputUnit]: input, output_token: body.max_tokens }
+  if (contents.searches > 0) quantities.web_search = contents.searches
+  return quantities
 }
 
 export function readMessage(reply: unknown): Reading {
@@ -86,6 +88,8 @@ const PICTURE_TOKENS = 4_784
 const TOOL_TOKENS = 1_000
 /** Held for what the model reads beside the request where the catalogue does not say how much that can be. */
 const OPEN_TOKENS = 65_536
+/** Searches that are held for where the caller sets no limit. */
+const OPEN_SEARCHES = 10
 /** Tools that the vendor runs itself, with results that the model reads. */
 const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
 
@@ -95,7 +99,10 @@ interface Contents {
   addedTokens: number
   /** The vendor fetches or unpacks something of which nobody knows the length: it may fill all that the model reads. */
   isOpen: boolean
-  isCached: boolean
+  /** What the input costs at most: to write it to a cache is dearer than to read it. */
+  inputUnit: 'input_token' | 'cache_write_token' | 'cache_write_1h_token'
+  /** Searches of the web that the vendor may run. */
+  searches: number
 }
 
 function contentsOf(body: MessagesBody): Contents {
@@ -105,11 +112,13 @@ function contentsOf(body: MessagesBody): Contents {
     pictureBytes: 0,
     addedTokens: tools.length > 0 ? TOOL_TOKENS * (1 + vendorTools.length) : 0,
     isOpen: vendorTools.some(({ type }) => VENDOR_TOOL.test(type as string)) || 'mcp_servers' in body,
-    isCached: isCached(body) || tools.some(isCached),
+    inputUnit: 'input_token',
+    searches: vendorTools.reduce((sum, tool) => sum + searchesOf(tool), 0),
   }
+  for (const part of [body, ...tools]) noteCache(contents, part)
   for (const block of nestedIn([body.system, ...body.messages.map(({ content }) => content)])) {
     const source = isObject(block.source) ? block.source : {}
-    contents.isCached ||= isCached(block)
+    noteCache(contents, block)
     contents.isOpen ||=
       (block.type === 'document' && source.type !== 'text') || block.type === 'container_upload'
     if (block.type !== 'image') continue
@@ -120,7 +129,17 @@ function contentsOf(body: MessagesBody): Contents {
   return contents
 }
 
-const isCached = (part: object): boolean => 'cache_control' in part && isObject(part.cache_control)
+function noteCache(contents: Contents, part: object): void {
+  if (!('cache_control' in part) || !isObject(part.cache_control)) return
+  if (part.cache_control.ttl === '1h') contents.inputUnit = 'cache_write_1h_token'
+  else if (contents.inputUnit === 'input_token') contents.inputUnit = 'cache_write_token'
+}
+
+/** As many as the caller allows. */
+function searchesOf({ type, max_uses: most }: Record<string, unknown>): number {
+  if (!/^web_search_/.test(type as string)) return 0
+  return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : OPEN_SEARCHES
+}
 
 /** All blocks, those in the results of tools and in documents too. */
 function* nestedIn(contents: unknown[]): Generator<Record<string, unknown>> {
@@ -157,13 +176,17 @@ export function readMessageEvent(event: unknown): Reading {
 const ABSURD_TOKENS = 100_000_000
 
 /** Figures in our units, as many as there are. Cached tokens stand beside input_tokens, not inside. */
-function usageOf(usage: unknown): { usage?: Quantities | 'invalid' } {
+function usageOf(usage: unknown): Pick<Reading, 'usage' | 'serviceTier'> {
   if (!isObject(usage)) return {}
+  const lifetimes = isObject(usage.cache_creation) ? usage.cache_creation : {}
+  const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}
   const fields = [
     ['input_token', usage.input_tokens],
     ['cached_input_token', usage.cache_read_input_tokens],
-    ['cache_write_token', usage.cache_creation_input_tokens],
+    ['cache_write_token', usage.cache_creation_input_tokens ?? lifetimes.ephemeral_5m_input_tokens],
+    ['cache_write_1h_token', lifetimes.ephemeral_1h_input_tokens],
     ['output_token', usage.output_tokens],
+    ['web_search', tools.web_search_requests || undefined],
   ] as const
   const quantities: Quantities = {}
   for (const [unit, count] of fields) {
@@ -173,8 +196,15 @@ function usageOf(usage: unknown): { usage?: Quantities | 'invalid' } {
     }
     quantities[unit] = count as number
   }
+  const long = quantities.cache_write_1h_token
+  if (long !== undefined && (usage.cache_creation_input_tokens ?? null) !== null) {
+    // The total has them too.
+    quantities.cache_write_token = (quantities.cache_write_token ?? 0) - long
+    if (quantities.cache_write_token < 0) return { usage: 'invalid' }
+  }
+  const tier = typeof usage.service_tier === 'string' ? { serviceTier: usage.service_tier } : {}
   // Figures under no name that is known are none: they must not make an answer free.
-  return Object.keys(quantities).length > 0 ? { usage: quantities } : {}
+  return Object.keys(quantities).length > 0 ? { usage: quantities, ...tier } : {}
 }
 
 function textOfDelta(delta: unknown): string {

@@ -53,9 +53,10 @@ export const dearerModes: readonly FieldRule[] = [
 ]
 
 /** What a cache keeps for longer costs more to write. */
-export function longCache(field: string): FieldRule {
+export function longCache(field: string, price?: FieldRule['price']): FieldRule {
   return {
     field,
+    ...(price && { price }),
     plain: ['5m'],
     why: 'what is kept for longer than five minutes costs more to write',
     instead: "Leave it out, or say '5m'.",

@@ -34,3 +34,22 @@ export function assertNano(amountNano: number): void {
   if (!Number.isSafeInteger(amountNano))
     throw new RangeError(`not a whole amount of nano-dollars: ${amountNano}`)
 }
+
+/**
+ * Reads a decimal such as `0.25` as whole parts of 10^-decimals. Undefined when it is no such number; `too fine` when it
+ * has more decimals. Never negative.
+ */
+export function parseDecimal(text: string, decimals: number): bigint | 'too fine' | undefined {
+  const match = /^(\d{1,10})(?:\.(\d{1,18}))?$/.exec(text.trim())
+  if (!match) return undefined
+  const fraction = (match[2] ?? '').replace(/0+$/, '')
+  if (fraction.length > decimals) return 'too fine'
+  return BigInt(`${match[1]}${fraction.padEnd(decimals, '0')}`)
+}
+
+/** The same as text again, with at least two decimals: `0.25`, `0.0375`. */
+export function formatDecimal(parts: bigint, decimals: number): string {
+  const digits = String(parts).padStart(decimals + 1, '0')
+  const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0')
+  return `${digits.slice(0, -decimals)}.${fraction}`
+}

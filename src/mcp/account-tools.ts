@@ -10,7 +10,7 @@ import { formatUsd } from '../lib/money'
 import { quoteOf } from '../metering'
 import { type ListedModel, modelsOf } from '../models'
 import type { OperationName } from '../operations'
-import { describePrices } from '../price-config'
+import { describePriceList } from '../price-config'
 import { checkRequest } from '../request'
 import type { World } from '../world'
 import { type PaidTool, prepare } from './paid-tool'
@@ -125,7 +125,7 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
           model: checked.model.id,
           max_cost_usd: formatUsd(mostNano(checked)),
           quantities: quoteOf(checked.ask, checked.model),
-          prices: describePrices(checked.model.priceList),
+          prices: describePriceList(checked.model.priceList),
         },
       }
     },
@@ -159,7 +159,7 @@ function describeModel(catalogue: World['catalogue'], { id, ownedBy }: ListedMod
 
 function factsOf({ priceList, sizes, durations, referenceImages, dimensions }: Model) {
   return {
-    prices: describePrices(priceList),
+    prices: describePriceList(priceList),
     ...(sizes && { sizes }),
     ...(durations && { durations }),
     ...(referenceImages && { reference_images: referenceImages }),

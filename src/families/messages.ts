@@ -119,6 +119,9 @@ function contentsOf(body: MessagesBody): Contents {
   for (const block of nestedIn([body.system, ...body.messages.map(({ content }) => content)])) {
     const source = isObject(block.source) ? block.source : {}
     noteCache(contents, block)
+    // A conversation may add a tool later.
+    const { definition } = isObject(block.tool) ? block.tool : {}
+    if (isObject(definition)) contents.searches += searchesOf(definition)
     contents.isOpen ||=
       (block.type === 'document' && source.type !== 'text') || block.type === 'container_upload'
     if (block.type !== 'image') continue
@@ -137,7 +140,7 @@ function noteCache(contents: Contents, part: object): void {
 
 /** As many as the caller allows. */
 function searchesOf({ type, max_uses: most }: Record<string, unknown>): number {
-  if (!/^web_search_/.test(type as string)) return 0
+  if (typeof type !== 'string' || !type.startsWith('web_search')) return 0
   return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : OPEN_SEARCHES
 }
 

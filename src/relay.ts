@@ -127,11 +127,12 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
   function pass(piece: Uint8Array): void {
     if (isBroken) return
     try {
-      const { bytes, end } = meter.push(piece)
+      const { bytes, end, excess } = meter.push(piece)
       options.capture?.(bytes)
-      if (closing) sendLast(closing.then(() => send(bytes)))
-      else if (end) sendLast(close(bytes))
+      if (end) sendLast(close(bytes))
       else send(bytes)
+      // The connection is not used again.
+      if (excess) source.cancel()
     } catch {
       broken()
     }

@@ -28,8 +28,11 @@ export interface StreamMeterOptions {
 }
 
 export interface StreamMeter {
-  /** Whole events to send on, and whether the closing one is among them. */
-  push(piece: Uint8Array): { bytes: Buffer; end: boolean }
+  /**
+   * Whole events to send on, and whether the closing one is among them. `excess`: more came after that one, which is
+   * nobody's.
+   */
+  push(piece: Uint8Array): { bytes: Buffer; end: boolean; excess: boolean }
   /** What is left when the vendor closes: a last event without its blank line, or nothing that makes sense. */
   close(): Buffer
   /** True when the answer is whole though the stream may have lacked its closing event. */
@@ -54,9 +57,24 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     for (const event of splitEvents(unread.take())) tally.add(tally.read(event))
   }
 
-  /** The events that are to be shown, after a look at those that may carry usage, an error or the end. */
+  /** The events up to the closing one, and it. */
+  function upToEnd(whole: Buffer): Buffer {
+    const found = endBytes ? whole.indexOf(endBytes) : -1
+    if (found === -1) return whole
+    const from = whole.lastIndexOf(BLANK_LINE, found)
+    let at = from === -1 ? 0 : from + BLANK_LINE.length
+    for (const event of splitEvents(whole.toString('latin1', at))) {
+      at += event.length
+      if (dataOfEvent(event) !== end) continue
+      ended = true
+      return at === whole.length ? whole : whole.subarray(0, at)
+    }
+    return whole
+  }
+
+  /** The events that are to be shown, after a look at those that may carry usage or an error. */
   function inspect(whole: Buffer): Buffer {
-    const first = firstOf(indexOfReport(whole), endBytes ? whole.indexOf(endBytes) : -1)
+    const first = indexOfReport(whole)
     if (first === -1) return whole
     // What stands before the event of the first find passes as it is.
     const from = whole.lastIndexOf(BLANK_LINE, first)
@@ -64,7 +82,6 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     let shown = ''
     let isSame = true
     for (const event of splitEvents(whole.toString('latin1', start))) {
-      if (end !== null && event.includes(end) && dataOfEvent(event) === end) ended = true
       const reading = event.includes('"error"') || event.includes('"usage"') ? tally.read(event) : {}
       const seen = reading.usageOnly && hideUsage ? '' : callerEvent(event, reading.failed === true)
       isSame &&= seen === event
@@ -89,14 +106,17 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
 
   return {
     push(piece) {
+      if (ended) return { bytes: NOTHING, end: false, excess: hasText(piece) }
       const whole = splitter.push(piece)
-      if (whole.length === 0) return { bytes: NOTHING, end: false }
-      const wasEnded = ended
-      const bytes = passOn(whole)
+      if (whole.length === 0) return { bytes: NOTHING, end: false, excess: false }
+      const events = upToEnd(whole)
+      const bytes = passOn(events)
       if (unread.byteLength() > UNREAD_BYTES) readUnread()
-      return { bytes, end: ended && !wasEnded }
+      const excess = ended && (hasText(whole.subarray(events.length)) || hasText(splitter.rest()))
+      return { bytes, end: ended, excess }
     },
     close() {
+      if (ended) return NOTHING
       const rest = splitter.rest().toString('latin1').trimEnd()
       if (rest === '') return NOTHING
       const data = dataOfEvent(rest)
@@ -126,10 +146,15 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
   const splitter = createEventSplitter()
   const tally = createTally(options)
   let ended = false
+  let excess = false
 
   function translate(event: string): string {
+    if (ended) {
+      excess ||= event.trim() !== ''
+      return ''
+    }
     const data = dataOfEvent(event)
-    if (data === undefined || ended) return ''
+    if (data === undefined) return ''
     if (data === end) return finish()
     const reading = tally.read(event)
     tally.add(reading)
@@ -144,9 +169,10 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
 
   return {
     push(piece) {
-      const wasEnded = ended
+      if (ended) return { bytes: NOTHING, end: false, excess: hasText(piece) }
       const events = splitEvents(splitter.push(piece).toString('latin1'))
-      return { bytes: Buffer.from(events.map(translate).join('')), end: ended && !wasEnded }
+      const bytes = Buffer.from(events.map(translate).join(''))
+      return { bytes, end: ended, excess: ended && (excess || hasText(splitter.rest())) }
     },
     close() {
       const rest = splitter.rest().toString('latin1').trimEnd()
@@ -158,6 +184,11 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
     failed: tally.failed,
     outcome: tally.outcome,
   }
+}
+
+/** True of more than blank lines. */
+function hasText(bytes: Uint8Array): boolean {
+  return bytes.some((byte) => byte !== 10 && byte !== 13 && byte !== 32)
 }
 
 interface Tally {

@@ -1,11 +1,13 @@
 // Vendors that frame their answers loosely serve two customers at once through the whole gateway: nobody reads a byte of
 // what the other one wrote, and what a strict reader refuses reaches nobody.
 
-import { expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig, UpstreamConfig } from '../src/config'
-import { startTestGateway, testModels } from './support/gateway'
+import { say, startTestGateway, type TestGateway, testModels } from './support/gateway'
 import { type Extra, extras, type Framing, framings, startLooseVendor } from './support/loose-vendor'
 import { createRandom } from './support/random'
+import { type ScriptedServer, startScriptedServer } from './support/scripted-server'
+import { chunk, DONE, usageChunk } from './support/vendor'
 
 const REQUESTS = 10
 const CUSTOMERS = ['alice', 'bob'] as const
@@ -77,3 +79,59 @@ test(`${cases.length} kinds of loose framing let nothing cross`, async () => {
   // Those that were in order arrived.
   expect(proper).toBeGreaterThan(cases.length * REQUESTS * 0.5)
 }, 60_000)
+
+describe('what follows the closing event of a stream', () => {
+  let vendor: ScriptedServer
+  let gateway: TestGateway
+  beforeAll(async () => {
+    vendor = await startScriptedServer()
+    const upstreams = { long: { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKey: 'none' } }
+    const models = { 'test-long': { ...testModels['test-chat'], upstream: 'long' } }
+    gateway = await startTestGateway({ upstreams, models })
+  })
+  afterAll(async () => {
+    vendor.stop()
+    await gateway.close()
+  })
+
+  const sized = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+  const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const whole = chunk('Hello') + chunk('', 'stop') + usageChunk(10, 20) + DONE
+  const more = chunk(' and what was not asked for')
+  const asMessages = { model: 'test-long', max_tokens: 100, messages: say('Hello!'), stream: true }
+
+  /** Whether the connection is kept; null where the answer had ended before its events were looked at. */
+  const rows: [name: string, pieces: string[], kept: boolean | null][] = [
+    ['nothing', [sized(whole), sized('\n'), '0\r\n\r\n'], true],
+    ['an event in the same piece', [`${sized(whole + more)}0\r\n\r\n`], null],
+    ['an event in the same packet', [`${sized(whole)}${sized(more)}0\r\n\r\n`], null],
+    ['an event in the next packet', [sized(whole), `${sized(more)}0\r\n\r\n`], false],
+    ['half an event', [sized(whole + more.slice(0, 40)), '0\r\n\r\n'], false],
+    ['an event without its blank line', [sized(whole), sized(more.trimEnd()), '0\r\n\r\n'], false],
+    ['another closing event', [sized(whole + DONE), '0\r\n\r\n'], false],
+    ['what cannot be an event', [sized(whole), sized('\0'.repeat(100_000)), '0\r\n\r\n'], false],
+  ]
+  test.each(rows)('is not relayed: %s', async (_name, pieces, kept) => {
+    for (const [path, body, end] of [
+      ['/v1/chat/completions', { model: 'test-long', messages: say('Hello!'), stream: true }, DONE],
+      ['/v1/messages', asMessages, 'data: {"type":"message_stop"}\n\n'],
+    ] as const) {
+      vendor.answer = async (socket) => {
+        socket.write(head)
+        for (const piece of pieces) {
+          socket.write(piece)
+          await Bun.sleep(10)
+        }
+      }
+      for (let count = 0; count < 2; count++) {
+        const text = await (await gateway.post(path, body)).text()
+        expect(text).toContain('Hello')
+        expect(text).toEndWith(end)
+        expect(text).not.toContain('asked for')
+        expect(text.split(end)).toHaveLength(2)
+        await Bun.sleep(30)
+      }
+      if (kept !== null) expect(vendor.open()).toBe(kept ? 1 : 0)
+    }
+  })
+})

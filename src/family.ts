@@ -110,6 +110,8 @@ export interface BridgedField {
   /** Of a refused field: values that change nothing. */
   plain?: readonly unknown[] | RegExp
   details?: Readonly<Record<string, unknown>>
+  /** Models that are not sent a refused field, and take it without an error. */
+  unless?(model: Model): boolean
 }
 
 /** One payload contract. Pure: no clock, no fetch, no database. */

@@ -3,8 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { dialectsPage } from '../src/docs/dialects'
 import { families } from '../src/families'
+import { IGNORED_WHEN_REASONING } from '../src/families/chat-fields'
 import type { BridgedField } from '../src/family'
-import { say, startTestGateway, type TestGateway } from './support/gateway'
+import { say, startTestGateway, type TestGateway, testModels } from './support/gateway'
 
 type Json = Record<string, unknown>
 
@@ -20,7 +21,8 @@ function plain(page: string): string {
 
 let gateway: TestGateway
 beforeAll(async () => {
-  gateway = await startTestGateway({ balance: '1000' })
+  const thinker = { ...testModels['test-messages'], reasoning: true }
+  gateway = await startTestGateway({ balance: '1000', models: { 'test-thinker': thinker } })
 })
 afterAll(() => gateway.close())
 
@@ -97,6 +99,10 @@ const ofMessages: Bridge = {
     metadata: { metadata: { user_id: 'u' } },
     'messages[].content[] thinking': assistant({ type: 'thinking', thinking: 'Hm.', signature: 'x' }, text),
     'messages[].content[] redacted_thinking': assistant({ type: 'redacted_thinking', data: 'x' }, text),
+    'messages[].content[] fallback': assistant(
+      { type: 'fallback', from: { model: 'a' }, to: { model: 'b' } },
+      text,
+    ),
     cache_control: cached,
     'system[].cache_control': { system: [{ ...text, ...cached }] },
     'tools[].cache_control': withTool(cached),
@@ -301,6 +307,18 @@ for (const [name, bridge] of Object.entries({ 'messages-on-chat': ofMessages, 'c
       expect(answer).toContain("'field_of_tomorrow'")
       expect((await send(bridge, { field_of_tomorrow: null })).status).toBe(200)
     })
+
+    if (bridge === ofChat) {
+      test('a model that reasons is asked nothing of what such models ignore, without an error', async () => {
+        const plain = (await send(bridge, { model: 'test-thinker' })).sent
+        for (const field of IGNORED_WHEN_REASONING) {
+          const value = bridge.samples[field]?.[field] ?? bridge.samples[`${field}[]`]?.[field]
+          if (field === 'stop' || value === undefined) continue
+          const { status, sent } = await send(bridge, { model: 'test-thinker', [field]: value })
+          expect({ field, status, sent }).toEqual({ field, status: 200, sent: plain })
+        }
+      })
+    }
 
     test('plain values of refused fields change nothing', async () => {
       const plain = (await send(bridge, {})).sent

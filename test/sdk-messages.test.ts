@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { type Installation, install, type Running, stopWell } from './support/executable'
 import { say, waitFor } from './support/gateway'
 
@@ -155,6 +156,37 @@ describe('messages', () => {
     })
     expect(second.content[0]).toMatchObject({ type: 'text', text: expect.stringContaining('21 degrees') })
   })
+
+  test.each([model, 'test-chat'])(
+    'the tool runner, which would keep its conversation at the vendor, goes on with all of it: %s',
+    async (model) => {
+      const { client, requests } = connect()
+      const before = vendorCalls()
+      const answer = await client.beta.messages.toolRunner({
+        model,
+        max_tokens: 500,
+        messages: say(`[sandbox tool times=1 ${model}] How is it in Kyiv?`),
+        tools: [
+          betaTool({
+            name: 'get_weather',
+            description: 'Weather of a city',
+            inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
+            run: () => '21 degrees',
+          }),
+        ],
+      })
+      expect(answer.content[0]).toMatchObject({ text: expect.stringContaining('21 degrees') })
+      // One is refused, before anything is sent or paid.
+      expect([requests.length, vendorCalls() - before]).toEqual([3, 2])
+      const { messages } = lastBody()
+      expect(messages.map(({ role }: { role: string }) => role)).toEqual([
+        'user',
+        'assistant',
+        model === 'test-chat' ? 'tool' : 'user',
+      ])
+      expect(lastBody()).not.toHaveProperty('thread')
+    },
+  )
 
   test('beta features: the header and the fields go together', async () => {
     const { client, requests } = connect()

@@ -54,8 +54,9 @@ function nameOf(field: string): string {
   return type === undefined ? `\`${name}\`` : `\`${name}\` of type \`${type}\``
 }
 
-function fateOf({ fate, plain }: BridgedField): string {
-  return `${FATES[fate]}${plain === undefined ? '' : `, but for ${valuesOf(plain)}`}`
+function fateOf({ fate, plain, unless }: BridgedField): string {
+  const values = plain === undefined ? '' : `, but for ${valuesOf(plain)}`
+  return `${FATES[fate]}${values}${fate === 'refused' && unless ? '; left out for models that reason' : ''}`
 }
 
 function surchargeTable(names: readonly string[], rules: readonly FieldRule[]): string[] {

@@ -3,6 +3,7 @@
 // a type that it does not name; what stands deeper is of no meaning to another vendor and is left out.
 
 import type { BridgedField, FieldRule } from '../family'
+import { IGNORED_WHEN_REASONING } from './chat-fields'
 import { longCache } from './surcharges'
 
 type Row = [field: string, note: string, plain?: BridgedField['plain']]
@@ -97,7 +98,13 @@ const refused = rows(
   ],
 )
 
-export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...ignored, ...refused]
+/** What the spec promises that models which reason ignore is no error for them behind this dialect either. */
+const isReasoning: NonNullable<BridgedField['unless']> = ({ reasoning }) => reasoning
+const ignoredByReasoning = new Set(IGNORED_WHEN_REASONING)
+
+export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...ignored, ...refused].map(
+  (row) => (ignoredByReasoning.has(row.field.replace('[]', '')) ? { ...row, unless: isReasoning } : row),
+)
 
 /** What of the translated can cost more. */
 export const chatOnMessagesSurcharges: readonly FieldRule[] = [

@@ -73,10 +73,11 @@ function turnsOf(messages: MessagesBody['messages']): Turn[] {
   return turns
 }
 
-/** Thinking is for the vendor that made and signed it. */
+/** Of no meaning to another vendor: thinking, which is for the one that made and signed it, and marks of which model answered. */
+const UNREADABLE = new Set<unknown>(['thinking', 'redacted_thinking', 'fallback'])
+
 function isReadable({ block }: Placed): boolean {
-  if (block.type === 'text') return block.text !== ''
-  return block.type !== 'thinking' && block.type !== 'redacted_thinking'
+  return block.type === 'text' ? block.text !== '' : !UNREADABLE.has(block.type)
 }
 
 function asInstruction({ block, at }: Placed): Placed {

@@ -121,7 +121,7 @@ export function pathOfOperation(operation: Operation, forms: readonly Form[]) {
       operationId: operation.name,
       tags: [tagOf(operation.name)],
       summary: operation.summary,
-      ...(forms.length > 1 && { description: describeForms(forms) }),
+      ...descriptionOf(forms),
       ...(operation.aliases && { 'x-aliases': operation.aliases }),
       parameters: [
         idempotencyKey,
@@ -149,6 +149,21 @@ function choiceOf(forms: readonly Form[]): Schema {
   if (ids.length === 0 || new Set(ids).size !== ids.length) return { anyOf: refs }
   const mapping = forms.flatMap(({ name, ids }) => ids.map((id) => [id, schemaOf(name).$ref]))
   return { oneOf: refs, discriminator: { propertyName: 'model', mapping: Object.fromEntries(mapping) } }
+}
+
+function descriptionOf(forms: readonly Form[]): { description?: string } {
+  const texts = [...(forms.length > 1 ? [describeForms(forms)] : []), ...describeSurcharges(forms)]
+  return texts.length > 0 ? { description: texts.join('\n\n') } : {}
+}
+
+/** What stands deeper is told by the error that names it. */
+function describeSurcharges(forms: readonly Form[]): string[] {
+  const rules = forms.flatMap(({ family }) => family.surcharges ?? [])
+  const fields = [...new Set(rules.map(({ field }) => `\`${field.replace(/\[\].*|\..*/, '')}\``))]
+  if (fields.length === 0) return []
+  return [
+    `Some values of these fields cost more than the plain price, or name other models; they are refused with status 400 where the model has no price for them: ${fields.join(', ')}.`,
+  ]
 }
 
 function describeForms(forms: readonly Form[]): string {

@@ -145,7 +145,7 @@ const redeliver = defineCommand({
   async run({ args }) {
     await withDatabase(args, async (db, config) => {
       const task = await requireTask(db, args.id)
-      const done = await redeliverWebhook(db, task.id, Date.now())
+      const done = await redeliverWebhook(db, task.id)
       if (!done) {
         const why =
           task.webhookUrl === null ? 'it was submitted without a webhook_url' : 'it has not ended yet'

@@ -35,7 +35,7 @@ export interface Flight extends CheckedRequest, Member {
   entry: JournalEntry
   /** Cuts the calls to the vendor; the reason is the error that the caller then gets. */
   controller: Canceller
-  /** When the wait for the vendor is over. */
+  /** When the wait for the vendor is over, on the monotonic clock. */
   deadlineAt: number
   ended: boolean
   /** What the vendor works on after our answer, for a family of tasks. */
@@ -58,6 +58,8 @@ export interface Flights {
   enter(key: Key): void
   /** Ends that count for a request that came to no flight; a flight ends it by itself. */
   leave(key: Key): void
+  /** Whether this process still works on a charge, be it only on its end. */
+  runs(charge: string): boolean
   /** Holds the request's worst price, or finds the answer that its idempotency key has already. */
   admit(checked: CheckedRequest, entry: JournalEntry, from: Origin): Promise<Flight | SavedAnswer>
   /** Ends the charge of a request that was answered. Answers what was paid, in nano-dollars. */
@@ -81,8 +83,15 @@ export interface Flights {
  * nodes. From the moment that the key is known: bodies that are still on their way hold memory and connections too.
  */
 const MAX_REQUESTS_PER_KEY = 2_000
-/** How much longer than the longest request a hold lives. */
+
+interface Unended {
+  charge: string
+  work(): Promise<unknown>
+}
+
+/** How much longer than the longest request a hold lives: the gateway's clock may go a little faster than time itself. */
 const HOLD_MARGIN_MS = 60_000
+const HOLD_MARGIN_SHARE = 0.25
 /** How long `drain` waits for cut requests to be settled. */
 const SETTLE_MS = 5_000
 
@@ -91,12 +100,12 @@ export function createFlights(world: World): Flights {
   const flights = new Roster<Flight>()
   const maxPerKey = world.config.server?.maxRequestsPerKey ?? MAX_REQUESTS_PER_KEY
   const running = new Map<string, number>()
-  let unended: (() => Promise<unknown>)[] = []
+  let unended: Unended[] = []
 
   // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
-  world.pulse.watch((now) => {
+  world.pulse.watch((at) => {
     for (const { deadlineAt, controller, model } of flights.all()) {
-      if (now >= deadlineAt) controller.abort(timedOut(model))
+      if (at >= deadlineAt) controller.abort(timedOut(model))
     }
   })
 
@@ -138,7 +147,7 @@ export function createFlights(world: World): Flights {
       heldNano: mostNano(checked),
       pricesJson: tariffOf(ask, model).json,
       createdAt: now,
-      expiresAt: now + mostOf(checked, longestMs) + HOLD_MARGIN_MS,
+      expiresAt: now + Math.ceil(mostOf(checked, longestMs) * (1 + HOLD_MARGIN_SHARE)) + HOLD_MARGIN_MS,
       budgetPeriod: budgetPeriodOf(key, now),
       windowMinute: windowMinuteOf(key, now),
       windowTokens: isCounted(key) ? estimateTokens(checked) : 0,
@@ -192,7 +201,7 @@ export function createFlights(world: World): Flights {
     entry.amountNano = paidNano
     entry.inputTokens = measured ? inputTokensOf(measured.quantities) : null
     entry.outputTokens = measured ? outputTokensOf(measured.quantities) : null
-    entry.durationMs = world.now() - entry.at
+    entry.durationMs = world.monotonic() - entry.startedAt
     world.journal.write(entry)
     return paidNano
   }
@@ -247,7 +256,7 @@ export function createFlights(world: World): Flights {
     ended(flight)
     flights.delete(flight)
     entry.status = status
-    entry.durationMs = world.now() - entry.at
+    entry.durationMs = world.monotonic() - entry.startedAt
     world.journal.write(entry)
   }
 
@@ -282,7 +291,7 @@ export function createFlights(world: World): Flights {
   function tryLater(flight: Flight, work: () => Promise<unknown>, error: unknown): void {
     if (!(error instanceof DatabaseUnavailable)) throw error
     world.log('charge_not_ended_yet', { request: flight.charge.id, reason: error.message })
-    unended.push(work)
+    unended.push({ charge: flight.charge.id, work })
   }
 
   async function drain(graceMs: number): Promise<number> {
@@ -295,21 +304,28 @@ export function createFlights(world: World): Flights {
   }
 
   async function endLater(): Promise<void> {
-    const work = unended
-    unended = []
-    for (const attempt of work) {
+    // Each stays in the list while it is tried, or its hold could be given back as one that nobody works on.
+    for (const attempt of [...unended]) {
       try {
-        await attempt()
+        await attempt.work()
+        unended = unended.filter((other) => other !== attempt)
       } catch (error) {
-        if (error instanceof DatabaseUnavailable) unended.push(attempt)
+        if (error instanceof DatabaseUnavailable) continue
+        unended = unended.filter((other) => other !== attempt)
         // A fault of our own, which trying again does not mend. It must not keep the others from being tried.
-        else world.log('charge_not_ended', { error: String(error) })
+        world.log('charge_not_ended', { error: String(error) })
       }
     }
   }
 
+  function runs(charge: string): boolean {
+    for (const flight of flights.all()) if (flight.charge.id === charge) return true
+    return unended.some((attempt) => attempt.charge === charge)
+  }
+
   return {
     size: () => flights.size,
+    runs,
     enter,
     leave,
     admit,

@@ -63,6 +63,8 @@ export interface Gateway {
   handle(incoming: Incoming): Promise<Response>
   /** Refuses new requests, waits for the running ones, then cuts and settles the rest. Answers how many were cut. */
   drain(graceMs: number): Promise<number>
+  /** Whether this process still works on a charge. */
+  runs(charge: string): boolean
   /** Tries again to end the charges that could not be ended because the database was not available. */
   endLater(): Promise<void>
 }
@@ -78,7 +80,7 @@ export function createGateway(world: World): Gateway {
   let draining = false
 
   async function handle(incoming: Incoming): Promise<Response> {
-    const entry = newEntry(incoming, world.now())
+    const entry = newEntry(incoming, world)
     let content: Uint8Array | Form | undefined
     let family: Family | undefined
     /** Whose request is counted as a running one, as long as that is not the flight's to end. */
@@ -110,7 +112,7 @@ export function createGateway(world: World): Gateway {
       const shown = error instanceof DatabaseUnavailable ? databaseDown(error) : error
       entry.status = shown instanceof GatewayError ? shown.status : 500
       entry.errorCode = shown instanceof GatewayError ? shown.code : 'internal_error'
-      entry.durationMs = world.now() - entry.at
+      entry.durationMs = world.monotonic() - entry.startedAt
       world.journal.write(entry)
       throw family ? inDialect(shown, family.dialect) : shown
     } finally {
@@ -164,7 +166,7 @@ export function createGateway(world: World): Gateway {
     const leaves = () => draining || incoming.signal().aborted
     const ended =
       flight.task && waitMs > 0
-        ? await waitForTask(world, flight.task.id, key.account, world.now() + waitMs, leaves)
+        ? await waitForTask(world, flight.task.id, key.account, world.monotonic() + waitMs, leaves)
         : undefined
     const { status, body } = ended ?? submitted
     return new Response(body, {
@@ -269,9 +271,10 @@ export function createGateway(world: World): Gateway {
       meter: meterOf(flight),
       keepAlive: family.dialect === 'messages' ? PING : KEEP_ALIVE,
       drain: model.upstream.onAbort === 'drain' || flight.idempotencyKey !== null,
-      startedAt: entry.at,
+      startedAt: entry.startedAt,
       pulse: world.pulse,
-      now: world.now,
+      monotonic: world.monotonic,
+      after: world.after,
       abort: () => flight.controller.abort(),
       whyCut: () => (draining ? 'shutdown' : 'upstream'),
       errorEvent: (endedBy) => errorEvent(cutError(endedBy), flight),
@@ -291,7 +294,7 @@ export function createGateway(world: World): Gateway {
         }
       },
     })
-    entry.firstByteMs = world.now() - entry.at
+    entry.firstByteMs = world.monotonic() - entry.startedAt
     const headers = {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
@@ -306,7 +309,10 @@ export function createGateway(world: World): Gateway {
   function send(flight: Flight, call: Call) {
     const { model, controller, entry } = flight
     const { upstream } = model
-    flight.deadlineAt = Math.min(world.now() + upstream.timeoutMs, entry.at + upstream.maxDurationMs)
+    flight.deadlineAt = Math.min(
+      world.monotonic() + upstream.timeoutMs,
+      entry.startedAt + upstream.maxDurationMs,
+    )
     return upstream.send(call, callBody(flight, call), controller.signal, flight.charge.account)
   }
 
@@ -330,7 +336,7 @@ export function createGateway(world: World): Gateway {
 
   function answer(flight: Flight, body: string, paidNano: number): Response | Promise<Response> {
     const { entry, key, charge } = flight
-    entry.firstByteMs = world.now() - entry.at
+    entry.firstByteMs = world.monotonic() - entry.startedAt
     const headers = idHeaders(flight)
     headers['content-type'] = 'application/json'
     headers['x-gateway-cost-usd'] = formatUsd(paidNano)
@@ -343,7 +349,7 @@ export function createGateway(world: World): Gateway {
   function replay(saved: SavedAnswer, { family }: { family: Family }, entry: JournalEntry): Response {
     entry.status = saved.status
     entry.amountNano = 0
-    entry.durationMs = world.now() - entry.at
+    entry.durationMs = world.monotonic() - entry.startedAt
     world.journal.write(entry)
     return new Response(saved.body as string | Uint8Array<ArrayBuffer>, {
       status: saved.status,
@@ -365,14 +371,16 @@ export function createGateway(world: World): Gateway {
       await world.artifacts?.drain(endsAt - performance.now())
       return cut
     },
+    runs: flights.runs,
     endLater: flights.endLater,
   }
 }
 
-function newEntry(incoming: Incoming, now: number): JournalEntry {
+function newEntry(incoming: Incoming, { now, monotonic }: World): JournalEntry {
   return {
     id: incoming.requestId,
-    at: now,
+    at: now(),
+    startedAt: monotonic(),
     operation: incoming.operation.name,
     account: null,
     keyId: null,

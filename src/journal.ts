@@ -7,6 +7,8 @@ import { DatabaseUnavailable, type Db, type Row, type Value } from './db/db'
 export interface JournalEntry {
   id: string
   at: number
+  /** The same moment on the monotonic clock, from which what follows is measured. Not written. */
+  startedAt: number
   operation: string
   account: string | null
   keyId: string | null

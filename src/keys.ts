@@ -74,7 +74,10 @@ export interface Authenticator {
 }
 
 /** Looks keys up with a short-lived cache in front of the database. */
-export function createAuthenticator(db: Db, now: () => number): Authenticator {
+export function createAuthenticator(
+  db: Db,
+  { now, monotonic }: { now: () => number; monotonic: () => number },
+): Authenticator {
   // By the whole header, never a part of the secret. It holds nothing that the requests themselves do not.
   const cache = new Map<string, { key: Key; readAt: number }>()
 
@@ -90,14 +93,14 @@ export function createAuthenticator(db: Db, now: () => number): Authenticator {
     if (!rows[0]) throw unauthorized('Incorrect API key.')
     const key = keyOfRow(rows[0])
     if (cache.size >= CACHE_ENTRIES) cache.clear()
-    cache.set(authorization ?? '', { key, readAt: now() })
+    cache.set(authorization ?? '', { key, readAt: monotonic() })
     return assertValid(key, now())
   }
 
   return {
     authenticate(authorization) {
       const cached = cache.get(authorization ?? '')
-      if (cached && now() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
+      if (cached && monotonic() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
       return find(authorization)
     },
   }

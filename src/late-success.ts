@@ -36,10 +36,10 @@ export async function askAgain(db: Db, task: Task, now: number): Promise<boolean
     openUnheld(charge),
     {
       sql: `update tasks set state = 'submitted', charge = $3, document = null, error_code = null, error_message = null,
-          ended_at = null, poll_at = $4, deadline_at = $5, misses = 0, missing = 0, cancel_at = null,
+          ended_at = null, poll_at = created_at, deadline_at = $4, misses = 0, missing = 0, cancel_at = null,
           cancel_answer = null, fence = fence + 1
         where id = $1 and fence = $2 and state = 'failed'`,
-      parameters: [task.id, task.fence, charge.id, now, deadlineAt],
+      parameters: [task.id, task.fence, charge.id, deadlineAt],
       guard: true,
     },
   ])

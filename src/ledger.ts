@@ -161,9 +161,14 @@ export async function findEndedCharge(db: Db, id: string): Promise<Charge | unde
 
 /**
  * Releases charges that nobody ended in time, such as those of a process that died. Answers how many. Charges of tasks
- * are left alone: a task outlives processes, and its end ends its charge.
+ * are left alone: a task outlives processes, and its end ends its charge. So are those that this process still works on,
+ * whatever the time is: `runs` knows them.
  */
-export async function releaseExpired(db: Db, now: number, options: { all?: boolean } = {}): Promise<number> {
+export async function releaseExpired(
+  db: Db,
+  now: number,
+  options: { all?: boolean; runs?: (charge: string) => boolean } = {},
+): Promise<number> {
   const rows = await db.query({
     sql: `select * from open_charges where expires_at <= $1
       and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit 1000`,
@@ -172,9 +177,10 @@ export async function releaseExpired(db: Db, now: number, options: { all?: boole
   let released = 0
   for (const row of rows) {
     const charge = chargeOfRow(row)
+    if (options.runs?.(charge.id)) continue
     if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey(charge.id)])) released++
   }
-  return rows.length === 1000 ? released + (await releaseExpired(db, now, options)) : released
+  return rows.length === 1000 && released > 0 ? released + (await releaseExpired(db, now, options)) : released
 }
 
 /** Makes sure that an account exists. */

@@ -97,7 +97,7 @@ export function createPoller(world: World): Poller {
       for (let from = 0; from < tasks.length; from += POLLS_AT_ONCE) {
         for (const task of tasks.slice(from, from + POLLS_AT_ONCE)) start(upstream, task)
         // What has been taken is begun, also when the gateway stops.
-        if (!stopped) await Bun.sleep(PAUSE_MS)
+        if (!stopped) await new Promise<void>((resolve) => world.after(PAUSE_MS, resolve))
       }
       // Without a free place it is the end of a poll that looks again.
       if (!crowded.has(upstream) || freePlaces(upstream) === 0) return
@@ -280,7 +280,7 @@ export function createPoller(world: World): Poller {
     const contract = model.family.task
     if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
     try {
-      const reply = await send(task, model, contract.poll(task.upstreamId), (response, signal) =>
+      const reply = await send(world, task, model, contract.poll(task.upstreamId), (response, signal) =>
         readReply(response, model, signal, { mayBeEmpty: true }),
       )
       const outcome = contract.outcome(reply.json, task.memo)
@@ -298,7 +298,7 @@ export function createPoller(world: World): Poller {
     if (!model || !call) return 'Tasks of this model cannot be stopped.'
     try {
       // Its status says it; what else is in the answer is of no use.
-      await send(task, model, call, async ({ body }) => body.cancel())
+      await send(world, task, model, call, async ({ body }) => body.cancel())
       return CANCELLED
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
@@ -391,6 +391,7 @@ function progressed(outcome: TaskOutcome & { status: 'submitted' }): object {
 
 /** One call with a time limit of its own, until its answer has been read. */
 async function send<Result>(
+  { after }: World,
   { account }: Task,
   model: Model,
   call: Call,
@@ -399,12 +400,12 @@ async function send<Result>(
   const { upstream } = model
   const controller = new AbortController()
   const timeoutMs = Math.min(POLL_TIMEOUT_MS, upstream.timeoutMs)
-  const timer = setTimeout(() => controller.abort(timedOut(model)), timeoutMs)
+  const cancel = after(timeoutMs, () => controller.abort(timedOut(model)))
   try {
     const { response, done } = await upstream.send(call, null, controller.signal, account)
     return await read(response, controller.signal).finally(done)
   } finally {
-    clearTimeout(timer)
+    cancel()
   }
 }
 

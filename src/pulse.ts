@@ -1,28 +1,31 @@
 // One slow clock for everything that waits: a thousand streams need no thousand timers.
 
 import { type Member, Roster } from './lib/roster'
+import type { World } from './world'
 
 export interface Pulse {
-  /** Calls `beat` a few times a second until the returned function is called. */
-  watch(beat: (now: number) => void): () => void
+  /** Calls `beat` with the monotonic time a few times a second until the returned function is called. */
+  watch(beat: (at: number) => void): () => void
   stop(): void
 }
 
 const BEAT_MS = 250
 
 interface Watcher extends Member {
-  beat(now: number): void
+  beat(at: number): void
 }
 
-export function createPulse(now: () => number): Pulse {
+export function createPulse({ monotonic, after }: Pick<World, 'monotonic' | 'after'>): Pulse {
   const watchers = new Roster<Watcher>()
-  let timer: Timer | undefined
+  let cancel: (() => void) | undefined
   const stop = () => {
-    clearInterval(timer)
-    timer = undefined
+    cancel?.()
+    cancel = undefined
   }
   const tick = () => {
-    const at = now()
+    // Before the watchers, so that one that throws does not stop the others for good.
+    cancel = after(BEAT_MS, tick)
+    const at = monotonic()
     for (const watcher of watchers.all()) {
       // One that an earlier beat has ended is not called any more.
       if (watcher.place !== -1) watcher.beat(at)
@@ -32,7 +35,7 @@ export function createPulse(now: () => number): Pulse {
     watch(beat) {
       const watcher: Watcher = { beat, place: -1 }
       watchers.add(watcher)
-      timer ??= setInterval(tick, BEAT_MS)
+      cancel ??= after(BEAT_MS, tick)
       return () => {
         watchers.delete(watcher)
         if (watchers.size === 0) stop()

@@ -8,15 +8,18 @@ import type { EndedBy } from './ledger'
 import type { Outcome } from './metering'
 import type { Pulse } from './pulse'
 import type { StreamMeter } from './stream-meter'
+import type { After } from './world'
 
 export interface RelayOptions {
   meter: StreamMeter
   model: Model
   /** Read on when the caller leaves, for the vendor's true usage. */
   drain: boolean
+  /** On the monotonic clock, as all times here. */
   startedAt: number
   pulse: Pulse
-  now: () => number
+  monotonic: () => number
+  after: After
   /** Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone. */
   finish(outcome: Outcome): Promise<void>
   /** Stops the call to the vendor. */
@@ -51,17 +54,17 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
   let hasEnded = false
   let waitsForVendor = false
   let callerLeft = false
-  let lastPieceAt = options.now()
+  let lastPieceAt = options.monotonic()
   let lastSentAt = lastPieceAt
   let lastPullAt = lastPieceAt
-  let drainDeadline: Timer | undefined
+  let cancelDrainDeadline: (() => void) | undefined
   /** What came before the caller wanted it; nearly always empty. */
   const early: Uint8Array[] = []
   let output: ReadableStreamDefaultController<Uint8Array>
 
   function finish(endedBy: EndedBy): Promise<void> {
     stopWatching()
-    clearTimeout(drainDeadline)
+    cancelDrainDeadline?.()
     finishing ??= options.finish(meter.outcome(endedBy))
     return finishing
   }
@@ -92,7 +95,7 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
 
   function send(bytes: Uint8Array): void {
     if (callerLeft || bytes.length === 0) return
-    lastSentAt = options.now()
+    lastSentAt = options.monotonic()
     waitsForVendor = false
     output.enqueue(bytes)
   }
@@ -114,7 +117,7 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
   }
 
   function take(piece: Uint8Array): void {
-    lastPieceAt = options.now()
+    lastPieceAt = options.monotonic()
     if (waitsForVendor || closing) {
       pass(piece)
       return
@@ -147,7 +150,7 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
   async function close(bytes: Buffer): Promise<void> {
     await finish('done')
     // Most vendors close at once; one that does not shall not keep the caller waiting.
-    setTimeout(() => source.cancel(), CLOSE_MS).unref()
+    options.after(CLOSE_MS, () => source.cancel())
     send(bytes)
   }
 
@@ -203,7 +206,7 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
     callerLeft = true
     if (finishing) return
     if (options.drain) {
-      drainDeadline = setTimeout(() => stop('client'), DRAIN_MS)
+      cancelDrainDeadline = options.after(DRAIN_MS, () => stop('client'))
       read()
     } else {
       stop('client')
@@ -216,7 +219,7 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
         output = controller
       },
       pull() {
-        lastPullAt = options.now()
+        lastPullAt = options.monotonic()
         read()
       },
       cancel: leave,

@@ -1,6 +1,7 @@
 // What happens by itself: a list of jobs, each run again some time after it ended. A job that fails is logged and
 // runs again; it must never stop the others or the process.
 
+import { noteTime } from './clock'
 import { apply } from './db/db'
 import type { Gateway } from './gateway'
 import { forgetAnswers } from './idempotency'
@@ -28,12 +29,14 @@ export function startScheduler(world: World, gateway: Gateway, poller: Poller): 
   const { db, journal, now } = world
   const webhooks = createWebhookSender(world)
   const jobs: Job[] = [
-    { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now()) },
+    { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
     { name: 'end charges late', everyMs: 2_000, run: () => gateway.endLater() },
     { name: 'poll tasks', everyMs: BEAT_MS, run: () => poller.beat() },
     { name: 'sweep tasks', everyMs: 30_000, run: () => poller.sweep() },
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
+    { name: 'look at the time', everyMs: 10_000, run: () => world.followTime() },
+    { name: 'note the time', everyMs: MINUTE_MS, run: () => noteTime(db, now()) },
     { name: 'trim journal', everyMs: MINUTE_MS, run: () => journal.trim(now()) },
     {
       name: 'forget old rows',

@@ -1,6 +1,7 @@
 // A running gateway: opened, listening, and able to stop without losing money or cutting answers short.
 
 import { createApp } from './app'
+import { noteTime } from './clock'
 import type { Config } from './config'
 import { createGateway } from './gateway'
 import { releaseExpired } from './ledger'
@@ -37,6 +38,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await forgetTaskLeases(world.db)
     await forgetWebhookLeases(world.db)
   }
+  await noteTime(world.db, world.now())
   const poller = createPoller(world)
   await poller.sweep({ alone })
   const gateway = createGateway(world)
@@ -68,6 +70,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       await closed
       clearTimeout(deadline)
       await scheduler.stop()
+      // The database may be away, and a stop must end all the same.
+      await noteTime(world.db, world.now()).catch(() => {})
       await world.close()
       return cut
     },

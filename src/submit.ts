@@ -92,7 +92,7 @@ async function sendOnce(flight: Flight, call: Call, send: Send): Promise<string>
   throw refusal
 }
 
-/** Waits until a task has ended, at most until `until`; answers how it stands then. */
+/** Waits until a task has ended, at most until `until` on the monotonic clock; answers how it stands then. */
 export async function waitForTask(
   world: World,
   id: string,
@@ -103,8 +103,8 @@ export async function waitForTask(
   for (;;) {
     const task = await findTask(world.db, account, id).catch(unknownWhileAway)
     if (task && task.state !== 'submitted') return { status: 200, body: showTask(task) }
-    if (world.now() >= until || leaves()) return undefined
-    await Bun.sleep(LOOK_MS)
+    if (world.monotonic() >= until || leaves()) return undefined
+    await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
   }
 }
 

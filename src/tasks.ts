@@ -182,7 +182,7 @@ export async function claimDue(
       // The conditions stand twice because another node may have taken a row between the choice and the change.
       sql: `update tasks set lease_until = $3, fence = fence + 1 where id in (
           select id from tasks where upstream = $1 and state = 'submitted' and upstream_id is not null
-            and poll_at <= $2 and lease_until <= $2 order by poll_at limit $4)
+            and poll_at <= $2 and lease_until <= $2 order by poll_at, id limit $4)
         and state = 'submitted' and poll_at <= $2 and lease_until <= $2 returning *`,
       parameters: [upstream, now, now + options.leaseMs, options.limit],
     },
@@ -226,7 +226,7 @@ export async function postpone(
   return tryApply(db, [
     {
       // A wish to stop that came during this poll is left for the next one.
-      sql: `update tasks set poll_at = case when cancel_at is not null and cancel_at <> $6 then cancel_at else $3 end,
+      sql: `update tasks set poll_at = case when cancel_at is not null and cancel_at <> $6 then created_at else $3 end,
           misses = $4, missing = $8, document = $5, polls = polls + 1, lease_until = 0,
           cancel_answer = coalesce($7, cancel_answer),
           cancel_at = case when cancel_at = $6 then null else cancel_at end
@@ -361,11 +361,14 @@ export async function findOverdue(db: Db, now: number, upstreams: readonly strin
   return rows.map(taskOfRow)
 }
 
-/** Asks whoever polls the task next to stop it. False when it has ended, or the vendor's id is not known. */
+/**
+ * Asks whoever polls the task next to stop it, at once by any clock. False when it has ended, or the vendor's id is not
+ * known.
+ */
 export async function requestCancel(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
-      sql: `update tasks set cancel_at = $2, cancel_answer = null, poll_at = $2
+      sql: `update tasks set cancel_at = $2, cancel_answer = null, poll_at = created_at
         where id = $1 and state = 'submitted' and upstream_id is not null`,
       parameters: [id, now],
       guard: true,

@@ -45,7 +45,9 @@ interface VendorError {
 /** What a connection needs from outside. */
 export interface UpstreamWorld {
   openOrigin: OpenOrigin
-  now: () => number
+  /** The machine's clock, for the times that vendors name. */
+  wall: () => number
+  monotonic: () => number
   log: (event: string, fields: Record<string, unknown>) => void
 }
 
@@ -132,7 +134,7 @@ export function createUpstream(
     }),
   )
   const mask = createMask(secrets)
-  const breaker = createBreaker(world.now)
+  const breaker = createBreaker(world.monotonic)
   const concurrency = config.concurrency ?? DEFAULT_CONCURRENCY
   const timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
   let running = 0
@@ -143,7 +145,7 @@ export function createUpstream(
     let earliest = keys[0] as VendorKey
     for (let offset = 0; offset < keys.length; offset++) {
       const key = keys[(turn + offset) % keys.length] as VendorKey
-      if (key.restsUntil <= world.now()) {
+      if (key.restsUntil <= world.monotonic()) {
         turn = (turn + offset + 1) % keys.length
         return key
       }
@@ -227,7 +229,7 @@ export function createUpstream(
       if (
         restKey(key, refusal) &&
         attempts < MAX_ATTEMPTS &&
-        keys.some(({ restsUntil }) => restsUntil <= world.now())
+        keys.some(({ restsUntil }) => restsUntil <= world.monotonic())
       )
         continue
       throw refusal.error
@@ -243,14 +245,14 @@ export function createUpstream(
     const ofKey = refusal.status === 429 || (refusal.whose === 'operator' && refusal.status !== 404)
     if (!ofKey || keys.length === 1) return false
     const restMs = refusal.status === 429 ? (refusal.retryAfterMs ?? BUSY_KEY_REST_MS) : UNKNOWN_KEY_REST_MS
-    key.restsUntil = world.now() + Math.min(restMs, MAX_KEY_REST_MS)
+    key.restsUntil = world.monotonic() + Math.min(restMs, MAX_KEY_REST_MS)
     return true
   }
 
   async function readRefusal(response: HttpResponse) {
     const text = await readText(response)
     const vendor = readError(response.status, parse(text))
-    const retryAfterMs = retryAfterOf(response, vendor, world.now())
+    const retryAfterMs = retryAfterOf(response, vendor, world.wall())
     tellOperator(response.status, vendor)
     const error = toCaller(response.status, vendor, retryAfterMs)
     // A server that fails may have failed after its work; one that is too busy has not begun.
@@ -386,14 +388,14 @@ export function createUpstream(
 }
 
 /** Opens after failures in a row; when its time is up, one request may try and decides for the others. */
-export function createBreaker(now: () => number) {
+export function createBreaker(monotonic: () => number) {
   let failures = 0
   let openUntil = 0
   let probing = false
   return {
     allows(): boolean {
       if (failures < BREAKER_FAILURES) return true
-      if (now() < openUntil || probing) return false
+      if (monotonic() < openUntil || probing) return false
       probing = true
       return true
     },
@@ -402,7 +404,7 @@ export function createBreaker(now: () => number) {
       probing = false
       if (ok === undefined) return
       failures = ok ? 0 : failures + 1
-      if (failures >= BREAKER_FAILURES) openUntil = now() + BREAKER_OPEN_MS
+      if (failures >= BREAKER_FAILURES) openUntil = monotonic() + BREAKER_OPEN_MS
     },
   }
 }

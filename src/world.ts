@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Artifacts } from './artifacts/artifacts'
 import { openArtifacts } from './artifacts/open'
+import { createClock, followDatabase, latestTime, type Reference, timeOf } from './clock'
 import type { Config } from './config'
 import type { Db } from './db/db'
 import { migrate } from './db/migrations'
@@ -36,7 +37,16 @@ export interface World {
   uploads: Uploads
   /** Null where results are not kept. */
   artifacts: Artifacts | null
+  /** Milliseconds since 1970 by the gateway's own clock, which never jumps: for all that is stored. */
   now: () => number
+  /** Milliseconds by a clock that cannot be set: for waits and deadlines inside this process. */
+  monotonic: () => number
+  /** Milliseconds since 1970 by the machine's clock: only for others, who compare it with theirs. */
+  wall: () => number
+  /** Runs something once, so many milliseconds from now, unless the returned function is called before. */
+  after: After
+  /** Looks at the database's clock again, where that is the reference. */
+  followTime(): Promise<void>
   newId: (prefix: string) => string
   random: () => number
   /** Where webhooks may go. */
@@ -47,8 +57,13 @@ export interface World {
   close(): Promise<void>
 }
 
+export type After = (milliseconds: number, run: () => void) => () => void
+
 export interface Outside extends UpstreamWorld {
   fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
+  after: After
+  /** The clock of a database that several machines share, in milliseconds since 1970. */
+  databaseTime: (db: Db) => Promise<number>
   lookup: Lookup
 }
 
@@ -56,7 +71,13 @@ const standardError = Bun.stderr.writer()
 
 /** The real clock, network, and a log of JSON lines on standard error. */
 export const outside: Outside = {
-  now: Date.now,
+  wall: Date.now,
+  monotonic: () => Math.floor(performance.now()),
+  after(milliseconds, run) {
+    const timer = setTimeout(run, milliseconds)
+    return () => clearTimeout(timer)
+  },
+  databaseTime: timeOf,
   openOrigin,
   fetch: (url, init) => fetch(url, init),
   lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
@@ -92,10 +113,16 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   makeDataDir(dataDir)
   const uploads = openUploads(join(dataDir, 'uploads'), newId)
   const db = await openDatabase(config, dataDir)
+  const { monotonic, wall, log } = from
+  const reference: Reference =
+    db.kind === 'postgres'
+      ? await followDatabase(() => from.databaseTime(db), monotonic)
+      : { at: wall, look: async () => {} }
+  const now = createClock({ monotonic, reference: reference.at, log, notedAt: await latestTime(db) })
   const journal = await openJournal(openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }), from.log)
   const tokenCounter = createTokenCounter()
   const mp3Encoder = createMp3Encoder()
-  const pulse = createPulse(from.now)
+  const pulse = createPulse(from)
   const artifacts = await openArtifacts(config, {
     db,
     dataDir,
@@ -103,8 +130,9 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     pulse,
     newId,
     randomBytes,
-    now: from.now,
-    log: from.log,
+    now,
+    monotonic,
+    log,
   })
   const catalogue = buildCatalogue(config, from)
   return {
@@ -112,18 +140,22 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     db,
     journal,
     catalogue,
-    authenticator: createAuthenticator(db, from.now),
+    authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,
     mp3Encoder,
     pulse,
     uploads,
     artifacts,
-    now: from.now,
+    now,
+    monotonic,
+    wall,
+    after: from.after,
+    followTime: reference.look,
     newId,
     random: Math.random,
     addressRules: { allow: config.webhooks?.allow ?? [], lookup: from.lookup },
     fetch: from.fetch,
-    log: from.log,
+    log,
     async close() {
       pulse.stop()
       for (const upstream of catalogue.upstreams.values()) upstream.close()

@@ -399,6 +399,7 @@ async function makeHistory(data: string): Promise<void> {
     keyId: key.id,
     upstream: 'ready',
     stream: true,
+    startedAt: 0,
     firstByteMs: 1.4,
     durationMs: 9.6,
   }

@@ -13,6 +13,7 @@ const START = 1_800_000_000_000
 function entry(id: string, at = START): JournalEntry {
   return {
     id,
+    startedAt: 0,
     at,
     operation: 'chat',
     account: 'alice',

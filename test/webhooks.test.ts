@@ -218,7 +218,7 @@ for (const kind of databaseKinds) {
       const task = await sending.add(urlOf(site))
       await sending.sender.beat()
       await waitFor(() => site.received.length === 1)
-      expect(await redeliver(sending.db, task, sending.clock.now)).toBe(true)
+      expect(await redeliver(sending.db, task)).toBe(true)
       await sending.sender.beat()
       await waitFor(() => site.received.length === 2)
       answers[0].resolve(new Response('late', { status: 410 }))
@@ -244,7 +244,7 @@ for (const kind of databaseKinds) {
       const task = await sending.add(urlOf(site))
       await sending.deliver()
       expect((await sending.of(task)).webhook.state).toBe('failed')
-      await redeliver(sending.db, task, sending.clock.now)
+      await redeliver(sending.db, task)
       await sending.deliver()
       const { webhook } = await sending.of(task)
       // Its schedule begins anew.
@@ -255,7 +255,7 @@ for (const kind of databaseKinds) {
       expect(end.webhook).toMatchObject({ state: 'delivered', attempts: 3 })
       expect(end.attempts.map(({ status }) => status)).toEqual([410, 500, 200])
       expect(new Set(site.received.map(({ headers, body }) => headers['webhook-id'] + body)).size).toBe(1)
-      expect(await redeliver(sending.db, 'video_none', sending.clock.now)).toBe(false)
+      expect(await redeliver(sending.db, 'video_none')).toBe(false)
       await sending.close()
     })
 

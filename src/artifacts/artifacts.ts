@@ -59,6 +59,7 @@ export interface ArtifactsWorld {
   uploads: Uploads
   pulse: Pulse
   now: () => number
+  monotonic: () => number
   newId: (prefix: string) => string
   log: (event: string, fields: Record<string, unknown>) => void
 }
@@ -90,7 +91,11 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
     const controller = new AbortController()
     const { signal } = controller
     const ended = turns.run(signal, () => copy(url, source, signal))
-    const running: Copy = { controller, deadlineAt: Math.min(now() + source.timeoutMs, latestAt), ended }
+    const running: Copy = {
+      controller,
+      deadlineAt: Math.min(world.monotonic() + source.timeoutMs, latestAt),
+      ended,
+    }
     copies.add(running)
     return await ended.finally(() => {
       copies.delete(running)
@@ -223,7 +228,7 @@ export function createArtifacts(world: ArtifactsWorld): Artifacts {
       }
     },
     async drain(graceMs) {
-      latestAt = now() + graceMs
+      latestAt = world.monotonic() + graceMs
       for (const copy of copies) {
         copy.deadlineAt = Math.min(copy.deadlineAt, latestAt)
         if (graceMs <= 0) copy.controller.abort(tookTooLong())

@@ -11,7 +11,8 @@ import { type Bucket, openBucket, openFolder, type Place } from './places'
 
 const SECRET_BYTES = 32
 
-interface ArtifactParts extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'newId' | 'log'> {
+interface ArtifactParts
+  extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'monotonic' | 'newId' | 'log'> {
   dataDir: string
   randomBytes(count: number): Uint8Array
 }

@@ -203,6 +203,10 @@ export const migrations: readonly (readonly string[])[] = [
     )`,
     `create index artifacts_by_end on artifacts (expires_at)`,
     `create index artifacts_by_time on artifacts (created_at, bytes)`,
+    `create table times (
+      name text primary key,
+      at bigint not null
+    )`,
     `create table secrets (
       name text primary key,
       value text not null,

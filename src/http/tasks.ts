@@ -16,7 +16,8 @@ export function taskRoutes(world: World, mark: Readonly<Record<string, string>>)
       const waitMs = waitOfRequest(request.url, request.headers.get('prefer'))
       if (waitMs > 0) exempt()
       const leaves = () => request.signal.aborted
-      const ended = waitMs > 0 && (await waitForTask(world, task.id, account, world.now() + waitMs, leaves))
+      const ended =
+        waitMs > 0 && (await waitForTask(world, task.id, account, world.monotonic() + waitMs, leaves))
       return new Response(ended ? ended.body : showTask(task), {
         headers: { 'content-type': 'application/json', 'x-request-id': requestId, ...mark },
       })

@@ -14,15 +14,15 @@ const STEP_SECONDS = 0.001
 
 /** The figure is the seconds that have passed: nobody knows how many there will be. */
 export function createProgress(
-  world: { now: () => number; pulse: Pulse },
+  world: { monotonic: () => number; pulse: Pulse },
   send: (progress: number, message: string) => void,
 ): Progress {
-  const startedAt = world.now()
+  const startedAt = world.monotonic()
   let lastAt = startedAt
   let last = -STEP_SECONDS
 
   function report(message: string): void {
-    lastAt = world.now()
+    lastAt = world.monotonic()
     last = Math.max(last + STEP_SECONDS, (lastAt - startedAt) / 1000)
     send(last, message)
   }

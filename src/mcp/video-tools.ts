@@ -76,13 +76,13 @@ export const getVideo: FreeTool = {
   async run(world, call) {
     const { id, wait_seconds: seconds } = call.arguments as { id: string; wait_seconds?: number | null }
     const { account } = call.key
-    const until = world.now() + (seconds ?? DEFAULT_WAIT_SECONDS) * 1000
+    const until = world.monotonic() + (seconds ?? DEFAULT_WAIT_SECONDS) * 1000
     const leaves = () => call.signal().aborted
     for (;;) {
       const task = await requireTask(world.db, account, id)
-      if (task.state !== 'submitted' || world.now() >= until || leaves()) return describe(task, call)
+      if (task.state !== 'submitted' || world.monotonic() >= until || leaves()) return describe(task, call)
       call.report(wordsOf(task))
-      await waitForTask(world, task.id, account, Math.min(until, world.now() + REPORT_MS), leaves)
+      await waitForTask(world, task.id, account, Math.min(until, world.monotonic() + REPORT_MS), leaves)
     }
   },
 }

@@ -57,7 +57,7 @@ export async function serveSound(
   const notes: SoundNotes = { usageJson: null }
   const file = makeFile(world, flight, format, send, notes)
   const first = await file.next()
-  entry.firstByteMs = world.now() - entry.at
+  entry.firstByteMs = world.monotonic() - entry.startedAt
   if (first.done) {
     const saved = { status: 200, contentType, body: first.value }
     await flights.land(flight, outcomeOf('done', true, notes), saved)
@@ -134,7 +134,7 @@ function streamFile(
   const { idleTimeoutMs, maxDurationMs } = model.upstream
   const kept = createKept(idempotencyKey !== null)
   let early: IteratorResult<Uint8Array, Uint8Array> | undefined = { done: false, value: first }
-  let lastAt = entry.at + maxDurationMs
+  let lastAt = entry.startedAt + maxDurationMs
   let waitsForVendor = false
   let isGone = false
   let delivered = false
@@ -190,10 +190,10 @@ function streamFile(
       return result
     }
     waitsForVendor = true
-    flight.deadlineAt = Math.min(world.now() + idleTimeoutMs, lastAt)
+    flight.deadlineAt = Math.min(world.monotonic() + idleTimeoutMs, lastAt)
     const result = await rest.next()
     waitsForVendor = false
-    flight.deadlineAt = Math.min(world.now() + STALL_MS, lastAt)
+    flight.deadlineAt = Math.min(world.monotonic() + STALL_MS, lastAt)
     return result
   }
 
@@ -220,7 +220,7 @@ function streamFile(
       breakOff(callerLeft(), 'client').catch(() => {})
       return
     }
-    lastAt = Math.min(lastAt, world.now() + DRAIN_MS)
+    lastAt = Math.min(lastAt, world.monotonic() + DRAIN_MS)
     const finish = async () => {
       while (!(await step())) {
         // Kept, not sent.
@@ -230,7 +230,7 @@ function streamFile(
   }
 
   // From here on the sound watches its own time.
-  flight.deadlineAt = Math.min(world.now() + STALL_MS, lastAt)
+  flight.deadlineAt = Math.min(world.monotonic() + STALL_MS, lastAt)
   controller.signal.addEventListener('abort', interrupt)
   return new ReadableStream<Uint8Array>(
     {

@@ -152,13 +152,13 @@ export async function recordAttempt(
 /** A task that turned from failed to succeeded has two: what it is now is what the later one says. */
 const LAST_OF_TASK = 'select id from webhooks where task = $1 order by created_at desc, id desc limit 1'
 
-/** Sends a task's webhook again from the start of its schedule. False when the task has none. */
-export async function redeliver(db: Db, task: string, now: number): Promise<boolean> {
+/** Sends a task's webhook again from the start of its schedule, which is due at once by any clock. False when the task has none. */
+export async function redeliver(db: Db, task: string): Promise<boolean> {
   return tryApply(db, [
     {
-      sql: `update webhooks set state = 'pending', step = 0, next_at = $2, lease_until = 0, fence = fence + 1, ended_at = null
+      sql: `update webhooks set state = 'pending', step = 0, next_at = created_at, lease_until = 0, fence = fence + 1, ended_at = null
         where id = (${LAST_OF_TASK})`,
-      parameters: [task, now],
+      parameters: [task],
       guard: true,
     },
   ])

@@ -11,6 +11,9 @@ interface WebhookWorld extends AttemptWorld {
   db: Db
   pulse: Pulse
   now: () => number
+  monotonic: () => number
+  /** The machine's clock, which receivers compare with their own. */
+  wall: () => number
   log: (event: string, fields: Record<string, unknown>) => void
   random: () => number
 }
@@ -132,7 +135,7 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
   function start(webhook: Webhook): void {
     const delivery: Delivery = {
       webhook,
-      deadlineAt: now() + TIMEOUT_MS,
+      deadlineAt: world.monotonic() + TIMEOUT_MS,
       controller: new AbortController(),
       cut: false,
       ended: Promise.resolve(),
@@ -157,6 +160,7 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
     const { webhook, controller } = delivery
     const { id, task } = webhook
     const at = now()
+    const startedAt = world.monotonic()
     const answer = await attempt(webhook, at, controller.signal)
     if (delivery.cut && answer.status === null) {
       await db.batch([unclaimWebhook(webhook)])
@@ -164,7 +168,12 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
     }
     const endedAt = now()
     const next = nextOf(webhook, answer, endedAt, world.random())
-    const made = { at, status: answer.status, answer: answer.text, durationMs: endedAt - at }
+    const made = {
+      at,
+      status: answer.status,
+      answer: answer.text,
+      durationMs: Math.round(world.monotonic() - startedAt),
+    }
     const recorded = await recordAttempt(db, webhook, made, next)
     const about = { webhook: id, task, number: webhook.attempts + 1, status: answer.status }
     log('webhook_attempt', { ...about, state: recorded ? next.state : 'taken over' })
@@ -175,7 +184,7 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
     const { id, url, body } = webhook
     try {
       const secrets = await webhookSecretsOf(db, webhook.keyId, at)
-      return await attemptDelivery(world, { id, url, body, secrets, at }, signal)
+      return await attemptDelivery(world, { id, url, body, secrets, at: world.wall() }, signal)
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
       failed(webhook)(error)

@@ -27,7 +27,8 @@ export interface TestGatewayOptions {
   /** Further parts of the configuration. */
   config?: Partial<Config>
   sandbox?: Sandbox
-  outside?: Partial<Outside>
+  /** `now` stands for all clocks at once. */
+  outside?: Partial<Outside> & { now?: () => number }
   tokenDelayMs?: number
 }
 
@@ -137,7 +138,12 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     dataDir,
     host: '127.0.0.1',
     port: 0,
-    outside: { ...outside, log: (event, fields) => log.push({ event, fields }), ...options.outside },
+    outside: {
+      ...outside,
+      log: (event, fields) => log.push({ event, fields }),
+      ...clocksOf(options.outside?.now),
+      ...options.outside,
+    },
   })
   const { db, journal, now } = server.world
 
@@ -203,6 +209,11 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     },
   }
   return gateway
+}
+
+/** All clocks of a gateway as one that a test moves. */
+export function clocksOf(now: (() => number) | undefined): Partial<Outside> {
+  return now ? { wall: now, monotonic: now, databaseTime: async () => now() } : {}
 }
 
 /** One user message. */

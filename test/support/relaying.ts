@@ -121,7 +121,8 @@ export function startRelaying(
     drain: false,
     startedAt: clock.now(),
     pulse: clock.pulse,
-    now: clock.now,
+    monotonic: clock.now,
+    after: outside.after,
     async finish(outcome) {
       outcomes.push(outcome)
     },

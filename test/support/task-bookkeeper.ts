@@ -58,7 +58,7 @@ export interface TaskBookkeeper {
   /** What is paid, and what is not, for a task that had failed. */
   succeedLate(seen: Line, seconds: number): { paidNano: number; shortfallNano: number } | undefined
   /** Makes it due again, if it still stands as it was seen. */
-  askAgain(seen: Line, at: number): boolean
+  askAgain(seen: Line): boolean
   cancel(line: Line, at: number): boolean
 }
 
@@ -161,7 +161,7 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
       const due = [...sheet(account).lines.values()]
         .filter((line) => line.state === 'submitted' && line.upstreamId !== null)
         .filter((line) => line.pollAt <= now && line.leaseUntil <= now)
-        .sort((one, other) => one.pollAt - other.pollAt)
+        .sort((one, other) => one.pollAt - other.pollAt || (one.task.id < other.task.id ? -1 : 1))
         .slice(0, limit)
       for (const line of due) Object.assign(line, { leaseUntil: now + leaseMs, fence: line.fence + 1 })
       return due.map((line) => ({ ...line }))
@@ -170,7 +170,7 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
       const line = owned(seen)
       if (!line) return false
       const isNewWish = line.cancelAt !== null && line.cancelAt !== seen.cancelAt
-      line.pollAt = isNewWish ? (line.cancelAt as number) : next.pollAt
+      line.pollAt = isNewWish ? line.task.createdAt : next.pollAt
       if (!isNewWish) line.cancelAt = null
       line.misses = next.misses
       line.missing = next.missing
@@ -188,19 +188,19 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
       const paidNano = end(line, 'succeeded', null, seconds * SECOND_NANO)
       return { paidNano, shortfallNano: seconds * SECOND_NANO - paidNano }
     },
-    askAgain(seen, at) {
+    askAgain(seen) {
       const line = mendable(seen)
       if (!line || line.upstreamId === null || seen.state !== 'failed' || line.fence !== seen.fence)
         return false
       Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0, state: 'submitted', code: null })
       const cleared = { misses: 0, missing: 0, cancelAt: null, cancelAnswer: null }
-      Object.assign(line, { ...cleared, pollAt: at, fence: line.fence + 1 })
+      Object.assign(line, { ...cleared, pollAt: line.task.createdAt, fence: line.fence + 1 })
       return true
     },
     cancel(seen, at) {
       const line = open(seen)
       if (!line || line.upstreamId === null) return false
-      Object.assign(line, { cancelAt: at, cancelAnswer: null, pollAt: at })
+      Object.assign(line, { cancelAt: at, cancelAnswer: null, pollAt: line.task.createdAt })
       return true
     },
   }

@@ -177,7 +177,7 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
       return { what: 'succeed late', expected, run: () => succeedLate(db, taskOf(line), ending, options) }
     }
     const at = moment(0)
-    const expected = books.askAgain(line, at)
+    const expected = books.askAgain(line)
     return { what: 'ask again', expected, run: () => askAgain(db, taskOf(line), at) }
   }
 

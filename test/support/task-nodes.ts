@@ -6,7 +6,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { openWorld, outside, type World } from '../../src/world'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 import { whenTestsEnd } from './ending'
-import { type TestGatewayOptions, testConfig, waitFor } from './gateway'
+import { clocksOf, type TestGatewayOptions, testConfig, waitFor } from './gateway'
 import { fund } from './task-rows'
 import { heldBack, type TaskVendor } from './task-vendor'
 
@@ -50,7 +50,7 @@ export async function startTaskNodes(
   const open = async (log: TaskNode['log']) => {
     const world = await openWorld(config, temporaryFolder(), {
       ...outside,
-      now: () => clock.now,
+      ...clocksOf(() => clock.now),
       log: (event, fields) => log.push({ event, fields }),
     })
     return world

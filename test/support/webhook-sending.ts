@@ -11,6 +11,7 @@ import { createPulse } from '../../src/pulse'
 import type { Lookup } from '../../src/webhooks/address'
 import { insertWebhook, webhookOf } from '../../src/webhooks/rows'
 import { createWebhookSender, type WebhookSender } from '../../src/webhooks/sender'
+import { outside } from '../../src/world'
 import { type DatabaseKind, openTestDatabase } from './databases'
 import { waitFor } from './gateway'
 
@@ -53,7 +54,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
   const db = options.db ?? (await openTestDatabase(kind))
   const clock = { now: START }
   const now = () => clock.now
-  const pulse = createPulse(now)
+  const pulse = createPulse({ monotonic: now, after: outside.after })
   const fetched: string[] = []
   const log: Sending['log'] = []
   const { allow = [HERE], lookup = async () => [], lookupTimeoutMs, random = 0 } = options
@@ -61,6 +62,8 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
     db,
     pulse,
     now,
+    monotonic: now,
+    wall: now,
     random: () => random,
     log: (event, fields) => log.push({ event, ...fields }),
     addressRules: { allow, lookup, ...(lookupTimeoutMs !== undefined && { lookupTimeoutMs }) },

@@ -9,8 +9,9 @@
 // - `wall`: only where others compare our time with theirs at once, as in the signature of a webhook.
 //
 // The reference is the machine's clock on SQLite. On PostgreSQL it is the database's, so that all nodes tell one time
-// however their own clocks stand. The latest time is noted in the database: a gateway that starts after the reference was
-// set back goes on from there, or what had been planned would wait for the time to come again.
+// however their own clocks stand. The time is noted in the database again and again, with the reference at that moment. A
+// gateway that starts goes on from there: where the note is fresh, others run, and their time is the one that counts; where
+// the reference was set back meanwhile, what had been planned would else wait for the time to come again.
 
 import { apply, type Db } from './db/db'
 
@@ -20,8 +21,14 @@ export interface ClockParts {
   /** Milliseconds since 1970 by a clock that may be set. */
   reference: () => number
   log: (event: string, fields: Record<string, unknown>) => void
-  /** The time to go on from where the reference is behind it, in milliseconds since 1970. */
-  notedAt?: number
+  /** What was noted last. */
+  noted?: NotedTime | undefined
+}
+
+/** Both in milliseconds since 1970. */
+export interface NotedTime {
+  at: number
+  reference: number
 }
 
 const DAY_MS = 86_400_000
@@ -31,14 +38,14 @@ const SLEW = 0.1
 const MOST_SLOWER = 0.5
 /** A difference that the operator is told of. */
 const JUMP_MS = 10_000
+/** How old a note may be, by the reference, that says that others run. */
+const FRESH_MS = 60_000
 /** A look at the database's clock that takes longer says too little. */
 const LONGEST_LOOK_MS = 1_000
 
 /** Milliseconds since 1970, whole, never less than before. */
-export function createClock({ monotonic, reference, log, notedAt = 0 }: ClockParts): () => number {
-  const begunAt = reference()
-  // What is more than a day ahead was noted by a clock that was wrong.
-  let at = notedAt > begunAt && notedAt - begunAt <= DAY_MS ? notedAt : begunAt
+export function createClock({ monotonic, reference, log, noted }: ClockParts): () => number {
+  let at = beginning(reference(), noted)
   let seenAt = monotonic()
   /** The largest difference since they last agreed, which is made up for within a day. */
   let jumpMs = 0
@@ -57,6 +64,14 @@ export function createClock({ monotonic, reference, log, notedAt = 0 }: ClockPar
     at += Math.max(-mostMs, Math.min(mostMs, differenceMs))
     return Math.floor(at)
   }
+}
+
+function beginning(reference: number, noted: NotedTime | undefined): number {
+  if (!noted) return reference
+  const ageMs = reference - noted.reference
+  if (ageMs >= 0 && ageMs <= FRESH_MS) return noted.at + ageMs
+  // What is more than a day ahead was noted by a clock that was wrong.
+  return noted.at > reference && noted.at - reference <= DAY_MS ? noted.at : reference
 }
 
 export interface Reference {
@@ -89,19 +104,19 @@ export async function timeOf(db: Db): Promise<number> {
   return row?.now as number
 }
 
-/** The latest time that any process of this database has noted; 0 before the first. */
-export async function latestTime(db: Db): Promise<number> {
-  const [row] = await db.query({ sql: `select at from times where name = 'latest'` })
-  return (row?.at as number | undefined) ?? 0
+/** The latest time that any process of this database has noted. */
+export async function latestTime(db: Db): Promise<NotedTime | undefined> {
+  const [row] = await db.query({ sql: `select at, reference from times where name = 'latest'` })
+  return row && { at: row.at as number, reference: row.reference as number }
 }
 
-/** Notes the time for the next start. */
-export async function noteTime(db: Db, now: number): Promise<void> {
+/** Notes the time for whoever starts next. */
+export async function noteTime(db: Db, { at, reference }: NotedTime): Promise<void> {
   await apply(db, [
     {
-      sql: `insert into times (name, at) values ('latest', $1)
-        on conflict (name) do update set at = $1 where times.at < $1 or times.at > $2`,
-      parameters: [now, now + DAY_MS],
+      sql: `insert into times (name, at, reference) values ('latest', $1, $2)
+        on conflict (name) do update set at = $1, reference = $2 where times.at < $1 or times.at > $3`,
+      parameters: [at, reference, at + DAY_MS],
     },
   ])
 }

@@ -295,10 +295,10 @@ export function createFlights(world: World): Flights {
   }
 
   async function drain(graceMs: number): Promise<number> {
-    await waitUntil(() => flights.size === 0, graceMs)
+    await waitUntil(world, () => flights.size === 0, graceMs)
     const cut = flights.size
     for (const flight of flights.all()) flight.controller.abort(shuttingDown())
-    await waitUntil(() => flights.size === 0, SETTLE_MS)
+    await waitUntil(world, () => flights.size === 0, SETTLE_MS)
     await endLater()
     return cut
   }
@@ -423,7 +423,11 @@ function newTask(
   }
 }
 
-async function waitUntil(condition: () => boolean, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs
-  while (!condition() && performance.now() < deadline) await Bun.sleep(20)
+async function waitUntil(
+  { monotonic, after }: World,
+  condition: () => boolean,
+  timeoutMs: number,
+): Promise<void> {
+  const deadline = monotonic() + timeoutMs
+  while (!condition() && monotonic() < deadline) await new Promise<void>((resolve) => after(20, resolve))
 }

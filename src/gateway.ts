@@ -365,10 +365,10 @@ export function createGateway(world: World): Gateway {
     handle,
     async drain(graceMs) {
       draining = true
-      const endsAt = performance.now() + graceMs
+      const endsAt = world.monotonic() + graceMs
       const cut = await flights.drain(graceMs)
       // What has just been paid may still be copied before it is answered.
-      await world.artifacts?.drain(endsAt - performance.now())
+      await world.artifacts?.drain(endsAt - world.monotonic())
       return cut
     },
     runs: flights.runs,

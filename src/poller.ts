@@ -15,7 +15,7 @@ import type { UsageSource } from './ledger'
 import type { Cancellation } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
 import { formatUsd } from './lib/money'
-import { type EndOptions, endTask, type TaskEnding } from './task-end'
+import { type EndOptions, endTask, NOTHING_READ, type TaskEnding } from './task-end'
 import {
   CANCELED,
   claimDue,
@@ -203,10 +203,11 @@ export function createPoller(world: World): Poller {
     faulty.add(task.id)
     try {
       if (askedAt >= task.deadlineAt)
-        return await end(task, { state: 'failed', document: {}, error: TIMED_OUT })
+        return await end(task, { state: 'failed', document: NOTHING_READ, error: TIMED_OUT })
       const misses = task.misses + 1
       const pollAt = nextPollAt(task, retryPauseOf(misses))
-      await postpone(db, task, { ...task, pollAt, misses, cancelAnswer: null })
+      const { missing, document } = task
+      await postpone(db, task, { pollAt, misses, missing, document, cancelAnswer: null })
     } catch (fault) {
       world.log('task_poll_failed', { task: task.id, error: String(fault).slice(0, MAX_REASON_LENGTH) })
     }

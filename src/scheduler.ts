@@ -1,7 +1,6 @@
 // What happens by itself: a list of jobs, each run again some time after it ended. A job that fails is logged and
 // runs again; it must never stop the others or the process.
 
-import { noteTime } from './clock'
 import { apply } from './db/db'
 import type { Gateway } from './gateway'
 import { forgetAnswers } from './idempotency'
@@ -35,8 +34,7 @@ export function startScheduler(world: World, gateway: Gateway, poller: Poller): 
     { name: 'sweep tasks', everyMs: 30_000, run: () => poller.sweep() },
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
-    { name: 'look at the time', everyMs: 10_000, run: () => world.followTime() },
-    { name: 'note the time', everyMs: MINUTE_MS, run: () => noteTime(db, now()) },
+    { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
     { name: 'trim journal', everyMs: MINUTE_MS, run: () => journal.trim(now()) },
     {
       name: 'forget old rows',

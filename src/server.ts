@@ -1,7 +1,6 @@
 // A running gateway: opened, listening, and able to stop without losing money or cutting answers short.
 
 import { createApp } from './app'
-import { noteTime } from './clock'
 import type { Config } from './config'
 import { createGateway } from './gateway'
 import { releaseExpired } from './ledger'
@@ -38,7 +37,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await forgetTaskLeases(world.db)
     await forgetWebhookLeases(world.db)
   }
-  await noteTime(world.db, world.now())
+  await world.followTime()
   const poller = createPoller(world)
   await poller.sweep({ alone })
   const gateway = createGateway(world)
@@ -71,7 +70,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       clearTimeout(deadline)
       await scheduler.stop()
       // The database may be away, and a stop must end all the same.
-      await noteTime(world.db, world.now()).catch(() => {})
+      await world.followTime().catch(() => {})
       await world.close()
       return cut
     },

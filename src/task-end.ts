@@ -27,6 +27,9 @@ interface Failure {
   error: { code: string; message: string }
 }
 
+/** The document of an end for which nothing is read that was stored before: it may be what made other ends throw. */
+export const NOTHING_READ: object = {}
+
 export type TaskEnding = Success | Failure
 
 export interface EndOptions {
@@ -89,7 +92,8 @@ function endStatements(
   const error = ending.state === 'failed' ? ending.error : undefined
   const made = ending.state === 'succeeded' ? ending : undefined
   // A task that has ended has a seed (spec, Video task): the vendor's, else the one that was asked for.
-  const shown = { seed: task.memo.seed ?? null, ...ending.document }
+  const seed = ending.document === NOTHING_READ ? null : (task.memo.seed ?? null)
+  const shown = { seed, ...ending.document }
   const document = documentOf(task, shown, ending.state, error)
   const statements: Statement[] = [
     {

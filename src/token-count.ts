@@ -77,7 +77,7 @@ export function createTokenCount(world: World): CountTokens {
     const call = family.tokenCount?.call(ask, model)
     if (!call?.body || !('edit' in call.body) || !source) return undefined
     const { signal } = controller
-    const late = setTimeout(() => controller.abort(timedOut(model)), TIMEOUT_MS)
+    const cancel = world.after(TIMEOUT_MS, () => controller.abort(timedOut(model)))
     try {
       const text = editObject(source.text, source.scanned, call.body.edit)
       const { response, done } = await upstream.send(call, text, signal, account)
@@ -86,7 +86,7 @@ export function createTokenCount(world: World): CountTokens {
       if (tokens === undefined) throw garbage(model, 'without a number of tokens')
       return tokens
     } finally {
-      clearTimeout(late)
+      cancel()
     }
   }
 

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Artifacts } from './artifacts/artifacts'
 import { openArtifacts } from './artifacts/open'
-import { createClock, followDatabase, latestTime, type Reference, timeOf } from './clock'
+import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
 import type { Config } from './config'
 import type { Db } from './db/db'
 import { migrate } from './db/migrations'
@@ -45,7 +45,7 @@ export interface World {
   wall: () => number
   /** Runs something once, so many milliseconds from now, unless the returned function is called before. */
   after: After
-  /** Looks at the database's clock again, where that is the reference. */
+  /** Looks at the database's clock again, where that is the reference, and notes the time for whoever starts next. */
   followTime(): Promise<void>
   newId: (prefix: string) => string
   random: () => number
@@ -118,7 +118,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     db.kind === 'postgres'
       ? await followDatabase(() => from.databaseTime(db), monotonic)
       : { at: wall, look: async () => {} }
-  const now = createClock({ monotonic, reference: reference.at, log, notedAt: await latestTime(db) })
+  const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
   const journal = await openJournal(openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }), from.log)
   const tokenCounter = createTokenCounter()
   const mp3Encoder = createMp3Encoder()
@@ -150,7 +150,10 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     monotonic,
     wall,
     after: from.after,
-    followTime: reference.look,
+    async followTime() {
+      await reference.look()
+      await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
+    },
     newId,
     random: Math.random,
     addressRules: { allow: config.webhooks?.allow ?? [], lookup: from.lookup },

@@ -205,7 +205,8 @@ export const migrations: readonly (readonly string[])[] = [
     `create index artifacts_by_time on artifacts (created_at, bytes)`,
     `create table times (
       name text primary key,
-      at bigint not null
+      at bigint not null,
+      reference bigint not null
     )`,
     `create table secrets (
       name text primary key,

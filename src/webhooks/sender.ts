@@ -3,6 +3,7 @@
 
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Pulse } from '../pulse'
+import type { After } from '../world'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
 import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
 import { webhookSecretsOf } from './secrets'
@@ -16,6 +17,7 @@ interface WebhookWorld extends AttemptWorld {
   wall: () => number
   log: (event: string, fields: Record<string, unknown>) => void
   random: () => number
+  after: After
 }
 
 export interface WebhookSender {
@@ -200,14 +202,14 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
     beat: () => startMore(PARALLEL),
     async stop() {
       stopped = true
-      const timer = setTimeout(() => {
+      const cancel = world.after(STOP_GRACE_MS, () => {
         for (const delivery of deliveries) {
           delivery.cut = true
           delivery.controller.abort(new Error('The gateway stopped.'))
         }
-      }, STOP_GRACE_MS)
+      })
       await Promise.all([looking?.catch(() => {}), ...[...deliveries].map(({ ended }) => ended)])
-      clearTimeout(timer)
+      cancel()
       unwatch()
     },
   }

@@ -64,6 +64,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
     now,
     monotonic: now,
     wall: now,
+    after: outside.after,
     random: () => random,
     log: (event, fields) => log.push({ event, ...fields }),
     addressRules: { allow, lookup, ...(lookupTimeoutMs !== undefined && { lookupTimeoutMs }) },

@@ -5,21 +5,22 @@
 import type { Ask, BridgedField, Family, FieldRule, Model } from './family'
 import { GatewayError } from './lib/errors'
 import { stepsOf } from './lib/field-names'
-import { isObject } from './lib/objects'
 import { hasPrice, hasServiceTier } from './prices'
 import { rowOf } from './units'
 
 /** Most of a caller's own word that an error repeats. */
 const MAX_SHOWN_LENGTH = 64
 
-interface Rule extends FieldRule {
-  /** The way from the top-level field to the value; `[]` is every item of a list. */
-  steps: readonly string[]
+/** A place in a request, with the rules about what stands there and the places below that have any. */
+interface Place {
+  rules: FieldRule[]
+  items: Place | undefined
+  members: Map<string, Place>
 }
 
 interface Rules {
-  /** By the top-level field that they begin with. */
-  byField: ReadonlyMap<string, readonly Rule[]>
+  /** The request as a whole. */
+  body: Place
   ofHeaders: readonly FieldRule[]
   /** Every top-level field that the family's contract describes. */
   known: ReadonlySet<string>
@@ -31,19 +32,15 @@ const compiled = new Map<Family, Rules>()
 /** Throws 400 for a field that the request may not have, with its name and what to do. */
 export function checkFields(model: Model, { body, headers }: Ask): void {
   const { family } = model
-  const { byField, ofHeaders, known } = rulesOf(family)
+  const { body: outermost, ofHeaders, known } = rulesOf(family)
   const fields = body as Record<string, unknown>
   const isClosed = model.strictFields || family.bridge !== undefined
   for (const field in fields) {
     const value = fields[field]
     if (isClosed && !known.has(field) && (model.strictFields || value !== null)) throw unknown(field, model)
-    const rules = byField.get(field)
-    if (!rules || value === null) continue
-    for (const rule of rules) {
-      const found = find(value, rule, 0)
-      if (found && !isAllowed(rule, found.value, model))
-        throw refusal(rule, `${field}${found.place}`, found.value, model)
-    }
+    const place = outermost.members.get(field)
+    const fault = place && faultAt(value, place, model)
+    if (fault) throw refusal(fault.rule, field + fault.place, fault.value, model)
   }
   if (!headers) return
   for (const rule of ofHeaders) {
@@ -61,16 +58,36 @@ function rulesOf(family: Family): Rules {
   return rules
 }
 
-function compile({ body, surcharges = [], bridge = [], fields = [] }: Family): Rules {
+function compile({ body: schema, surcharges = [], bridge = [], fields = [] }: Family): Rules {
   const all = [...surcharges, ...bridge.filter(({ fate }) => fate === 'refused').map(ruleOf)]
+  const body: Place = emptyPlace()
   const inBody = all.filter((rule) => rule.in === undefined)
-  const rules = inBody.map((rule): Rule => ({ ...rule, steps: stepsOf(rule.field).slice(1) }))
+  for (const rule of inBody) placeOf(body, stepsOf(rule.field)).rules.push(rule)
   const heads = [...inBody, ...bridge].map(({ field }) => headOf(field))
   return {
-    byField: Map.groupBy(rules, ({ field }) => headOf(field)),
+    body,
     ofHeaders: all.filter((rule) => rule.in === 'header'),
-    known: new Set([...Object.keys(body.properties ?? {}), ...fields.map(headOf), ...heads]),
+    known: new Set([...Object.keys(schema.properties ?? {}), ...fields.map(headOf), ...heads]),
   }
+}
+
+function emptyPlace(): Place {
+  return { rules: [], items: undefined, members: new Map() }
+}
+
+/** The place at the end of the way, made where there is none yet. */
+function placeOf(from: Place, steps: readonly string[]): Place {
+  let place = from
+  for (const step of steps) {
+    let next = step === '[]' ? place.items : place.members.get(step)
+    if (!next) {
+      next = emptyPlace()
+      if (step === '[]') place.items = next
+      else place.members.set(step, next)
+    }
+    place = next
+  }
+  return place
 }
 
 /** Behind another dialect a field is refused at any price. */
@@ -88,19 +105,33 @@ export function pathsOf({ surcharges = [], bridge = [], fields = [] }: Family): 
   return [...fields, ...ruled.map(({ field }) => field)]
 }
 
-/** The first value that the rule is about, and its place behind the top-level field. */
-function find(value: unknown, rule: Rule, depth: number): { place: string; value: unknown } | undefined {
+interface Fault {
+  rule: FieldRule
+  /** Behind the place where the search began. */
+  place: string
+  value: unknown
+}
+
+/** The first value that breaks a rule of its place, in one walk for all rules. */
+function faultAt(value: unknown, { rules, items, members }: Place, model: Model): Fault | undefined {
   if (value === null || value === undefined) return undefined
-  const step = rule.steps[depth]
-  if (step === undefined) return isPlain(value, rule) ? undefined : { place: '', value }
-  if (step !== '[]') {
-    const found = isObject(value) ? find(value[step], rule, depth + 1) : undefined
-    return found && { place: `.${step}${found.place}`, value: found.value }
+  for (const rule of rules) {
+    if (!isPlain(value, rule) && !isAllowed(rule, value, model)) return { rule, place: '', value }
   }
-  if (!Array.isArray(value)) return undefined
+  if (typeof value !== 'object') return undefined
+  if (!Array.isArray(value)) return faultInMembers(value as Record<string, unknown>, members, model)
+  if (!items) return undefined
   for (let index = 0; index < value.length; index++) {
-    const found = find(value[index], rule, depth + 1)
-    if (found) return { place: `[${index}]${found.place}`, value: found.value }
+    const fault = faultAt(value[index], items, model)
+    if (fault) return { ...fault, place: `[${index}]${fault.place}` }
+  }
+  return undefined
+}
+
+function faultInMembers(value: Record<string, unknown>, members: Place['members'], model: Model) {
+  for (const [name, place] of members) {
+    const fault = faultAt(value[name], place, model)
+    if (fault) return { ...fault, place: `.${name}${fault.place}` }
   }
   return undefined
 }

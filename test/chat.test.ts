@@ -2,14 +2,19 @@
 // answer reads as the gateway's own, and what the vendor reports is what is paid.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readCompletion } from '../src/families/chat-completions'
 import { formatUsd } from '../src/lib/money'
-import { say, startTestGateway, type TestGateway } from './support/gateway'
+import { say, startTestGateway, type TestGateway, testModels } from './support/gateway'
 import { type Json, type Played, play, type Scenario } from './support/scenario'
 
 let gateway: TestGateway
 
 beforeAll(async () => {
-  gateway = await startTestGateway()
+  const audioPrices = { per_1m_input_audio_tokens: '10', per_1m_output_audio_tokens: '20' }
+  const { price } = testModels['test-local'] ?? {}
+  gateway = await startTestGateway({
+    models: { 'test-sound': { ...testModels['test-local'], price: { ...price, ...audioPrices } } },
+  })
 })
 afterAll(() => gateway.close())
 
@@ -85,6 +90,43 @@ describe('every field of the spec', () => {
       }
     })
   }
+
+  test.each([
+    [{ modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'mp3' } }],
+    [
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+              { type: 'text', text: 'Describe it.' },
+            ],
+          },
+        ],
+      },
+    ],
+  ])('sound reaches the vendor of a model that has a price for it: %j', async (sound) => {
+    const sent = { model: 'test-sound', messages: say('Hello!'), ...sound }
+    expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
+  })
+
+  test('what is written to a cache is found under the names of both vendors that tell it', () => {
+    for (const name of ['cache_write_tokens', 'cache_creation_input_tokens']) {
+      const usage = {
+        prompt_tokens: 100,
+        completion_tokens: 5,
+        total_tokens: 105,
+        prompt_tokens_details: { cached_tokens: 20, [name]: 30 },
+      }
+      expect(readCompletion({ choices: [], usage }).usage).toEqual({
+        input_token: 50,
+        cached_input_token: 20,
+        cache_write_token: 30,
+        output_token: 5,
+      })
+    }
+  })
 
   test('null means absent, and reaches the vendor as it was written', async () => {
     const nulls = Object.fromEntries(fields.map(([field]) => [field, null]))

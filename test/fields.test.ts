@@ -8,6 +8,7 @@ import type { Family, FieldRule, Model } from '../src/family'
 import { checkFields } from '../src/fields'
 import { GatewayError } from '../src/lib/errors'
 import { buildCatalogue } from '../src/models'
+import { rowOf } from '../src/units'
 import { outside } from '../src/world'
 import { familyRows } from './support/family-rows'
 import { say, startTestGateway, type TestGateway } from './support/gateway'
@@ -98,6 +99,18 @@ describe('a field that a vendor bills apart', () => {
     const others = (family.surcharges ?? []).filter(({ field }) => field === rule.field)
     for (const each of plain.filter((value) => others.every((other) => isPlain(other, value)))) {
       expect(refused(plainModel, rule, each)).toBeUndefined()
+    }
+
+    // A model with a price for it takes it.
+    if (rule.price) {
+      const { price = {} } = familyRows[family.name]?.model ?? {}
+      const more =
+        rule.price === 'service_tier'
+          ? { service_tiers: { [String(value)]: '2' } }
+          : { [rowOf(rule.price).key]: '1.5' }
+      const priced = modelOf(family, { price: { ...price, ...more } as ModelConfig['price'] & object })
+      const after = others.filter((other) => !isPlain(other, value) && other.price !== rule.price)
+      expect(refused(priced, rule, value) !== undefined).toBe(after.length > 0)
     }
 
     // A model that costs nothing takes what is about money only.
@@ -256,11 +269,16 @@ describe('refused before anything is sent or held', () => {
   test('in the options of a tool', async () => {
     const client = await connect(gateway.url, gateway.secret)
     try {
-      const args = { model: 'test-chat', prompt: 'Hi', options: { service_tier: 'priority' } }
-      const { result, calls, charges } = await callTool(gateway, client, 'chat', args)
-      expect(result.isError).toBe(true)
-      expect(JSON.stringify(result.content)).toContain("'service_tier'")
-      expect([calls, charges.length]).toEqual([0, 0])
+      for (const [model, field, value] of [
+        ['test-chat', 'service_tier', 'priority'],
+        ['test-messages', 'web_search_options', {}],
+      ] as const) {
+        const args = { model, prompt: 'Hi', options: { [field]: value } }
+        const { result, calls, charges } = await callTool(gateway, client, 'chat', args)
+        expect(result.isError).toBe(true)
+        expect(JSON.stringify(result.content)).toContain(`'${field}'`)
+        expect([calls, charges.length]).toEqual([0, 0])
+      }
     } finally {
       await client.close()
     }

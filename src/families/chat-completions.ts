@@ -225,7 +225,7 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   const completion = countOf(usage.completion_tokens)
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : undefined
   const cached = countOf(details?.cached_tokens)
-  const written = countOf(details?.cache_write_tokens)
+  const written = countOf(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
   const output = Math.max(completion, countOf(usage.total_tokens) - prompt)
   // NaN, for what is no count, is not at most anything.
   const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_TOKENS

@@ -75,7 +75,12 @@ export const chatSurcharges: readonly FieldRule[] = [
   ...toolTypes,
   ...media,
   { field: 'web_search_options', why: SEARCHES },
-  { field: 'search_parameters', why: 'it searches, which is billed by the source', price: 'search_source' },
+  {
+    field: 'search_parameters',
+    plain: ['{"mode":"off"}'],
+    why: 'it searches, which is billed by the source',
+    price: 'search_source',
+  },
   { field: 'enable_search', plain: [false], why: SEARCHES },
   { field: 'search_options', why: SEARCHES },
   { field: 'enable_code_interpreter', plain: [false], why: RUN_BY_VENDOR },

@@ -2,7 +2,7 @@
 // vendor. It must never change an answer that tells neither, nor what a model has written.
 
 import { editObject, scanObject } from './lib/json'
-import { dataOfEvent, fromLatin1, objectIn } from './lib/sse'
+import { dataOfEvent, fromLatin1, objectIn, toLatin1 } from './lib/sse'
 
 type Members = Record<string, unknown>
 
@@ -142,8 +142,4 @@ function edited(text: string, before: Members, after: Members): string {
       )
   }
   return editObject(text, scanned, { set, drop })
-}
-
-function toLatin1(text: string): string {
-  return Buffer.from(text).toString('latin1')
 }

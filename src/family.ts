@@ -61,8 +61,10 @@ export interface Reading {
   reported?: unknown
   /** Text that the model made, to be counted when no usage comes. */
   text?: string
-  /** Something of worth went to the caller that is not text. */
+  /** Something of worth went to the caller, also what is not text. An answer with neither this nor text is free. */
   delivered?: boolean
+  /** Output that is not shown, such as hidden thinking: it is paid unless the vendor's figures have none. */
+  unseen?: boolean
   /** The same, but not finished: worth something to who leaves with it, nothing to who was left with it. */
   unfinished?: boolean
   /** What has its price and can be counted here, such as whole pictures: paid for when no usage comes. */
@@ -71,6 +73,8 @@ export interface Reading {
   serviceTier?: string
   /** The vendor says that it failed. */
   failed?: boolean
+  /** It says so in a form that clients of this dialect do not take for an error. */
+  disguised?: boolean
   /** The vendor says that the answer is complete. */
   finished?: boolean
   /** Sent for our accounting only: not shown to a caller who did not ask for usage. */

@@ -19,7 +19,7 @@ import { formatUsd } from './lib/money'
 import { fromLatin1 } from './lib/sse'
 import { waitOf } from './lib/waiting'
 import { rateHeadersOf } from './limits'
-import { measure, type Outcome, plausible, type ReportedUsage, sumUsage } from './metering'
+import { hasOutput, measure, type Outcome, plausible, type ReportedUsage, sumUsage } from './metering'
 import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
@@ -201,7 +201,9 @@ export function createGateway(world: World): Gateway {
         usageJson: usageJsonOf(reply.json),
         text: reading.text ?? '',
         textOmitted: 0,
-        delivered: true,
+        delivered: reading.delivered === true,
+        hasOutput: hasOutput(reading),
+        unseen: reading.unseen === true,
         made: reading.made,
         failed: false,
       }
@@ -249,7 +251,9 @@ export function createGateway(world: World): Gateway {
       usageJson: `[${replies.map((reply) => usageJsonOf(reply) ?? 'null').join()}]`,
       text: readings.map(({ text }) => text ?? '').join(''),
       textOmitted: 0,
-      delivered: true,
+      delivered: readings.some(({ delivered }) => delivered),
+      hasOutput: readings.some(hasOutput),
+      unseen: readings.some(({ unseen }) => unseen),
       failed: false,
     }
     const measured = await measure(outcome, ask, model, world.tokenCounter)
@@ -420,13 +424,16 @@ function idHeaders({ family, entry }: Pick<Flight, 'family' | 'entry'>): Record<
   return { 'x-request-id': entry.id, 'request-id': entry.id }
 }
 
-function meterOf({ family, ask, model }: Flight): StreamMeter {
-  const hideUsage = family.stream?.showsUsage(ask.body) !== true
-  const judge = (usage: ReportedUsage) => plausible(usage, ask, model)
+function meterOf(flight: Flight): StreamMeter {
+  const { family, ask, model } = flight
+  const options = {
+    model,
+    hideUsage: family.stream?.showsUsage(ask.body) !== true,
+    judge: (usage: ReportedUsage) => plausible(usage, ask, model),
+    translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), flight),
+  }
   const translator = family.stream?.translate?.(ask, model)
-  return translator
-    ? createTranslatingMeter({ model, hideUsage, judge }, translator)
-    : createStreamMeter({ model, hideUsage, judge })
+  return translator ? createTranslatingMeter(options, translator) : createStreamMeter(options)
 }
 
 /** The service tier of all parts of a batch; undefined where they differ, which is billed at the dearer prices. */

@@ -1,7 +1,7 @@
 // What a request came to: the vendor's own figures where it gave sane ones, else a count of the text that really passed.
 // It must never turn a vendor's fault into a charge for nothing, or into a credit.
 
-import type { Ask, Model } from './family'
+import type { Ask, Model, Reading } from './family'
 import type { EndedBy, UsageSource } from './ledger'
 import { invalidRequest } from './lib/errors'
 import {
@@ -44,8 +44,12 @@ export interface Outcome {
   /** The text that the model made, as far as it was kept, and the length of the rest. */
   text: string
   textOmitted: number
-  /** Something else of worth went to the caller. */
+  /** Something of worth went to the caller, also what is not text. */
   delivered: boolean
+  /** There was output, text or other, whether or not it was kept here. */
+  hasOutput: boolean
+  /** There was output that is not shown, unless the vendor's figures have none. */
+  unseen?: boolean
   /** What was counted on its way to the caller; undefined where the family counts nothing but text. */
   made?: Quantities | undefined
   /** The vendor said that it failed. */
@@ -58,8 +62,8 @@ export interface Measure {
 }
 
 /**
- * What is to be paid for; undefined when it is nothing: the request failed or was cut before any output. A promise only
- * where text must be counted.
+ * What is to be paid for; undefined when it is nothing: the answer has no output, whether it failed, was cut before any, or
+ * ended as if all were well. A promise only where text must be counted.
  */
 export function measure(
   outcome: Outcome,
@@ -67,11 +71,12 @@ export function measure(
   model: Model,
   counter: TokenCounter,
 ): Measure | undefined | Promise<Measure> {
-  const { usage, text, textOmitted, delivered, made, failed, endedBy } = outcome
+  const { usage, delivered, made, failed, endedBy } = outcome
   const broken = failed || endedBy !== 'done'
-  const empty = text === '' && textOmitted === 0 && !delivered && !isSomething(made)
+  const thought = outcome.unseen && !broken
+  const empty = !outcome.hasOutput && !isSomething(made)
   if (usage === undefined || usage === 'invalid') {
-    if (broken && empty) return undefined
+    if (empty && !thought) return undefined
     if (made) return asMade(made, outcome, ask, model)
     const { texts } = model.family
     // A vendor that broke off what cannot be counted, before any result: the words around it are not worth the whole.
@@ -80,12 +85,17 @@ export function measure(
   }
   // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
   const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
-  if (broken && empty && !used) return undefined
+  if (empty && !used && !(thought && outputTokensOf(usage) > 0)) return undefined
   const { texts } = model.family
   if (texts && (outcome.early || usage.input_token === undefined)) {
     return count(outcome, texts(ask.body), ask, model, counter)
   }
   return { quantities: withRequest(usage, model), source: 'upstream' }
+}
+
+/** Whether a reply, or an event, has output that is seen. */
+export function hasOutput({ delivered, text }: Reading): boolean {
+  return delivered === true || Boolean(text)
 }
 
 function isSomething(made: Quantities | undefined): boolean {

@@ -4,7 +4,8 @@
 import { callerComplaint, callerEvent } from './caller-view'
 import type { Model, Quantities, Reading, Translator } from './family'
 import type { EndedBy } from './ledger'
-import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from './lib/sse'
+
+import { createEventSplitter, dataOfEvent, objectIn, splitEvents, toLatin1 } from './lib/sse'
 import type { Outcome, ReportedUsage } from './metering'
 import { addQuantities } from './units'
 
@@ -25,6 +26,8 @@ export interface StreamMeterOptions {
   hideUsage: boolean
   /** The vendor's figures, or `invalid` where this request cannot have come to them. */
   judge(usage: ReportedUsage): ReportedUsage
+  /** The event that tells the caller of a vendor's error which clients would not take for one. */
+  translateError(json: object): string
 }
 
 export interface StreamMeter {
@@ -44,7 +47,7 @@ export interface StreamMeter {
 
 /** Events pass as they came, but for the model's name and what was only sent for our accounting. */
 export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
-  const { model, hideUsage } = options
+  const { model, hideUsage, translateError } = options
   const { end } = contractOf(model)
   const endBytes = end === null ? undefined : Buffer.from(end)
   const splitter = createEventSplitter()
@@ -74,21 +77,35 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
 
   /** The events that are to be shown, after a look at those that may carry usage or an error. */
   function inspect(whole: Buffer): Buffer {
-    const first = indexOfReport(whole)
-    if (first === -1) return whole
-    // What stands before the event of the first find passes as it is.
-    const from = whole.lastIndexOf(BLANK_LINE, first)
-    const start = from === -1 ? 0 : from + BLANK_LINE.length
+    const start = startOfInspection(whole)
+    if (start === -1) return whole
     let shown = ''
     let isSame = true
     for (const event of splitEvents(whole.toString('latin1', start))) {
-      const reading = event.includes('"error"') || event.includes('"usage"') ? tally.read(event) : {}
-      const seen = reading.usageOnly && hideUsage ? '' : callerEvent(event, reading.failed === true)
+      const isRead = !tally.hasOutput() || event.includes('"error"') || event.includes('"usage"')
+      const seen = seenBy(event, isRead ? tally.read(event) : {})
       isSame &&= seen === event
       shown += seen
     }
     if (isSame) return whole
     return Buffer.concat([whole.subarray(0, start), Buffer.from(shown, 'latin1')])
+  }
+
+  /** What the caller sees of an event. */
+  function seenBy(event: string, reading: Reading): string {
+    if (reading.usageOnly && hideUsage) return ''
+    if (reading.disguised) return toLatin1(translateError(jsonOf(event)))
+    return callerEvent(event, reading.failed === true)
+  }
+
+  /** Where the first event stands that must be read; -1 where none must. */
+  function startOfInspection(whole: Buffer): number {
+    // Until there is output each event may be the first of it. Large ones are read at once anyway, when they are kept.
+    if (!tally.hasOutput() && whole.length <= UNREAD_BYTES) return 0
+    const first = indexOfReport(whole)
+    if (first === -1) return -1
+    const from = whole.lastIndexOf(BLANK_LINE, first)
+    return from === -1 ? 0 : from + BLANK_LINE.length
   }
 
   /** What the caller gets of these events. All of them are kept, by whichever name of the model. */
@@ -147,6 +164,8 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
   const tally = createTally(options)
   let ended = false
   let excess = false
+  /** The caller has been told an error in the place of what the translator would make of it. */
+  let told = false
 
   function translate(event: string): string {
     if (ended) {
@@ -159,12 +178,15 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
     const reading = tally.read(event)
     tally.add(reading)
     const json = objectIn(data)
-    return json ? translator.push(reading.failed ? callerComplaint(json) : json) : ''
+    if (!json || told) return ''
+    told = reading.disguised === true
+    if (told) return options.translateError(json)
+    return translator.push(reading.failed ? callerComplaint(json) : json)
   }
 
   function finish(): string {
     ended = true
-    return translator.finish()
+    return told ? '' : translator.finish()
   }
 
   return {
@@ -200,6 +222,7 @@ interface Tally {
   isMeasured(): boolean
   /** It has told which service tier it has served. */
   isTierKnown(): boolean
+  hasOutput(): boolean
   failed(): boolean
   finished(): boolean
   outcome(endedBy: EndedBy): Outcome
@@ -214,6 +237,8 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
   let reported: unknown = null
   let early = false
   let delivered = false
+  let hasOutput = false
+  let unseen = false
   let unfinished = false
   let made: Quantities | undefined
   let failed = false
@@ -240,6 +265,8 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
       }
       serviceTier = reading.serviceTier ?? serviceTier
       delivered ||= reading.delivered === true
+      hasOutput ||= delivered || Boolean(reading.text)
+      unseen ||= reading.unseen === true
       unfinished ||= reading.unfinished === true
       failed ||= reading.failed === true
       // Usage alone cannot tell: some vendors report it on every event.
@@ -256,6 +283,7 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
     },
     isMeasured: () => usage !== undefined && usage !== 'invalid' && !early,
     isTierKnown: () => serviceTier !== undefined,
+    hasOutput: () => hasOutput,
     failed: () => failed,
     finished: () => finished,
     outcome(endedBy) {
@@ -269,11 +297,17 @@ function createTally({ model, judge }: StreamMeterOptions): Tally {
         text,
         textOmitted,
         delivered: delivered || (unfinished && endedBy === 'client'),
+        hasOutput: hasOutput || (unfinished && endedBy === 'client'),
+        unseen,
         made,
         failed,
       }
     },
   }
+}
+
+function jsonOf(event: string): object {
+  return objectIn(dataOfEvent(event) ?? '') ?? {}
 }
 
 /** Later figures replace earlier ones; a part of the figures leaves the rest as it was. */

@@ -8,7 +8,7 @@ import type { Call } from './family'
 import { NotConnected, type OpenOrigin } from './http-client/origin'
 import type { HttpResponse } from './http-client/response'
 import type { Cancellation } from './lib/cancellation'
-import { NO_REASON } from './lib/error-shapes'
+import { NO_REASON, statedStatus } from './lib/error-shapes'
 import { GatewayError } from './lib/errors'
 import type { EncodedForm } from './multipart'
 import { createFetchFile, type FetchFile } from './vendor-file'
@@ -72,7 +72,7 @@ export interface Upstream {
     account: string,
   ): Promise<{ response: HttpResponse; done(): void }>
   fetchFile: FetchFile
-  /** The error of a vendor that answers 200 with an error in the body. */
+  /** The error of a vendor that answers 200 with an error in the body; a status that the body names wins. */
   errorOf(status: number, body: unknown): GatewayError
   /** Closes the connections that wait for a request. */
   close(): void
@@ -374,7 +374,8 @@ export function createUpstream(
     },
     fetchFile: createFetchFile(name, kind, config, world),
     close: origin.close,
-    errorOf(status, body) {
+    errorOf(assumed, body) {
+      const status = statedStatus(body) ?? assumed
       const vendor = readError(status, body)
       tellOperator(status, vendor)
       if (vendor.code !== null || vendor.message !== NO_REASON) return toCaller(status, vendor)

@@ -75,7 +75,10 @@ function translated(
   const model = bridgeOf('recorded')
   const translator = model.family.stream?.translate?.(asked, model)
   if (!translator) throw new Error('nothing translates')
-  const meter = createTranslatingMeter({ model, hideUsage: true, judge: (usage) => usage }, translator)
+  const meter = createTranslatingMeter(
+    { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
+    translator,
+  )
   const bytes = Buffer.from(text)
   const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
   const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)
@@ -161,7 +164,7 @@ describe('on record', () => {
     for (const reply of [{}, { type: 'message', content: 'Hello' }, { ok: true }]) {
       vendor.answer = { reply }
       const { status, json, charge } = await request({ model: 'recorded' })
-      expect({ status, code: json.error.code }).toEqual({ status: 502, code: 'upstream_garbage' })
+      expect({ status, code: json.error.code }).toEqual({ status: 502, code: 'upstream_empty' })
       expect(charge).toMatchObject({ state: 'released', amount: 0 })
     }
   })

@@ -415,8 +415,8 @@ const failures: Failure[] = [
     name: 'an answer without any image',
     prompt: '[sandbox empty]',
     status: 502,
-    code: 'upstream_garbage',
-    words: ['not of the expected form'],
+    code: 'upstream_empty',
+    words: ['without a result'],
   },
 ]
 
@@ -498,7 +498,7 @@ describe('a vendor that answers oddly', () => {
       const { json, charges } = await draw(
         { model: odd, n: 2 },
         images === undefined
-          ? { status: 502, error: { code: 'upstream_garbage' }, vendorCalls: 0 }
+          ? { status: 502, error: { code: 'upstream_empty' }, vendorCalls: 0 }
           : { vendorCalls: 0 },
       )
       expect(json.data?.length).toBe(images)

@@ -65,7 +65,10 @@ function translated(text: string, cuts: readonly number[] = []): { events: strin
   const model = bridgeOf('recorded')
   const translator = model.family.stream?.translate?.(ask, model)
   if (!translator) throw new Error('nothing translates')
-  const meter = createTranslatingMeter({ model, hideUsage: true, judge: (usage) => usage }, translator)
+  const meter = createTranslatingMeter(
+    { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
+    translator,
+  )
   const bytes = Buffer.from(text)
   const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
   const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)

@@ -233,10 +233,11 @@ const cases: readonly Case[] = [
     paid: { input_token: 100, output_token: 20 },
   },
   {
-    name: 'no output, but a complete answer: the input is paid for',
+    name: 'no output, though the answer is complete, is free',
     words: 'prompt_tokens=100 empty',
-    source: 'upstream',
-    paid: { input_token: 100, output_token: 0 },
+    state: 'released',
+    source: null,
+    paid: {},
   },
   {
     name: 'an error before any output is free',

@@ -5,6 +5,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Family, FieldRule, Model, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
+import { isPicture, linksIn, picturesIn } from './picture-list'
 import { otherModels } from './surcharges'
 
 /** References and results of one request together. */
@@ -77,8 +78,11 @@ export const arkImages: Family<Body> = {
 
   read(reply) {
     const { data, error, usage } = reply as Reply
-    if (isObject(error) || !Array.isArray(data)) return { failed: true }
-    return { ...usageOf(usage), made: { image: data.filter(isImage).length }, finished: true }
+    const count = picturesIn(reply).length
+    // The list may tell instead why each image failed: that is an answer, but a free one.
+    const explains = Array.isArray(data) && data.some((item) => isObject(item) && isObject(item.error))
+    if (isObject(error) || (count === 0 && !explains)) return { failed: true }
+    return { ...usageOf(usage), made: { image: count }, delivered: count > 0, finished: true }
   },
 
   stream: {
@@ -87,11 +91,7 @@ export const arkImages: Family<Body> = {
     read: readEvent,
   },
 
-  links(reply) {
-    const { data } = reply as Reply
-    if (!Array.isArray(data)) return []
-    return data.flatMap((item) => (isObject(item) && typeof item.url === 'string' ? [item.url] : []))
-  },
+  links: linksIn,
 
   plain: {
     fields: ['n', 'size', 'images'],
@@ -164,7 +164,7 @@ function readEvent(event: unknown): Reading {
   const { type, error, usage } = event as Event
   switch (type) {
     case 'image_generation.partial_succeeded':
-      return { made: { image: isImage(event) ? 1 : 0 }, delivered: isImage(event) }
+      return { made: { image: isPicture(event) ? 1 : 0 }, delivered: isPicture(event) }
     case 'image_generation.partial_failed':
       return { made: { image: 0 } }
     case 'image_generation.completed':
@@ -179,12 +179,4 @@ function usageOf(usage: unknown): Pick<Reading, 'usage'> {
   if (images === undefined) return {}
   const sane = Number.isSafeInteger(images) && (images as number) >= 0
   return { usage: sane ? { image: images as number } : 'invalid' }
-}
-
-function isImage(item: unknown): boolean {
-  return isObject(item) && (isText(item.url) || isText(item.b64_json))
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value !== ''
 }

@@ -3,8 +3,9 @@
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
+import { isErrorShape } from '../lib/error-shapes'
 import { invalidRequest } from '../lib/errors'
-import { isObject } from '../lib/objects'
+import { holdsText, isObject } from '../lib/objects'
 import { hasPrice } from '../prices'
 
 /** Absent and null mean the same to the SDKs. */
@@ -110,29 +111,59 @@ export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Qu
 }
 
 export function readCompletion(reply: unknown): Reading {
-  const { usage, error, service_tier: tier } = reply as Completion
-  const reading: Reading = {
-    text: textOf(reply as Completion, 'message'),
-    failed: isError(error),
-    finished: true,
-  }
-  const quantities = usageOf(usage)
-  if (quantities !== undefined) reading.usage = quantities
-  if (typeof tier === 'string') reading.serviceTier = tier
+  const completion = reply as Completion
+  const choices = choicesIn(completion)
+  const reading = readChoices(completion, choices, 'message')
+  // Without a candidate it is no completion, whatever it says.
+  reading.failed =
+    isError(completion.error) || choices.length === 0 || (reading.failed === true && !reading.delivered)
+  reading.finished = true
   return reading
 }
 
 export function readChunk(event: unknown): Reading {
   const chunk = event as Completion
-  const choices = Array.isArray(chunk.choices) ? chunk.choices : []
-  const reading: Reading = { text: textOf(chunk, 'delta') }
-  const quantities = usageOf(chunk.usage)
-  if (quantities !== undefined) reading.usage = quantities
-  if (typeof chunk.service_tier === 'string') reading.serviceTier = chunk.service_tier
-  if (isError(chunk.error)) reading.failed = true
-  if (choices.some((choice) => choice?.finish_reason)) reading.finished = true
+  const choices = choicesIn(chunk)
+  const reading = readChoices(chunk, choices, 'delta')
+  if (choices.some(({ finish_reason: reason }) => reason)) reading.finished = true
   if (choices.length === 0 && isObject(chunk.usage)) reading.usageOnly = true
+  if (isError(chunk.error)) reading.failed = true
+  else if (!Array.isArray(chunk.choices) && !isObject(chunk.usage) && isErrorShape(chunk)) {
+    reading.failed = true
+    reading.disguised = true
+  }
   return reading
+}
+
+function readChoices(completion: Completion, choices: Choice[], field: 'message' | 'delta'): Reading {
+  const reading: Reading = { text: textOf(choices, field) }
+  const quantities = usageOf(completion.usage)
+  if (quantities !== undefined) reading.usage = quantities
+  if (typeof completion.service_tier === 'string') reading.serviceTier = completion.service_tier
+  // In whichever of the places where servers put it.
+  const holds = (part: unknown) => holdsText(part, 'name')
+  if (choices.some(({ message, delta, text }) => holds(message) || holds(delta) || holds(text))) {
+    reading.delivered = true
+  }
+  const endsBy = (word: string) => choices.some(({ finish_reason: reason }) => reason === word)
+  // A refusal, of which this vendor says nothing more.
+  if (endsBy('content_filter')) reading.delivered = true
+  // It may have thought until the limit.
+  if (endsBy('length') || thinks(completion.usage)) reading.unseen = true
+  if (endsBy('error')) reading.failed = true
+  return reading
+}
+
+/** Whether the vendor counts thinking, apart or beside the rest. */
+function thinks(usage: unknown): boolean {
+  if (!isObject(usage)) return false
+  const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  const beside = countOf(usage.total_tokens) - countOf(usage.prompt_tokens) - countOf(usage.completion_tokens)
+  return countOf(details.reasoning_tokens) > 0 || beside > 0
+}
+
+function choicesIn({ choices }: Completion): Choice[] {
+  return Array.isArray(choices) ? choices.filter(isObject) : []
 }
 
 /** The texts of a request, to be counted when the vendor reports no usage. */
@@ -147,18 +178,18 @@ export const plainChat: PlainForm = {
 }
 
 interface Completion {
-  choices?: ({ message?: Delta; delta?: Delta; finish_reason?: unknown } | null)[]
+  choices?: unknown
   usage?: unknown
   service_tier?: unknown
   error?: unknown
 }
 
-interface Delta {
-  content?: unknown
-  reasoning_content?: unknown
-  reasoning?: unknown
-  refusal?: unknown
-  tool_calls?: unknown
+interface Choice {
+  message?: unknown
+  delta?: unknown
+  /** Where some servers put what they write. */
+  text?: unknown
+  finish_reason?: unknown
 }
 
 /** The most output tokens of one candidate. Of two limits a vendor may know either one, so the larger counts. */
@@ -274,11 +305,10 @@ function countOf(value: unknown): number {
 }
 
 /** All text that the model made in a reply or an event, of every candidate. */
-function textOf(completion: Completion, field: 'message' | 'delta'): string {
-  if (!Array.isArray(completion.choices)) return ''
+function textOf(choices: readonly Choice[], field: 'message' | 'delta'): string {
   let text = ''
-  for (const choice of completion.choices) {
-    const delta = choice?.[field]
+  for (const choice of choices) {
+    const delta = choice[field]
     if (!isObject(delta)) continue
     text +=
       wordsOf(delta.content) + wordsOf(delta.reasoning_content ?? delta.reasoning) + wordsOf(delta.refusal)

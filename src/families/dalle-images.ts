@@ -6,6 +6,7 @@ import type { Call, Family, Model, Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
 import { checkUploads, formOf } from './image-uploads'
+import { linksIn, picturesIn } from './picture-list'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -131,20 +132,9 @@ function checkFields(body: Body, model: Model): void {
   }
 }
 
-interface Reply {
-  data?: unknown
-  error?: unknown
-}
-
 function readReply(reply: unknown): Reading {
-  const { data, error } = reply as Reply
+  const count = picturesIn(reply).length
   // An answer without a picture is no better than an error.
-  if (isObject(error) || !Array.isArray(data) || data.length === 0) return { failed: true }
-  return { made: { image: data.length }, finished: true }
-}
-
-function linksIn(reply: unknown): string[] {
-  const { data } = reply as Reply
-  if (!Array.isArray(data)) return []
-  return data.flatMap((item) => (isObject(item) && typeof item.url === 'string' ? [item.url] : []))
+  if (isObject((reply as { error?: unknown }).error) || count === 0) return { failed: true }
+  return { made: { image: count }, delivered: true, finished: true }
 }

@@ -114,6 +114,7 @@ export const dashscopeImages: Family<Body> = {
     return {
       usage: counted === made ? { image: made } : 'invalid',
       made: { image: made },
+      delivered: true,
       finished: true,
     }
   },
@@ -188,6 +189,8 @@ function imagesIn(reply: unknown): string[] {
   return choices.flatMap((choice) => {
     const content = choice?.message?.content
     if (!Array.isArray(content)) return []
-    return content.flatMap((part) => (typeof part?.image === 'string' ? [part.image] : []))
+    return content.flatMap((part) =>
+      typeof part?.image === 'string' && part.image !== '' ? [part.image] : [],
+    )
   })
 }

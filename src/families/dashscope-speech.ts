@@ -3,6 +3,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Family, Model } from '../family'
+import { isErrorShape } from '../lib/error-shapes'
 import { invalidRequest } from '../lib/errors'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
@@ -91,7 +92,7 @@ export const dashscopeSpeech: Family<SpeechBody> = {
   // The price is of the caller's own characters: the vendor counts some of them twice.
   read(reply) {
     const { code, output } = reply as Reply
-    if (typeof code === 'string' && code !== '') return { failed: true }
+    if ((typeof code === 'string' && code !== '') || (!output && isErrorShape(reply))) return { failed: true }
     return { finished: output?.finish_reason === 'stop' || isText(output?.audio?.url) }
   },
 

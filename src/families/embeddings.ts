@@ -2,7 +2,7 @@
 // The vendor's side is in the family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities } from '../family'
+import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { toBase64 } from '../lib/vectors'
 
@@ -108,6 +108,7 @@ export function embeddingsReply(
   const data: unknown[] = []
   for (const embeddings of chunks) {
     for (const { index, vector } of [...embeddings].sort((a, b) => a.index - b.index)) {
+      if (!isVector(vector)) throw new Error('a vector without numbers')
       const embedding = body.encoding_format === 'base64' ? toBase64(vector) : vector
       data.push({ object: 'embedding', index: offset + index, embedding })
     }
@@ -117,8 +118,18 @@ export function embeddingsReply(
   return { object: 'list', data, model: model.id, usage: { prompt_tokens: tokens, total_tokens: tokens } }
 }
 
+/** Its first number is looked at, because there are millions in an answer. */
+function isVector(vector: unknown): boolean {
+  return Array.isArray(vector) && typeof vector[0] === 'number'
+}
+
+/** One reply: its list of vectors, and the vendor's token count. What each of them holds is seen where the answer is made. */
+export function readVectors(list: unknown, tokens: unknown): Reading {
+  return { ...tokenUsage(tokens), failed: !Array.isArray(list), delivered: true }
+}
+
 /** A vendor's token count, where it is one. Zero says that the vendor does not count: no input is empty. */
-export function tokenUsage(tokens: unknown): { usage?: Quantities | 'invalid' } {
+function tokenUsage(tokens: unknown): { usage?: Quantities | 'invalid' } {
   if (tokens === undefined || tokens === null || tokens === 0) return {}
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0 || (tokens as number) > 100_000_000)
     return { usage: 'invalid' }

@@ -10,8 +10,8 @@ import {
   embeddingsReply,
   plainEmbeddings,
   quoteInputs,
+  readVectors,
   textsOf,
-  tokenUsage,
 } from './embeddings'
 
 const MAX_INPUTS_A_CALL = 100
@@ -56,7 +56,7 @@ export const geminiEmbeddings: Family<EmbeddingsBody> = {
     return embeddingsReply(chunks, usage, body, model)
   },
 
-  read: (reply) => tokenUsage((reply as Reply).usageMetadata?.promptTokenCount),
+  read: (reply) => readVectors((reply as Reply).embeddings, (reply as Reply).usageMetadata?.promptTokenCount),
   texts: textsOf,
   plain: plainEmbeddings,
 }

@@ -4,7 +4,8 @@
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Family, FieldRule, Quantities, Reading } from '../family'
-import { isObject } from '../lib/objects'
+import { isErrorShape } from '../lib/error-shapes'
+import { holdsText, isObject } from '../lib/objects'
 import { laterAnswers, otherModels, serviceTier } from './surcharges'
 
 /** Absent and null mean the same to the SDKs. */
@@ -112,14 +113,19 @@ export const geminiImages: Family<Body> = {
   },
 
   read(reply) {
-    const { status, usage, steps, outputs } = reply as Interaction
+    const { status, usage } = reply as Interaction
     const figures = usageOf(usage)
-    const pictures = [outputs, ...objectsIn(steps).map(({ content }) => content)].flatMap(objectsIn)
+    const parts = partsOf(reply as Interaction)
     const uncounted =
-      figures !== 'invalid' && !figures?.output_image_token && pictures.some(({ type }) => type === 'image')
+      figures !== 'invalid' && !figures?.output_image_token && parts.some(({ type }) => type === 'image')
+    const delivered = parts.some(isOutput)
+    const unseen = thinks(usage)
     return {
       ...(figures === undefined ? {} : { usage: uncounted ? 'invalid' : figures }),
-      failed: isFailure(status),
+      delivered,
+      unseen,
+      // Neither a picture nor a word: no better than an error.
+      failed: isFailure(status) || (!delivered && !unseen),
       finished: true,
     }
   },
@@ -137,11 +143,18 @@ export const geminiImages: Family<Body> = {
         const usage = usageOf(interaction?.usage)
         if (usage) reading.usage = usage
         reading.reported = interaction?.usage
+        reading.unseen = thinks(interaction?.usage)
+        reading.delivered = partsOf(interaction ?? {}).some(isOutput)
         reading.finished = true
+      } else if (type === undefined && delta === undefined && isErrorShape(event)) {
+        reading.failed = true
+        reading.disguised = true
       }
       if (isObject(delta)) {
-        if (typeof delta.data === 'string' || typeof delta.uri === 'string') reading.delivered = true
+        if (typeof delta.data === 'string' || typeof delta.uri === 'string')
+          reading.delivered = isOutput(delta)
         else if (delta.type === 'text' && typeof delta.text === 'string') reading.text = delta.text
+        else if (isOutput(delta)) reading.unseen = true
       }
       return reading
     },
@@ -178,6 +191,21 @@ interface StreamEvent {
   interaction?: Interaction
   status?: unknown
   error?: unknown
+}
+
+/** What the model made: what its steps hold, or a step itself where it is a thought or a call. */
+function partsOf({ outputs, steps }: Interaction): Record<string, unknown>[] {
+  const made = objectsIn(steps).filter(({ type, error }) => type !== 'user_input' && !error)
+  return [outputs, ...made.map((step) => step.content ?? [step])].flatMap(objectsIn)
+}
+
+function isOutput(part: Record<string, unknown>): boolean {
+  return holdsText(part, 'mime_type')
+}
+
+/** Whether the vendor counts thinking. */
+function thinks(usage: unknown): boolean {
+  return isObject(usage) && (usage.total_thought_tokens as number) > 0
 }
 
 function isFailure(status: unknown): boolean {

@@ -6,6 +6,7 @@ import type { Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
 import { parseSize, type Size } from '../lib/sizes'
+import { isPicture, picturesIn } from './picture-list'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -96,10 +97,10 @@ function mostTokens(quality: Quality, size: Size | undefined): number {
 }
 
 export function readReply(reply: unknown): Reading {
-  const { data, error, usage } = reply as Reply
+  const { error, usage } = reply as Reply
   // An answer without a picture is no better than an error.
-  if (isObject(error) || !Array.isArray(data) || data.length === 0) return { failed: true }
-  return { ...usageOf(usage), finished: true }
+  if (isObject(error) || picturesIn(reply).length === 0) return { failed: true }
+  return { ...usageOf(usage), delivered: true, finished: true }
 }
 
 export const gptImageStream = {
@@ -113,11 +114,11 @@ function readEvent(event: unknown): Reading {
   if (isObject(error) || type === 'error') return { failed: true }
   if (typeof type !== 'string') return {}
   if (type.endsWith('.partial_image')) return { unfinished: true }
-  return type.endsWith('.completed') ? { ...usageOf(usage), delivered: true, finished: true } : {}
+  if (!type.endsWith('.completed')) return {}
+  return { ...usageOf(usage), delivered: isPicture(event), finished: true }
 }
 
 interface Reply {
-  data?: unknown
   error?: unknown
   usage?: unknown
 }

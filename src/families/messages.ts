@@ -3,7 +3,8 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
-import { isObject } from '../lib/objects'
+import { isErrorShape } from '../lib/error-shapes'
+import { holdsText, isObject } from '../lib/objects'
 
 const open = { additionalProperties: true }
 
@@ -54,17 +55,27 @@ export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Mo
   return quantities
 }
 
-export function readMessage(reply: unknown): Reading {
-  const { type, content, usage } = reply as Message
+export function readMessage(reply: unknown, { body }: Ask<{ max_tokens?: number | null }>): Reading {
+  const { type, content, usage, stop_reason: reason } = reply as Message
   const read = usageOf(usage)
   // Without a figure of the output they are no measure of the answer.
   const isWhole = read.usage === 'invalid' || read.usage?.output_token !== undefined
   return {
     ...(isWhole ? read : {}),
-    text: Array.isArray(content) ? content.map(textOfBlock).join('') : '',
-    failed: type === 'error',
+    text: blocksIn(content).map(textOfBlock).join(''),
+    // No output is what was asked for where the request only fills a cache.
+    delivered: holdsText(content) || reason === 'refusal' || body.max_tokens === 0,
+    unseen: isUnseen(reason, usage),
+    failed: type === 'error' || !Array.isArray(content),
     finished: true,
   }
+}
+
+/** Whether output was made that is not shown: up to the limit, or as hidden thinking. */
+function isUnseen(reason: unknown, usage: unknown): boolean {
+  if (reason === 'max_tokens') return true
+  const details = isObject(usage) && isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  return (details.thinking_tokens as number) > 0
 }
 
 /** The texts of a request, to be counted when the vendor reports no usage. */
@@ -154,6 +165,7 @@ function* nestedIn(contents: unknown[]): Generator<Record<string, unknown>> {
 
 interface Message {
   type?: unknown
+  stop_reason?: unknown
   content?: unknown
   usage?: unknown
 }
@@ -165,14 +177,21 @@ interface Message {
 export function readMessageEvent(event: unknown): Reading {
   const { type, message, delta, content_block: block, usage } = event as Record<string, unknown>
   if (type === 'message_start') {
-    const { usage: first } = isObject(message) ? message : {}
-    return { ...usageOf(first), partial: true, early: true, reported: first }
+    const { usage: first, content } = isObject(message) ? message : {}
+    return { ...usageOf(first), partial: true, early: true, reported: first, delivered: holdsText(content) }
   }
-  if (type === 'content_block_start') return { text: textOfBlock(block) }
-  if (type === 'content_block_delta') return { text: textOfDelta(delta) }
-  if (type === 'message_delta') return { ...usageOf(usage), partial: true }
+  if (type === 'content_block_start') return { text: textOfBlock(block), delivered: holdsText(block) }
+  if (type === 'content_block_delta') return { text: textOfDelta(delta), delivered: holdsText(delta) }
+  if (type === 'message_delta') {
+    const { stop_reason: reason } = isObject(delta) ? delta : {}
+    const isRefusal = reason === 'refusal'
+    return { ...usageOf(usage), partial: true, delivered: isRefusal, unseen: isUnseen(reason, usage) }
+  }
   if (type === 'message_stop') return { finished: true }
-  return { failed: type === 'error' }
+  if (type === 'error') return { failed: true }
+  // Events of unknown types pass; what has no type is none of this form.
+  const failed = typeof type !== 'string' && isErrorShape(event)
+  return { failed, disguised: failed }
 }
 
 /** More tokens than any model can have: a figure beyond it is a fault of the vendor. */

@@ -10,7 +10,7 @@ import {
   inputsOf,
   plainEmbeddings,
   quoteInputs,
-  tokenUsage,
+  readVectors,
 } from './embeddings'
 import { otherModels, serviceTier } from './surcharges'
 
@@ -50,7 +50,10 @@ export const openaiEmbeddings: Family<EmbeddingsBody> = {
     return embeddingsReply(chunks, usage, body, model)
   },
 
-  read: (reply) => tokenUsage((reply as Reply).usage?.prompt_tokens ?? (reply as Reply).usage?.total_tokens),
+  read(reply) {
+    const { data, usage } = reply as Reply
+    return readVectors(data, usage?.prompt_tokens ?? usage?.total_tokens)
+  },
   texts: (body) => inputsOf(body).flatMap((input) => (typeof input === 'string' ? [input] : [])),
   plain: plainEmbeddings,
 }

@@ -8,8 +8,8 @@ import {
   embeddingsReply,
   plainEmbeddings,
   quoteInputs,
+  readVectors,
   textsOf,
-  tokenUsage,
 } from './embeddings'
 
 const MAX_INPUTS_A_CALL = 1000
@@ -58,7 +58,7 @@ export const voyageEmbeddings: Family<EmbeddingsBody> = {
     return embeddingsReply(chunks, usage, body, model)
   },
 
-  read: (reply) => tokenUsage((reply as Reply).usage?.total_tokens),
+  read: (reply) => readVectors((reply as Reply).data, (reply as Reply).usage?.total_tokens),
   texts: textsOf,
   plain: plainEmbeddings,
 }

@@ -6,6 +6,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Call, Family, Model } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { parseSize } from '../lib/sizes'
+import { isPicture, linksIn } from './picture-list'
 import { otherModels, serviceTier } from './surcharges'
 
 /** Absent and null mean the same to the SDKs. */
@@ -112,8 +113,11 @@ export const xaiImages: Family<Body> = {
         'content_policy_violation',
       )
     }
-    if (shown.length === 0) throw new Error('there is no image')
-    return { usage: { image: shown.length, input_image: referencesOf(body).length } }
+    if (shown.length === 0) return { failed: true }
+    return {
+      delivered: true,
+      usage: { image: shown.length, input_image: referencesOf(body).length },
+    }
   },
 
   /**
@@ -135,7 +139,7 @@ export const xaiImages: Family<Body> = {
     }),
   },
 
-  links: (reply) => imagesOf(reply).shown.flatMap(({ url }) => (typeof url === 'string' && url ? [url] : [])),
+  links: (reply) => linksIn({ data: imagesOf(reply).shown }),
 }
 
 interface Reference {
@@ -259,17 +263,14 @@ function ratioOf(name: string): number {
   return Number(width) / Number(height)
 }
 
-interface Image {
-  url?: unknown
-  b64_json?: unknown
-  respect_moderation?: unknown
+/** The images that can be shown, and how many moderation held back: those are empty, or marked, or both. */
+function imagesOf(reply: unknown): { shown: object[]; blocked: number } {
+  const { data } = reply as { data?: unknown }
+  const images = Array.isArray(data) ? data : []
+  const shown = images.filter((image) => isPicture(image) && !isHeldBack(image))
+  return { shown, blocked: images.length - shown.length }
 }
 
-/** The images that can be shown, and how many moderation held back: those are empty, or marked, or both. */
-function imagesOf(reply: unknown): { shown: Image[]; blocked: number } {
-  const { data } = reply as { data: (Image | null)[] }
-  const shown = data.filter(
-    (image): image is Image => image?.respect_moderation !== false && Boolean(image?.url || image?.b64_json),
-  )
-  return { shown, blocked: data.length - shown.length }
+function isHeldBack(image: object): boolean {
+  return (image as { respect_moderation?: unknown }).respect_moderation === false
 }

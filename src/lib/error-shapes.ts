@@ -24,6 +24,22 @@ export function readErrorShape(body: unknown): ErrorShape {
   return shape(outer)
 }
 
+/** Whether a body that is no answer tells an error, in whichever of these shapes. */
+export function isErrorShape(body: unknown): boolean {
+  const { message, code } = readErrorShape(body)
+  return message !== NO_REASON || code !== null
+}
+
+/** The HTTP status that a body names, for an error that came with the status 200. */
+export function statedStatus(body: unknown): number | undefined {
+  const outer = asObject(Array.isArray(body) ? body[0] : body)
+  for (const { code, status, status_code: stated } of [asObject(outer.error), outer]) {
+    const found = [code, status, stated].map(Number).find((number) => number >= 400 && number <= 599)
+    if (Number.isInteger(found)) return found
+  }
+  return undefined
+}
+
 /** `body.loc.0: message`, as validation libraries of Python put it. */
 function detailOf(detail: unknown): string {
   const { loc, msg } = asObject(detail)

@@ -103,6 +103,10 @@ export function splitEvents(whole: string): string[] {
   return events
 }
 
+export function toLatin1(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
 export function fromLatin1(text: string): string {
   return Buffer.from(text, 'latin1').toString('utf8')
 }

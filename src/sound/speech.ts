@@ -202,12 +202,10 @@ function streamFile(
     const { done, value } = await take()
     if (ending) return true
     kept.add(value)
+    delivered ||= value.length > 0
     if (done) await end('done')
     if (isGone) return done === true
-    if (value.length > 0) {
-      delivered = true
-      output.enqueue(value)
-    }
+    if (value.length > 0) output.enqueue(value)
     if (done) output.close()
     return done === true
   }
@@ -267,7 +265,16 @@ function createKept(isWanted: boolean) {
 
 /** The price is the quote: speech is paid for by the character, in full as soon as sound has gone out. */
 function outcomeOf(endedBy: EndedBy, delivered: boolean, { usageJson }: SoundNotes): Outcome {
-  return { endedBy, usage: undefined, usageJson, text: '', textOmitted: 0, delivered, failed: false }
+  return {
+    endedBy,
+    usage: undefined,
+    usageJson,
+    text: '',
+    textOmitted: 0,
+    delivered,
+    hasOutput: delivered,
+    failed: false,
+  }
 }
 
 function tooLong({ upstream }: Model): GatewayError {

@@ -9,6 +9,8 @@ export interface RecordedVendor {
   poll: unknown
   /** The body of the last request: JSON, or the fields and files of a form. */
   received: unknown
+  /** How often it was called, but for polls. */
+  requests: number
   stop(): Promise<void>
 }
 
@@ -22,6 +24,7 @@ export function startRecordedVendor(): RecordedVendor {
     development: false,
     async fetch(request) {
       if (request.method === 'GET') return Response.json(vendor.poll)
+      vendor.requests++
       const isForm = request.headers.get('content-type')?.startsWith('multipart/form-data')
       vendor.received = isForm ? [...(await request.formData()).entries()] : await request.json()
       return respond(vendor.answer)
@@ -32,6 +35,7 @@ export function startRecordedVendor(): RecordedVendor {
     answer: { reply: {} },
     poll: {},
     received: undefined,
+    requests: 0,
     stop: () => server.stop(true),
   }
   return vendor

@@ -110,13 +110,14 @@ export function startRelaying(
   options: Partial<RelayOptions & StreamMeterOptions> & { clock?: HandClock } = {},
 ): Relaying {
   const { clock = createHandClock(), hideUsage = true, judge = (usage) => usage, ...rest } = options
+  const translateError = (json: object) => `data: ${JSON.stringify({ error: json })}\n\n`
   const model = rest.model ?? modelForRelay()
   const outcomes: Outcome[] = []
   let aborts = 0
   let captured = ''
   const output = relayEvents(bodyOf(body), {
     model,
-    meter: createStreamMeter({ model, hideUsage, judge }),
+    meter: createStreamMeter({ model, hideUsage, judge, translateError }),
     keepAlive: ': keep-alive\n\n',
     drain: false,
     startedAt: clock.now(),

@@ -5,7 +5,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Family, FieldRule, Model, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
-import { isPicture, linksIn, picturesIn } from './picture-list'
+import { isPicture, linksIn, picturesIn } from '../lib/picture-list'
 import { otherModels } from './surcharges'
 
 /** References and results of one request together. */

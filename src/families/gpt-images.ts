@@ -5,8 +5,8 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
+import { isPicture, picturesIn } from '../lib/picture-list'
 import { parseSize, type Size } from '../lib/sizes'
-import { isPicture, picturesIn } from './picture-list'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))

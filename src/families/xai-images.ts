@@ -5,8 +5,8 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Call, Family, Model } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { isPicture, linksIn } from '../lib/picture-list'
 import { parseSize } from '../lib/sizes'
-import { isPicture, linksIn } from './picture-list'
 import { otherModels, serviceTier } from './surcharges'
 
 /** Absent and null mean the same to the SDKs. */

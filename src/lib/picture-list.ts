@@ -1,7 +1,7 @@
-// The list of pictures in a reply of OpenAI's form, which the image families of several vendors share.
+// The list of pictures in a reply, in the form that the image APIs of several vendors share.
 // Lenient: whatever a reply holds, it is read without a fault, and only what is a picture counts as one.
 
-import { isObject } from '../lib/objects'
+import { isObject } from './objects'
 
 interface Picture {
   url?: unknown

@@ -29,7 +29,7 @@ import {
   voidTask,
 } from './tasks'
 import type { Upstream } from './upstream'
-import { readReply, usageJsonOf } from './vendor-reply'
+import { MAX_DOCUMENT_BYTES, readReply, usageJsonOf } from './vendor-reply'
 import type { World } from './world'
 
 export interface Poller {
@@ -282,7 +282,7 @@ export function createPoller(world: World): Poller {
     if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
     try {
       const reply = await send(world, task, model, contract.poll(task.upstreamId), (response, signal) =>
-        readReply(response, model, signal, { mayBeEmpty: true }),
+        readReply(response, model, signal, { mayBeEmpty: true, mostBytes: MAX_DOCUMENT_BYTES }),
       )
       const outcome = contract.outcome(reply.json, task.memo)
       return outcome ? { outcome } : { error: 'upstream_garbage' }

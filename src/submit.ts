@@ -9,7 +9,7 @@ import { saveAnswer } from './idempotency'
 import { GatewayError } from './lib/errors'
 import { acceptTask, documentOf, findTask, markSent, markUnknown, type NewTask, showTask } from './tasks'
 import type { Upstream } from './upstream'
-import { readReply } from './vendor-reply'
+import { MAX_DOCUMENT_BYTES, readReply } from './vendor-reply'
 import type { World } from './world'
 
 interface Submitted {
@@ -82,7 +82,8 @@ async function storeId(
 async function sendOnce(flight: Flight, call: Call, send: Send): Promise<string> {
   const { model, family, controller } = flight
   const { response, done } = await send(flight, call)
-  const reply = await readReply(response, model, controller.signal).finally(done)
+  const document = { mostBytes: MAX_DOCUMENT_BYTES }
+  const reply = await readReply(response, model, controller.signal, document).finally(done)
   const id = family.task?.id(reply.json)
   if (id !== undefined) return id
   if (!family.read(reply.json, flight.ask).failed) throw garbage(model, 'without the id of a task')

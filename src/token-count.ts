@@ -12,7 +12,7 @@ import { createTurns } from './lib/turns'
 import { countFreeRequest } from './limits'
 import { operationOf } from './operations'
 import { type CheckedRequest, checkRequest } from './request'
-import { readReply } from './vendor-reply'
+import { MAX_DOCUMENT_BYTES, readReply } from './vendor-reply'
 import type { World } from './world'
 
 interface CountRequest {
@@ -81,7 +81,8 @@ export function createTokenCount(world: World): CountTokens {
     try {
       const text = editObject(source.text, source.scanned, call.body.edit)
       const { response, done } = await upstream.send(call, text, signal, account)
-      const { json } = await readReply(response, model, signal).finally(done)
+      const document = { mostBytes: MAX_DOCUMENT_BYTES }
+      const { json } = await readReply(response, model, signal, document).finally(done)
       const tokens = family.tokenCount?.read(json)
       if (tokens === undefined) throw garbage(model, 'without a number of tokens')
       return tokens

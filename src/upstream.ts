@@ -10,6 +10,7 @@ import type { HttpResponse } from './http-client/response'
 import type { Cancellation } from './lib/cancellation'
 import { NO_REASON, statedStatus } from './lib/error-shapes'
 import { GatewayError } from './lib/errors'
+import { parseForeign, TooDeep } from './lib/json'
 import type { EncodedForm } from './multipart'
 import { createFetchFile, type FetchFile } from './vendor-file'
 import { createMask } from './vendor-mask'
@@ -442,9 +443,10 @@ async function readText({ body }: HttpResponse): Promise<string> {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
-  } catch {
-    return text
+    return parseForeign(text)
+  } catch (error) {
+    // One that is nested too deeply says nothing that anybody could read.
+    return error instanceof TooDeep ? {} : text
   }
 }
 

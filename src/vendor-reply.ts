@@ -1,4 +1,5 @@
-// Reads a vendor's whole reply, with a limit on its size. Lenient: only what is no JSON object at all is refused.
+// Reads a vendor's whole reply, with limits on its size and depth. Lenient: of what is small enough, only what is no JSON
+// object at all is refused.
 
 import { callerText } from './caller-view'
 import { garbage } from './failures'
@@ -6,9 +7,12 @@ import type { Model } from './family'
 import { BodyTooLarge, type HttpResponse } from './http-client/response'
 import type { Cancellation } from './lib/cancellation'
 import { GatewayError } from './lib/errors'
-import { editObject, scanObject } from './lib/json'
+import { editObject, parseForeign, scanObject, TooDeep } from './lib/json'
 
+/** Of a result: ten large pictures as base64, or thousands of embeddings. */
 const MAX_REPLY_BYTES = 256 * 1024 * 1024
+/** Of a document about something else, as the state of a task or a number of tokens: a few kilobytes at most. */
+export const MAX_DOCUMENT_BYTES = 1024 * 1024
 
 const decoder = new TextDecoder()
 
@@ -22,14 +26,14 @@ export async function readReply(
   response: HttpResponse,
   model: Model,
   signal: Cancellation,
-  options: { mayBeEmpty?: boolean } = {},
+  options: { mayBeEmpty?: boolean; mostBytes?: number } = {},
 ): Promise<VendorReply> {
+  const { mayBeEmpty = false, mostBytes = MAX_REPLY_BYTES } = options
   try {
     // Before it is read, where the vendor says so.
-    if (Number(response.header('content-length')) > MAX_REPLY_BYTES) throw new BodyTooLarge()
-    const text =
-      decoder.decode(await response.body.bytes(MAX_REPLY_BYTES)) || (options.mayBeEmpty ? '{}' : '')
-    const json: unknown = JSON.parse(text)
+    if (Number(response.header('content-length')) > mostBytes) throw new BodyTooLarge()
+    const text = decoder.decode(await response.body.bytes(mostBytes)) || (mayBeEmpty ? '{}' : '')
+    const json = parseForeign(text)
     if (typeof json !== 'object' || json === null || Array.isArray(json))
       throw garbage(model, 'not a JSON object')
     return { text, json }
@@ -40,6 +44,7 @@ export async function readReply(
       response.body.cancel()
       throw garbage(model, 'too large')
     }
+    if (error instanceof TooDeep) throw garbage(model, 'nested too deeply')
     if (!(error instanceof SyntaxError)) throw garbage(model, 'cut off', error)
     // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
     throw garbage(model, 'not JSON', error.name)

@@ -585,6 +585,25 @@ describe('a body', () => {
   })
 })
 
+describe('a packed body', () => {
+  test('is unpacked to so much and no more, however it is taken', async () => {
+    const { server, origin } = await start()
+    const packed = gzipSync(Buffer.alloc(300 * MEBIBYTE))
+    server.answer = (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`)
+      socket.write(packed)
+    }
+    const { body } = await origin.send(post())
+    let bytes = 0
+    const reading = (async () => {
+      for await (const piece of body) bytes += piece.length
+    })()
+    await expect(reading).rejects.toBeInstanceOf(BodyTooLarge)
+    expect(bytes).toBeLessThanOrEqual(256 * MEBIBYTE)
+    await waitFor(() => server.open() === 0)
+  })
+})
+
 describe('by way of fetch, as behind a proxy', () => {
   async function startFetching() {
     const server = await startScriptedServer()

@@ -30,6 +30,12 @@ function deep(id: string, status: string): Response {
   return new Response(text, { headers: { 'content-type': 'application/json' } })
 }
 
+/** An answer with far more in it than the state of a task. */
+function large(id: string, status: string): Response {
+  const output = { task_id: id, task_status: status, video_url: 'https://files.example.com/a' }
+  return Response.json({ request_id: 'r', output, more: 'x'.repeat(2 * 1024 * 1024) })
+}
+
 /** A reason with a character that PostgreSQL cannot store. */
 function unstorable(id: string): Response {
   const output = { task_id: id, task_status: 'FAILED', code: 'Bad', message: 'no \u0000 reason' }
@@ -40,6 +46,7 @@ const answers: [name: string, answer: (id: string) => Response, kinds?: readonly
   ['a success that lies too deep', (id) => deep(id, 'SUCCEEDED')],
   ['a failure that lies too deep', (id) => deep(id, 'FAILED')],
   ['progress that lies too deep', (id) => deep(id, 'RUNNING')],
+  ['a success that is too large', (id) => large(id, 'SUCCEEDED')],
   ['a text that the database cannot store', unstorable, ['postgres']],
 ]
 

@@ -2,6 +2,7 @@
 // Lenient: whatever a vendor leaves out or misspells, the message is of the right form, and no text of it is lost.
 
 import type { Ask, Model, Quantities } from '../family'
+import { parseForeign } from '../lib/json'
 import { isObject } from '../lib/objects'
 import { inputTokensOf, outputTokensOf } from '../units'
 import type { MessagesBody } from './messages'
@@ -131,11 +132,11 @@ export function madeId(ask: Ask, index: number): string {
   return `toolu_${ask.at.toString(36)}_${index}`
 }
 
-/** Arguments that are no object, as of an answer that was cut, are shown as they came. */
+/** Arguments that are no object, as of an answer that was cut, or too deep a one, are shown as they came. */
 function inputOf(text: string): unknown {
   if (text.trim() === '') return {}
   try {
-    const input: unknown = JSON.parse(text)
+    const input = parseForeign(text)
     if (isObject(input)) return input
     if (input === null) return {}
   } catch {}

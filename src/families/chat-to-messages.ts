@@ -3,6 +3,7 @@
 
 import type { Ask, Model } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { parseForeign } from '../lib/json'
 import type { ChatBody } from './chat-completions'
 import type { MessagesBody } from './messages'
 
@@ -203,7 +204,7 @@ function callId(id: unknown): string {
 function inputOf(text: unknown): unknown {
   if (typeof text !== 'string' || text.trim() === '') return {}
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseForeign(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { _raw: text }
   } catch {
     return { _raw: text }

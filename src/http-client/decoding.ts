@@ -1,9 +1,12 @@
 // Unpacks a body that a server has compressed although it was asked not to. It must never unpack faster than the
-// result is taken: a small body can hold a very large one.
+// result is taken, nor without an end: a small body can hold a very large one.
 
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { HttpBody } from './response'
+import { BodyTooLarge, HttpBody } from './response'
+
+/** As much as the largest reply may have. */
+const MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
 const decoders = new Map<string, () => Transform>([
   ['gzip', createGunzip],
@@ -25,7 +28,12 @@ export function decoded(body: HttpBody, encoding: string | null): HttpBody {
       decoder.destroy()
     },
   })
-  decoder.on('data', (bytes: Buffer) => result.push(bytes))
+  let unpackedBytes = 0
+  decoder.on('data', (bytes: Buffer) => {
+    unpackedBytes += bytes.length
+    if (unpackedBytes <= MAX_UNPACKED_BYTES) result.push(bytes)
+    else decoder.destroy(new BodyTooLarge('the answer unpacks to too much'))
+  })
   decoder.on('end', () => result.end())
   decoder.on('error', (error) => {
     body.cancel()

@@ -316,3 +316,39 @@ export function replaceStrings(text: string, replacements: ReadonlyMap<string, s
   }
   return result + text.slice(copied)
 }
+
+/** What is nested deeper than MAX_DEPTH. */
+export class TooDeep extends Error {}
+
+/** JSON of somebody else, as of a vendor. Throws TooDeep where code that follows its levels could overflow the stack. */
+export function parseForeign(text: string): unknown {
+  const value: unknown = JSON.parse(text)
+  // Nothing is deeper than it has opening brackets, and few texts have so many.
+  if (hasBrackets(text, MAX_DEPTH) && isDeeper(value, MAX_DEPTH))
+    throw new TooDeep('the JSON is nested too deeply')
+  return value
+}
+
+/** Whether there are more than `most`, in strings too. */
+function hasBrackets(text: string, most: number): boolean {
+  if (text.length <= 2 * most) return false
+  let count = 0
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      count++
+      if (count > most) return true
+    }
+  }
+  return false
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === 'object' && isDeeper(item, levels - 1)) return true
+    return false
+  }
+  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true
+  return false
+}

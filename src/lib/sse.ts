@@ -1,6 +1,8 @@
 // Splits a server-sent event stream into whole events, wherever the network cut it, and reads what is in one.
 // It must never change a byte, and never keep more than one unfinished event.
 
+import { parseForeign } from './json'
+
 /**
  * An event longer than this is refused: no vendor sends one, and it would be held in memory. The largest are pictures:
  * one of 3840 by 2160 pixels with transparency has 33 MB, so a PNG of noise is 44 MB as base64.
@@ -80,10 +82,10 @@ export function dataOfEvent(event: string): string | undefined {
   return data === undefined ? undefined : fromLatin1(data)
 }
 
-/** The JSON object or array that the data of an event is; undefined for anything else. */
+/** The JSON object or array that the data of an event is; undefined for anything else, and for one nested too deeply. */
 export function objectIn(data: string): object | undefined {
   try {
-    const json: unknown = JSON.parse(data)
+    const json = parseForeign(data)
     return typeof json === 'object' && json !== null ? json : undefined
   } catch {
     return undefined

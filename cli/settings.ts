@@ -6,9 +6,10 @@ import { join, resolve } from 'node:path'
 import builtIn from '../gateway.config'
 import { type Config, faultsOf } from '../src/config'
 import type { Db } from '../src/db/db'
-import { makeDataDir, openDatabase } from '../src/world'
+import { databaseFile, makeDataDir, openDatabase } from '../src/world'
 import { findConfig, readConfigFile } from './config-file'
 import { CommandFailed, failedFor, lineOf } from './errors'
+import { say } from './output'
 
 /** The flags that every command takes. */
 export const settingsArgs = {
@@ -114,22 +115,40 @@ export function openToOthers(dataDir: string): string | undefined {
   return `Warning: other users of this machine can read or write the data directory ${dataDir}. Close it with: chmod 700 ${dataDir}`
 }
 
-/** Runs a command's work on the database, which a running server may be using at the same time. */
+/** Runs a command's work on the database, which a running server may be using at the same time, and says so where it wrote. */
 export async function withDatabase<Result>(
   flags: SettingsFlags,
   work: (db: Db, config: Config) => Promise<Result>,
 ): Promise<Result> {
   const { config } = await loadConfig(flags)
   const dataDir = openDataDir(flags)
-  const db = await openDatabase(config, dataDir).catch((error) => {
+  const db = await openDatabase(config, dataDir, { patient: true }).catch((error) => {
     const where = config.database ? 'The database' : `The database in ${dataDir}`
     throw new CommandFailed(`${where} cannot be opened: ${lineOf(error)}.`)
   })
+  let hasWritten = false
+  const watched: Db = {
+    ...db,
+    async batch(statements) {
+      const result = await db.batch(statements)
+      hasWritten ||= 'rows' in result
+      return result
+    },
+  }
   try {
-    return await work(db, config)
+    return await work(watched, config)
   } finally {
+    if (hasWritten) say(`Written to ${nameOfDatabase(config, dataDir)}.`)
     await db.close()
   }
+}
+
+/** Where the database is, without what gives access to it. */
+function nameOfDatabase({ database }: Config, dataDir: string): string {
+  if (!database) return databaseFile(dataDir)
+  const url = URL.parse(database)
+  if (!url) return 'the PostgreSQL database of the configuration'
+  return `${url.protocol}//${url.username && `${url.username}@`}${url.host}${url.pathname}`
 }
 
 function databaseUrl(): string | undefined {

@@ -97,11 +97,22 @@ export function randomBytes(count: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(count))
 }
 
-/** Opens the database that a configuration names: PostgreSQL, or SQLite in the data directory. */
-export async function openDatabase(config: Config, dataDir: string): Promise<Db> {
-  const db = config.database ? openPostgres(config.database) : openSqlite(join(dataDir, 'gateway.sqlite'))
+/**
+ * Opens the database that a configuration names: PostgreSQL, or SQLite in the data directory. `patient` for commands, whose
+ * reports may read for minutes: only what serves must not hold others up.
+ */
+export async function openDatabase(
+  config: Config,
+  dataDir: string,
+  options: { patient?: boolean } = {},
+): Promise<Db> {
+  const db = config.database ? openPostgres(config.database, options) : openSqlite(databaseFile(dataDir))
   await migrate(db)
   return db
+}
+
+export function databaseFile(dataDir: string): string {
+  return join(dataDir, 'gateway.sqlite')
 }
 
 /** Only the owner may read the data directory. */

@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
+import { WRITTEN } from './support/command-line'
 import { temporaryFolder } from './support/databases'
 import type { Json } from './support/scenario'
 import { completion } from './support/vendor'
@@ -55,7 +56,7 @@ function start(words: string[], more: Record<string, string> = {}): Process {
 
 async function json(words: string[]): Promise<Json> {
   const { code, stdout, stderr } = await start([...words, '--json']).ended
-  expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' })
+  expect({ words, code, stderr: stderr.replace(WRITTEN, '') }).toEqual({ words, code: 0, stderr: '' })
   return JSON.parse(stdout)
 }
 

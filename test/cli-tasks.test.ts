@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../src/config'
 import { jobId } from '../src/sandbox/video-jobs'
-import { type CommandLine, createCommandLine, MAIN } from './support/command-line'
+import { type CommandLine, createCommandLine, MAIN, WRITTEN } from './support/command-line'
 import { temporaryFolder } from './support/databases'
 import { startTestGateway, testModels, videoModels, waitFor } from './support/gateway'
 import type { Json } from './support/scenario'
@@ -210,7 +210,7 @@ describe('a task that runs', () => {
     await waitFor(async () => (await status()) === 'RUNNING', 20_000)
     const ran = await line.run(`tasks cancel ${id}`)
     expect(ran).toMatchObject({ code: 1, stdout: '' })
-    expect(ran.stderr).toMatch(new RegExp(`^${id} goes on: .*(cancel|pending)`, 'i'))
+    expect(ran.stderr).toMatch(new RegExp(`^${id} goes on: .*(cancel|pending)`, 'im'))
     const watched = await line.run(`tasks watch ${id} --json`)
     expect(JSON.parse(watched.stdout)).toMatchObject({ state: 'succeeded', amount_usd: '0.05' })
   })
@@ -239,7 +239,9 @@ describe('stopping', () => {
     expect(ran).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: `${id} goes on: Tasks of this model cannot be stopped.\n`,
+      stderr: expect.stringMatching(
+        new RegExp(`^Written to .*\n${id} goes on: Tasks of this model cannot be stopped.\n$`),
+      ),
     })
   })
 
@@ -316,7 +318,7 @@ describe('a task whose submit had no answer', () => {
     const id = await submit(`a fox ${LOST}`, { webhook_url: receiver.url })
     expect(await show(id)).toMatchObject({ state: 'unknown', upstream_id: null, held_usd: '0.05' })
     const ran = await line.run(`tasks reconcile ${id} --not-begun`)
-    expect(ran).toMatchObject({ code: 0, stderr: '' })
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringMatching(WRITTEN) })
     expect(ran.stdout).toMatch(/^ {2}error +not_begun: /m)
     await waitFor(() => receiver.deliveries.length > 0, 5_000)
     expect(JSON.parse(receiver.deliveries[0]?.body ?? '')).toMatchObject({ error: { code: 'not_begun' } })
@@ -408,7 +410,7 @@ test('a webhook is delivered again, under the same id', async () => {
   const again = await line.run(`tasks redeliver ${id}`)
   expect(again).toEqual({
     code: 0,
-    stderr: '',
+    stderr: expect.stringMatching(WRITTEN),
     stdout: `The webhook of ${id} is delivered again by the running server.\n`,
   })
   await waitFor(async () => (await show(id)).webhook.state === 'delivered', 5_000)

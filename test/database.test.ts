@@ -346,6 +346,18 @@ function migrationContract(kind: DatabaseKind): void {
     await db.close()
   })
 
+  if (kind === 'postgres') {
+    test('may take longer than a statement of what serves', async () => {
+      const db = openAddress(await databaseAddress(kind))
+      expect(await errorOf(db.query({ sql: 'select pg_sleep(6)' }))).toBeInstanceOf(DatabaseUnavailable)
+      await migrate(db, [['select pg_sleep(6)', THINGS]])
+      expect(await versionsOf(db)).toEqual([1])
+      // Only for that transaction.
+      expect(await db.query({ sql: 'show statement_timeout' })).toEqual([{ statement_timeout: '5s' }])
+      await db.close()
+    })
+  }
+
   test('run only the steps that are new, and keep the data', async () => {
     const db = openAddress(await databaseAddress(kind))
     await migrate(db, [[THINGS]])

@@ -216,6 +216,12 @@ export const migrations: readonly (readonly string[])[] = [
   ],
 ]
 
+/** For one transaction of PostgreSQL. */
+const PATIENCE: readonly Statement[] = [
+  { sql: 'set local statement_timeout = 0' },
+  { sql: 'set local lock_timeout = 0' },
+]
+
 /** Brings the database to the newest shape. Several nodes may start at once: the version row decides who runs a step. */
 export async function migrate(db: Db, steps = migrations): Promise<void> {
   const versions: Statement = {
@@ -230,6 +236,8 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
       `The database has schema version ${version}, this gateway knows only ${steps.length}: use a newer gateway.`,
     )
   }
+  // A step may take minutes on large tables, and other nodes wait for it.
+  const patience = db.kind === 'postgres' ? PATIENCE : []
   for (let next = version + 1; next <= steps.length; next++) {
     const claim: Statement = {
       sql: 'insert into schema_versions (version) values ($1) on conflict (version) do nothing',
@@ -237,6 +245,6 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
       guard: true,
     }
     // Missed: another node is doing this step in its transaction, or has done it.
-    await db.batch([claim, ...(steps[next - 1] as readonly string[]).map((sql) => ({ sql }))])
+    await db.batch([...patience, claim, ...(steps[next - 1] as readonly string[]).map((sql) => ({ sql }))])
   }
 }

@@ -7,6 +7,7 @@ const POOL_SIZE = 16
 const CONNECT_TIMEOUT_SECONDS = 5
 /** A statement that runs longer holds row locks that others wait for. */
 const STATEMENT_TIMEOUT_MS = 5_000
+const NO_TIMEOUT = 0
 
 /** Rows, and how many were read or changed. */
 type ResultRows = Record<string, Value | bigint>[] & { count: number }
@@ -17,12 +18,16 @@ class Missed extends Error {
   }
 }
 
-export function openPostgres(url: string): Db {
+/** `patient`: a statement may take as long as it takes, but does not wait longer for a lock. */
+export function openPostgres(url: string, { patient = false } = {}): Db {
   const sql = new SQL(url, {
     max: POOL_SIZE,
     bigint: true,
     connectionTimeout: CONNECT_TIMEOUT_SECONDS,
-    connection: { statement_timeout: STATEMENT_TIMEOUT_MS, lock_timeout: STATEMENT_TIMEOUT_MS },
+    connection: {
+      statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,
+      lock_timeout: STATEMENT_TIMEOUT_MS,
+    },
   })
 
   async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { dialectsPage } from '../src/docs/dialects'
 import { families } from '../src/families'
 import { IGNORED_WHEN_REASONING } from '../src/families/chat-fields'
-import type { BridgedField } from '../src/family'
+import type { BridgedField, Family } from '../src/family'
+import { pathsOf } from '../src/fields'
 import { say, startTestGateway, type TestGateway, testModels } from './support/gateway'
 
 type Json = Record<string, unknown>
@@ -18,6 +19,61 @@ test('the page is the one that the tables make', async () => {
 function plain(page: string): string {
   return page.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
 }
+
+describe('every field of the official SDKs is described:', () => {
+  const SDKS = [
+    ['openai/resources/chat/completions/completions.d.ts', 'ChatCompletionCreateParamsBase', 'openai-chat'],
+    [
+      'openai/resources/chat/completions/completions.d.ts',
+      'ChatCompletionCreateParamsBase',
+      'chat-on-messages',
+    ],
+    ['@anthropic-ai/sdk/resources/messages/messages.d.ts', 'MessageCreateParamsBase', 'anthropic-messages'],
+    ['@anthropic-ai/sdk/resources/messages/messages.d.ts', 'MessageCreateParamsBase', 'messages-on-chat'],
+    [
+      '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts',
+      'MessageCreateParamsBase',
+      'anthropic-messages',
+    ],
+    [
+      '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts',
+      'MessageCreateParamsBase',
+      'messages-on-chat',
+    ],
+  ] as const
+  test.each(SDKS)('%s %s in %s', async (file, type, name) => {
+    const source = await Bun.file(`${import.meta.dir}/../node_modules/${file}`).text()
+    const [, body = ''] = new RegExp(`export interface ${type} \\{\\n(.*?)\\n\\}`, 's').exec(source) ?? []
+    const fields = [...body.matchAll(/^ {4}(\w+)\??: /gm)].map(([, field]) => field as string)
+    expect(fields.length).toBeGreaterThan(15)
+    const family = families.get(name) as Family
+    const known = new Set([
+      ...Object.keys(family.body.properties),
+      ...pathsOf(family).map((path) => path.split(/[[. ]/)[0]),
+    ])
+    expect(fields.filter((field) => !known.has(field) && !IN_HEADERS.has(field))).toEqual([])
+  })
+
+  test('and of every tool it is said who runs it', async () => {
+    const file = '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts'
+    const source = await Bun.file(`${import.meta.dir}/../node_modules/${file}`).text()
+    const [, union = ''] = /export type BetaToolUnion = (.*?);/.exec(source) ?? []
+    const types = union.split(' | ').flatMap((name) => {
+      const [, body = ''] = new RegExp(`export interface ${name} \\{\\n(.*?)\\n\\}`, 's').exec(source) ?? []
+      return /^ {4}type\??: '(\w+)'/m.exec(body)?.[1] ?? []
+    })
+    expect(types.length).toBeGreaterThan(20)
+    const rules = (families.get('anthropic-messages')?.surcharges ?? []).filter(
+      ({ field }) => field === 'tools[].type',
+    )
+    const isBilled = (type: string) => rules.some(({ plain }) => plain instanceof RegExp && !plain.test(type))
+    const kinds = types.filter(isBilled).map((type) => type.replace(/_\d+$/, ''))
+    expect([...new Set(kinds)].toSorted()).toEqual(['advisor', 'code_execution', 'web_search'])
+  })
+})
+
+/** The SDK sends these as headers, of which the gateway forwards the betas. */
+const IN_HEADERS = new Set(['betas', 'user_profile_id', 'workspace_id'])
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -240,6 +296,11 @@ const ofChat: Bridge = {
     thinking_budget: { thinking_budget: 9 },
     chat_template_kwargs: { chat_template_kwargs: { a: 1 } },
     'tools[].type': { tools: [{ type: 'custom', custom: { name: 'a' } }] },
+    'tool_choice.type': {
+      tools: [functionTool],
+      tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [functionTool] } },
+    },
+    'response_format.type': { response_format: { type: 'grammar' } },
     'messages[].function_call': turn({
       role: 'assistant',
       content: 'a',

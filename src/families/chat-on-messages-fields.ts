@@ -89,6 +89,8 @@ const refused = rows(
   ['thinking_budget', "how long to think is said by 'reasoning_effort', or by 'thinking'"],
   ['chat_template_kwargs', 'this model has no template of that kind'],
   ['tools[].type', 'this model calls functions of the caller', ['function']],
+  ['tool_choice.type', 'one tool can be chosen, by its name', ['function']],
+  ['response_format.type', 'formats are text, JSON and JSON schemas', ['text', 'json_object', 'json_schema']],
   ['messages[].function_call', "calls stand in 'tool_calls'"],
   ['messages[].audio', 'this model reads text, pictures and documents'],
   [

@@ -267,13 +267,7 @@ function outputConfig(body: ChatBody): Fields {
 function schemaOf({ response_format: format }: ChatBody): unknown {
   if (!format) return undefined
   const { type, json_schema: named } = format as { type?: unknown; json_schema?: { schema?: unknown } }
-  if (type === 'text' || type === 'json_object') return undefined
-  if (type !== 'json_schema') {
-    throw invalidRequest(
-      'response_format.type',
-      "Invalid value for 'response_format.type'. Supported are text, json_object and json_schema.",
-    )
-  }
+  if (type !== 'json_schema') return undefined
   if (typeof named?.schema === 'object' && named.schema !== null) return named.schema
   const field = 'response_format.json_schema.schema'
   throw invalidRequest(field, `Missing required parameter: '${field}'.`, 'missing_required_parameter')

@@ -108,7 +108,7 @@ export interface FieldRule {
 /** What becomes of a field where the model behind speaks another dialect. */
 export interface BridgedField {
   field: string
-  fate: 'translated' | 'ignored' | 'refused'
+  treatment: 'translated' | 'ignored' | 'refused'
   /** As what it is sent, or why it is not. */
   note: string
   /** Of a refused field: values that change nothing. */

@@ -59,7 +59,7 @@ function rulesOf(family: Family): Rules {
 }
 
 function compile({ body: schema, surcharges = [], bridge = [], fields = [] }: Family): Rules {
-  const all = [...surcharges, ...bridge.filter(({ fate }) => fate === 'refused').map(ruleOf)]
+  const all = [...surcharges, ...bridge.filter(({ treatment }) => treatment === 'refused').map(ruleOf)]
   const body: Place = emptyPlace()
   const inBody = all.filter((rule) => rule.in === undefined)
   for (const rule of inBody) placeOf(body, stepsOf(rule.field)).rules.push(rule)
@@ -91,7 +91,7 @@ function placeOf(from: Place, steps: readonly string[]): Place {
 }
 
 /** Behind another dialect a field is refused at any price. */
-function ruleOf({ fate: _, note: why, ...rule }: BridgedField): FieldRule {
+function ruleOf({ treatment: _, note: why, ...rule }: BridgedField): FieldRule {
   return { ...rule, why, always: true }
 }
 

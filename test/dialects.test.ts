@@ -347,20 +347,23 @@ for (const [name, bridge] of Object.entries({ 'messages-on-chat': ofMessages, 'c
       expect(Object.keys(bridge.samples).toSorted()).toEqual(table.map(({ field }) => field).toSorted())
     })
 
-    test.each(table.map((row) => [`${row.field} is ${row.fate}`, row] as const))('%s', async (_, row) => {
-      const sample = bridge.samples[row.field]
-      if (sample === undefined) return
-      const answer = await send(bridge, sample)
-      if (row.fate === 'refused') return expectRefused(answer, row)
-      expect({ status: answer.status, answer: answer.status === 200 || answer.answer }).toEqual({
-        status: 200,
-        answer: true,
-      })
-      const plain = await send(bridge, without(sample, row.field) as Json)
-      if (row.fate === 'ignored') expect(answer.sent).toEqual(plain.sent)
-      // The format of the answer alone is changed by this one.
-      else if (row.field !== 'stream_options') expect(answer.sent).not.toEqual(plain.sent)
-    })
+    test.each(table.map((row) => [`${row.field} is ${row.treatment}`, row] as const))(
+      '%s',
+      async (_, row) => {
+        const sample = bridge.samples[row.field]
+        if (sample === undefined) return
+        const answer = await send(bridge, sample)
+        if (row.treatment === 'refused') return expectRefused(answer, row)
+        expect({ status: answer.status, answer: answer.status === 200 || answer.answer }).toEqual({
+          status: 200,
+          answer: true,
+        })
+        const plain = await send(bridge, without(sample, row.field) as Json)
+        if (row.treatment === 'ignored') expect(answer.sent).toEqual(plain.sent)
+        // The format of the answer alone is changed by this one.
+        else if (row.field !== 'stream_options') expect(answer.sent).not.toEqual(plain.sent)
+      },
+    )
 
     test('a field that no row names is refused by its name, unless it is null', async () => {
       const { status, answer, sent } = await send(bridge, { field_of_tomorrow: 1 })
@@ -383,8 +386,8 @@ for (const [name, bridge] of Object.entries({ 'messages-on-chat': ofMessages, 'c
 
     test('plain values of refused fields change nothing', async () => {
       const plain = (await send(bridge, {})).sent
-      for (const { field, fate, plain: values } of table) {
-        if (fate !== 'refused' || !Array.isArray(values) || !/^\w+$/.test(field)) continue
+      for (const { field, treatment, plain: values } of table) {
+        if (treatment !== 'refused' || !Array.isArray(values) || !/^\w+$/.test(field)) continue
         for (const value of values) {
           const read = typeof value === 'string' && /^[[{]/.test(value) ? JSON.parse(value) : value
           expect({ field, value, sent: (await send(bridge, { [field]: read })).sent }).toEqual({

@@ -301,6 +301,21 @@ describe('refused before anything is sent or held', () => {
   })
 })
 
+describe('long prompts', () => {
+  test('may be asked for where the model has prices for them, or reads as much at its one price', () => {
+    const family = families.get('anthropic-messages') as Family
+    const rule = family.surcharges?.find(({ field }) => field === 'anthropic-beta') as FieldRule
+    const value = 'context-1m-2025-08-07,other-beta'
+    const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
+    const above = { ...price, above_200k: { per_1m_input_tokens: '2', per_1m_output_tokens: '3' } }
+    expect(refused(modelOf(family, { price }), rule, value)).toMatchObject({ param: 'anthropic-beta' })
+    expect(refused(modelOf(family, { price, contextTokens: 200_000 }), rule, value)).toBeDefined()
+    expect(refused(modelOf(family, { price, contextTokens: 1_000_000 }), rule, value)).toBeUndefined()
+    expect(refused(modelOf(family, { price: above }), rule, value)).toBeUndefined()
+    expect(refused(modelOf(family, { price }), rule, 'other-beta')).toBeUndefined()
+  })
+})
+
 describe('what a reasoning model ignores', () => {
   test('is no error, whatever it would cost', async () => {
     const { status } = await chat({

@@ -4,7 +4,7 @@
 import type { BridgedField, Family, FieldRule } from '../family'
 import { rowOf } from '../units'
 
-const FATES = { translated: 'Translated', ignored: 'Left out', refused: 'Refused' }
+const TREATMENTS = { translated: 'Translated', ignored: 'Left out', refused: 'Refused' }
 
 export function dialectsPage(families: ReadonlyMap<string, Family>): string {
   const bridges = [...families.values()].filter(({ bridge }) => bridge)
@@ -37,15 +37,15 @@ const titles: Record<string, string> = {
 }
 
 function bridgeTable({ operation, bridge = [] }: Family): string[] {
-  const order = Object.keys(FATES)
-  const sorted = bridge.toSorted((a, b) => order.indexOf(a.fate) - order.indexOf(b.fate))
+  const order = Object.keys(TREATMENTS)
+  const sorted = bridge.toSorted((a, b) => order.indexOf(a.treatment) - order.indexOf(b.treatment))
   return [
     '',
     `## ${titles[operation]}`,
     '',
     '| Field | | As what, or why |',
     '| --- | --- | --- |',
-    ...sorted.map((row) => `| ${nameOf(row.field)} | ${fateOf(row)} | ${cell(row.note)} |`),
+    ...sorted.map((row) => `| ${nameOf(row.field)} | ${treatmentOf(row)} | ${cell(row.note)} |`),
   ]
 }
 
@@ -54,9 +54,9 @@ function nameOf(field: string): string {
   return type === undefined ? `\`${name}\`` : `\`${name}\` of type \`${type}\``
 }
 
-function fateOf({ fate, plain, unless }: BridgedField): string {
+function treatmentOf({ treatment, plain, unless }: BridgedField): string {
   const values = plain === undefined ? '' : `, but for ${valuesOf(plain)}`
-  return `${FATES[fate]}${values}${fate === 'refused' && unless ? '; left out for models that reason' : ''}`
+  return `${TREATMENTS[treatment]}${values}${treatment === 'refused' && unless ? '; left out for models that reason' : ''}`
 }
 
 function surchargeTable(names: readonly string[], rules: readonly FieldRule[]): string[] {

@@ -7,8 +7,8 @@ import { IGNORED_WHEN_REASONING } from './chat-fields'
 import { longCache } from './surcharges'
 
 type Row = [field: string, note: string, plain?: BridgedField['plain']]
-const rows = (fate: BridgedField['fate'], ...list: Row[]): BridgedField[] =>
-  list.map(([field, note, plain]) => ({ field, fate, note, ...(plain !== undefined && { plain }) }))
+const rows = (treatment: BridgedField['treatment'], ...list: Row[]): BridgedField[] =>
+  list.map(([field, note, plain]) => ({ field, treatment, note, ...(plain !== undefined && { plain }) }))
 
 const translated = rows(
   'translated',

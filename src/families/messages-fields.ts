@@ -80,7 +80,8 @@ export const messagesSurcharges: readonly FieldRule[] = [
     plain: /^(?!.*context-1m)/,
     why: 'prompts of more than 200,000 tokens have prices of their own',
     instead: "Take 'context-1m' out of the header, or choose another model.",
-    unless: ({ contextTokens = 0 }) => contextTokens > 200_000,
+    unless: ({ contextTokens = 0, priceList }) =>
+      contextTokens > 200_000 || priceList.tables.some(({ above }) => above > 0),
   },
   longCache('cache_control.ttl', LONG_CACHE),
   longCache('system[].cache_control.ttl', LONG_CACHE),

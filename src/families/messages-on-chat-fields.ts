@@ -6,8 +6,8 @@ import type { BridgedField } from '../family'
 import { THREAD_DETAILS } from './messages-fields'
 
 type Row = [field: string, note: string, plain?: BridgedField['plain']]
-const rows = (fate: BridgedField['fate'], ...list: Row[]): BridgedField[] =>
-  list.map(([field, note, plain]) => ({ field, fate, note, ...(plain !== undefined && { plain }) }))
+const rows = (treatment: BridgedField['treatment'], ...list: Row[]): BridgedField[] =>
+  list.map(([field, note, plain]) => ({ field, treatment, note, ...(plain !== undefined && { plain }) }))
 
 const translated = rows(
   'translated',
@@ -75,7 +75,7 @@ const ignored = rows(
 const refused: BridgedField[] = [
   {
     field: 'thread',
-    fate: 'refused',
+    treatment: 'refused',
     note: 'conversations are not kept here: send the whole of it with each request',
     details: THREAD_DETAILS,
   },

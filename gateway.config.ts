@@ -15,7 +15,9 @@ const claude = {
   upstream: 'anthropic',
   ownedBy: 'anthropic',
   contextTokens: 1_000_000,
+  maxOutputTokens: 128_000,
 }
+const smaller = { contextTokens: 200_000, maxOutputTokens: 64_000 }
 
 // What many of the video models below have in common.
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
@@ -160,7 +162,7 @@ export default {
     'claude-sonnet-5-5': { ...claude, price: tokens('2.00', '0.10', '2.50', '10.00') },
     // The vendor takes a fifth of it where the prompt has at most 100,000 tokens.
     'claude-haiku-5-5': { ...claude, price: tokens('0.50', '0.05', '0.625', '2.50') },
-    'claude-haiku-4-5': { ...claude, contextTokens: 200_000, price: tokens('1.00', '0.10', '1.25', '5.00') },
+    'claude-haiku-4-5': { ...claude, ...smaller, price: tokens('1.00', '0.10', '1.25', '5.00') },
 
     // Embeddings
     'text-embedding-v4': {

@@ -103,7 +103,10 @@ const ModelEntry = Type.Object(
     /** Refuses requests with a field that the payload contract does not name. Default: such fields go to the vendor. */
     strictFields: Type.Optional(Type.Boolean()),
     reasoning: Type.Optional(Type.Boolean()),
+    /** Output tokens that are held where the caller sets no limit. Default 4096. */
     reserveOutputTokens: Type.Optional(Count),
+    /** Most tokens that the model writes at once, for a vendor that wants a limit. Default: as many as are held. */
+    maxOutputTokens: Type.Optional(Count),
     contextTokens: Type.Optional(Count),
     dimensions: Type.Optional(
       Type.Union([Type.Array(Count, { minItems: 1 }), Type.Object({ min: Count, max: Count }, closed)]),

@@ -257,6 +257,8 @@ export interface Model {
   reasoning: boolean
   /** Output tokens that are held when the caller sets no limit. */
   reserveOutputTokens: number
+  /** Most tokens that the model writes at once: what a vendor is told that wants a limit where the caller sets none. */
+  maxOutputTokens: number | undefined
   /** Most tokens that a request can have: an upper bound of every hold on input. */
   contextTokens: number | undefined
   /** Dimensions that an embedding model accepts: a list, or every whole number of a range. */

@@ -92,6 +92,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     strictFields: entry.strictFields ?? false,
     reasoning: entry.reasoning ?? false,
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
+    maxOutputTokens: entry.maxOutputTokens,
     contextTokens: entry.contextTokens,
     dimensions: entry.dimensions,
     batchSize: entry.batchSize,

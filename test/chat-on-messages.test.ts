@@ -3,13 +3,14 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
+import shipped from '../gateway.config'
 import type { ModelConfig } from '../src/config'
 import type { Row } from '../src/db/db'
 import type { Ask, Model } from '../src/family'
 import { createTranslatingMeter, type StreamMeter } from '../src/stream-meter'
 import { chunksOf, readChunks } from './support/chat-chunks'
 import { type Fixture, fixtures } from './support/fixtures'
-import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
+import { say, startTestGateway, type TestGateway, testModels, waitFor } from './support/gateway'
 import { type GeneratedMessage, messageStream } from './support/message-streams'
 import { createRandom, seedOf } from './support/random'
 import { type RecordedVendor, startRecordedVendor } from './support/recorded-vendor'
@@ -44,6 +45,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     models: {
       recorded,
+      'test-long-messages': { ...(testModels['test-messages'] as ModelConfig), maxOutputTokens: 64_000 },
       'recorded-thinker': { ...recorded, reasoning: true },
       // What a vendor speaks itself is never translated.
       bilingual: { ...recorded, family: ['openai-chat', 'anthropic-messages'] },
@@ -196,9 +198,29 @@ describe('on record', () => {
     ])
   })
 
-  test('without a limit the model has as much room as the catalogue holds money for', async () => {
-    const { sent } = await request({ max_tokens: null })
-    expect(sent[0].max_tokens).toBe(bridgeOf('test-messages').reserveOutputTokens)
+  test('without a limit the answer is not cut before the limit of the model, and no more is held', async () => {
+    const body = { messages: say('[sandbox tokens=5000] Hello!'), max_tokens: null }
+    const usual = await request({ ...body, model: 'test-long-messages', max_tokens: 4_096 })
+    const cut = await request(body)
+    expect(cut.sent[0].max_tokens).toBe(bridgeOf('test-messages').reserveOutputTokens)
+    expect(cut.json.choices[0].finish_reason).toBe('length')
+    const { sent, json, charge } = await request({ ...body, model: 'test-long-messages' })
+    expect(sent[0].max_tokens).toBe(64_000)
+    expect(json.choices[0].finish_reason).toBe('stop')
+    expect(json.usage.completion_tokens).toBe(5_000)
+    expect(charge?.held).toBe(usual.charge?.held)
+    expect(Number(charge?.amount)).toBeGreaterThanOrEqual(5_000 * 2_000)
+    // The caller's own limit wins.
+    const asked = await request({ ...body, model: 'test-long-messages', max_completion_tokens: 70 })
+    expect(asked.sent[0].max_tokens).toBe(70)
+  })
+
+  test('every model of the catalogue that speaks messages says how much it writes at once', () => {
+    const spoken: [string, Partial<ModelConfig>][] = Object.entries(shipped.models)
+    const native = spoken.filter(([, { family }]) => [family].flat().includes('anthropic-messages'))
+    expect(native.length).toBeGreaterThan(4)
+    for (const [id, { maxOutputTokens }] of native)
+      expect({ id, most: maxOutputTokens ?? 0 }).toEqual({ id, most: id.includes('4-5') ? 64_000 : 128_000 })
   })
 
   test('a model that thinks is not told how to choose its words', async () => {

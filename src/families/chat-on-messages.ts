@@ -33,8 +33,11 @@ export const chatOnMessages: Family<ChatBody> = {
   },
 
   quote(ask, model) {
-    const candidates = ask.body.n ?? 1
-    const each = quoteMessages({ ...ask, body: messageRequest(ask, model) }, model)
+    const { n, max_completion_tokens: limit, max_tokens: older } = ask.body
+    const candidates = n ?? 1
+    // A limit of the model's is not the caller's: what is held is what answers usually come to.
+    const most = limit ?? older ?? model.reserveOutputTokens
+    const each = quoteMessages({ ...ask, body: { ...messageRequest(ask, model), max_tokens: most } }, model)
     // Each candidate is a call of its own, and reads the prompt anew.
     return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * candidates]))
   },

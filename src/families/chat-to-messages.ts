@@ -21,7 +21,9 @@ export function messageRequest({ body }: Pick<Ask<ChatBody>, 'body'>, model: Mod
   const { top_k: topK, thinking, safety_identifier: identifier } = body as Extras
   return {
     model: model.upstreamModel,
-    max_tokens: body.max_completion_tokens ?? body.max_tokens ?? model.reserveOutputTokens,
+    // This vendor wants a limit: without the caller's the answer shall not be cut before the model's own.
+    max_tokens:
+      body.max_completion_tokens ?? body.max_tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens,
     ...(system !== '' && { system }),
     messages: turnsOf(body),
     ...toolsOf(body),

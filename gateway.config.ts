@@ -3,6 +3,16 @@
 
 import type { Config } from './src/config'
 
+// Where the vendors list their prices, and when these were checked. What only others than the vendor say is marked so.
+const openai = { source: 'https://developers.openai.com/api/docs/pricing', as_of: '2026-11' }
+const anthropic = { source: 'https://platform.claude.com/docs/en/about-claude/pricing', as_of: '2026-11' }
+const alibaba = { source: 'https://www.alibabacloud.com/help/en/model-studio/models', as_of: '2026-11' }
+const google = { source: 'https://ai.google.dev/gemini-api/docs/pricing', as_of: '2026-11' }
+// By third parties.
+const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-11' }
+const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
+const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
+
 // A million tokens: read, read from a cache, written to one, and made.
 const tokens = (input: string, cached: string, written: string, output: string) => ({
   per_1m_input_tokens: input,
@@ -10,6 +20,8 @@ const tokens = (input: string, cached: string, written: string, output: string) 
   per_1m_cache_write_tokens: written,
   per_1m_output_tokens: output,
 })
+// The vendor's own searches of the web, at every one of its models.
+const searches = { per_1k_web_searches: '10.00' }
 const claude = {
   family: 'anthropic-messages',
   upstream: 'anthropic',
@@ -18,23 +30,35 @@ const claude = {
   maxOutputTokens: 128_000,
 }
 const smaller = { contextTokens: 200_000, maxOutputTokens: 64_000 }
+// The same, with what is written to a cache for an hour.
+const claudeTokens = (
+  input: string,
+  cached: string,
+  written: string,
+  writtenForAnHour: string,
+  output: string,
+) => ({
+  ...tokens(input, cached, written, output),
+  per_1m_cache_write_1h_tokens: writtenForAnHour,
+})
 
 // What many of the video models below have in common.
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
 const to10 = { min: 2, max: 10, default: 5 }
 const to15 = { min: 2, max: 15, default: 5 }
-const plain = { per_second: { '720p': '0.10' } }
-const sharp = { per_second: { '720p': '0.10', '1080p': '0.15' } }
+const plain = { ...alibaba, per_second: { '720p': '0.10' } }
+const sharp = { ...alibaba, per_second: { '720p': '0.10', '1080p': '0.15' } }
 const flash = {
+  ...alibaba,
   per_second: { '720p': '0.05', '720p silent': '0.025', '1080p': '0.075', '1080p silent': '0.0375' },
 }
 const preview = {
   durations: { min: 5, max: 10, default: 5 },
-  price: { per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.15' } },
+  price: { ...alibaba, per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.15' } },
 }
 const happyhorse = {
   durations: { min: 3, max: 15, default: 5 },
-  price: { per_second: { '720p': '0.14', '1080p': '0.18' } },
+  price: { ...alibaba, per_second: { '720p': '0.14', '1080p': '0.18' } },
 }
 
 export default {
@@ -63,9 +87,18 @@ export default {
       reasoning: true,
       contextTokens: 400_000,
       price: {
+        ...openai,
         per_1m_input_tokens: '0.25',
         per_1m_cached_input_tokens: '0.025',
         per_1m_output_tokens: '2.00',
+        service_tiers: {
+          flex: '0.5',
+          priority: {
+            per_1m_input_tokens: '0.45',
+            per_1m_cached_input_tokens: '0.045',
+            per_1m_output_tokens: '3.60',
+          },
+        },
       },
     },
     'pgt-5.4-mini': {
@@ -76,9 +109,11 @@ export default {
       reasoning: true,
       contextTokens: 400_000,
       price: {
+        ...openai,
         per_1m_input_tokens: '0.75',
         per_1m_cached_input_tokens: '0.075',
         per_1m_output_tokens: '4.50',
+        service_tiers: { flex: '0.5', priority: '2' },
       },
     },
     'pgt-6-luna': {
@@ -87,8 +122,13 @@ export default {
       upstreamModel: 'gpt-6-luna',
       ownedBy: 'openai',
       reasoning: true,
-      contextTokens: 272_000,
-      price: tokens('0.10', '0.01', '0.125', '0.50'),
+      contextTokens: 1_050_000,
+      price: {
+        ...openai,
+        ...tokens('0.10', '0.01', '0.125', '0.50'),
+        above_272k: tokens('0.20', '0.02', '0.25', '0.75'),
+        service_tiers: { flex: '0.5', priority: '2', fast: '2' },
+      },
     },
     'pgt-4.1-mini': {
       family: 'openai-chat',
@@ -97,6 +137,7 @@ export default {
       ownedBy: 'openai',
       contextTokens: 1_047_576,
       price: {
+        ...openai,
         per_1m_input_tokens: '0.40',
         per_1m_cached_input_tokens: '0.10',
         per_1m_output_tokens: '1.60',
@@ -108,7 +149,7 @@ export default {
       upstreamModel: 'qwen3.8-flash',
       ownedBy: 'alibaba',
       contextTokens: 1_000_000,
-      price: tokens('0.15', '0.016', '0.20', '0.47'),
+      price: { ...alibaba, ...tokens('0.15', '0.016', '0.20', '0.47') },
     },
     'qnx3.8-max': {
       family: 'openai-chat',
@@ -116,18 +157,25 @@ export default {
       upstreamModel: 'qwen3.8-max',
       ownedBy: 'alibaba',
       contextTokens: 1_000_000,
-      price: tokens('2.00', '0.25', '2.50', '6.00'),
+      price: { ...alibaba, ...tokens('2.00', '0.25', '2.50', '6.00') },
     },
     'gkx-4.3': {
       family: 'openai-chat',
       upstream: 'xai',
       upstreamModel: 'grok-4.3',
       ownedBy: 'xai',
-      contextTokens: 200_000,
+      contextTokens: 1_000_000,
+      // The vendor's page says that requests above 200,000 tokens cost more; how much is what resellers say.
       price: {
+        ...xai,
         per_1m_input_tokens: '1.25',
         per_1m_cached_input_tokens: '0.20',
         per_1m_output_tokens: '2.50',
+        above_200k: {
+          per_1m_input_tokens: '2.50',
+          per_1m_cached_input_tokens: '0.40',
+          per_1m_output_tokens: '5.00',
+        },
       },
     },
     'gmx-3.5-flash-lite': {
@@ -137,6 +185,7 @@ export default {
       ownedBy: 'google',
       contextTokens: 1_048_576,
       price: {
+        ...google,
         per_1m_input_tokens: '0.30',
         per_1m_cached_input_tokens: '0.03',
         per_1m_output_tokens: '2.50',
@@ -149,20 +198,41 @@ export default {
       ownedBy: 'google',
       contextTokens: 1_048_576,
       price: {
+        ...google,
         per_1m_input_tokens: '0.10',
         per_1m_cached_input_tokens: '0.01',
         per_1m_output_tokens: '0.40',
       },
     },
 
-    // Messages. Coding clients look for these names, so they are the vendor's own. What is written to a cache is priced for
-    // five minutes there: the vendor takes more for an hour.
-    'claude-fable-5-1': { ...claude, price: tokens('10.00', '0.25', '12.50', '50.00') },
-    'claude-opus-5-5': { ...claude, price: tokens('4.00', '0.20', '5.00', '20.00') },
-    'claude-sonnet-5-5': { ...claude, price: tokens('2.00', '0.10', '2.50', '10.00') },
-    // The vendor takes a fifth of it where the prompt has at most 100,000 tokens.
-    'claude-haiku-5-5': { ...claude, price: tokens('0.50', '0.05', '0.625', '2.50') },
-    'claude-haiku-4-5': { ...claude, ...smaller, price: tokens('1.00', '0.10', '1.25', '5.00') },
+    // Messages. Coding clients look for these names, so they are the vendor's own.
+    // One million tokens of context, and it always thinks before it answers.
+    'claude-fable-5-1': {
+      ...claude,
+      price: { ...anthropic, ...searches, ...claudeTokens('10.00', '0.25', '12.50', '20.00', '50.00') },
+    },
+    'claude-opus-5-5': {
+      ...claude,
+      price: { ...anthropic, ...searches, ...claudeTokens('4.00', '0.20', '5.00', '8.00', '20.00') },
+    },
+    'claude-sonnet-5-5': {
+      ...claude,
+      price: { ...anthropic, ...searches, ...claudeTokens('2.00', '0.10', '2.50', '4.00', '10.00') },
+    },
+    'claude-haiku-5-5': {
+      ...claude,
+      price: {
+        ...anthropic,
+        ...searches,
+        ...claudeTokens('0.10', '0.01', '0.125', '0.20', '0.50'),
+        above_100k: claudeTokens('0.50', '0.05', '0.625', '1.00', '2.50'),
+      },
+    },
+    'claude-haiku-4-5': {
+      ...claude,
+      ...smaller,
+      price: { ...anthropic, ...searches, ...claudeTokens('1.00', '0.10', '1.25', '2.00', '5.00') },
+    },
 
     // Embeddings
     'text-embedding-v4': {
@@ -171,14 +241,14 @@ export default {
       ownedBy: 'alibaba',
       dimensions: [64, 128, 256, 512, 768, 1024, 1536, 2048],
       batchSize: 10,
-      price: { per_1m_input_tokens: '0.07' },
+      price: { ...alibaba, per_1m_input_tokens: '0.07' },
     },
     'text-embedding-3-small': {
       family: 'openai-embeddings',
       upstream: 'openai',
       ownedBy: 'openai',
       dimensions: { min: 1, max: 1536 },
-      price: { per_1m_input_tokens: '0.02' },
+      price: { ...openai, per_1m_input_tokens: '0.02' },
     },
     // The vendor retired it in January 2026 and answers 404; the id stays so that callers get a clear error.
     'text-embedding-004': {
@@ -186,7 +256,7 @@ export default {
       upstream: 'google',
       ownedBy: 'google',
       dimensions: { min: 1, max: 768 },
-      price: { per_1m_input_tokens: '0.15' },
+      price: { ...google, per_1m_input_tokens: '0.15' },
     },
     'gmx-embedding-001': {
       family: 'gemini-embeddings',
@@ -194,7 +264,7 @@ export default {
       upstreamModel: 'gemini-embedding-001',
       ownedBy: 'google',
       dimensions: { min: 128, max: 3072 },
-      price: { per_1m_input_tokens: '0.15' },
+      price: { ...google, per_1m_input_tokens: '0.15' },
     },
     'gmx-embedding-2-preview': {
       family: 'gemini-embeddings',
@@ -202,7 +272,7 @@ export default {
       upstreamModel: 'gemini-embedding-2-preview',
       ownedBy: 'google',
       dimensions: { min: 128, max: 3072 },
-      price: { per_1m_input_tokens: '0.20' },
+      price: { ...google, per_1m_input_tokens: '0.20' },
     },
     'vgx-4-large': {
       family: 'voyage-embeddings',
@@ -211,7 +281,7 @@ export default {
       ownedBy: 'voyage',
       dimensions: [256, 512, 1024, 2048],
       batchTokens: 120_000,
-      price: { per_1m_input_tokens: '0.12' },
+      price: { ...voyage, per_1m_input_tokens: '0.12' },
     },
     'vgx-4': {
       family: 'voyage-embeddings',
@@ -220,7 +290,7 @@ export default {
       ownedBy: 'voyage',
       dimensions: [256, 512, 1024, 2048],
       batchTokens: 320_000,
-      price: { per_1m_input_tokens: '0.06' },
+      price: { ...voyage, per_1m_input_tokens: '0.06' },
     },
     'vgx-4-lite': {
       family: 'voyage-embeddings',
@@ -229,7 +299,7 @@ export default {
       ownedBy: 'voyage',
       dimensions: [256, 512, 1024, 2048],
       batchTokens: 1_000_000,
-      price: { per_1m_input_tokens: '0.02' },
+      price: { ...voyage, per_1m_input_tokens: '0.02' },
     },
 
     // Speech
@@ -238,14 +308,14 @@ export default {
       upstream: 'dashscope',
       upstreamModel: 'qwen3-tts-flash',
       ownedBy: 'alibaba',
-      price: { per_1m_characters: '10.00' },
+      price: { ...alibaba, per_1m_characters: '10.00' },
     },
     'qnx3-tts-instruct-flash': {
       family: 'dashscope-speech',
       upstream: 'dashscope',
       upstreamModel: 'qwen3-tts-instruct-flash',
       ownedBy: 'alibaba',
-      price: { per_1m_characters: '11.50' },
+      price: { ...alibaba, per_1m_characters: '11.50' },
     },
 
     // Images in the multimodal style
@@ -254,21 +324,21 @@ export default {
       upstream: 'dashscope',
       upstreamModel: 'qwen-image-2.0',
       ownedBy: 'alibaba',
-      price: { per_image: '0.035' },
+      price: { ...alibaba, per_image: '0.035' },
     },
     'qnx-image-2.0-pro': {
       family: 'dashscope-images',
       upstream: 'dashscope',
       upstreamModel: 'qwen-image-2.0-pro',
       ownedBy: 'alibaba',
-      price: { per_image: '0.075' },
+      price: { ...alibaba, per_image: '0.075' },
     },
     'qnx-image-max': {
       family: 'dashscope-images',
       upstream: 'dashscope',
       upstreamModel: 'qwen-image-max',
       ownedBy: 'alibaba',
-      price: { per_image: '0.075' },
+      price: { ...alibaba, per_image: '0.075' },
     },
     'qnx-image-edit': {
       family: 'dashscope-images',
@@ -276,7 +346,7 @@ export default {
       upstreamModel: 'qwen-image-edit',
       ownedBy: 'alibaba',
       referenceImages: { min: 1, max: 3 },
-      price: { per_image: '0.045' },
+      price: { ...alibaba, per_image: '0.045' },
     },
     'qnx-image-edit-plus': {
       family: 'dashscope-images',
@@ -284,7 +354,7 @@ export default {
       upstreamModel: 'qwen-image-edit-plus',
       ownedBy: 'alibaba',
       referenceImages: { min: 1, max: 3 },
-      price: { per_image: '0.03' },
+      price: { ...alibaba, per_image: '0.03' },
     },
     'qnx-image-edit-max': {
       family: 'dashscope-images',
@@ -292,7 +362,7 @@ export default {
       upstreamModel: 'qwen-image-edit-max',
       ownedBy: 'alibaba',
       referenceImages: { min: 1, max: 3 },
-      price: { per_image: '0.075' },
+      price: { ...alibaba, per_image: '0.075' },
     },
 
     // Images, one or a series
@@ -302,7 +372,7 @@ export default {
       upstreamModel: 'seedream-4-0-250828',
       ownedBy: 'bytedance',
       referenceImages: { min: 0, max: 14 },
-      price: { per_image: '0.03' },
+      price: { ...byteplus, per_image: '0.03' },
     },
     'seedream-4.5': {
       family: 'ark-images',
@@ -310,7 +380,7 @@ export default {
       upstreamModel: 'seedream-4-5-251128',
       ownedBy: 'bytedance',
       referenceImages: { min: 0, max: 14 },
-      price: { per_image: '0.04' },
+      price: { ...byteplus, per_image: '0.04' },
     },
     'seedream-5.0-lite': {
       family: 'ark-images',
@@ -318,7 +388,7 @@ export default {
       upstreamModel: 'seedream-5-0-260128',
       ownedBy: 'bytedance',
       referenceImages: { min: 0, max: 14 },
-      price: { per_image: '0.035' },
+      price: { ...byteplus, per_image: '0.035' },
     },
 
     // Images, made and edited in OpenAI's form
@@ -329,6 +399,7 @@ export default {
       ownedBy: 'openai',
       referenceImages: { min: 1, max: 16 },
       price: {
+        ...openai,
         per_1m_input_tokens: '5.00',
         per_1m_input_image_tokens: '8.00',
         per_1m_output_tokens: '10.00',
@@ -344,6 +415,7 @@ export default {
       sizes: ['auto', '1024x1024', '1024x1536', '1536x1024'],
       referenceImages: { min: 1, max: 16 },
       price: {
+        ...openai,
         per_1m_input_tokens: '5.00',
         per_1m_input_image_tokens: '10.00',
         per_1m_output_tokens: '40.00',
@@ -356,17 +428,17 @@ export default {
       upstream: 'openai',
       upstreamModel: 'dall-e-2',
       ownedBy: 'openai',
-      price: { per_image: { '256x256': '0.016', '512x512': '0.018', '1024x1024': '0.020' } },
+      price: { ...openai, per_image: { '256x256': '0.016', '512x512': '0.018', '1024x1024': '0.020' } },
     },
 
-    // Images, by OpenAI's form and by resolution
+    // Images, by OpenAI's form and by resolution. These prices are what third parties say, as those of its videos are.
     'gkx-imagine-image': {
       family: 'xai-images',
       upstream: 'xai',
       upstreamModel: 'grok-imagine-image',
       ownedBy: 'xai',
       referenceImages: { min: 0, max: 3 },
-      price: { per_image: { '1k': '0.02', '2k': '0.02' }, per_input_image: '0.002' },
+      price: { ...xai, per_image: { '1k': '0.02', '2k': '0.02' }, per_input_image: '0.002' },
     },
     'gkx-imagine-image-quality': {
       family: 'xai-images',
@@ -374,7 +446,7 @@ export default {
       upstreamModel: 'grok-imagine-image-quality',
       ownedBy: 'xai',
       referenceImages: { min: 0, max: 3 },
-      price: { per_image: { '1k': '0.05', '2k': '0.07' }, per_input_image: '0.01' },
+      price: { ...xai, per_image: { '1k': '0.05', '2k': '0.07' }, per_input_image: '0.01' },
     },
 
     // Images, as interactions
@@ -385,6 +457,7 @@ export default {
       ownedBy: 'google',
       contextTokens: 131_072,
       price: {
+        ...google,
         per_1m_input_tokens: '0.50',
         per_1m_output_tokens: '3.00',
         per_1m_output_image_tokens: '60.00',
@@ -397,6 +470,7 @@ export default {
       ownedBy: 'google',
       contextTokens: 65_536,
       price: {
+        ...google,
         per_1m_input_tokens: '2.00',
         per_1m_output_tokens: '12.00',
         per_1m_output_image_tokens: '120.00',
@@ -432,7 +506,7 @@ export default {
       ...wan,
       durations: { min: 2, max: 30, default: 5, vendorMayChoose: true },
       referenceImages: { min: 0, max: 10 },
-      price: { per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.20' } },
+      price: { ...google, per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.20' } },
     },
     'happyhorse-1.1-t2v': { ...wan, ...happyhorse },
     'happyhorse-1.1-i2v': { ...wan, ...happyhorse },
@@ -446,7 +520,7 @@ export default {
       ownedBy: 'xai',
       durations: { min: 1, max: 15, default: 8 },
       referenceImages: { min: 0, max: 7 },
-      price: { per_second: { '480p': '0.05', '720p': '0.07' } },
+      price: { ...xai, per_second: { '480p': '0.05', '720p': '0.07' } },
     },
     'gkx-imagine-video-1.5-preview': {
       family: 'xai-video',
@@ -455,7 +529,7 @@ export default {
       ownedBy: 'xai',
       durations: { min: 1, max: 15, default: 8 },
       referenceImages: { min: 1, max: 1 },
-      price: { per_second: { '480p': '0.08', '720p': '0.14', '1080p': '0.25' } },
+      price: { ...xai, per_second: { '480p': '0.08', '720p': '0.14', '1080p': '0.25' } },
     },
 
     // Video, with first and last frame, references, sound and drafts. The vendor bills tokens, by seconds and pixels; these
@@ -468,6 +542,7 @@ export default {
       durations: { min: 4, max: 12, default: 5, vendorMayChoose: true },
       referenceImages: { min: 0, max: 2 },
       price: {
+        ...byteplus,
         per_second: {
           draft: '0.015',
           'draft silent': '0.009',
@@ -487,7 +562,7 @@ export default {
       ownedBy: 'bytedance',
       durations: { min: 4, max: 15, default: 5, vendorMayChoose: true },
       referenceImages: { min: 0, max: 9 },
-      price: { per_second: { '480p': '0.071', '720p': '0.153', '1080p': '0.377' } },
+      price: { ...byteplus, per_second: { '480p': '0.071', '720p': '0.153', '1080p': '0.377' } },
     },
   },
 

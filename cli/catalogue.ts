@@ -3,7 +3,7 @@
 
 import { type Config, isRoute, type ModelConfig } from '../src/config'
 import type { Model } from '../src/family'
-import { buildCatalogue } from '../src/models'
+import { buildCatalogue, idOfName } from '../src/models'
 import type { OperationName } from '../src/operations'
 import { outside } from '../src/world'
 import { CommandFailed } from './errors'
@@ -55,7 +55,8 @@ export function aliasesOf({ aliases = {} }: Config, id: string): string[] {
 }
 
 /** One model, available or not. */
-export function findModel(config: Config, id: string): ListedModel {
+export function findModel(config: Config, name: string): ListedModel {
+  const id = idOfName(buildCatalogue(withAllVendors(config), outside), name)
   const entry = config.models[id]
   if (entry && isRoute(entry)) {
     throw new CommandFailed(
@@ -64,7 +65,7 @@ export function findModel(config: Config, id: string): ListedModel {
   }
   const listed = listModels(config, {}).find(({ model }) => model.id === id)
   if (!listed) {
-    throw new CommandFailed(`The configuration has no model "${id}"; \`models list\` shows all.`)
+    throw new CommandFailed(`The configuration has no model "${name}"; \`models list\` shows all.`)
   }
   return listed
 }

@@ -109,6 +109,8 @@ function modelJson({ model, forms, entry, reason }: ListedModel, config: Config)
     available: reason === null,
     reason,
     price: describePriceList(model.priceList),
+    price_source: entry.price?.source ?? null,
+    price_as_of: entry.price?.as_of ?? null,
   }
 }
 

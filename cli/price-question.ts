@@ -2,7 +2,7 @@
 // It must never guess: flags that do not go together are wrong usage.
 
 import type { PlainField, PlainRequest } from '../src/family'
-import { type Quantities, type Unit, units } from '../src/units'
+import { pluralOf, type Quantities, type Unit, units } from '../src/units'
 import { WrongUsage } from './errors'
 import { parseCount } from './values'
 
@@ -66,8 +66,8 @@ export const questionArgs = {
 } as const
 
 /** A unit in words, as many. */
-export function wordsOf(unit: string): string {
-  return `${unit.replaceAll('_', ' ')}s`
+export function wordsOf(unit: Unit): string {
+  return pluralOf(unit).replaceAll('_', ' ')
 }
 
 /** The flag that sets an option. */
@@ -130,5 +130,5 @@ function refuseAllBut(allowed: readonly (keyof Options)[], options: Options, why
 }
 
 function flagOfUnit(unit: Unit): string {
-  return `${unit.replaceAll('_', '-')}s`
+  return pluralOf(unit).replaceAll('_', '-')
 }

@@ -75,7 +75,7 @@ function priceQuantities(model: Model, question: Question & { ask: 'quantities' 
   const { prices } = table
   for (const unit of Object.keys(quantities) as Unit[]) {
     if (prices[unit] !== undefined) continue
-    const priced = Object.keys(prices).map(wordsOf).join(', ')
+    const priced = (Object.keys(prices) as Unit[]).map(wordsOf).join(', ')
     const options = optionsOf(model).map(flagOfOption).join(', ')
     const instead = options === '' ? '--text' : `--text, ${options}`
     throw new CommandFailed(

@@ -5,7 +5,7 @@ import type { ModelConfig } from '../src/config'
 import { formatDecimal, formatUsd } from '../src/lib/money'
 import { aboveKey, describePrices } from '../src/price-config'
 import type { Prices } from '../src/prices'
-import type { Unit } from '../src/units'
+import { pluralOf, type Unit } from '../src/units'
 import type { ListedModel } from './catalogue'
 import { print, say } from './output'
 import { wordsOf } from './price-question'
@@ -17,7 +17,7 @@ const TOKEN_WORDS: Record<string, string> = { input: 'in', output: 'out', cached
 /** The prices of an entry in few words: `0.25 in, 2.00 out per 1M tokens`, `1k 0.02, 2k 0.07 per image`. */
 export function priceText({ free, price = {} }: ModelConfig): string {
   if (free) return 'free'
-  const { service_tiers: tiers = {}, minimum, ...base } = price
+  const { service_tiers: tiers = {}, minimum, source: _, as_of: __, ...base } = price
   return [
     ...rangeTexts(base),
     ...Object.entries(tiers).map(([tier, prices]) =>
@@ -65,7 +65,9 @@ export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
     amount_usd: formatUsd(amountNano),
     /** True: the most that it can cost, not what it will cost. */
     at_most: isMost,
-    quantities: Object.fromEntries(Object.entries(quantities).map(([unit, count]) => [`${unit}s`, count])),
+    quantities: Object.fromEntries(
+      Object.entries(quantities).map(([unit, count]) => [pluralOf(unit as Unit), count]),
+    ),
     price: describePrices(answer.table.listed),
     ...whichTable(answer),
   }
@@ -84,7 +86,7 @@ export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): 
     { title: 'USD', align: 'decimal' },
   ]
   const rows = Object.entries(quantities).map(([unit, count]) => [
-    wordsOf(unit),
+    wordsOf(unit as Unit),
     String(count),
     unitPrice(unit as Unit, prices),
     dollars(count, prices[unit as Unit] ?? 0),

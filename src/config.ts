@@ -156,6 +156,8 @@ const ConfigSchema = Type.Object(
     models: Type.Record(Type.String(), Type.Unknown()),
     /** Other names of models, such as those that a client asks for by itself; `claude-haiku-*` stands for all that begin so. */
     aliases: Type.Optional(Type.Record(Type.String(), Type.String())),
+    /** False: models are asked for by their ids and aliases only, not by the vendors' own names for them. Default true. */
+    realNames: Type.Optional(Type.Boolean()),
   },
   closed,
 )

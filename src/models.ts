@@ -21,6 +21,8 @@ export interface Catalogue {
   /** Ids that stand for models which are tried in order. */
   routes: ReadonlyMap<string, { models: readonly string[]; ownedBy: string }>
   aliases: readonly { name: string; target: string }[]
+  /** The vendors' own names for models, each with the id here. A name that two models share stands for neither. */
+  realNames: ReadonlyMap<string, string>
   upstreams: ReadonlyMap<string, Upstream>
   /** Models that are configured but cannot be used now, with the reason. */
   hidden: ReadonlyMap<string, string>
@@ -68,7 +70,17 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
     .sort(
       (a, b) => Number(a.name.endsWith('*')) - Number(b.name.endsWith('*')) || b.name.length - a.name.length,
     )
-  return { models, routes, aliases, upstreams, hidden }
+  return { models, routes, aliases, realNames: realNamesOf(config), upstreams, hidden }
+}
+
+function realNamesOf({ models, realNames = true }: Config): Map<string, string> {
+  const named = Object.entries(models).flatMap(([id, entry]): [name: string, id: string][] =>
+    isRoute(entry) || !entry.upstreamModel || entry.upstreamModel in models
+      ? []
+      : [[entry.upstreamModel, id]],
+  )
+  const groups = Map.groupBy(realNames ? named : [], ([name]) => name)
+  return new Map([...groups.values()].filter(({ length }) => length === 1).flat())
 }
 
 function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
@@ -123,7 +135,9 @@ export function resolveModels(
   const ids = route?.models ?? [id]
   const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   if (known.length === 0) {
-    const shown = id.length > 128 ? `${id.slice(0, 128)}…` : id
+    // By the name that was asked for: it must not tell what another name stands for.
+    const name = asked as string
+    const shown = name.length > 128 ? `${name.slice(0, 128)}…` : name
     throw invalidRequest(
       'model',
       `The model \`${shown}\` does not exist or this key may not use it. GET /v1/models lists what it may use.`,
@@ -156,7 +170,7 @@ function onlyForm(forms: readonly Model[], operation: Operation): Model | undefi
   return only
 }
 
-/** The id that is meant; an alias never hides a model of its own name. */
+/** The id that is meant; no other name hides a model of its own id. */
 function idOf(catalogue: Catalogue, asked: unknown): string {
   if (asked === undefined || asked === null || asked === '') {
     throw invalidRequest(
@@ -167,12 +181,17 @@ function idOf(catalogue: Catalogue, asked: unknown): string {
   }
   if (typeof asked !== 'string')
     throw invalidRequest('model', "Invalid type for 'model': expected a string.", 'invalid_type')
-  const { aliases, models, routes, hidden } = catalogue
-  if (aliases.length === 0 || models.has(asked) || routes.has(asked) || hidden.has(asked)) return asked
+  return idOfName(catalogue, asked)
+}
+
+/** The id of a model that is asked for by any of its names: its id, an alias, the vendor's own name, the beginning of one. */
+export function idOfName({ aliases, realNames, models, routes, hidden }: Catalogue, asked: string): string {
+  if (models.has(asked) || routes.has(asked) || hidden.has(asked)) return asked
   const alias = aliases.find(({ name }) =>
     name.endsWith('*') ? asked.startsWith(name.slice(0, -1)) : asked === name,
   )
-  return alias?.target ?? asked
+  if (alias?.name === asked) return alias.target
+  return realNames.get(asked) ?? alias?.target ?? asked
 }
 
 /** Equal connections in a random order, in which each comes first as often as its share says. */

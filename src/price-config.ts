@@ -18,12 +18,16 @@ export type PriceConfig = Amounts &
     service_tiers?: Record<string, string | (Amounts & ByLength)>
     /** The least that a request costs which is charged at all. */
     minimum?: string
+    /** Where the vendor lists these prices, and when they were read there: `2026-11`, `2026-11-05`. For people only. */
+    source?: string
+    as_of?: string
   }
 
 type Listed = PriceList['tables'][number]['listed']
 
 /** Decimals of a whole pico-dollar. */
 const DECIMALS = 12
+const DAY = /^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$/
 const ABOVE = /^above_([1-9]\d{0,8})(k|m)?$/
 /** What a factor may have: a tenth of a thousandth is finer than any vendor's. */
 const FACTOR_DECIMALS = 6
@@ -31,9 +35,13 @@ const FACTOR_DECIMALS = 6
 /** What is wrong with the prices of a model of these families, each with its place below them. */
 export function priceFaults(price: unknown, families: readonly Family[]): string[] {
   if (!isObject(price)) return [': expected prices such as { per_1m_input_tokens: "0.25" }']
-  const { service_tiers: tiers, minimum, ...base } = price
+  const { service_tiers: tiers, minimum, source = '', as_of: asOf = '2026-11', ...base } = price
   const faults = [
-    ...rangeFaults(base, '', ', service_tiers and minimum'),
+    ...rangeFaults(base, '', ', service_tiers, minimum, source and as_of'),
+    ...(typeof source === 'string' ? [] : ['.source: expected the address of a page, or its name']),
+    ...(typeof asOf === 'string' && DAY.test(asOf)
+      ? []
+      : ['.as_of: expected a month or a day such as "2026-11-05"']),
     ...(minimum === undefined ? [] : amountFaults(minimum, DECIMALS).map((fault) => `.minimum: ${fault}`)),
     ...(tiers === undefined ? [] : tierFaults(tiers, base)),
   ]
@@ -149,7 +157,7 @@ export function priceListOf({ free, price }: { free?: true; price?: PriceConfig 
     const listed = Object.fromEntries(units.map((unit) => [unit, 0]))
     return { isFree: true, tables: [{ tier: null, above: 0, minimumPico: 0, listed }] }
   }
-  const { service_tiers: tiers = {}, minimum = '0', ...base } = price
+  const { service_tiers: tiers = {}, minimum = '0', source: _, as_of: __, ...base } = price
   const minimumPico = Number(parseDecimal(minimum, DECIMALS))
   const usual = rangesOf(base, listedOf(base))
   const special = Object.entries(tiers).flatMap(([tier, prices]) => {

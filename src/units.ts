@@ -111,6 +111,11 @@ type Row = Omit<UnitRow, 'key' | 'fallback' | 'becomes'> & {
   becomes?: readonly Unit[]
 }
 
+/** The name of many: `input_tokens`, `web_searches`. */
+export function pluralOf(unit: Unit): string {
+  return unit.endsWith('ch') ? `${unit}es` : `${unit}s`
+}
+
 /** The unit that a price list calls by this name. */
 export function unitOfKey(key: string): Unit | undefined {
   return units.find((unit) => unitTable[unit].key === key)

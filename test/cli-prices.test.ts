@@ -68,6 +68,21 @@ const models: Record<string, ModelConfig> = {
     referenceImages: { min: 0, max: 3 },
     price: { per_image: { '1k': '0.02', '2k': '0.07' }, per_input_image: '0.002' },
   },
+  long: {
+    family: 'openai-chat',
+    upstream: 'openai',
+    upstreamModel: 'Long-Model',
+    price: {
+      per_1m_input_tokens: '1.25',
+      per_1m_output_tokens: '10',
+      per_1k_web_searches: '10',
+      above_200k: { per_1m_input_tokens: '2.50', per_1m_output_tokens: '15' },
+      service_tiers: { flex: '0.5', priority: '2' },
+      minimum: '0.001',
+      source: 'https://example.com/prices',
+      as_of: '2026-11-05',
+    },
+  },
   'half-tiered': {
     family: 'xai-images',
     upstream: 'xai',
@@ -144,6 +159,16 @@ test('models list shows what each model serves, at what price, and why it is not
       per_1m_input_tokens: '0.25',
       per_1m_output_tokens: '2.00',
     },
+    price_source: null,
+    price_as_of: null,
+  })
+  expect(find('long')).toMatchObject({
+    price: {
+      above_200k: { per_1m_output_tokens: '15.00' },
+      service_tiers: { flex: { per_1m_output_tokens: '5.00' } },
+    },
+    price_source: 'https://example.com/prices',
+    price_as_of: '2026-11-05',
   })
   expect(find('embed')).toMatchObject({
     available: false,
@@ -168,6 +193,7 @@ test('models list shows what each model serves, at what price, and why it is not
   expect(stdout).toMatch(
     /^both +image, image-edit .* 0\.25 in, 2\.00 out, 8 input image, 30 output image per 1M tokens$/m,
   )
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain('1.25 in, 10 out per 1M tokens; 10 per 1K web searches;')
   expect(stderr).toContain('set VOYAGE_API_KEY')
 })
 
@@ -182,6 +208,17 @@ const priced: [line: string, answer: Json][] = [
     { at_most: false, amount_usd: '0.00027', operation: 'chat' },
   ],
   ['chat --cached-input-tokens 4 --cache-write-tokens 4', { amount_usd: '0.000002' }],
+  ['long --input-tokens 200000', { amount_usd: '0.25' }],
+  ['long --input-tokens 200001', { amount_usd: '0.5000025', above: 'above_200k' }],
+  ['long --input-tokens 1000 --service-tier flex', { amount_usd: '0.001', service_tier: 'flex' }],
+  [
+    'long --input-tokens 200001 --service-tier priority',
+    { amount_usd: '1.000005', service_tier: 'priority' },
+  ],
+  ['long --input-tokens 1 --web-searches 3', { amount_usd: '0.03000125' }],
+  ['long --input-tokens 1', { amount_usd: '0.001' }],
+  // The vendor's own name.
+  ['Long-Model --output-tokens 1000', { amount_usd: '0.01', model: 'long' }],
   ['embed --input-tokens 1000', { amount_usd: '0.00102', quantities: { requests: 1, input_tokens: 1000 } }],
   ['embed --requests 3', { amount_usd: '0.003' }],
   ['gratis --output-tokens 1000', { amount_usd: '0.00' }],
@@ -277,6 +314,7 @@ test('wrong usage and what cannot be priced say what to do', async () => {
     ['models price tiered --images 2 --n 2', '--n does not go with quantities'],
     ['models price tiered --images 2 --tier 1k --size 1024x1024', '--size does not go with --tier'],
     ['models price tiered --tier 1k', '--tier goes with quantities'],
+    ['models price long --text a --service-tier flex', '--service-tier goes with quantities'],
     ['models price tiered --body {} --size 1024x1024', '--size goes with --text, not with --body'],
     ['models price tiered --body {} --reference-images 1', 'the body of tiered names them itself'],
     ['models price chat --body {broken', '--body takes a JSON object'],
@@ -297,6 +335,11 @@ test('wrong usage and what cannot be priced say what to do', async () => {
     ['models price half-tiered --images 1 --resolution 2k', 'It has one for: 1k'],
     ['models price tiered --images 1 --tier 8k', 'tiered has no tier "8k"; it has 1k, 2k'],
     ['models price picture --images 1 --tier 1k', 'picture has no tiers of prices'],
+    [
+      'models price long --input-tokens 1 --service-tier fast',
+      'long has no service tier "fast"; it has flex, priority',
+    ],
+    ['models price chat --input-tokens 1 --service-tier flex', 'chat has no prices by service tier'],
     ['models price film --duration 16', 'makes videos of 2 to 15 seconds'],
     ['models price film-from-image --resolution 4k', 'It has one for: 480p, 720p'],
     ['models price both --operation speech --text a', 'both serves image and image-edit, not speech'],

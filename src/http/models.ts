@@ -3,7 +3,7 @@
 
 import { Elysia } from 'elysia'
 import { GatewayError, invalidRequest } from '../lib/errors'
-import { type ListedModel, modelsOf } from '../models'
+import { idOfName, type ListedModel, modelsOf } from '../models'
 import type { World } from '../world'
 import { answerKeyed } from './keyed'
 import { tolerated } from './paths'
@@ -41,7 +41,8 @@ export function modelRoutes(world: World) {
 
   const find = (request: Request, id: string) =>
     answer(request, (models, forMessages) => {
-      const model = models.find((candidate) => candidate.id === id)
+      const meant = idOfName(world.catalogue, id)
+      const model = models.find((candidate) => candidate.id === meant)
       if (model) return (forMessages ? showForMessages : show)(model)
       throw new GatewayError(404, {
         code: 'model_not_found',

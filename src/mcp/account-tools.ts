@@ -8,7 +8,7 @@ import { balanceOf } from '../ledger'
 import { invalidRequest } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { quoteOf } from '../metering'
-import { type ListedModel, modelsOf } from '../models'
+import { idOfName, type ListedModel, modelsOf } from '../models'
 import type { OperationName } from '../operations'
 import { describePriceList } from '../price-config'
 import { checkRequest } from '../request'
@@ -39,12 +39,13 @@ export const listModels: FreeTool = {
   }),
   output: Type.Object({ models: Type.Array(Type.Object({}, { additionalProperties: true })) }),
   async run({ catalogue }, { arguments: args, key }) {
-    const { tool, model: id } = args as { tool?: string | null; model?: string | null }
+    const { tool, model: name } = args as { tool?: string | null; model?: string | null }
+    const id = given(name) ? idOfName(catalogue, name) : undefined
     const listed = modelsOf(catalogue, key)
     if (given(id) && !listed.some((model) => model.id === id)) {
       throw invalidRequest(
         'model',
-        `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it. Call list_models without 'model' for all.`,
+        `The model \`${String(name).slice(0, 128)}\` does not exist or this key may not use it. Call list_models without 'model' for all.`,
         'model_not_found',
       )
     }

@@ -4,6 +4,7 @@ import { Elysia } from 'elysia'
 import { version } from '../package.json'
 import type { Gateway } from './gateway'
 import { artifactRoutes } from './http/artifacts'
+import { BodyReader, bodyLimitsOf } from './http/body'
 import { headersTimeoutSeconds, rest } from './http/connection'
 import { createCors } from './http/cors'
 import { docsRoutes } from './http/docs'
@@ -25,13 +26,16 @@ import type { World } from './world'
 /** `mark` are headers of every answer of an operation, such as one that says that it came from the sandbox. */
 export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
   const cors = createCors(world.config)
+  const bodyLimits = bodyLimitsOf(world.config)
+  const bodies = new BodyReader(world.pulse, bodyLimits)
   const app = new Elysia({
     name: 'gateway',
     // Otherwise Elysia looks for the path behind the eleventh character, which misses those of hosts such as `gw`.
     handler: { standardHostname: false },
     serve: {
       idleTimeout: headersTimeoutSeconds(world.config),
-      maxRequestBodySize: MAX_BODY_BYTES,
+      // Beyond the limit of every entrance, so that our own 413 answers first.
+      maxRequestBodySize: Math.max(...Object.values(bodyLimits)) + MEBIBYTE,
       // What no handler caught. Without this Bun prints the source around the fault, and answers with text.
       error: (error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log),
     },
@@ -57,19 +61,18 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     })
     .options('/v1/*', ({ request }) => cors.preflight(request) ?? methodsAnswer(app.routes, request))
     .use(taskRoutes(world, mark))
-    .use(videoRoutes(world, gateway, mark))
+    .use(videoRoutes(world, gateway, bodies, mark))
     .use(artifactRoutes(world))
-    .use(tokenCountRoutes(world, mark))
-    .use(mcpRoutes(world, gateway, { mark, version }))
+    .use(tokenCountRoutes(world, bodies, mark))
+    .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))
     .use(healthRoutes(world))
     .use(rootRoutes())
     .use(docsRoutes(world, version))
-  return app.use(operationRoutes(world, gateway, mark, () => app.server))
+  return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))
 }
 
-/** Beyond the limit of every operation, so that our own 413 answers first. */
-const MAX_BODY_BYTES = 257 * 1024 * 1024
+const MEBIBYTE = 1024 * 1024
 
 /** Below the path of an operation, as at it, callers read its form of errors. */
 function dialectOf(request: Request): Dialect {

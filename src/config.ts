@@ -7,6 +7,7 @@ import ipaddr from 'ipaddr.js'
 import { ArtifactsEntry, artifactFaults } from './artifacts/config'
 import { families } from './families'
 import type { Family } from './family'
+import { type OperationName, operations } from './operations'
 import { type PriceConfig, priceFaults } from './price-config'
 import { upstreamKinds } from './upstreams'
 
@@ -17,6 +18,12 @@ const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
 /** Scheme, host and port of a web page: `https://app.example.com`. */
 const Origin = Type.String({ pattern: '^https?://[a-z0-9.:[\\]-]+$' })
+
+const BodyLimits = Type.Object(
+  Object.fromEntries(
+    [...operations.map(({ name }) => name), 'mcp' as const].map((name) => [name, Count]),
+  ) as Record<OperationName | 'mcp', typeof Count>,
+)
 
 const Server = Type.Object(
   {
@@ -30,6 +37,8 @@ const Server = Type.Object(
     allowedOrigins: Type.Optional(Type.Array(Origin)),
     /** Web pages that may call the API below /v1 from a browser. Absent: any. None: an empty list. */
     corsOrigins: Type.Optional(Type.Array(Origin)),
+    /** Bytes of the largest body of an operation, or of the messages of tools; unpacked, where it is packed. */
+    maxBodyBytes: Type.Optional(Type.Partial(BodyLimits, closed)),
     /** Longest time from a new connection to the end of the headers of its first request. Default 20 seconds. */
     headersTimeoutMs: Type.Optional(Type.Integer({ minimum: 10_000, maximum: 255_000 })),
     /** Longest silence of a connection between requests, or of a caller who takes no byte of an answer. Default 2 minutes. */

@@ -11,7 +11,7 @@ export interface Operation {
   body: 'json' | 'form'
   /** The form of errors that are raised before the model is known. */
   dialect: Dialect
-  /** Bytes of the largest body that is read; a larger one is 413. */
+  /** Bytes of the largest body that is read unless the configuration says otherwise; a larger one is 413. */
   maxBodyBytes: number
   /** Headers of the caller that the vendor is to see. */
   forwards?: readonly string[]
@@ -29,7 +29,7 @@ export const operations: readonly Operation[] = [
     body: 'json',
     dialect: 'openai',
     // Room for several images and files as base64.
-    maxBodyBytes: 64 * MEBIBYTE,
+    maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Chat completion: text, multimodal, tools, reasoning, streaming',
   },
   {
@@ -37,7 +37,7 @@ export const operations: readonly Operation[] = [
     path: '/v1/messages',
     body: 'json',
     dialect: 'messages',
-    maxBodyBytes: 64 * MEBIBYTE,
+    maxBodyBytes: 32 * MEBIBYTE,
     // Its fields and the header that allows them go together: a vendor refuses one without the other.
     forwards: ['anthropic-version', 'anthropic-beta'],
     summary: 'Messages: the native format of one provider, for any chat model',
@@ -64,7 +64,7 @@ export const operations: readonly Operation[] = [
     body: 'json',
     // It has the other form beside it, and callers of every family read their own.
     dialect: 'flat',
-    maxBodyBytes: 64 * MEBIBYTE,
+    maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Image generation, from a text or from reference images; the payload depends on the model',
   },
   {
@@ -81,7 +81,7 @@ export const operations: readonly Operation[] = [
     aliases: ['/v1/video/generations'],
     body: 'json',
     dialect: 'openai',
-    maxBodyBytes: 64 * MEBIBYTE,
+    maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Video generation: submits a task, whose end is polled or told to a webhook',
   },
 ]

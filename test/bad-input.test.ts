@@ -457,10 +457,10 @@ describe('hostile bodies', () => {
     deep('a million brackets that never close', `"x":${'['.repeat(1_000_000)}`, 'x'),
     {
       name: 'more messages than are taken',
-      body: () => ({ model: 'test-chat', messages: Array(20_000).fill(say('x')[0]) }),
+      body: () => ({ model: 'test-chat', messages: Array(17_000).fill(say('x')[0]) }),
       status: 400,
       error: { param: 'messages', code: 'invalid_value' },
-      words: ['Expected at most 16384 items, but got 20000 instead.'],
+      words: ['Expected at most 16384 items, but got 17000 instead.'],
     },
     {
       name: 'a prototype in the place of fields',
@@ -475,15 +475,16 @@ describe('hostile bodies', () => {
       error: { param: 'messages[0].role', code: 'missing_required_parameter' },
     },
     {
-      name: 'compressed',
-      body: Bun.gzipSync(`{"model":"test-chat",${messages}}`),
-      headers: { 'content-encoding': 'gzip' },
+      name: 'compressed in a way that is not read',
+      body: Bun.zstdCompressSync(`{"model":"test-chat",${messages}}`),
+      headers: { 'content-encoding': 'zstd' },
       status: 415,
       error: { code: 'unsupported_encoding', param: null },
-      words: ['compressed bodies are not read'],
+      words: ["Content-Encoding 'zstd' is not read here", 'gzip'],
+      answers: { 'accept-encoding': 'gzip, deflate, identity' },
     },
     tooLarge('too large by its length', '/v1/embeddings', () => ' '.repeat(16 * 1024 * 1024 + 1)),
-    tooLarge('too large, a chat', '/v1/chat/completions', () => ' '.repeat(64 * 1024 * 1024 + 1)),
+    tooLarge('too large, a chat', '/v1/chat/completions', () => ' '.repeat(32 * 1024 * 1024 + 1)),
     tooLarge(
       'too large in pieces of unknown number',
       '/v1/embeddings',
@@ -525,13 +526,13 @@ describe('bodies with more in them than is read', () => {
     row('a million fields', () => `{${unique(1_000_000)}}`, '1,000 fields', null),
     row(
       'members deep inside',
-      inside(() => `{"y":[{${unique(50_001)}}]}`),
-      '50,000 members in its objects',
+      inside(() => `{"y":[{${unique(40_001)}}]}`),
+      '40,000 members in its objects',
     ),
     row(
       'members of many objects',
       inside(() => list(60_000, () => '{"a":1}')),
-      '50,000 members in its objects',
+      '40,000 members in its objects',
     ),
     row(
       '30 MB of empty arrays',

@@ -237,7 +237,7 @@ const faults: {
     headers: { 'idempotency-key': 'used' },
     status: 422,
   },
-  { path: chat, body: hello, headers: { 'content-encoding': 'gzip' }, status: 415 },
+  { path: chat, body: hello, headers: { 'content-encoding': 'br' }, status: 415 },
   { path: '/v1/messages/count_tokens', body: { model: 'none', ...hello }, status: 400 },
   { path: '/v1/models', method: 'GET', key: '', status: 401 },
   {

@@ -241,8 +241,8 @@ describe('a form that is refused', () => {
       words: ['boundary'],
     },
     {
-      name: 'compressed',
-      headers: { 'content-encoding': 'gzip' },
+      name: 'compressed in a way that is not read',
+      headers: { 'content-encoding': 'br' },
       status: 415,
       error: { code: 'unsupported_encoding' },
     },

@@ -1,18 +1,20 @@
 // Forms with files, in and out: what is read of them, what is refused, and that nothing stays on the disk, however a
 // form ends. Their memory is the matter of forms-memory.test.ts.
 
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { FormPart, Upload } from '../src/family'
 import type { Form } from '../src/form'
+import { BodyReader, bodyLimitsOf } from '../src/http/body'
 import { readForm } from '../src/http/form'
 import { GatewayError } from '../src/lib/errors'
 import { encodeForm } from '../src/multipart'
 import { pictureOf } from '../src/picture'
+import { createPulse } from '../src/pulse'
 import { type PictureFormat, picture } from '../src/sandbox/pictures'
 import { openUploads } from '../src/uploads'
-import { newId } from '../src/world'
+import { newId, outside } from '../src/world'
 import { temporaryFolder } from './support/databases'
 import { waitFor } from './support/gateway'
 import { createRandom, seedOf } from './support/random'
@@ -27,7 +29,21 @@ const MAX_BYTES = 256 * MEBIBYTE
 
 const folder = join(temporaryFolder(), 'uploads')
 const uploads = openUploads(folder, newId)
-const limits = { maxBytes: MAX_BYTES, exempt() {} }
+const pulse = createPulse(outside)
+afterAll(() => pulse.stop())
+
+const limitsOf = (maxBytes: number) => ({
+  ...bodyLimitsOf({ upstreams: {}, models: {} }),
+  'image-edit': maxBytes,
+})
+const bodies = new BodyReader(pulse, limitsOf(MAX_BYTES))
+
+const formOf = (request: Request, from = bodies, into = uploads): Promise<Form> =>
+  readForm(
+    request,
+    into,
+    from.pieces(request, 'image-edit', () => {}),
+  )
 
 /** A form as one can compare it, with the bytes of its files. */
 interface Seen {
@@ -71,7 +87,7 @@ function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
 
 /** Reads a form and lets go of it. */
 async function read(body: Bun.BodyInit, contentType?: string): Promise<Seen> {
-  const form = await readForm(requestOf(body, contentType), uploads, limits)
+  const form = await formOf(requestOf(body, contentType))
   try {
     return await look(form)
   } finally {
@@ -82,7 +98,7 @@ async function read(body: Bun.BodyInit, contentType?: string): Promise<Seen> {
 
 /** The error with which a form is refused; nothing of it stays. */
 async function refuse(body: Bun.BodyInit, contentType = typeOf()): Promise<GatewayError> {
-  const error = await readForm(requestOf(body, contentType), uploads, limits).then(
+  const error = await formOf(requestOf(body, contentType)).then(
     () => undefined,
     (error) => error,
   )
@@ -194,11 +210,7 @@ describe('what is read', () => {
 
   test('names that objects have already are fields like others', async () => {
     const names = ['__proto__', 'constructor', 'toString']
-    const form = await readForm(
-      requestOf(rawForm(names.map((name) => text(name, 'x'))), typeOf()),
-      uploads,
-      limits,
-    )
+    const form = await formOf(requestOf(rawForm(names.map((name) => text(name, 'x'))), typeOf()))
     expect([...form.fields.keys()]).toEqual(names)
   })
 
@@ -533,10 +545,8 @@ describe('what is refused', () => {
       file('mask', new Uint8Array(50 * MEBIBYTE)),
       { head: ['Content-Disposition: form-data; name="n"; filename="a"'], content: '' },
     ].slice(0, 117)
-    const form = await readForm(
+    const form = await formOf(
       requestOf(rawForm(parts), typeOf('b'.repeat(70)).replace('b'.repeat(70), BOUNDARY)),
-      uploads,
-      limits,
     )
     expect(form.fields.size).toBe(100)
     expect(form.textBytes).toBe(MEBIBYTE)
@@ -547,9 +557,8 @@ describe('what is refused', () => {
   })
 
   test('a body that is too large, by its length and by its bytes', async () => {
-    const small = { ...limits, maxBytes: 100 }
     for (const body of [closed, new Blob([closed]).stream()]) {
-      const work = readForm(requestOf(body, typeOf()), uploads, small)
+      const work = formOf(requestOf(body, typeOf()), new BodyReader(pulse, limitsOf(100)))
       await expect(work).rejects.toMatchObject({ status: 413, code: 'body_too_large' })
     }
     expect(readdirSync(folder)).toEqual([])
@@ -649,9 +658,7 @@ describe('however it comes', () => {
       [model, { ...prompt, name: 'user' }, first, second, mask],
       [model, prompt, text('n', '1'), first, second, mask],
     ]
-    const hashes = await Promise.all(
-      others.map((changed) => readForm(requestOf(rawForm(changed), typeOf()), uploads, limits)),
-    )
+    const hashes = await Promise.all(others.map((changed) => formOf(requestOf(rawForm(changed), typeOf()))))
     await Promise.all(hashes.map((form) => form.dispose()))
     expect(new Set([expected, ...hashes.map(({ hash }) => hash)]).size).toBe(1 + others.length)
   })
@@ -672,7 +679,7 @@ describe('however it comes', () => {
       const pieces = [damaged.subarray(0, half), damaged.subarray(half, end)].filter(
         ({ length }) => length > 0,
       )
-      const outcome = await readForm(requestOf(streamOf(pieces), typeOf()), uploads, limits).then(
+      const outcome = await formOf(requestOf(streamOf(pieces), typeOf())).then(
         (form) => form.dispose().then(() => 'read'),
         (error) => (error instanceof GatewayError && error.status < 500 ? 'refused' : error),
       )
@@ -690,7 +697,7 @@ describe('however it comes', () => {
 
 describe('the disk', () => {
   test('only the owner may look: the folder is 0700, its files are 0600, and their names tell nothing', async () => {
-    const form = await readForm(requestOf(rawForm([file('image')]), typeOf()), uploads, limits)
+    const form = await formOf(requestOf(rawForm([file('image')]), typeOf()))
     const [name = '', ...others] = readdirSync(folder)
     expect(others).toEqual([])
     expect(name).toMatch(/^upload_[0-9a-f]{32}$/)
@@ -717,7 +724,7 @@ describe('the disk', () => {
     const lost = join(temporaryFolder(), 'uploads')
     const without = openUploads(lost, newId)
     rmSync(lost, { recursive: true })
-    const error = await readForm(requestOf(rawForm([file('image')]), typeOf()), without, limits).catch(
+    const error = await formOf(requestOf(rawForm([file('image')]), typeOf()), bodies, without).catch(
       (error) => error,
     )
     expect(error).toMatchObject({
@@ -755,12 +762,14 @@ describe('the disk', () => {
 describe('an upload that is too slow', () => {
   test('is given up after its time, and leaves nothing', async () => {
     const outcomes: unknown[] = []
+    const pace = { smallMs: 300, windowMs: 300, windowBytes: 64 * KIBIBYTE, totalMs: 60_000 }
+    const hasty = new BodyReader(pulse, limitsOf(MAX_BYTES), pace)
     const server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
       development: false,
       async fetch(request) {
-        const error = await readForm(request, uploads, { ...limits, deadlineMs: 300 }).catch((error) => error)
+        const error = await formOf(request, hasty).catch((error) => error)
         outcomes.push(error)
         return new Response('', { status: error.status ?? 200 })
       },
@@ -846,10 +855,10 @@ describe('forms that go on', () => {
   }
 
   test('what was read goes on as it was', async () => {
-    const form = await readForm(requestOf(rawForm([file('image', bytes)]), typeOf()), uploads, limits)
+    const form = await formOf(requestOf(rawForm([file('image', bytes)]), typeOf()))
     const parts = [...form.files].flatMap(([name, all]) => all.map((upload) => ({ name, upload })))
     const encoded = encodeForm(parts, newId('form'))
-    const again = await readForm(requestOf(encoded.stream(), encoded.contentType), uploads, limits)
+    const again = await formOf(requestOf(encoded.stream(), encoded.contentType))
     expect(await look(again)).toEqual(await look(form))
     await Promise.all([form.dispose(), again.dispose()])
   })

@@ -138,8 +138,8 @@ const refusals: Record<string, Refusal> = {
     code: -32000,
     says: ['application/json'],
   },
-  'a compressed body': {
-    headers: { 'content-encoding': 'gzip' },
+  'a body that is compressed in a way that is not read': {
+    headers: { 'content-encoding': 'br' },
     status: 415,
     code: -32000,
     says: ['unsupported_encoding'],

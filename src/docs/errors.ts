@@ -61,7 +61,8 @@ const invalid = 'invalid_request_error'
 const messages = {
   body_too_slow: 'The body took too long to arrive. Send it faster, or send less.',
   body_too_large: 'The body is larger than this endpoint reads. Send less.',
-  unsupported_media_type: 'This endpoint takes a form: send fields and files as multipart/form-data.',
+  unsupported_media_type:
+    "This endpoint takes JSON, not text/plain. Send it with the header 'Content-Type: application/json'.",
   idempotency_key_in_use: 'A request with this Idempotency-Key is running. Wait for it to end and ask again.',
   idempotency_key_reused: 'This Idempotency-Key was used for another request. Use a new one.',
   upstream_garbage: 'The vendor answered with something that cannot be read. Try again.',

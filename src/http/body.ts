@@ -1,61 +1,245 @@
-// Reads a request's body with a limit on its size and on the time it may take.
-// It must never take in more than the limit, and never wait for ever.
+// Reads the bodies of requests: no more bytes than the operation takes, unpacked on the way, and no slower than a minimum.
+// An upload that goes on may take minutes; one that dribbles may not hold its connection. What must never happen is that a
+// caller waits for ever, or that a small packed body becomes a large one in memory.
 
+import type { Config } from '../config'
 import { callerLeft } from '../failures'
 import { GatewayError } from '../lib/errors'
+import { type Member, Roster } from '../lib/roster'
+import { type OperationName, operations } from '../operations'
+import type { Pulse } from '../pulse'
+import { checkJsonType } from './content-type'
+import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 
-/** An honest slow upload of a large body takes minutes; one that takes longer is holding a connection for nothing. */
-const DEADLINE_MS = 300_000
+/** What takes a body: an operation, or the messages of tools. */
+export type Entrance = OperationName | 'mcp'
+
+/** How fast a body must come. */
+export interface Pace {
+  /** For a whole body of at most 64 KiB. */
+  smallMs: number
+  /** In each window so many bytes must come of a larger one. */
+  windowMs: number
+  windowBytes: number
+  /** For any body, however steady. */
+  totalMs: number
+}
+
+/** 2 kB a second, which any line has that can be used for this, and a quarter of an hour for the largest. */
+const PACE: Pace = { smallMs: 30_000, windowMs: 30_000, windowBytes: 64 * 1024, totalMs: 900_000 }
+
 const SMALL_BYTES = 64 * 1024
+const MEBIBYTE = 1024 * 1024
+const MAX_MCP_BYTES = 32 * MEBIBYTE
+/** How long, and up to how much, the rest of a refused body is taken and thrown away, so that its sender comes to read the answer. */
+const LINGER_MS = 5_000
+const LINGER_BYTES = 64 * MEBIBYTE
 
-/** `exempt` lifts the server's own timeout, which cuts even steady uploads when they are slow. */
-export async function readBody(request: Request, maxBytes: number, exempt: () => void): Promise<Uint8Array> {
-  if (lengthOf(request) > SMALL_BYTES) {
-    return Buffer.concat(await Array.fromAsync(readPieces(request, maxBytes, exempt)))
+/** The largest body of each entrance, in bytes, after unpacking. */
+export function bodyLimitsOf({ server }: Config): Record<Entrance, number> {
+  const standard = operations.map(({ name, maxBodyBytes }) => [name, maxBodyBytes])
+  return { ...Object.fromEntries(standard), mcp: MAX_MCP_BYTES, ...server?.maxBodyBytes }
+}
+
+interface Reader {
+  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
+  cancel(): Promise<void>
+}
+
+export class BodyReader {
+  readonly #limits: Record<Entrance, number>
+  readonly #pace: Pace
+  readonly #arrivals = new Roster<Arrival>()
+  /** Of bodies that are not yet whole, or were given up half-way. */
+  readonly #unread = new WeakMap<Request, Reader>()
+  #lastTurn: Promise<void> = Promise.resolve()
+
+  constructor(pulse: Pulse, limits: Record<Entrance, number>, pace: Pace = PACE) {
+    this.#limits = limits
+    this.#pace = pace
+    pulse.watch((at) => {
+      for (const arrival of this.#arrivals.all()) arrival.check(at)
+    })
   }
-  checkHead(request, maxBytes)
-  // Small bodies come with the headers or soon after, under the server's own timeout: no timer for them.
-  try {
-    const body = await request.bytes()
-    exempt()
+
+  /**
+   * The whole body of JSON. Throws 400, 408, 413, 415, and 499 where the caller leaves. `exempt` lifts the server's own
+   * timeout, which cuts even steady uploads when they are slow.
+   */
+  async read(request: Request, entrance: Entrance, exempt: () => void): Promise<Uint8Array> {
+    checkJsonType(request.headers.get('content-type'))
+    if (lengthOf(request) <= SMALL_BYTES && !request.headers.has('content-encoding')) {
+      return this.#readSmall(request, entrance, exempt)
+    }
+    const pieces = await Array.fromAsync(this.pieces(request, entrance, exempt))
+    const body = Buffer.concat(pieces)
+    // Several large ones that come at the same time are not worked on one after the other without a pause for the rest.
+    if (body.byteLength > SMALL_BYTES) await this.#turn()
     return body
-  } catch (error) {
-    throw brokenOff(request, error)
+  }
+
+  /** Most bodies: they come with the headers or soon after. No timer for each, and no stream. */
+  async #readSmall(request: Request, entrance: Entrance, exempt: () => void): Promise<Uint8Array> {
+    this.#checkLength(request, entrance)
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
+    const arrival = new Arrival(this.#pace, this.#pace.smallMs, reject)
+    this.#arrivals.add(arrival)
+    request.bytes().then(resolve, reject)
+    try {
+      const body = await promise
+      exempt()
+      return body
+    } catch (error) {
+      throw error instanceof GatewayError ? error : brokenOff(request, error)
+    } finally {
+      this.#arrivals.delete(arrival)
+    }
+  }
+
+  /** The body as it comes, unpacked, and no faster than it is taken. Throws as `read` does. */
+  async *pieces(
+    request: Request,
+    entrance: Entrance,
+    exempt: () => void,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const unpacker = createUnpacker(request.headers.get('content-encoding'))
+    this.#checkLength(request, entrance)
+    const raw = this.#rawPieces(request, exempt)
+    const maxBytes = this.#limits[entrance]
+    let bytes = 0
+    for await (const piece of unpacker ? this.#unpack(raw, unpacker) : raw) {
+      bytes += piece.byteLength
+      if (bytes > maxBytes) throw tooLarge(maxBytes)
+      yield piece
+    }
+  }
+
+  async *#unpack(raw: AsyncGenerator<Uint8Array>, unpacker: Unpacker): AsyncGenerator<Uint8Array> {
+    try {
+      yield* unpacked(raw, unpacker)
+    } catch (error) {
+      throw error instanceof GatewayError ? error : notPacked(error)
+    }
+  }
+
+  async *#rawPieces(request: Request, exempt: () => void): AsyncGenerator<Uint8Array> {
+    const reader: Reader | undefined = request.body?.getReader()
+    if (!reader) return
+    exempt()
+    this.#unread.set(request, reader)
+    let late: GatewayError | undefined
+    const arrival = new Arrival(this.#pace, this.#pace.totalMs, (error) => {
+      late = error
+      reader.cancel().catch(() => {})
+    })
+    this.#arrivals.add(arrival)
+    try {
+      for (;;) {
+        arrival.isAwaited = true
+        const { done, value } = await reader.read()
+        arrival.isAwaited = false
+        if (done || !value) break
+        arrival.bytes += value.byteLength
+        yield value
+      }
+      this.#unread.delete(request)
+      if (late) throw late
+    } catch (error) {
+      throw error instanceof GatewayError ? error : brokenOff(request, error)
+    } finally {
+      this.#arrivals.delete(arrival)
+    }
+  }
+
+  /**
+   * The answer to a request whose body may not have come whole: the connection ends with it, so that the rest of the body
+   * holds nothing. A large rest is taken for a while first, because a sender who is cut off does not read the answer.
+   */
+  async answer(request: Request, response: Response): Promise<Response> {
+    const unread: Reader | undefined =
+      request.bodyUsed || this.#unread.has(request) ? undefined : request.body?.getReader()
+    const reader = this.#unread.get(request) ?? unread
+    if (!reader) return response
+    response.headers.set('connection', 'close')
+    if (lengthOf(request) <= SMALL_BYTES) {
+      reader.cancel().catch(() => {})
+      return response
+    }
+    const bytes = await response.bytes()
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(bytes)
+        await discard(reader)
+        controller.close()
+      },
+    })
+    return new Response(body, { status: response.status, headers: response.headers })
+  }
+
+  #checkLength(request: Request, entrance: Entrance): void {
+    const maxBytes = this.#limits[entrance]
+    const length = lengthOf(request)
+    if (Number.isFinite(length) && length > maxBytes) throw tooLarge(maxBytes)
+  }
+
+  /** Resolves in a round of the event loop of its own. */
+  #turn(): Promise<void> {
+    this.#lastTurn = this.#lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)))
+    return this.#lastTurn
   }
 }
 
-/** The body as it comes, no faster than it is taken. Throws 408, 413, 415, and 499 where the caller leaves. */
-export async function* readPieces(
-  request: Request,
-  maxBytes: number,
-  exempt: () => void,
-  deadlineMs = DEADLINE_MS,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  checkHead(request, maxBytes)
-  const reader = request.body?.getReader()
-  if (!reader) return
-  exempt()
-  let bytes = 0
-  let late = false
-  const deadline = setTimeout(() => {
-    late = true
-    void reader.cancel()
-  }, deadlineMs)
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (late) throw tooSlow(deadlineMs)
-      if (done) return
-      bytes += value.byteLength
-      if (bytes > maxBytes) throw tooLarge(maxBytes)
-      yield value
+/** A body on its way, whose pace is looked at now and then. */
+class Arrival implements Member {
+  place = -1
+  bytes = 0
+  /** False while what has come is being worked on, which is no fault of the sender's. */
+  isAwaited = true
+  /** Undefined until it is looked at for the first time. */
+  #startedAt: number | undefined
+  #windowAt = 0
+  #windowBytes = 0
+
+  constructor(
+    readonly pace: Pace,
+    readonly totalMs: number,
+    readonly fail: (error: GatewayError) => void,
+  ) {}
+
+  check(now: number): void {
+    if (this.#startedAt === undefined) {
+      this.#startedAt = now
+      this.#windowAt = now
     }
-  } catch (error) {
-    throw error instanceof GatewayError ? error : brokenOff(request, error)
+    if (now - this.#startedAt >= this.totalMs) {
+      this.fail(tooSlow(`did not arrive within ${this.totalMs / 1000} s`))
+    } else if (!this.isAwaited) {
+      this.#windowAt = now
+      this.#windowBytes = this.bytes
+    } else if (now - this.#windowAt >= this.pace.windowMs) {
+      const came = this.bytes - this.#windowBytes
+      if (came < this.pace.windowBytes && this.totalMs > this.pace.windowMs) {
+        this.fail(tooSlow(`came too slowly: ${came} bytes in the last ${this.pace.windowMs / 1000} s`))
+      }
+      this.#windowAt = now
+      this.#windowBytes = this.bytes
+    }
+  }
+}
+
+/** Takes what still comes, for a while. */
+async function discard(reader: Reader): Promise<void> {
+  const deadline = setTimeout(() => reader.cancel().catch(() => {}), LINGER_MS)
+  try {
+    for (let bytes = 0; bytes < LINGER_BYTES; ) {
+      const { done, value } = await reader.read()
+      if (done) break
+      bytes += value?.byteLength ?? 0
+    }
+  } catch {
+    // The sender has left.
   } finally {
     clearTimeout(deadline)
-    // Where it is given up half-way nobody takes the rest.
-    await reader.cancel().catch(() => {})
   }
 }
 
@@ -64,22 +248,10 @@ function lengthOf(request: Request): number {
   return header === null ? Number.POSITIVE_INFINITY : Number(header)
 }
 
-/** What the headers tell already. */
-function checkHead(request: Request, maxBytes: number): void {
-  if (request.headers.has('content-encoding')) {
-    throw new GatewayError(415, {
-      code: 'unsupported_encoding',
-      message: 'Send the body as it is: compressed bodies are not read.',
-    })
-  }
-  const length = lengthOf(request)
-  if (Number.isFinite(length) && length > maxBytes) throw tooLarge(maxBytes)
-}
-
 function tooLarge(maxBytes: number): GatewayError {
   return new GatewayError(413, {
     code: 'body_too_large',
-    message: `The body is larger than ${maxBytes} bytes, the most that is read here.`,
+    message: `The body is larger than ${maxBytes} bytes, the most that is read here. Send less, or addresses of files in the place of the files; the operator of this gateway sets the limit in server.maxBodyBytes.`,
   })
 }
 
@@ -92,9 +264,19 @@ function brokenOff(request: Request, cause: unknown): GatewayError {
   })
 }
 
-function tooSlow(deadlineMs: number): GatewayError {
+function notPacked(cause: unknown): GatewayError {
+  return new GatewayError(400, {
+    code: 'body_unreadable',
+    message:
+      'The body is not of the Content-Encoding that its header names, or is cut off. Send it again, or as it is without that header.',
+    cause,
+  })
+}
+
+function tooSlow(what: string): GatewayError {
   return new GatewayError(408, {
     code: 'body_too_slow',
-    message: `The body did not arrive within ${deadlineMs / 1000} s.`,
+    message: `The body ${what}. Send the request again over a faster connection.`,
+    headers: { connection: 'close' },
   })
 }

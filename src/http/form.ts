@@ -6,7 +6,6 @@ import type { Form } from '../form'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { pictureOf } from '../picture'
 import type { SavedFile, Uploads } from '../uploads'
-import { readPieces } from './body'
 import { boundaryOf, invalidForm, type Part, readParts } from './parts'
 
 const KIBIBYTE = 1024
@@ -24,17 +23,15 @@ const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-interface FormLimits {
-  maxBytes: number
-  /** Lifts the server's own timeout. */
-  exempt(): void
-  deadlineMs?: number
-}
-
-/** Throws 400, 408, 413, 415, 499 where the caller leaves, and 503 where there is no room for the files. */
-export async function readForm(request: Request, uploads: Uploads, limits: FormLimits): Promise<Form> {
+/**
+ * `pieces` are the body of the request. Throws what they throw, 400, 413, 415, and 503 where there is no room for the files.
+ */
+export async function readForm(
+  request: Request,
+  uploads: Uploads,
+  pieces: AsyncIterable<Uint8Array>,
+): Promise<Form> {
   const boundary = boundaryOf(request.headers.get('content-type'))
-  const pieces = readPieces(request, limits.maxBytes, limits.exempt, limits.deadlineMs)
   const draft = createDraft(uploads)
   try {
     await readParts(boundary, pieces, draft.take, {

@@ -7,12 +7,11 @@ import { GatewayError, invalidRequest } from '../lib/errors'
 import { parseBody, scanBody } from '../lib/json-body'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
-import { readBody } from './body'
+import type { BodyReader } from './body'
 import { exempt, type Listener, rest } from './connection'
 import { gatewayUrlOf } from './gateway-url'
 import { tolerated } from './paths'
 
-const MAX_BODY_BYTES = 64 * 1024 * 1024
 const VERSION_HEADER = 'mcp-protocol-version'
 const VERSION_FIELD = 'io.modelcontextprotocol/protocolVersion'
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]']
@@ -31,6 +30,7 @@ interface Mcp {
 export function mcpRoutes(
   world: World,
   gateway: Gateway,
+  bodies: BodyReader,
   { mark, version }: { mark: Readonly<Record<string, string>>; version: string },
 ) {
   const { config, log } = world
@@ -60,7 +60,7 @@ export function mcpRoutes(
     const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
     const headers = { 'x-request-id': requestId, ...mark, ...shared }
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
-    return response
+    return response.ok ? response : bodies.answer(request, response)
   }
 
   async function serve(request: Request, listener: Listener | null, requestId: string): Promise<Response> {
@@ -69,7 +69,7 @@ export function mcpRoutes(
     if (request.method !== 'POST') throw notPost(request.method)
     const authorization = authorizationOf(request.headers, config, 'openai')
     const key = await world.authenticator.authenticate(authorization)
-    const bytes = await readBody(request, MAX_BODY_BYTES, () => exempt(listener, request))
+    const bytes = await bodies.read(request, 'mcp', () => exempt(listener, request))
     const value = parse(bytes)
     const { answerMessage, supportedVersions } = await load()
     const refused = unsupportedVersion(request, value, supportedVersions)

@@ -7,7 +7,7 @@ import { waitOfRequest } from '../lib/waiting'
 import { type Operation, operations } from '../operations'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
-import { readBody } from './body'
+import type { BodyReader } from './body'
 import { exempt, type Listener, rest } from './connection'
 import { errorResponse } from './errors'
 import { readForm } from './form'
@@ -18,6 +18,7 @@ import { tolerated } from './paths'
 export function operationRoutes(
   world: World,
   gateway: Gateway,
+  bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
   listener: () => Listener | null,
 ) {
@@ -32,12 +33,12 @@ export function operationRoutes(
         const requestId = world.newId('req')
         try {
           const response = await gateway.handle(
-            new HttpIncoming(world, operation, request, listener(), requestId),
+            new HttpIncoming(world, bodies, operation, request, listener(), requestId),
           )
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {
-          return errorResponse(error, operation.dialect, requestId, world.log)
+          return bodies.answer(request, errorResponse(error, operation.dialect, requestId, world.log))
         }
       },
       { parse: 'none', detail: { summary: operation.summary } },
@@ -55,11 +56,13 @@ export class HttpIncoming implements Incoming {
   readonly waitMs: number
   readonly headers: Readonly<Record<string, string>>
   protected readonly world: World
+  protected readonly bodies: BodyReader
   protected readonly request: Request
   private readonly listener: Listener | null
 
   constructor(
     world: World,
+    bodies: BodyReader,
     operation: Operation,
     request: Request,
     listener: Listener | null,
@@ -73,6 +76,7 @@ export class HttpIncoming implements Incoming {
     this.waitMs = operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0
     this.headers = forwardedOf(operation, headers)
     this.world = world
+    this.bodies = bodies
     this.request = request
     this.listener = listener
   }
@@ -80,10 +84,11 @@ export class HttpIncoming implements Incoming {
   body(): Promise<Uint8Array | Form> {
     // The head is there; a small body may take its time.
     this.rest()
-    const { body, maxBodyBytes: maxBytes } = this.operation
+    const { body, name } = this.operation
+    const exempt = () => this.exempt()
     return body === 'form'
-      ? readForm(this.request, this.world.uploads, { maxBytes, exempt: () => this.exempt() })
-      : readBody(this.request, maxBytes, () => this.exempt())
+      ? readForm(this.request, this.world.uploads, this.bodies.pieces(this.request, name, exempt))
+      : this.bodies.read(this.request, name, exempt)
   }
 
   signal(): AbortSignal {

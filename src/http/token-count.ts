@@ -4,7 +4,7 @@ import { Elysia } from 'elysia'
 import { createTokenCount, messagesOperation } from '../token-count'
 import type { World } from '../world'
 import { authorizationOf } from './authorization'
-import { readBody } from './body'
+import type { BodyReader } from './body'
 import { exempt, type Listener, rest } from './connection'
 import { errorResponse } from './errors'
 import { forwardedOf } from './operations'
@@ -12,7 +12,7 @@ import { tolerated } from './paths'
 
 const PATH = `${messagesOperation.path}/count_tokens`
 
-export function tokenCountRoutes(world: World, mark: Readonly<Record<string, string>>) {
+export function tokenCountRoutes(world: World, bodies: BodyReader, mark: Readonly<Record<string, string>>) {
   const countTokens = createTokenCount(world)
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {
@@ -22,13 +22,13 @@ export function tokenCountRoutes(world: World, mark: Readonly<Record<string, str
       const tokens = await countTokens({
         authorization: authorizationOf(request.headers, world.config, messagesOperation.dialect),
         headers: forwardedOf(messagesOperation, request.headers),
-        body: () => readBody(request, messagesOperation.maxBodyBytes, () => exempt(listener, request)),
+        body: () => bodies.read(request, messagesOperation.name, () => exempt(listener, request)),
         signal: request.signal,
       })
       const headers = { 'x-request-id': requestId, 'request-id': requestId, ...mark }
       return Response.json({ input_tokens: tokens }, { headers })
     } catch (error) {
-      return errorResponse(error, messagesOperation.dialect, requestId, world.log)
+      return bodies.answer(request, errorResponse(error, messagesOperation.dialect, requestId, world.log))
     } finally {
       rest(listener, request, world.config)
     }

@@ -7,7 +7,7 @@ import type { Form } from '../form'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { createValidator } from '../lib/validate'
 import type { Uploads } from '../uploads'
-import { readBody } from './body'
+import type { BodyReader } from './body'
 import { readForm } from './form'
 
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -32,11 +32,12 @@ const NAMES: Readonly<Record<string, string>> = { duration: 'seconds', resolutio
 export async function readVideoRequest(
   request: Request,
   uploads: Uploads,
-  limits: { maxBytes: number; exempt(): void },
+  bodies: BodyReader,
+  exempt: () => void,
 ): Promise<Uint8Array> {
   const isForm = request.headers.get('content-type')?.toLowerCase().startsWith('multipart/form-data')
-  if (!isForm) return readBody(request, limits.maxBytes, limits.exempt)
-  const form = await readForm(request, uploads, limits)
+  if (!isForm) return bodies.read(request, 'video', exempt)
+  const form = await readForm(request, uploads, bodies.pieces(request, 'video', exempt))
   try {
     return Buffer.from(JSON.stringify(await bodyOf(form)))
   } finally {

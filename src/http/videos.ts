@@ -9,6 +9,7 @@ import { invalidRequest } from '../lib/errors'
 import { operationOf } from '../operations'
 import { findTask, listTasks, requireTask, showTask, type Task } from '../tasks'
 import type { World } from '../world'
+import type { BodyReader } from './body'
 import type { Listener } from './connection'
 import { errorResponse } from './errors'
 import { answerKeyed } from './keyed'
@@ -20,9 +21,6 @@ import { inTheseWords, readVideoRequest, reword } from './video-request'
 const PATH = '/v1/videos'
 /** Below it lies the operation itself, which is no video. */
 const RESERVED = 'generations'
-const MEBIBYTE = 1024 * 1024
-/** An image as text is a third larger. */
-const MAX_FORM_BYTES = 32 * MEBIBYTE
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
@@ -32,8 +30,7 @@ class VideoIncoming extends HttpIncoming {
 
   override body() {
     this.rest()
-    const limits = { maxBytes: MAX_FORM_BYTES, exempt: () => this.exempt() }
-    return readVideoRequest(this.request, this.world.uploads, limits)
+    return readVideoRequest(this.request, this.world.uploads, this.bodies, () => this.exempt())
   }
 
   reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
@@ -47,7 +44,12 @@ class VideoIncoming extends HttpIncoming {
   }
 }
 
-export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Record<string, string>>) {
+export function videoRoutes(
+  world: World,
+  gateway: Gateway,
+  bodies: BodyReader,
+  mark: Readonly<Record<string, string>>,
+) {
   const operation = operationOf('video')
 
   const answer = (request: Request, work: (key: Key, requestId: string) => Promise<Response>) =>
@@ -60,14 +62,19 @@ export function videoRoutes(world: World, gateway: Gateway, mark: Readonly<Recor
   async function create(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')
     try {
-      const response = await gateway.handle(new VideoIncoming(world, operation, request, listener, requestId))
+      const response = await gateway.handle(
+        new VideoIncoming(world, bodies, operation, request, listener, requestId),
+      )
       const document = (await response.json()) as TaskDocument
       // The vendor has begun: an answer that lacks some fields is better than an error, after which clients send it again.
       const task = await findTask(world.db, null, document.id).catch(() => undefined)
       const headers = new Headers({ ...Object.fromEntries(response.headers), ...mark })
       return Response.json(videoOf(document, task), { headers })
     } catch (error) {
-      return errorResponse(inTheseWords(error), operation.dialect, requestId, world.log)
+      return bodies.answer(
+        request,
+        errorResponse(inTheseWords(error), operation.dialect, requestId, world.log),
+      )
     }
   }
 

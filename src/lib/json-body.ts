@@ -11,7 +11,7 @@ import { type JsonLimit, type JsonLimits, MAX_DEPTH, type ScannedObject, scanObj
  */
 export const BODY_LIMITS: JsonLimits = {
   fields: 1_000,
-  members: 50_000,
+  members: 40_000,
   parts: 100_000,
   values: 500_000,
   escapes: 1_000_000,

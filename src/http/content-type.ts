@@ -1,0 +1,22 @@
+// Whether a body is of the type that an operation takes. Only what names another type is refused: many callers name none.
+
+import { GatewayError } from '../lib/errors'
+
+/** Throws 415 for a type that is not JSON. */
+export function checkJsonType(header: string | null): void {
+  // As nearly every client writes it.
+  if (header === null || header === 'application/json') return
+  const type = header.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (type === '' || /^(application|text)\/([\w.!#$&^-]+\+)?json$/.test(type)) return
+  throw new GatewayError(415, {
+    code: 'unsupported_media_type',
+    message: `This endpoint takes JSON, not ${type.slice(0, 100)}. Send it with the header 'Content-Type: application/json'${adviceFor(type)}.`,
+  })
+}
+
+function adviceFor(type: string): string {
+  if (type === 'application/x-www-form-urlencoded') {
+    return `: \`curl -d\` names a form unless it is told -H 'Content-Type: application/json'`
+  }
+  return type === 'multipart/form-data' ? ', and files in it as addresses or base64' : ''
+}

@@ -1,0 +1,40 @@
+// Unpacks a body that its sender has compressed, piece by piece, no faster than the result is taken: a small body can hold
+// a very large one.
+
+import { pipeline, Readable, type Transform } from 'node:stream'
+import { createGunzip, createInflate } from 'node:zlib'
+import { GatewayError } from '../lib/errors'
+
+export type Unpacker = Transform
+
+const PIECE_BYTES = 64 * 1024
+const CODINGS = 'gzip, deflate, identity'
+
+/** Undefined for a body that is not packed. Throws 415 for a coding that is not read here. */
+export function createUnpacker(contentEncoding: string | null): Unpacker | undefined {
+  if (contentEncoding === null) return undefined
+  const codings = contentEncoding
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity')
+  const [coding, another] = codings
+  if (coding === undefined) return undefined
+  if (another === undefined && (coding === 'gzip' || coding === 'x-gzip'))
+    return createGunzip({ chunkSize: PIECE_BYTES })
+  if (another === undefined && coding === 'deflate') return createInflate({ chunkSize: PIECE_BYTES })
+  throw new GatewayError(415, {
+    code: 'unsupported_encoding',
+    message: `A body with Content-Encoding '${contentEncoding.slice(0, 100)}' is not read here. Send it as it is, or packed once with gzip.`,
+    headers: { 'accept-encoding': CODINGS },
+  })
+}
+
+/** Fails with whatever fails first, the pieces or the unpacking of them. */
+export async function* unpacked(
+  pieces: AsyncIterable<Uint8Array>,
+  unpacker: Unpacker,
+): AsyncGenerator<Uint8Array> {
+  pipeline(Readable.from(pieces, { objectMode: false }), unpacker, () => {})
+  yield* unpacker as AsyncIterable<Uint8Array>
+}

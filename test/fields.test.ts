@@ -11,6 +11,7 @@ import { buildCatalogue } from '../src/models'
 import { rowOf } from '../src/units'
 import { outside } from '../src/world'
 import { familyRows } from './support/family-rows'
+import { fixtures } from './support/fixtures'
 import { say, startTestGateway, type TestGateway } from './support/gateway'
 import { callTool, connect, dataUrl, toolModels } from './support/mcp'
 
@@ -365,6 +366,14 @@ describe('a field that nobody has described', () => {
     }
     expect((await send(path, plain)).status).toBe(200)
   })
+
+  test.each(fixtures.map((record) => [`${record.family} ${record.name}`, record] as const))(
+    'is in no recorded request: a strict model takes %s',
+    (_, { family, request }) => {
+      const model = { ...modelOf(families.get(family) as Family, {}), strictFields: true }
+      checkFields(model, { body: request, byteLength: 0, at: 0 })
+    },
+  )
 
   test('every field of the spec is described', async () => {
     const { sent } = await chat({

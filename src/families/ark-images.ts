@@ -51,6 +51,7 @@ export const arkImages: Family<Body> = {
   dialect: 'openai',
   body: Body,
   surcharges,
+  fields: ['background', 'guidance_scale', 'optimize_prompt_options', 'output_format', 'seed'],
 
   check(body, model) {
     if ((body.n ?? 1) !== 1) {

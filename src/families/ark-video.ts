@@ -69,6 +69,15 @@ export const arkVideo: Family<Body> = {
   dialect: 'openai',
   body: Body,
   surcharges,
+  fields: [
+    'camera_fixed',
+    'omni_reference_task_type',
+    'output_format',
+    'priority',
+    'return_last_frame',
+    'safety_identifier',
+    'watermark',
+  ],
 
   check(body, model) {
     checkDuration(body.duration, model)

@@ -48,6 +48,7 @@ export const dashscopeSpeech: Family<SpeechBody> = {
   units: [['character']],
   dialect: 'openai',
   body: SpeechBody,
+  fields: NATIVE_FIELDS,
 
   check(body, model) {
     if (body.input.trim() === '') {

@@ -88,6 +88,15 @@ export const geminiImages: Family<Body> = {
   dialect: 'openai',
   body: Body,
   surcharges,
+  fields: [
+    'labels',
+    'response_mime_type',
+    'response_modalities',
+    'safety_settings',
+    'store',
+    'system_instruction',
+    'webhook_config',
+  ],
 
   quote({ body, byteLength }, model) {
     const media = mediaIn(body.input)

@@ -39,6 +39,7 @@ export const openaiImageEdits: Family<Body> = {
   dialect: 'openai',
   body: Body,
   surcharges: imageSurcharges,
+  fields: ['input_fidelity', 'moderation'],
 
   check(body, model) {
     checkUploads(body, model)

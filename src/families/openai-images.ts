@@ -31,6 +31,7 @@ export const openaiImages: Family<Body> = {
   dialect: 'openai',
   body: Body,
   surcharges: imageSurcharges,
+  fields: ['moderation', 'style'],
 
   check(body, model) {
     if (body.size) checkSize(body.size, model)

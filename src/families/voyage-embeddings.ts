@@ -24,6 +24,7 @@ export const voyageEmbeddings: Family<EmbeddingsBody> = {
   units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
+  fields: NATIVE_FIELDS,
 
   check(body, model) {
     checkDimensions(body, model)

@@ -64,6 +64,7 @@ export const xaiImages: Family<Body> = {
   dialect: 'openai',
   body: Body,
   surcharges: [serviceTier, ...otherModels],
+  fields: ['storage_options'],
 
   check(body, model) {
     const most = model.referenceImages?.max ?? MAX_REFERENCES

@@ -44,6 +44,7 @@ export const xaiVideo: Family<Body> = {
   dialect: 'openai',
   body: Body,
   surcharges: [serviceTier, ...otherModels],
+  fields: ['generate_audio', 'reference_audios', 'storage_options', 'user'],
 
   check(body, model) {
     checkDuration(body.duration, model)

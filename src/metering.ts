@@ -9,6 +9,7 @@ import {
   billedTable,
   hasPrice,
   heldNano,
+  isBaseTier,
   type Tariff,
   tariffOfVariant,
   variantsOf,
@@ -204,9 +205,10 @@ export function tableOf(
   return billedTable(tariffOf(ask, model), quantities, reportedTier, askedTier(ask))
 }
 
-/** The service tier that a request asks for; undefined leaves it to the vendor. */
+/** The service tier that a request asks for; undefined leaves it to the vendor. A faster mode is a tier of its own. */
 export function askedTier({ body }: Ask): string | undefined {
-  const { service_tier: tier } = body as { service_tier?: unknown }
+  const { service_tier: tier, speed } = body as { service_tier?: unknown; speed?: unknown }
+  if (typeof speed === 'string' && !isBaseTier(speed)) return speed
   return typeof tier === 'string' ? tier : undefined
 }
 

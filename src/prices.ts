@@ -172,10 +172,12 @@ export function billedTable(
   if (tables.length === 1) return first
   const inputTokens = inputTokensOf(quantities)
   const usual = tableFor(tables, null, inputTokens) ?? first
-  const tier = reportedTier ?? askedTier ?? null
-  const own = tableFor(tables, tier, inputTokens)
-  if (!own) return usual
-  return reportedTier === undefined && tableNano(quantities, own) < tableNano(quantities, usual) ? usual : own
+  const told = reportedTier === undefined ? undefined : tableFor(tables, reportedTier, inputTokens)
+  if (told) return told
+  if (askedTier === undefined || (reportedTier !== undefined && isBaseTier(reportedTier))) return usual
+  // Not told, or by a name that has no price: some vendors report a tier under another name than it was asked for by.
+  const asked = tableFor(tables, askedTier, inputTokens)
+  return asked && tableNano(quantities, asked) > tableNano(quantities, usual) ? asked : usual
 }
 
 function tableFor(

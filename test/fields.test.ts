@@ -14,6 +14,7 @@ import { familyRows } from './support/family-rows'
 import { fixtures } from './support/fixtures'
 import { say, startTestGateway, type TestGateway } from './support/gateway'
 import { callTool, connect, dataUrl, toolModels } from './support/mcp'
+import { startVendor } from './support/vendor'
 
 type Json = Record<string, unknown>
 
@@ -314,6 +315,34 @@ describe('long prompts', () => {
     expect(refused(modelOf(family, { price, contextTokens: 1_000_000 }), rule, value)).toBeUndefined()
     expect(refused(modelOf(family, { price: above }), rule, value)).toBeUndefined()
     expect(refused(modelOf(family, { price }), rule, 'other-beta')).toBeUndefined()
+  })
+})
+
+describe('a faster mode', () => {
+  const usage = (speed?: string) => ({ input_tokens: 10, output_tokens: 5, service_tier: 'standard', speed })
+  test.each([
+    ['fast', 6 * (10 * 1_000 + 5 * 2_000)],
+    // The vendor had no room for it.
+    ['standard', 10 * 1_000 + 5 * 2_000],
+  ])('that the vendor reports as %s is billed so', async (speed, amount) => {
+    const vendor = startVendor()
+    vendor.answer = () =>
+      Response.json({ type: 'message', content: [{ type: 'text', text: 'Hi' }], usage: usage(speed) })
+    const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2', service_tiers: { fast: '6' } }
+    const gateway = await startTestGateway({
+      upstreams: { odd: { ...vendor.upstream, kind: 'anthropic' } },
+      models: { quick: { family: 'anthropic-messages', upstream: 'odd', upstreamModel: 'any', price } },
+    })
+    try {
+      const body = { model: 'quick', max_tokens: 9, messages: say('Hi'), speed: 'fast' }
+      expect((await gateway.post('/v1/messages', body)).status).toBe(200)
+      const [charge] = await gateway.charges()
+      expect(charge).toMatchObject({ state: 'settled', amount, usage_source: 'upstream' })
+      expect(Number(charge?.held)).toBeGreaterThan(6 * 9 * 2_000)
+    } finally {
+      await gateway.close()
+      await vendor.stop()
+    }
   })
 })
 

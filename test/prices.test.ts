@@ -183,6 +183,12 @@ describe('the prices of a request', () => {
     expect(chosen(1, undefined, 'auto')).toBe('null 0')
   })
 
+  test('are the dearer ones where it reports a tier by a name that has no price', () => {
+    expect(chosen(1, 'turbo', 'priority')).toBe('priority 0')
+    expect(chosen(1, 'turbo', 'flex')).toBe('null 0')
+    expect(chosen(1, 'standard', 'priority')).toBe('null 0')
+  })
+
   test('are held at the worst that it can reach', () => {
     const held = (input: number, asked?: string) => heldNano(tariff, { input_token: input }, asked)
     expect(held(1_000, 'default')).toBe(1_250_000)

@@ -2,7 +2,15 @@
 // Data only: what is done with a field is said in the families.
 
 import type { FieldRule } from '../family'
-import { ANOTHER_MODEL, dearerModes, laterAnswers, longCache, otherModels, serviceTier } from './surcharges'
+import {
+  ANOTHER_MODEL,
+  dearerModes,
+  laterAnswers,
+  longCache,
+  otherModels,
+  serviceTier,
+  speed,
+} from './surcharges'
 
 /** What reasoning models refuse and the spec promises to ignore (spec, chat completions, rule 1). */
 export const IGNORED_WHEN_REASONING = [
@@ -69,6 +77,7 @@ const media: readonly FieldRule[] = [
 /** Predicted output (`prediction`) is not among them: what of it is wrong counts in the output, and is held with it. */
 export const chatSurcharges: readonly FieldRule[] = [
   serviceTier,
+  speed,
   ...dearerModes,
   ...otherModels,
   ...laterAnswers,

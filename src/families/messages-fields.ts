@@ -2,7 +2,15 @@
 // Data only: what is done with a field is said in the families.
 
 import type { FieldRule } from '../family'
-import { ANOTHER_MODEL, dearerModes, laterAnswers, longCache, otherModels, serviceTier } from './surcharges'
+import {
+  ANOTHER_MODEL,
+  dearerModes,
+  laterAnswers,
+  longCache,
+  otherModels,
+  serviceTier,
+  speed,
+} from './surcharges'
 
 /**
  * What clients look for that hold a conversation at the vendor: they send the whole of it then, and go on by themselves.
@@ -41,6 +49,7 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
 
 export const messagesSurcharges: readonly FieldRule[] = [
   serviceTier,
+  { ...speed, price: 'service_tier' },
   ...dearerModes,
   ...otherModels,
   ...laterAnswers,

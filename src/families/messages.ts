@@ -224,7 +224,9 @@ function usageOf(usage: unknown): Pick<Reading, 'usage' | 'serviceTier'> {
     quantities.cache_write_token = (quantities.cache_write_token ?? 0) - long
     if (quantities.cache_write_token < 0) return { usage: 'invalid' }
   }
-  const tier = typeof usage.service_tier === 'string' ? { serviceTier: usage.service_tier } : {}
+  // A faster mode is billed as a tier of its own, whatever the capacity was.
+  const name = usage.speed === 'fast' ? usage.speed : usage.service_tier
+  const tier = typeof name === 'string' ? { serviceTier: name } : {}
   // Figures under no name that is known are none: they must not make an answer free.
   return Object.keys(quantities).length > 0 ? { usage: quantities, ...tier } : {}
 }

@@ -41,9 +41,15 @@ export const laterAnswers: readonly FieldRule[] = ['background', 'deferred', 'as
   }),
 )
 
+/** Where the usage tells it, `fast` has the price of the service tier of this name. */
+export const speed: FieldRule = {
+  field: 'speed',
+  plain: ['standard'],
+  why: 'a faster mode has prices of its own',
+}
+
 /** Modes that cost more a token. */
 export const dearerModes: readonly FieldRule[] = [
-  { field: 'speed', plain: ['standard'], why: 'a faster mode has prices of its own' },
   {
     field: 'inference_geo',
     plain: ['global', 'not_available'],

@@ -13,6 +13,7 @@ import { paint, print, say } from './output'
 import { commandLineOf } from './program'
 import { lockDataDir } from './serve-lock'
 import { loadConfig, openDataDir, openToOthers, type SettingsFlags, settingsArgs } from './settings'
+import { openSockets } from './sockets'
 import { renderBlock } from './table'
 
 const DEFAULT_HOST = '127.0.0.1'
@@ -69,6 +70,7 @@ export const serve = defineCommand({
       host: args.host || process.env.GATEWAY_HOST || config.server?.host || DEFAULT_HOST,
       port: flagPort ?? config.server?.port ?? DEFAULT_PORT,
       outside: network(),
+      sockets: openSockets(),
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
     const stopped = stopOnSignal(server, sandbox)

@@ -43,6 +43,16 @@ const Server = Type.Object(
     headersTimeoutMs: Type.Optional(Type.Integer({ minimum: 10_000, maximum: 255_000 })),
     /** Longest silence of a connection between requests, or of a caller who takes no byte of an answer. Default 2 minutes. */
     keepAliveTimeoutMs: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 255_000 })),
+    /**
+     * Most open connections and files, to callers and to vendors together. Default 20,000; at most what the operating
+     * system allows a process, less an eighth. Beyond it silent connections are closed, then new ones refused. Linux only.
+     */
+    maxConnections: Type.Optional(Count),
+    /**
+     * Most connections of one address, with IPv6 of one /64. Default 1,000 or a quarter of all, and none for private
+     * addresses, from which proxies call for everybody; one that is set holds for these too. Linux only.
+     */
+    maxConnectionsPerAddress: Type.Optional(Count),
     /** Most requests of one key that run at a time in this process; a key's own concurrency may allow more. Default 2000. */
     maxRequestsPerKey: Type.Optional(Count),
   },

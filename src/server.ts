@@ -2,8 +2,10 @@
 
 import { createApp } from './app'
 import type { Config } from './config'
+import { guardConnections, type Sockets } from './connection-guard'
 import { createGateway } from './gateway'
 import { releaseExpired } from './ledger'
+import { type Listening, listen } from './listening'
 import { createPoller } from './poller'
 import { startScheduler } from './scheduler'
 import { forgetTaskLeases } from './tasks'
@@ -24,6 +26,8 @@ interface ServerOptions {
   port: number
   mark?: Readonly<Record<string, string>>
   outside?: Outside
+  /** Absent: connections are not counted. */
+  sockets?: Sockets | undefined
 }
 
 const LAST_BYTES_MS = 1_000
@@ -42,30 +46,26 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   await poller.sweep({ alone })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark)
+  let listening: Listening
   try {
-    app.listen({
-      hostname: options.host,
-      port: options.port,
-      // Two gateways on one port would each get some of the requests, and only one of them has the right keys.
-      reusePort: false,
-      development: false,
-    })
+    listening = listen(app, options.host, options.port)
   } catch (error) {
     // An open world keeps the process alive.
     await world.close()
     throw error
   }
   const scheduler = startScheduler(world, gateway, poller)
-  const server = app.server
-  if (!server) throw new Error('the server did not start')
+  const { sockets, config } = options
+  const unguard = sockets && guardConnections({ sockets, door: listening, config, log: world.log })
   return {
     world,
-    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${server.port}`,
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${listening.port}`,
     async stop(graceMs) {
-      const closed = server.stop()
+      unguard?.()
+      const closed = listening.stop()
       const cut = await gateway.drain(graceMs)
       // Last bytes may still be on their way; a caller who does not take them is not waited for.
-      const deadline = setTimeout(() => server.stop(true), LAST_BYTES_MS)
+      const deadline = setTimeout(() => listening.cut(), LAST_BYTES_MS)
       await closed
       clearTimeout(deadline)
       await scheduler.stop()

@@ -7,6 +7,7 @@ import type { UpstreamConfig } from './config'
 import type { Call } from './family'
 import { NotConnected, type OpenOrigin } from './http-client/origin'
 import type { HttpResponse } from './http-client/response'
+import { MalformedResponse } from './http-client/response-parser'
 import type { Cancellation } from './lib/cancellation'
 import { NO_REASON, statedStatus } from './lib/error-shapes'
 import { GatewayError } from './lib/errors'
@@ -214,6 +215,14 @@ export function createUpstream(
         response = mask.response(await attempt(call, body, signal, account, key))
       } catch (error) {
         if (signal.aborted) throw signal.reason
+        if (error instanceof MalformedResponse) {
+          throw failed(
+            502,
+            'upstream_garbage',
+            `The answer of the upstream ${name} was not proper HTTP, so nothing of it was taken. Try again.`,
+            error,
+          )
+        }
         // Not a byte was sent: the only failure after which another vendor may be asked, and this one again.
         const unsent = error instanceof NotConnected
         if (attempts < MAX_ATTEMPTS && unsent && error.code === 'ECONNREFUSED') continue

@@ -7,7 +7,7 @@ import { say, startTestGateway, type TestGateway, testModels } from './support/g
 import { type Extra, extras, type Framing, framings, startLooseVendor } from './support/loose-vendor'
 import { createRandom } from './support/random'
 import { type ScriptedServer, startScriptedServer } from './support/scripted-server'
-import { chunk, DONE, usageChunk } from './support/vendor'
+import { chunk, completion, DONE, usageChunk } from './support/vendor'
 
 const REQUESTS = 10
 const CUSTOMERS = ['alice', 'bob'] as const
@@ -79,6 +79,34 @@ test(`${cases.length} kinds of loose framing let nothing cross`, async () => {
   // Those that were in order arrived.
   expect(proper).toBeGreaterThan(cases.length * REQUESTS * 0.5)
 }, 60_000)
+
+test('an answer that is not proper HTTP is 502 with a text that says so, and keeps nobody else from the vendor', async () => {
+  const vendor = await startScriptedServer()
+  const upstreams = { loose: { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKey: 'none' } }
+  const models = { 'test-loose': { ...testModels['test-chat'], upstream: 'loose' } }
+  const gateway = await startTestGateway({ upstreams, models })
+  vendor.answer = (socket) =>
+    void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{} ')
+  for (let count = 0; count < 8; count++) {
+    const response = await gateway.chat({ model: 'test-loose' })
+    expect(response.status).toBe(502)
+    expect(await response.json()).toMatchObject({
+      error: {
+        code: 'upstream_garbage',
+        message:
+          'The answer of the upstream loose was not proper HTTP, so nothing of it was taken. Try again.',
+      },
+    })
+  }
+  const reply = JSON.stringify(completion('Hello!', 10, 20))
+  vendor.answer = (socket) =>
+    void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${reply.length}\r\n\r\n${reply}`)
+  expect((await gateway.chat({ model: 'test-loose' })).status).toBe(200)
+  expect(vendor.connections).toBe(9)
+  expect(await gateway.balance()).toMatchObject({ heldNano: 0 })
+  vendor.stop()
+  await gateway.close()
+})
 
 describe('what follows the closing event of a stream', () => {
   let vendor: ScriptedServer

@@ -7,7 +7,8 @@ import { Connection, type Exchange } from './connection'
 import type { HttpResponse } from './response'
 
 export interface HttpRequest {
-  method: string
+  /** Not HEAD: the length in its answer is that of a body which does not come. */
+  method: 'GET' | 'POST' | 'DELETE'
   /** With its query, as it is sent: `/v1/chat/completions`. */
   path: string
   /** One that is given again and again is best the same object each time: it is written down only once. */

@@ -87,7 +87,9 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
   const owner = {
     free(connection: Connection) {
       const waitMs = connection.idleMs ?? idleMs
-      if (isClosed || waitMs <= 0 || idle.length >= IDLE_MOST) return connection.close()
+      if (isClosed || waitMs <= 0) return connection.close()
+      // The one that has waited longest is needed least.
+      if (idle.length >= IDLE_MOST) idle.shift()?.close()
       connection.idleSince = performance.now()
       idle.push(connection)
       sweeper ??= setInterval(sweep, SWEEP_MS).unref()

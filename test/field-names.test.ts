@@ -5,6 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import { countMembers, findDuplicate, findVariant, fold, knownNamesOf } from '../src/lib/field-names'
 import { type JsonLimit, type JsonLimits, MAX_DEPTH, scanObject } from '../src/lib/json'
+import { JsonCounter } from '../src/lib/json-counter'
 import { createRandom, type Random, seedOf } from './support/random'
 
 const ROUNDS = 3_000
@@ -171,6 +172,35 @@ describe('random JSON', () => {
         const less = scanObject(text, { ...generous, [limit]: facts[limit] - 1 })
         if ('fault' in less && less.fault === 'duplicate key') continue
         expect({ text, ...less }).toMatchObject({ text, fault: 'too much', limit })
+      }
+    })
+  })
+
+  test('the same limits are passed by the bytes of the text, in whatever pieces they come', () => {
+    forEachSeed((random) => {
+      const text = `${random.pick(spaces)}${randomJson(random, 0)}${random.pick(spaces)}`
+      const facts = readSlowly(text)
+      const bytes = Buffer.from(text)
+      const push = (limits: JsonLimits) => {
+        const counter = new JsonCounter(limits)
+        for (let at = 0; at < bytes.length; ) {
+          const end = at + 1 + random.below(random.pick([1, 5, 1_000]))
+          const limit = counter.push(bytes.subarray(at, end))
+          if (limit) return limit
+          at = end
+        }
+        return undefined
+      }
+      for (const limit of Object.keys(generous) as JsonLimit[]) {
+        expect({ text, passed: push({ ...generous, [limit]: facts[limit] }) }).toEqual({
+          text,
+          passed: undefined,
+        })
+        if (facts[limit] === 0) continue
+        expect({ text, passed: push({ ...generous, [limit]: facts[limit] - 1 }) }).toEqual({
+          text,
+          passed: limit,
+        })
       }
     })
   })

@@ -5,6 +5,8 @@
 import type { Config } from '../config'
 import { callerLeft } from '../failures'
 import { GatewayError } from '../lib/errors'
+import { BODY_LIMITS, tooComplex } from '../lib/json-body'
+import { JsonCounter } from '../lib/json-counter'
 import { type Member, Roster } from '../lib/roster'
 import { type OperationName, operations } from '../operations'
 import type { Pulse } from '../pulse'
@@ -30,6 +32,8 @@ const PACE: Pace = { smallMs: 30_000, windowMs: 30_000, windowBytes: 64 * 1024, 
 
 const SMALL_BYTES = 64 * 1024
 const MEBIBYTE = 1024 * 1024
+/** What is in a body up to this size is counted when it is whole, which takes a few milliseconds. */
+const UNCOUNTED_BYTES = MEBIBYTE
 const MAX_MCP_BYTES = 32 * MEBIBYTE
 /** How long, and up to how much, the rest of a refused body is taken and thrown away, so that its sender comes to read the answer. */
 const LINGER_MS = 5_000
@@ -71,8 +75,7 @@ export class BodyReader {
     if (lengthOf(request) <= SMALL_BYTES && !request.headers.has('content-encoding')) {
       return this.#readSmall(request, entrance, exempt)
     }
-    const pieces = await Array.fromAsync(this.pieces(request, entrance, exempt))
-    const body = Buffer.concat(pieces)
+    const body = await collect(this.pieces(request, entrance, exempt))
     // Several large ones that come at the same time are not worked on one after the other without a pause for the rest.
     if (body.byteLength > SMALL_BYTES) await this.#turn()
     return body
@@ -187,6 +190,23 @@ export class BodyReader {
     this.#lastTurn = this.#lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)))
     return this.#lastTurn
   }
+}
+
+/** The pieces as one. What is in a large body is counted while it comes, so that one with too much in it ends early. */
+async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const counter = new JsonCounter(BODY_LIMITS)
+  const all: Uint8Array[] = []
+  let bytes = 0
+  let counted = 0
+  for await (const piece of pieces) {
+    all.push(piece)
+    bytes += piece.byteLength
+    for (; bytes > UNCOUNTED_BYTES && counted < all.length; counted++) {
+      const limit = counter.push(all[counted] as Uint8Array)
+      if (limit) throw tooComplex(limit)
+    }
+  }
+  return Buffer.concat(all)
 }
 
 /** A body on its way, whose pace is looked at now and then. */

@@ -40,10 +40,15 @@ export function scanBody(bytes: Uint8Array): JsonBody {
     throw invalidRequest(field, `The field '${field}' nests more than ${MAX_DEPTH} levels deep.`, 'too_deep')
   }
   if (scanned.fault === 'duplicate key') throw duplicate(field ?? '')
-  const { limit } = scanned
-  throw invalidRequest(
+  throw tooComplex(scanned.limit, field)
+}
+
+/** `field` is where the limit was passed, as far as that is known. */
+export function tooComplex(limit: JsonLimit, field: string | null = null): GatewayError {
+  const place = field === null ? '' : ` (it is in the field '${field}')`
+  return invalidRequest(
     field,
-    `The body has more than ${BODY_LIMITS[limit].toLocaleString('en-US')} ${limitWords[limit]}, the most that is read${field === null ? '' : ` (it is in the field '${field}')`}. Send less in one request; a repeat of the same cannot help.`,
+    `The body has more than ${BODY_LIMITS[limit].toLocaleString('en-US')} ${limitWords[limit]}, the most that is read${place}. Send less in one request; a repeat of the same cannot help.`,
     'body_too_complex',
   )
 }

@@ -210,7 +210,6 @@ describe('models', () => {
       'model_not_found',
       'The model `gpt-99` does not exist or this key may not use it.',
     ),
-    row('the vendor’s name', 'gpt-4.1-mini', 'model_not_found', '`gpt-4.1-mini` does not exist'),
     row('upper case', 'Test-Chat', 'model_not_found', '`Test-Chat` does not exist'),
     row('a name of JavaScript', '__proto__', 'model_not_found', '`__proto__` does not exist'),
     row('another name of JavaScript', 'constructor', 'model_not_found', '`constructor` does not exist'),

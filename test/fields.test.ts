@@ -7,6 +7,7 @@ import { families } from '../src/families'
 import type { Family, FieldRule, Model } from '../src/family'
 import { checkFields } from '../src/fields'
 import { GatewayError } from '../src/lib/errors'
+import { stepsOf } from '../src/lib/field-names'
 import { buildCatalogue } from '../src/models'
 import { rowOf } from '../src/units'
 import { outside } from '../src/world'
@@ -14,9 +15,12 @@ import { familyRows } from './support/family-rows'
 import { fixtures } from './support/fixtures'
 import { say, startTestGateway, type TestGateway } from './support/gateway'
 import { callTool, connect, dataUrl, toolModels } from './support/mcp'
+import { createRandom, seedOf } from './support/random'
 import { startVendor } from './support/vendor'
 
 type Json = Record<string, unknown>
+
+const seed = seedOf('FIELDS_SEED')
 
 const all = [...families.values()]
 /** Values of which at least one is beside the plain ones of every rule. */
@@ -37,7 +41,9 @@ const samples = [
 ]
 
 const isPlain = ({ plain }: FieldRule, value: unknown) =>
-  plain instanceof RegExp ? typeof value === 'string' && plain.test(value) : plain?.includes(value) === true
+  plain instanceof RegExp
+    ? typeof value === 'string' && plain.test(value)
+    : plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true
 
 function sampleOf(rule: FieldRule, earlier: readonly FieldRule[]): unknown {
   const fits = (value: unknown) => !isPlain(rule, value) && earlier.every((other) => isPlain(other, value))
@@ -142,6 +148,71 @@ describe('a field that a vendor bills apart', () => {
       expect([family.name, (family.surcharges ?? []).length > 0]).toEqual([family.name, true])
     }
   })
+})
+
+describe(`random bodies (FIELDS_SEED=${seed})`, () => {
+  /** Every value at the place, by another way than that of the program. */
+  function* valuesAt(value: unknown, steps: readonly string[]): Generator<unknown> {
+    const [step, ...rest] = steps
+    if (step === undefined) yield value
+    else if (step === '[]') for (const item of Array.isArray(value) ? value : []) yield* valuesAt(item, rest)
+    else if (typeof value === 'object' && value && !Array.isArray(value) && step in value) {
+      yield* valuesAt((value as Json)[step], rest)
+    }
+  }
+
+  function isRefused(body: Json, list: readonly FieldRule[]): boolean {
+    return list.some((rule) =>
+      [...valuesAt(body, stepsOf(rule.field))].some((value) => value !== null && !isPlain(rule, value)),
+    )
+  }
+
+  function merged(a: unknown, b: unknown): unknown {
+    if (Array.isArray(a) && Array.isArray(b)) return [...a, ...b]
+    if (typeof a !== 'object' || typeof b !== 'object' || !a || !b || Array.isArray(a) || Array.isArray(b))
+      return b
+    const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])]
+    const of = (value: object, key: string) => (value as Json)[key]
+    return Object.fromEntries(
+      keys.map((key) => [
+        key,
+        key in a && key in b ? merged(of(a, key), of(b, key)) : key in b ? of(b, key) : of(a, key),
+      ]),
+    )
+  }
+
+  test.each(all.filter(({ surcharges }) => surcharges).map((family) => [family.name, family] as const))(
+    'are refused by %s when one value is beside the plain ones',
+    (_, family) => {
+      const random = createRandom(seed)
+      const model = { ...modelOf(family, {}), contextTokens: undefined }
+      const list = (family.surcharges ?? []).filter((rule) => rule.in === undefined)
+      const plainOnes = list.flatMap(({ plain }) =>
+        Array.isArray(plain) ? plain : ['custom', 'text', 'clear_x'],
+      )
+      let count = 0
+      for (let round = 0; round < 300; round++) {
+        let body: Json = {}
+        for (let part = random.below(4); part >= 0; part--) {
+          const value = random.chance(0.85)
+            ? random.pick([...plainOnes, null])
+            : random.pick([...samples, {}, [], 7])
+          body = merged(body, bodyWith(random.pick(list).field, value)) as Json
+        }
+        const expected = isRefused(body, list)
+        let refusedHere = false
+        try {
+          checkFields(model, { body, byteLength: 0, at: 0 })
+        } catch (error) {
+          expect(error).toBeInstanceOf(GatewayError)
+          refusedHere = true
+        }
+        expect({ body, refused: refusedHere }).toEqual({ body, refused: expected })
+        count += Number(expected)
+      }
+      expect(count).toBeGreaterThan(20)
+    },
+  )
 })
 
 let gateway: TestGateway
@@ -343,6 +414,19 @@ describe('a faster mode', () => {
       await gateway.close()
       await vendor.stop()
     }
+  })
+})
+
+describe('images that a video is made from', () => {
+  test('are held and paid for where they have a price', () => {
+    const family = families.get('xai-video') as Family
+    const image = { url: 'https://example.com/a.png' }
+    const body = { model: 'm', prompt: 'a fox', duration: 5, reference_images: [image, image, image] }
+    const ask = { body, byteLength: 0, at: 0 }
+    const price = { per_second: { '480p': '0.05' } }
+    expect(family.quote(ask, modelOf(family, { price }))).toEqual({ second: 5 })
+    const priced = modelOf(family, { price: { ...price, per_input_image: '0.002' } })
+    expect(family.quote(ask, priced)).toEqual({ second: 5, input_image: 3 })
   })
 })
 

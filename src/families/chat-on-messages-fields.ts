@@ -110,6 +110,6 @@ export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...
 
 /** What of the translated can cost more. */
 export const chatOnMessagesSurcharges: readonly FieldRule[] = [
-  longCache('messages[].content[].cache_control.ttl'),
-  longCache('tools[].cache_control.ttl'),
+  longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
+  longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),
 ]

@@ -4,6 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
+import { hasPrice } from '../prices'
 import { otherModels, serviceTier } from './surcharges'
 import {
   checkDuration,
@@ -70,7 +71,11 @@ export const xaiVideo: Family<Body> = {
 
   tier: (body) => ({ field: 'resolution', names: [resolutionOf(body)] }),
 
-  quote: ({ body }, model) => quoteSeconds(body.duration, model),
+  quote: ({ body }, model) => ({
+    ...quoteSeconds(body.duration, model),
+    // The vendor bills them; a list without a price for them has them in that of the second.
+    ...(hasPrice(model.priceList, 'input_image') && { input_image: referencesOf(body).length }),
+  }),
 
   call({ body }, model) {
     return {

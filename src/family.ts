@@ -232,8 +232,14 @@ export type Memo = Readonly<Record<string, unknown>>
 /** How a task stands. `document` is the vendor's own task, with `content`, `usage` and `seed` where it has ended well. */
 export type TaskOutcome =
   | { status: 'submitted'; document: object; progress?: number }
-  /** `quantities` only where the vendor decides what there is to pay for. */
-  | { status: 'succeeded'; document: object; videoUrl: string; quantities?: Quantities }
+  /** `quantities` only where the vendor decides what there is to pay for; `serviceTier` where it says which it served. */
+  | {
+      status: 'succeeded'
+      document: object
+      videoUrl: string
+      quantities?: Quantities
+      serviceTier?: string
+    }
   | { status: 'failed'; document: object; error: { code: string; message: string } }
   /** The vendor does not know the task, or no longer. */
   | { status: 'missing' }

@@ -223,12 +223,13 @@ export function createPoller(world: World): Poller {
     const outcome = 'outcome' in answer ? answer.outcome : undefined
     const last = lastOf(task)
     if (outcome?.status === 'succeeded') {
-      const { document, videoUrl, quantities } = outcome
+      const { document, videoUrl, quantities, serviceTier } = outcome
       return {
         state: 'succeeded',
         document,
         videoUrl,
         ...(quantities && withinQuote(task, quantities)),
+        ...(serviceTier !== undefined && { serviceTier }),
         usageJson: usageJsonOf(document),
       }
     }

@@ -296,6 +296,45 @@ describe('through the gateway', () => {
   })
 })
 
+test('a video is paid at the tier that its vendor says it was made in', async () => {
+  const price = { per_second: { '720p': '0.1' }, service_tiers: { flex: '0.5' } }
+  const gateway = await startTestGateway({ models: { 'test-seedance': { price } } })
+  const make = async (more: object) => {
+    const body = {
+      model: 'test-seedance',
+      content: [{ type: 'text', text: 'A cat' }],
+      resolution: '720p',
+      duration: 5,
+    }
+    const submitted = await gateway.post('/v1/videos/generations?wait=20', { ...body, ...more })
+    expect(submitted.status).toBe(200)
+    return gateway.charges().then((charges) => charges.at(-1))
+  }
+  expect(await make({})).toMatchObject({ state: 'settled', held: 500_000_000, amount: 500_000_000 })
+  // A slow tier may turn out to be the usual one: that much is held.
+  expect(await make({ service_tier: 'flex' })).toMatchObject({ held: 500_000_000, amount: 250_000_000 })
+  const refused = await gateway.post('/v1/videos/generations', {
+    model: 'test-seedance',
+    service_tier: 'fast',
+  })
+  expect(refused.status).toBe(400)
+  await gateway.close()
+})
+
+test('the sandbox answers with the tier that was asked for', async () => {
+  const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2', service_tiers: { priority: '2' } }
+  const gateway = await startTestGateway({ models: { 'test-chat': { price } } })
+  for (const stream of [false, true]) {
+    const amounts: unknown[] = []
+    for (const tier of ['default', 'priority']) {
+      await (await gateway.chat({ stream, service_tier: tier })).text()
+      amounts.push((await gateway.charges()).at(-1)?.amount)
+    }
+    expect(amounts[1]).toBe(2 * (amounts[0] as number))
+  }
+  await gateway.close()
+})
+
 describe('a task that began before prices were pico-dollars', () => {
   test.each(databaseKinds)('is paid what it was promised on %s', async (kind) => {
     const db = await openTestDatabase(kind)

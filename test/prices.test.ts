@@ -16,7 +16,7 @@ import {
   tariffOfJson,
   tariffOfVariant,
 } from '../src/prices'
-import type { Quantities } from '../src/units'
+import { type Quantities, rowOf, units } from '../src/units'
 import { type DatabaseKind, databaseKinds } from './support/databases'
 import { startTestGateway } from './support/gateway'
 import { costOf, randomPrice } from './support/price-lists'
@@ -145,6 +145,11 @@ describe('a price', () => {
     })
   })
 
+  test('of every kind is in the documentation', async () => {
+    const readme = await Bun.file(`${import.meta.dir}/../README.md`).text()
+    expect(units.filter((unit) => !readme.includes(`\`${rowOf(unit).key}\``))).toEqual([])
+  })
+
   test('is there or not, for whoever decides what a request may ask for', () => {
     const list = priceListOf({ price: { ...tokens, service_tiers: { flex: '0.5' } } })
     expect([hasPrice(list, 'output_token'), hasPrice(list, 'web_search')]).toEqual([true, false])
@@ -268,6 +273,16 @@ for (const kind of databaseKinds) {
   describe(`a charge on ${kind}`, () => chargeTests(kind))
 }
 
+/** A request, what its vendor answers, and what that is in units. */
+interface Round {
+  path: string
+  body: Record<string, unknown>
+  answer: () => Response
+  quantities: Record<string, number>
+  asked: string | undefined
+  reported: string | undefined
+}
+
 function chargeTests(kind: DatabaseKind): void {
   test(`is exact and within its hold, for ${REQUESTS} random requests (PRICE_SEED=${seed})`, async () => {
     const random = createRandom(seed)
@@ -276,42 +291,28 @@ function chargeTests(kind: DatabaseKind): void {
     const gateway = await startTestGateway({
       database: kind,
       balance: '100000',
-      upstreams: { odd: vendor.upstream },
+      upstreams: {
+        odd: vendor.upstream,
+        'odd-messages': { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' },
+      },
       models: Object.fromEntries(
-        lists.map((price, index) => [
-          `priced-${index}`,
-          { family: 'openai-chat', upstream: 'odd', upstreamModel: 'odd-model', price },
+        lists.flatMap((price, index) => [
+          [`chat-${index}`, { family: 'openai-chat', upstream: 'odd', price }],
+          [`messages-${index}`, { family: 'anthropic-messages', upstream: 'odd-messages', price }],
         ]),
       ),
     })
     for (let round = 0; round < REQUESTS; round++) {
       const index = random.below(lists.length)
       const price = lists[index] as PriceConfig
-      const { asked, reported } = randomTiers(price, random)
-      const speaks = price.per_1m_output_audio_tokens !== undefined && random.chance(0.5)
-      const text = 'x'.repeat(random.below(3_000))
-      const limit = 1 + random.below(3_000)
-      const { usage, quantities } = randomCompletionUsage(price, { text, limit, speaks }, random)
-      const tier = reported === undefined ? {} : { service_tier: reported }
-      const isStream = random.chance(0.4)
-      vendor.answer = () =>
-        isStream
-          ? eventStream(
-              `${chunk('Hello', 'stop')}data: ${JSON.stringify({ choices: [], usage, ...tier })}\n\n${DONE}`,
-            )
-          : Response.json({ ...(completion('Hello', 1, 1) as object), usage, ...tier })
-      const response = await gateway.chat({
-        model: `priced-${index}`,
-        messages: [{ role: 'user', content: text }],
-        max_tokens: limit,
-        stream: isStream,
-        ...(asked !== undefined && { service_tier: asked }),
-        ...(speaks && { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }),
-      })
-      expect(response.status).toBe(200)
-      await response.text()
-      const charge = (await gateway.charges()).at(-1)
-      const context = JSON.stringify({ price, asked, reported, usage, charge })
+      const make = random.chance(0.5) ? chatRound : messageRound
+      const { path, body, answer, quantities, asked, reported } = make(price, index, random)
+      vendor.answer = answer
+      const response = await gateway.post(path, body)
+      const text = await response.text()
+      expect(response.status, text).toBe(200)
+      const charge = (await gateway.charges()).find(({ id }) => id === response.headers.get('x-request-id'))
+      const context = JSON.stringify({ price, body, reported, charge })
       const all = price.per_request === undefined ? quantities : { ...quantities, request: 1 }
       const costs =
         reported === undefined
@@ -329,17 +330,16 @@ function chargeTests(kind: DatabaseKind): void {
   })
 }
 
-/** Figures of a chat completion within what its request allows, and the same in units. */
-function randomCompletionUsage(
-  price: PriceConfig,
-  request: { text: string; limit: number; speaks: boolean },
-  random: Random,
-) {
-  const prompt = random.below(request.text.length + 1)
+function chatRound(price: PriceConfig, index: number, random: Random): Round {
+  const { asked, reported } = randomTiers(price, random)
+  const speaks = price.per_1m_output_audio_tokens !== undefined && random.chance(0.5)
+  const text = 'x'.repeat(random.below(3_000))
+  const limit = 1 + random.below(3_000)
+  const prompt = random.below(text.length + 1)
   const cached = random.below(prompt + 1)
   const written = price.per_1m_cache_write_tokens ? random.below(prompt - cached + 1) : 0
-  const output = 1 + random.below(request.limit)
-  const spoken = request.speaks ? random.below(output + 1) : 0
+  const output = 1 + random.below(limit)
+  const spoken = speaks ? random.below(output + 1) : 0
   const usage = {
     prompt_tokens: prompt,
     completion_tokens: output,
@@ -347,12 +347,86 @@ function randomCompletionUsage(
     prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written, audio_tokens: 0 },
     completion_tokens_details: { audio_tokens: spoken },
   }
-  const quantities = {
-    input_token: prompt - cached - written,
-    cached_input_token: cached,
-    cache_write_token: written,
-    output_token: output - spoken,
-    output_audio_token: spoken,
+  const tier = reported === undefined ? {} : { service_tier: reported }
+  const stream = random.chance(0.4)
+  const last = `data: ${JSON.stringify({ choices: [], usage, ...tier })}\n\n${DONE}`
+  return {
+    path: '/v1/chat/completions',
+    body: {
+      model: `chat-${index}`,
+      messages: [{ role: 'user', content: text }],
+      max_tokens: limit,
+      stream,
+      ...(asked !== undefined && { service_tier: asked }),
+      ...(speaks && { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }),
+    },
+    answer: () =>
+      stream
+        ? eventStream(`${chunk('Hello', 'stop')}${last}`)
+        : Response.json({ ...(completion('Hello', 1, 1) as object), usage, ...tier }),
+    quantities: {
+      input_token: prompt - cached - written,
+      cached_input_token: cached,
+      cache_write_token: written,
+      output_token: output - spoken,
+      output_audio_token: spoken,
+    },
+    asked,
+    reported,
   }
-  return { usage, quantities }
+}
+
+function messageRound(price: PriceConfig, index: number, random: Random): Round {
+  const { asked, reported } = randomTiers(price, random)
+  const text = 'x'.repeat(1 + random.below(3_000))
+  const limit = 1 + random.below(3_000)
+  const ttl = random.pick(price.per_1m_cache_write_1h_tokens ? [undefined, '5m', '1h'] : [undefined, '5m'])
+  const searches = price.per_1k_web_searches === undefined ? 0 : random.below(4)
+  const prompt = random.below(text.length + 1)
+  const cached = random.below(prompt + 1)
+  const written = ttl === undefined ? 0 : random.below(prompt - cached + 1)
+  const long = ttl === '1h' ? random.below(written + 1) : 0
+  const output = 1 + random.below(limit)
+  const made = searches === 0 ? 0 : random.below(searches + 1)
+  const usage = {
+    input_tokens: prompt - cached - written,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cached,
+    cache_creation: { ephemeral_5m_input_tokens: written - long, ephemeral_1h_input_tokens: long },
+    output_tokens: output,
+    server_tool_use: searches === 0 ? null : { web_search_requests: made },
+    ...(reported !== undefined && { service_tier: reported }),
+  }
+  const block = { type: 'text', text, ...(ttl && { cache_control: { type: 'ephemeral', ttl } }) }
+  const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: searches }]
+  return {
+    path: '/v1/messages',
+    body: {
+      model: `messages-${index}`,
+      max_tokens: limit,
+      messages: [{ role: 'user', content: [block] }],
+      ...(searches > 0 && { tools }),
+      ...(asked !== undefined && { service_tier: asked }),
+    },
+    answer: () =>
+      Response.json({
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'odd',
+        content: [{ type: 'text', text: 'Hello' }],
+        stop_reason: 'end_turn',
+        usage,
+      }),
+    quantities: {
+      input_token: prompt - cached - written,
+      cached_input_token: cached,
+      cache_write_token: written - long,
+      cache_write_1h_token: long,
+      output_token: output,
+      web_search: made,
+    },
+    asked,
+    reported,
+  }
 }

@@ -147,6 +147,7 @@ interface Reply {
   error?: { code?: unknown; message?: unknown } | null
   content?: { video_url?: unknown; last_frame_url?: unknown } | null
   duration?: unknown
+  service_tier?: unknown
 }
 
 function taskCall(upstreamId: string) {
@@ -170,11 +171,13 @@ function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
   }
   if (status !== 'succeeded') return { status: 'submitted', document: task }
   const videoUrl = textOf(task.content?.video_url)
+  const tier = textOf(task.service_tier)
   if (videoUrl === undefined) return withoutVideo(reply)
   return {
     status: 'succeeded',
     videoUrl,
     document: { ...task, video_url: videoUrl },
+    ...(tier !== undefined && { serviceTier: tier }),
     ...(memo.vendorChooses === true && { quantities: secondsReported(task.duration) }),
   }
 }

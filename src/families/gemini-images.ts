@@ -122,7 +122,7 @@ export const geminiImages: Family<Body> = {
   },
 
   read(reply) {
-    const { status, usage } = reply as Interaction
+    const { status, usage, service_tier: tier } = reply as Interaction
     const figures = usageOf(usage)
     const parts = partsOf(reply as Interaction)
     const uncounted =
@@ -131,6 +131,7 @@ export const geminiImages: Family<Body> = {
     const unseen = thinks(usage)
     return {
       ...(figures === undefined ? {} : { usage: uncounted ? 'invalid' : figures }),
+      ...(typeof tier === 'string' && { serviceTier: tier }),
       delivered,
       unseen,
       // Neither a picture nor a word: no better than an error.
@@ -151,6 +152,7 @@ export const geminiImages: Family<Body> = {
       } else if (typeof type === 'string' && type.startsWith('interaction.complete')) {
         const usage = usageOf(interaction?.usage)
         if (usage) reading.usage = usage
+        if (typeof interaction?.service_tier === 'string') reading.serviceTier = interaction.service_tier
         reading.reported = interaction?.usage
         reading.unseen = thinks(interaction?.usage)
         reading.delivered = partsOf(interaction ?? {}).some(isOutput)
@@ -189,6 +191,7 @@ function imagePart(address: string): Record<string, unknown> {
 /** The vendor's reply: `steps` since 2026, `outputs` before. */
 interface Interaction {
   status?: unknown
+  service_tier?: unknown
   usage?: unknown
   steps?: unknown
   outputs?: unknown

@@ -39,7 +39,7 @@ export function messageReply(request: VendorRequest, headers: Record<string, str
   const message = new Message(
     asString(body.model) ?? '',
     directives.refusal || !choice ? silence : choice,
-    { input: Math.max(counted, cached + written), cached, written },
+    { input: Math.max(counted, cached + written), cached, written, isLong: asksForAnHour(body) },
     directives,
   )
   const report = (usage: JsonObject) => reportUsage(usage, directives.usage)
@@ -53,6 +53,11 @@ export function messageReply(request: VendorRequest, headers: Record<string, str
     ),
   }
   return { status: 200, headers, body: { kind: 'events', stream } }
+}
+
+/** Whether what is written to a cache is to stay for an hour. */
+function asksForAnHour(body: JsonObject): boolean {
+  return JSON.stringify(body).includes('"ttl":"1h"')
 }
 
 const silence: Choice = { reasoning: [], pieces: [], calls: [], end: 'stop' }
@@ -120,7 +125,7 @@ class Message {
   constructor(
     model: string,
     readonly choice: Choice,
-    readonly counts: { input: number; cached: number; written: number },
+    readonly counts: { input: number; cached: number; written: number; isLong: boolean },
     readonly directives: Directives,
   ) {
     this.#blocks = [...blocksOf(choice), ...(directives.unknown ? [unknownBlock] : [])]
@@ -173,9 +178,13 @@ class Message {
   }
 
   #usage(output: number): JsonObject {
+    const { written, isLong } = this.counts
     return {
       ...this.#finalUsage(),
-      cache_creation: { ephemeral_5m_input_tokens: this.counts.written, ephemeral_1h_input_tokens: 0 },
+      cache_creation: {
+        ephemeral_5m_input_tokens: isLong ? 0 : written,
+        ephemeral_1h_input_tokens: isLong ? written : 0,
+      },
       output_tokens: output,
       service_tier: 'standard',
       inference_geo: 'not_available',

@@ -94,6 +94,7 @@ function submit(request: VendorRequest): Reply {
         return_last_frame: body.return_last_frame === true,
         draft_task_id: draft ? draft.id : null,
         execution_expires_after: asNumber(body.execution_expires_after) ?? EXPIRY_SECONDS,
+        service_tier: asString(body.service_tier) ?? 'default',
       },
     },
     request.directives,
@@ -140,7 +141,7 @@ function poll(request: VendorRequest, id: string, { job, phase, pollStatus }: Jo
     error: null,
     created_at: Math.floor(startedAt / 1000),
     updated_at: Math.floor(Math.min(Date.now(), startedAt + durationMs) / 1000),
-    service_tier: 'default',
+    service_tier: echo.service_tier,
     execution_expires_after: echo.execution_expires_after,
   }
   if (status === 'failed') task.error = { code: job.code, message: job.message }

@@ -88,6 +88,7 @@ export function chatReply(chat: Chat, dialect: ChatDialect): Reply {
     created: Math.floor(Date.now() / 1000),
     model: dialect.replyModel(chat.model),
     ...dialect.envelope,
+    ...servedTier(chat.body, dialect),
   }
   if (chat.body.stream !== true) {
     return {
@@ -102,6 +103,12 @@ export function chatReply(chat: Chat, dialect: ChatDialect): Reply {
     failure: { data: printJson(dialect.streamFailure) },
   }
   return { status: 200, headers, body: { kind: 'events', stream } }
+}
+
+/** The tier that was asked for, of vendors that have some. */
+function servedTier({ service_tier: asked }: JsonObject, { envelope }: ChatDialect): JsonObject {
+  const isNamed = typeof asked === 'string' && asked !== 'auto'
+  return 'service_tier' in envelope && isNamed ? { service_tier: asked } : {}
 }
 
 function textOf(content: unknown): string {

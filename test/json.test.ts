@@ -351,6 +351,39 @@ describe('the sentences of the validator', () => {
     })
   }
 
+  test('what is wrong in a long list is told as in a short one', () => {
+    const item = Type.Union([Type.Integer(), Type.Object({ a: Type.Array(Type.String()) })])
+    const long = Type.Object({
+      list: Type.Union([Type.String(), Type.Array(item, { maxItems: 3_000 }), Type.Array(Type.Boolean())]),
+      other: Type.Optional(Type.Boolean()),
+    })
+    const check = createValidator(long)
+    const thrown = (body: unknown) => {
+      try {
+        check(body)
+      } catch (error) {
+        const { message, param, code } = error as GatewayError
+        return { message, param, code }
+      }
+    }
+    const faults: unknown[] = ['x', null, 1.5, true, {}, { a: 5 }, { a: [1] }, { a: ['x', 'y', null] }]
+    for (const fault of faults) {
+      const [few, many] = [2, 2_000].map((count) => thrown({ list: [...Array(count).fill(7), fault] }))
+      expect({ fault, ...many }).toEqual({
+        fault,
+        message: few?.message.replaceAll('list[2]', 'list[2000]') ?? '',
+        param: few?.param?.replace('list[2]', 'list[2000]') ?? null,
+        code: few?.code ?? '',
+      })
+    }
+    const inner = [...Array(1_000).fill('x'), 5]
+    expect(thrown({ list: [...Array(1_000).fill(7), { a: inner }] })?.param).toBe('list[1000].a[1000]')
+    expect(thrown({ list: Array(3_001).fill(7) })?.message).toContain('at most 3000 items, but got 3001')
+    expect(thrown({ list: Array(2_000).fill(7), other: 5 })?.param).toBe('other')
+    expect(thrown({ list: Array(2_000).fill(true), other: null })?.param).toBe('other')
+    expect(thrown(Array(2_000).fill(7))?.message).toContain('expected an object, but got an array')
+  })
+
   test('what fits passes and is not touched', () => {
     const body = Object.freeze({ name: 'a', rate: null, mode: null, list: ['a'], more: { any: 'thing' } })
     expect(() => validate(body)).not.toThrow()

@@ -2,19 +2,83 @@
 // It must never alter the body: unknown fields and odd numbers go to the vendor as they came.
 
 import { Kind, type TSchema } from '@sinclair/typebox'
-import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
+import { type TypeCheck, TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { type GatewayError, invalidRequest } from './errors'
+import { isObject } from './objects'
 
 /** Compiles the schema once; the result throws a 400 for a body that does not fit. */
 export function createValidator(schema: TSchema): (body: unknown) => void {
-  const compiled = TypeCompiler.Compile(schema)
+  const compiled = compile(schema)
   return (body) => {
     if (compiled.Check(body)) return
-    const fault = compiled.Errors(body).First()
-    if (!fault) throw new Error('a schema refused a body without saying why')
-    const { path, schema: expected, value } = innermost(fault)
+    const { path, schema: expected, value } = faultOf(schema, body)
     throw describe(parameterOf(path), expected, value)
   }
+}
+
+type Fault = Pick<ValueError, 'path' | 'schema' | 'value'>
+
+const checks = new WeakMap<TSchema, TypeCheck<TSchema>>()
+
+function compile(schema: TSchema): TypeCheck<TSchema> {
+  const known = checks.get(schema)
+  if (known) return known
+  const compiled = TypeCompiler.Compile(schema)
+  checks.set(schema, compiled)
+  return compiled
+}
+
+/** Telling what is wrong takes the library a hundred times as long for each item as seeing that something is. */
+const LONG_LIST = 500
+
+/** Why a value does not fit. Long lists are searched for the item at fault first, and only that one is asked why. */
+function faultOf(schema: TSchema, value: unknown): Fault {
+  const short: Record<string, unknown> = {}
+  if (isLong(value)) {
+    const fault = faultInList(schema, value)
+    if (fault) return fault
+  } else if (isObject(value)) {
+    const members = variantsOf(schema).flatMap(({ properties }) =>
+      Object.entries((properties ?? {}) as object),
+    )
+    for (const [name, member] of members) {
+      const list = value[name]
+      if (!isLong(list)) continue
+      const fault = faultInList(member, list)
+      if (fault)
+        return { ...fault, path: `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}${fault.path}` }
+      short[name] = list.slice(0, 1)
+    }
+  }
+  const fault = compile(schema)
+    .Errors(isObject(value) ? { ...value, ...short } : value)
+    .First()
+  if (!fault) throw new Error('a schema refused a body without saying why')
+  return innermost(fault)
+}
+
+function isLong(value: unknown): value is unknown[] {
+  return Array.isArray(value) && value.length > LONG_LIST
+}
+
+/** Undefined where the list fits, or nothing in the schema is a list. */
+function faultInList(schema: TSchema, list: unknown[]): Fault | undefined {
+  let furthest: { index: number; items: TSchema } | undefined
+  for (const form of variantsOf(schema)) {
+    if (form.type !== 'array') continue
+    const items = form.items as TSchema
+    const check = compile(items)
+    const index = list.findIndex((item) => !check.Check(item))
+    if (index === -1) {
+      return list.length > (form.maxItems ?? list.length)
+        ? { path: '', schema: form, value: list }
+        : undefined
+    }
+    if (!furthest || index > furthest.index) furthest = { index, items }
+  }
+  if (!furthest) return undefined
+  const fault = faultOf(furthest.items, list[furthest.index])
+  return { ...fault, path: `/${furthest.index}${fault.path}` }
 }
 
 /** Where a value fits none of several forms, the fault of the form that fits furthest into it. */

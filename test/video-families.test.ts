@@ -61,8 +61,8 @@ describe('plain words', () => {
 
   test('say the shape of the picture to vendors in their own way', () => {
     const rows: [family: string, upstreamModel: string, images: number, expected: Json][] = [
-      ['dashscope-video', 'wan2.6-t2v', 0, { parameters: { size: '720*1280', duration: 5 } }],
-      ['dashscope-video', 'wan2.7-t2v', 0, { parameters: { resolution: '720P', ratio: '9:16' } }],
+      ['dashscope-video', 'wan2.6-t2v', 0, { parameters: { size: '720*1280' } }],
+      ['dashscope-video', 'wan2.7-t2v', 0, { resolution: '720p', aspect_ratio: '9:16' }],
       ['dashscope-video', 'wan2.7-i2v', 1, { input: { media: [{ type: 'first_frame', url: IMAGE }] } }],
       ['dashscope-video', 'wan2.6-i2v', 1, { input: { img_url: IMAGE } }],
       ['dashscope-video', 'wan2.6-r2v', 1, { input: { reference_urls: [IMAGE] } }],

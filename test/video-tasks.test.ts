@@ -372,7 +372,7 @@ describe("the vendor's own words", () => {
       [
         requestFor('vidw2.5-t2v-preview', {
           duration: 7,
-          parameters: { size: '832x480', duration: 7 },
+          parameters: { size: '832*480', duration: 7 },
           resolution: '480p',
           input: {
             prompt:

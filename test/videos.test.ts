@@ -7,6 +7,7 @@ import type { ModelConfig } from '../src/config'
 import { families } from '../src/families'
 import { parseUsd } from '../src/lib/money'
 import { startTestGateway, type TestGateway } from './support/gateway'
+import { postMessage, toolMessage } from './support/mcp'
 import { type Json, type Played, play, type Scenario } from './support/scenario'
 import {
   endAll,
@@ -86,7 +87,9 @@ describe('submit', () => {
       const { duration: _1, resolution: _2, aspect_ratio: _3, ...rest } = body
       const vendors = sent(played)
       if (family === 'dashscope-video') {
-        expect(vendors).toEqual({ model: upstreamModel, ...rest })
+        const { parameters, ...beside } = vendors
+        expect(beside).toEqual({ ...rest, model: upstreamModel, parameters: undefined })
+        expect(parameters).toMatchObject(rest.parameters)
         expect(played.calls[0]?.headers['x-dashscope-async']).toBe('enable')
       } else {
         expect(vendors).toMatchObject({ ...rest, model: upstreamModel, resolution: expect.any(String) })
@@ -105,11 +108,88 @@ describe('submit', () => {
     const nothing = { duration: null, resolution: null, aspect_ratio: null, webhook_url: null, wait: null }
     const again = await submit(requestFor('vidw2.6-t2v', nothing))
     expect(again.charges[0]).toMatchObject({ held: 500_000_000 })
-    // What the vendor makes then is its own choice; the bill is by the fields beside the parameters.
-    for (const parameters of [undefined, {}]) {
+    // The vendor is told what is billed, because it would make something else.
+    for (const parameters of [undefined, null, {}]) {
       const silent = await submit({ model: 'vidw2.6-t2v', input: { prompt: 'x' }, parameters })
       expect(silent.charges[0]).toMatchObject({ held: 500_000_000 })
+      expect(sent(silent).parameters).toEqual({ duration: 5, size: '1280*720' })
     }
+  })
+
+  test.each<[model: string, body: Json, parameters: Json]>([
+    // 2.6 and before: sizes, in the shape that is asked for.
+    ['vidw2.6-t2v', { duration: 10, resolution: '1080p' }, { duration: 10, size: '1920*1080' }],
+    ['vidw2.6-t2v', { aspect_ratio: '9:16' }, { duration: 5, size: '720*1280' }],
+    ['vidw2.6-t2v', { aspect_ratio: '4:3', resolution: '1080P' }, { duration: 5, size: '1632*1248' }],
+    ['vidw2.5-t2v-preview', { aspect_ratio: '1:1', resolution: '480p' }, { duration: 5, size: '624*624' }],
+    ['vidw2.6-r2v', { aspect_ratio: '3:4', duration: 2 }, { duration: 2, size: '832*1088' }],
+    // A size of the caller's own stays, and so do all other parameters.
+    [
+      'vidw2.6-t2v',
+      { duration: 3, aspect_ratio: '9:16', parameters: { size: '1280*720', seed: 7 } },
+      { size: '1280*720', seed: 7, duration: 3 },
+    ],
+    ['vidw2.6-t2v', { parameters: { size: null, duration: null } }, { size: '1280*720', duration: 5 }],
+    // Said in a field that the model does not read, it is said again in the one that it does.
+    [
+      'vidw2.6-t2v',
+      { parameters: { resolution: '720P' } },
+      { resolution: '720P', duration: 5, size: '1280*720' },
+    ],
+    [
+      'vidw2.7-i2v',
+      { parameters: { size: '1280*720' } },
+      { size: '1280*720', duration: 5, resolution: '720P' },
+    ],
+    // Image to video takes a resolution, and has the shape of its image.
+    ['vidw2.6-i2v', { aspect_ratio: '9:16', resolution: '1080p' }, { duration: 5, resolution: '1080P' }],
+    ['vidw2.5-i2v-preview', { duration: 10, resolution: '480p' }, { duration: 10, resolution: '480P' }],
+    ['vidw2.7-i2v', { aspect_ratio: '9:16' }, { duration: 5, resolution: '720P' }],
+    // 2.7 and later: a resolution, and a ratio of its own.
+    ['vidw2.7-t2v', {}, { duration: 5, resolution: '720P', ratio: '16:9' }],
+    [
+      'vidw2.7-t2v',
+      { aspect_ratio: '9:16', duration: 15 },
+      { duration: 15, resolution: '720P', ratio: '9:16' },
+    ],
+    ['vidw2.7-t2v', { parameters: { ratio: '1:1' } }, { ratio: '1:1', duration: 5, resolution: '720P' }],
+    ['vidw2.7-r2v', { aspect_ratio: '3:4' }, { duration: 5, resolution: '720P', ratio: '3:4' }],
+    ['vidw2.7-r2v', {}, { duration: 5, resolution: '720P' }],
+    ['wan3.0-video', { duration: -1, resolution: '480p' }, { duration: -1, resolution: '480P' }],
+    ['happyhorse-1.1-t2v', { aspect_ratio: '9:16' }, { duration: 5, resolution: '720P', ratio: '9:16' }],
+  ])('%s: what parameters leave out of %j is said as it is billed', async (model, body, parameters) => {
+    const { input } = requestFor(model)
+    const played = await submit({ model, input, ...body })
+    expect(sent(played).parameters).toEqual(parameters)
+  })
+
+  test('what is added changes no other byte of the parameters', async () => {
+    const parameters = '{ "seed" : 12345678901234567890,"x":[1.0, 1e2 ] }'
+    const text = `{"model":"vidw2.6-t2v","input":{"prompt":"x"},"parameters" : ${parameters},"duration":7}`
+    const [call] = (await submit(text)).calls
+    const added = '{ "seed" : 12345678901234567890,"x":[1.0, 1e2 ] ,"duration":7,"size":"1280*720"}'
+    expect(call?.body).toContain(`"parameters" : ${added}`)
+  })
+
+  test('through a tool the options say what plain words do not, and the rest is added', async () => {
+    const called = async (args: Json) => {
+      const before = { calls: gateway.sandbox.calls.length, charges: (await gateway.charges()).length }
+      const message = toolMessage('generate_video', { model: 'vidw2.6-t2v', prompt: 'x', ...args })
+      await (await postMessage(gateway.url, gateway.secret, message)).text()
+      const calls = gateway.sandbox.calls.slice(before.calls)
+      expect([calls.length, (await gateway.charges()).length - before.charges]).toEqual([1, 1])
+      return JSON.parse(calls[0]?.body ?? '').parameters
+    }
+    expect(await called({})).toEqual({ duration: 5, size: '1280*720' })
+    expect(await called({ options: { duration: 10, resolution: '1080p' } })).toEqual({
+      duration: 10,
+      size: '1920*1080',
+    })
+    expect(await called({ size: '720x1280', options: { parameters: { seed: 3 } } })).toEqual({
+      seed: 3,
+      duration: 5,
+      size: '720*1280',
+    })
   })
 
   test('input, parameters and unknown fields reach the vendor byte for byte', async () => {
@@ -192,10 +272,10 @@ describe('refused before anything is held', () => {
     ],
     ['another duration inside', wan({ duration: 10 }), 'parameters.duration', ['is 5', 'is 10', 'both']],
     [
-      'no duration inside',
-      wan({ duration: 10, parameters: { size: '1280*720' } }),
-      'parameters.duration',
-      ['absent, which makes 5 seconds'],
+      'a shape that the resolution does not have',
+      requestFor('vidw2.5-t2v-preview', { resolution: '480p', aspect_ratio: '4:3', parameters: {} }),
+      'aspect_ratio',
+      ['16:9, 9:16, 1:1', '4:3'],
     ],
     [
       'another size inside',
@@ -218,16 +298,16 @@ describe('refused before anything is held', () => {
       ],
     ),
     [
-      'a resolution where a size is obeyed',
-      wan({ parameters: { resolution: '720P' } }),
-      'parameters.size',
-      ['absent'],
+      'another resolution where a size is obeyed',
+      wan({ parameters: { resolution: '1080P' } }),
+      'parameters.resolution',
+      ['1080P', '720p'],
     ],
     [
-      'a size where a resolution is obeyed',
-      requestFor('vidw2.7-i2v', { parameters: { size: '1280*720' } }),
-      'parameters.resolution',
-      ['absent, which makes 1080p', '720P'],
+      'another size where a resolution is obeyed',
+      requestFor('vidw2.7-i2v', { parameters: { size: '1920*1080' } }),
+      'parameters.size',
+      ['which is 1080p', '720p'],
     ],
     [
       'too many reference images',

@@ -1,5 +1,6 @@
 // Videos of Wan and its neighbours on DashScope, `vidw*` in the spec: `input` and `parameters` are the vendor's own and go
-// through byte for byte; the fields beside them say what is billed, so these must say the same.
+// through byte for byte; the fields beside them say what is billed. What they say must be the same, and what `parameters`
+// leaves out of it is added.
 // The vendor hardly checks a submit: most of its complaints come with the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
@@ -49,19 +50,32 @@ const Body = Type.Object(
 type Body = Static<typeof Body>
 
 const DEFAULT_RESOLUTION = '720p'
-/** What the vendor makes of a request that does not say how long, or how large. */
-const VENDOR_DURATION = 5
-const VENDOR_RESOLUTION = '1080p'
+const DEFAULT_RATIO = '16:9'
 const TASKS = '/tasks'
 
-/** Older models take a size, newer ones a resolution; what a model does not take it ignores. */
+/** Models that take a size; all others, and image to video, take a resolution. What a model does not take it ignores. */
 const TAKES_SIZE = /^wanx?2\.[0-6]-/
-/** Image to video took a resolution before the others did. */
-const TAKES_EITHER = /^wanx?2\.[0-6]-.*i2v/
 const FROM_IMAGE = /-i2v/
+const FROM_TEXT = /-t2v/
 const FROM_REFERENCES = /-r2v/
-/** What older models take at 16:9. */
-const WIDE_SIZES: Record<string, string> = { '480p': '832*480', '720p': '1280*720', '1080p': '1920*1080' }
+/** The sizes of each resolution by their shape. */
+const SIZES: Record<string, Record<string, string>> = {
+  '480p': { '16:9': '832*480', '9:16': '480*832', '1:1': '624*624' },
+  '720p': {
+    '16:9': '1280*720',
+    '9:16': '720*1280',
+    '1:1': '960*960',
+    '4:3': '1088*832',
+    '3:4': '832*1088',
+  },
+  '1080p': {
+    '16:9': '1920*1080',
+    '9:16': '1080*1920',
+    '1:1': '1440*1440',
+    '4:3': '1632*1248',
+    '3:4': '1248*1632',
+  },
+}
 
 /** Rewriting of the prompt, shots and water marks cost nothing; sound is a tier of the price. */
 const surcharges: readonly FieldRule[] = [
@@ -79,7 +93,9 @@ export const dashscopeVideo: Family<Body> = {
   check(body, model) {
     checkDuration(body.duration, model)
     checkSameDuration(body, model)
-    checkSameResolution(body, model)
+    checkSameResolution(body)
+    // A shape that the resolution does not have is refused.
+    missingParameters(body, model)
     checkReferences(referencesIn(body), 'input.media', model)
   },
 
@@ -90,7 +106,7 @@ export const dashscopeVideo: Family<Body> = {
 
   quote: ({ body }, model) => quoteSeconds(body.duration, model),
 
-  call(_ask, model) {
+  call({ body }, model) {
     return {
       path: '/services/aigc/video-generation/video-synthesis',
       protocol: 'native',
@@ -98,6 +114,7 @@ export const dashscopeVideo: Family<Body> = {
       body: {
         edit: {
           set: { model: JSON.stringify(model.upstreamModel) },
+          inside: { parameters: { set: missingParameters(body, model) } },
           drop: ['duration', 'resolution', 'aspect_ratio', ...OWN_FIELDS],
         },
       },
@@ -184,16 +201,15 @@ function resolutionOf({ resolution }: Body): string {
 /** The vendor obeys `parameters`; who could state another duration beside them would pay for less than they get. */
 function checkSameDuration({ duration, parameters }: Body, model: Model): void {
   const billed = duration ?? secondsOf(undefined, model)
-  const asked = parameters?.duration ?? VENDOR_DURATION
+  const asked = parameters?.duration ?? billed
   if (asked === billed) return
-  const absent = `absent, which makes ${VENDOR_DURATION} seconds`
   throw invalidRequest(
     'parameters.duration',
-    `'parameters.duration' is ${parameters?.duration ?? absent}, but 'duration' is ${billed}: give the same in both.`,
+    `'parameters.duration' is ${asked}, but 'duration' is ${billed}: give the same in both.`,
   )
 }
 
-function checkSameResolution(body: Body, { upstreamModel }: Model): void {
+function checkSameResolution(body: Body): void {
   const billed = resolutionOf(body)
   const { resolution, size } = body.parameters ?? {}
   const parsed = parseSize(size ?? '', '*')
@@ -215,20 +231,52 @@ function checkSameResolution(body: Body, { upstreamModel }: Model): void {
       `'parameters.${name}' is ${value}${name === 'size' ? `, which is ${means}` : ''}, but 'resolution' is ${billed}: give the same in both.`,
     )
   }
-  const taken = TAKES_SIZE.test(upstreamModel) ? 'size' : 'resolution'
-  const isGiven = (taken === 'size' ? size : resolution) || (TAKES_EITHER.test(upstreamModel) && resolution)
-  // Said nowhere, it is billed as the caller asked; said in the field that this vendor does not read, it is a mistake.
-  const isSaid = given(resolution) || given(size)
-  if (isGiven || !isSaid || billed === VENDOR_RESOLUTION) return
-  const example = taken === 'size' ? (WIDE_SIZES[billed] ?? '1280*720') : billed.toUpperCase()
+}
+
+/** What `parameters` leaves out of that which is billed, in the form that the model reads: else the vendor would choose. */
+function missingParameters(body: Body, model: Model): Record<string, string> {
+  const { duration, resolution, size, ratio } = (body.parameters ?? {}) as Parameters
+  const { upstreamModel } = model
+  const missing: Record<string, unknown> = {}
+  if (!given(duration)) missing.duration = body.duration ?? secondsOf(undefined, model)
+  if (takesSize(upstreamModel)) {
+    if (!given(size)) missing.size = sizeOf(body)
+  } else {
+    if (!given(resolution)) missing.resolution = resolutionOf(body).toUpperCase()
+    const shape = body.aspect_ratio ?? (FROM_TEXT.test(upstreamModel) ? DEFAULT_RATIO : undefined)
+    // Image to video has the shape of its image.
+    if (!given(ratio) && shape && !FROM_IMAGE.test(upstreamModel)) missing.ratio = shape
+  }
+  const known = Object.entries(missing).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(known.map(([name, value]) => [name, JSON.stringify(value)]))
+}
+
+interface Parameters {
+  duration?: unknown
+  resolution?: unknown
+  size?: unknown
+  ratio?: unknown
+}
+
+/** The size of a resolution and a shape. A resolution that has no sizes is refused with its price. */
+function sizeOf(body: Body): string | undefined {
+  const resolution = resolutionOf(body)
+  const ratio = body.aspect_ratio ?? DEFAULT_RATIO
+  const sizes = SIZES[resolution]
+  if (!sizes) return undefined
+  const size = sizes[ratio]
+  if (size !== undefined) return size
   throw invalidRequest(
-    `parameters.${taken}`,
-    `'parameters.${taken}' is absent, which makes ${VENDOR_RESOLUTION}, but 'resolution' is ${billed}: give the same in both, here such as "${example}".`,
-    'missing_required_parameter',
+    'aspect_ratio',
+    `Unsupported 'aspect_ratio': at ${resolution} there is ${Object.keys(sizes).join(', ')}, but got ${ratio.slice(0, 32)}. Give another size in 'parameters.size'.`,
   )
 }
 
-function given(value: string | null | undefined): value is string {
+function takesSize(upstreamModel: string): boolean {
+  return TAKES_SIZE.test(upstreamModel) && !FROM_IMAGE.test(upstreamModel)
+}
+
+function given<Value>(value: Value | null | undefined): value is Value {
   return value !== undefined && value !== null
 }
 
@@ -238,23 +286,17 @@ function referencesIn({ input }: Body): number {
   return Array.isArray(media) ? media.filter((item) => item?.type === 'reference_image').length : 0
 }
 
+/** What is not asked for in so many words is added to the call as to any other. */
 function plainBody(request: PlainRequest, { upstreamModel }: Model): Record<string, unknown> {
-  const { text, duration = VENDOR_DURATION, images = [] } = request
-  const { resolution = DEFAULT_RESOLUTION, ratio, size } = plainPicture(request)
-  const wide = size ? `${size.width}*${size.height}` : WIDE_SIZES[resolution]
-  const picture = TAKES_SIZE.test(upstreamModel)
-    ? { size: wide }
-    : {
-        resolution: resolution.toUpperCase(),
-        // Image to video has the shape of its image.
-        ...(ratio !== undefined && !FROM_IMAGE.test(upstreamModel) && { ratio }),
-      }
+  const { text, duration, images = [] } = request
+  const { resolution, ratio, size } = plainPicture(request)
+  const exact = size && takesSize(upstreamModel) && { size: `${size.width}*${size.height}` }
   return {
-    duration,
-    resolution,
+    ...(duration !== undefined && { duration }),
+    ...(resolution !== undefined && { resolution }),
     ...(ratio !== undefined && { aspect_ratio: ratio }),
     input: { prompt: text, ...(images.length > 0 && plainImages(images, upstreamModel)) },
-    parameters: { ...picture, duration },
+    ...(exact && { parameters: exact }),
   }
 }
 

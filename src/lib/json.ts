@@ -52,6 +52,8 @@ export interface Edit {
   /** Members to set, as JSON text; an existing value is replaced in place. */
   set?: Record<string, string>
   drop?: readonly string[]
+  /** Members that are objects, to be edited in their own text; one that is none is made anew. */
+  inside?: Record<string, Edit>
 }
 
 const QUOTE = 34
@@ -163,6 +165,12 @@ export function editObject(text: string, scan: ScannedObject, edit: Edit): strin
     if (member && !drop.has(key)) changes.push({ from: member.valueStart, to: member.valueEnd, put: value })
     else added += `,${JSON.stringify(key)}:${value}`
   }
+  for (const key in edit.inside) {
+    const member = scan.members.get(key)
+    const value = editedMember(text, member, edit.inside[key] as Edit)
+    if (member) changes.push({ from: member.valueStart, to: member.valueEnd, put: value })
+    else added += `,${JSON.stringify(key)}:${value}`
+  }
   const kept = drop.size === 0 ? scan.members.size : addDrops(changes, scan, drop)
   if (added) changes.push({ from: scan.end, to: scan.end, put: kept === 0 ? added.slice(1) : added })
   changes.sort((a, b) => a.from - b.from)
@@ -173,6 +181,12 @@ export function editObject(text: string, scan: ScannedObject, edit: Edit): strin
     at = to
   }
   return result + text.slice(at)
+}
+
+function editedMember(text: string, member: Member | undefined, edit: Edit): string {
+  const value = member ? text.slice(member.valueStart, member.valueEnd) : '{}'
+  const scan = scanObject(value)
+  return 'members' in scan ? editObject(value, scan, edit) : editedMember('', undefined, edit)
 }
 
 /** Adds the removal of each dropped member with one comma beside it. Answers how many members stay. */

@@ -5,56 +5,76 @@ import type { Db } from '../src/db/db'
 import { createKey, findKey, type Key, makeSecret, rollKey } from '../src/keys'
 import { addCredit, balanceOf } from '../src/ledger'
 import { NANO_PER_USD } from '../src/lib/money'
+import type { Catalogue } from '../src/models'
+import { type OperationName, operationOf } from '../src/operations'
+import { secretOf } from '../src/secrets'
 import type { Server } from '../src/server'
 import { makeWebhookSecret } from '../src/webhooks/secrets'
 import { newId, randomBytes } from '../src/world'
-import { CommandFailed } from './errors'
 import { unlimited } from './key-settings'
 import { statusOf } from './key-view'
 
 const DEMO_KEY = 'demo'
 const DEMO_BALANCE_NANO = 10 * NANO_PER_USD
+/** Nobody fetches it. */
+const EXAMPLE_IMAGE = 'https://example.com/fox.png'
 
 export interface Demonstration {
   name: string
   secret: string
-  /** One line that streams an answer. */
-  commandLine: string
+  /** One line that shows an answer; undefined where the configuration has no model for one. */
+  commandLine: string | undefined
 }
 
-/** The secret is new at every start: only its hash is kept. */
+/** Simple first. What edits files is not tried: there is none to send. */
+const TRIED: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech', 'image', 'video']
+
+/** The secret is the same at every start, so that what was set up with it goes on. */
 export async function prepareDemonstration({ world, url }: Server): Promise<Demonstration> {
   const { db, now, catalogue } = world
-  const secret = makeSecret(randomBytes)
-  const key = await prepareKey(db, secret, now())
+  const { key, secret } = await prepareKey(db, now())
   await fill(db, key.account, now())
-  const model = [...catalogue.models.values()].flat().find(({ family }) => family.operation === 'chat')
-  if (!model) throw new CommandFailed('The configuration has no chat model to try.')
-  const body = { model: model.id, stream: true, messages: [{ role: 'user', content: 'Hello!' }] }
-  const words = [
-    `curl -N ${reachable(url)}/v1/chat/completions`,
-    `-H 'Authorization: Bearer ${secret}'`,
-    "-H 'Content-Type: application/json'",
-    `-d '${JSON.stringify(body)}'`,
-  ]
-  return { name: key.name, secret, commandLine: words.join(' ') }
+  return { name: key.name, secret, commandLine: lineToTry(catalogue, reachable(url), secret) }
 }
 
-/** Gives the first of `demo`, `demo-2` and so on that nobody has revoked or limited the secret. */
-async function prepareKey(db: Db, secret: string, now: number): Promise<Key> {
+function lineToTry({ models }: Catalogue, url: string, secret: string): string | undefined {
+  const all = [...models.values()].flat()
+  const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name && family.plain))
+  // One that needs no picture, where there is one.
+  const model = usual.find(({ referenceImages }) => !referenceImages?.min) ?? usual[0]
+  const plain = model?.family.plain
+  if (!model || !plain) return undefined
+  const { name, path } = operationOf(model.family.operation)
+  const request = {
+    text: 'Hello!',
+    ...(model.referenceImages?.min && plain.fields.includes('images') ? { images: [EXAMPLE_IMAGE] } : {}),
+  }
+  const stream = name === 'chat' || name === 'messages' ? { stream: true } : {}
+  const body = { model: model.id, ...stream, ...plain.body(request, model) }
+  return [
+    `curl -N ${url}${path}${name === 'video' ? '?wait=60' : ''}`,
+    ...(name === 'speech' ? ['-o hello.audio'] : []),
+    `-H 'Authorization: Bearer ${secret}'`,
+    "-H 'Content-Type: application/json'",
+    `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
+  ].join(' ')
+}
+
+/** The first of `demo`, `demo-2` and so on that nobody has revoked or limited, each with a secret of its own. */
+async function prepareKey(db: Db, now: number): Promise<{ key: Key; secret: string }> {
   for (let number = 1; ; number++) {
     const name = number === 1 ? DEMO_KEY : `${DEMO_KEY}-${number}`
-    const key = await findKey(db, name)
-    if (!key) {
+    const before = await findKey(db, name)
+    if (before && !isUnlimited(before, now)) continue
+    const secret = await secretOf(db, `key ${name}`, () => makeSecret(randomBytes), now)
+    if (before) {
+      await rollKey(db, before.id, secret)
+    } else {
       const webhookSecret = makeWebhookSecret(randomBytes)
       const own = { id: newId('key'), name, account: DEMO_KEY, secret, webhookSecret, createdAt: now }
       await createKey(db, { ...own, ...unlimited })
-    } else if (isUnlimited(key, now)) {
-      await rollKey(db, key.id, secret)
-    } else {
-      continue
     }
-    return (await findKey(db, name)) as Key
+    return { key: (await findKey(db, name)) as Key, secret }
   }
 }
 

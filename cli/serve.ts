@@ -63,7 +63,9 @@ export const serve = defineCommand({
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
     lockDataDir(dataDir)
-    const sandbox = args.sandbox ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS }) : undefined
+    const sandbox = args.sandbox
+      ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
+      : undefined
     const server = await listen({
       config: sandbox ? simulated(config, sandbox) : config,
       dataDir,
@@ -112,10 +114,19 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
 }
 
 /** The same catalogue with every vendor simulated; servers that speak OpenAI's API are simulated as OpenAI. */
-function simulated(config: Config, sandbox: Sandbox): Config {
+export function simulated(
+  config: Config,
+  { baseUrls, secrets }: Pick<Sandbox, 'baseUrls' | 'secrets'>,
+): Config {
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => {
     const vendor = upstream.kind as keyof Sandbox['baseUrls']
-    return [name, { ...upstream, baseUrl: sandbox.baseUrls[vendor], apiKey: sandbox.secrets[vendor] }]
+    // Without another address it would be the true vendor's.
+    if (!Object.hasOwn(baseUrls, vendor)) {
+      throw new CommandFailed(
+        `The sandbox has no simulator for upstreams of kind "${vendor}", as ${name} is. It has one for: ${Object.keys(baseUrls).join(', ')}.`,
+      )
+    }
+    return [name, { ...upstream, baseUrl: baseUrls[vendor], apiKey: secrets[vendor] }]
   })
   return { ...config, upstreams: Object.fromEntries(upstreams) }
 }
@@ -130,8 +141,15 @@ function introduction(server: Server, { file, dataDir, demonstration, flags }: S
   ]
   const lines = [`Gateway listening on ${paint('bold', server.url)}${remark}`, '', renderBlock(entries)]
   if (demonstration) {
-    lines.push('', `Try it with the key ${paint('bold', demonstration.name)}:`)
-    lines.push('', paint('cyan', demonstration.commandLine))
+    const { name, secret, commandLine } = demonstration
+    if (commandLine === undefined) {
+      lines.push(
+        '',
+        `The key ${paint('bold', name)} is ${secret}; the configuration has no model to try it with.`,
+      )
+    } else {
+      lines.push('', `Try it with the key ${paint('bold', name)}:`, '', paint('cyan', commandLine))
+    }
     lines.push('', 'See what it cost:', '', paint('cyan', commandLineOf('usage --requests', flags)))
   } else {
     lines.push('', 'Make a key:', '', paint('cyan', commandLineOf('keys create NAME --balance 5', flags)))

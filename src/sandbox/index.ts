@@ -11,7 +11,8 @@ import { google } from './google'
 import { parseJson } from './json'
 import { openai } from './openai'
 import { fileReply, jsonReply } from './replies'
-import type { FormField, Simulator, VendorName, VendorRequest } from './simulator'
+import type { FormField, Reply, Simulator, VendorName, VendorRequest } from './simulator'
+import { lacksModel, withStandIn } from './stand-ins'
 import { voyage } from './voyage'
 import { xai } from './xai'
 
@@ -52,6 +53,8 @@ export interface SandboxOptions {
   port?: number
   /** Pause between the chunks of a stream. */
   tokenDelayMs?: number
+  /** A model that a simulator does not know is simulated all the same, as one of its kind; else it is refused as by the true vendor. */
+  anyModel?: boolean
 }
 
 const simulators: Record<VendorName, Simulator> = { openai, dashscope, google, voyage, xai, anthropic, ark }
@@ -92,7 +95,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       }
       if (request.signal.aborted) leave()
       else request.signal.addEventListener('abort', leave)
-      return respond(call, new URL(request.url).origin, uses, options.tokenDelayMs ?? 0, ended.signal, finish)
+      return respond(call, new URL(request.url).origin, uses, options, ended.signal, finish)
     },
   })
   const origin = `http://127.0.0.1:${server.port}`
@@ -138,7 +141,7 @@ async function respond(
   call: SandboxCall,
   origin: string,
   uses: UseCounter,
-  tokenDelayMs: number,
+  { tokenDelayMs = 0, anyModel = false }: SandboxOptions,
   ended: AbortSignal,
   finished: () => void,
 ): Promise<Response> {
@@ -168,8 +171,20 @@ async function respond(
   const { directives } = request
   if (directives.hang) await untilEnded(ended)
   if (directives.delayMs !== undefined) await pause(directives.delayMs, ended)
-  const reply = provokedReply(simulator, request) ?? (await simulator.answer(request))
+  const reply =
+    provokedReply(simulator, request) ?? (await answerOf(simulator, request, anyModel, call.vendor))
   return deliver(reply, { directives, tokenDelayMs, ended, finished })
+}
+
+async function answerOf(
+  simulator: Simulator,
+  request: VendorRequest,
+  anyModel: boolean,
+  vendor: string,
+): Promise<Reply> {
+  const reply = await simulator.answer(request)
+  const other = anyModel && lacksModel(reply) ? withStandIn(vendor as VendorName, request) : undefined
+  return other ? simulator.answer(other) : reply
 }
 
 function readRequest(call: SandboxCall, filesUrl: string): VendorRequest {

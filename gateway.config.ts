@@ -209,6 +209,7 @@ export default {
     // One million tokens of context, and it always thinks before it answers.
     'claude-fable-5-1': {
       ...claude,
+      reasoning: true,
       price: { ...anthropic, ...searches, ...claudeTokens('10.00', '0.25', '12.50', '20.00', '50.00') },
     },
     'claude-opus-5-5': {

@@ -76,6 +76,8 @@ function rangeFaults(table: Record<string, unknown>, place: string, more = ''): 
       const at = `${place}.${key}`
       if (!ABOVE.test(key)) return [`${at}: a number of input tokens such as above_200k or above_1m`]
       if (!isObject(prices)) return [`${at}: expected prices`]
+      const twin = ranges.find(([other]) => other !== key && thresholdOf(other) === thresholdOf(key))
+      if (twin) return [`${at}: says the same as ${twin[0]}`]
       return [...tableFaults(prices, at, 'there are the same as above'), ...sameKeys(prices, own, at)]
     }),
   ]
@@ -175,12 +177,19 @@ export function priceListOf({ free, price }: { free?: true; price?: PriceConfig 
 
 function rangesOf(config: Amounts & ByLength, listed: Listed): { above: number; listed: Listed }[] {
   const longer = Object.entries(config).flatMap(([key, prices]) => {
-    const [, count, factor] = ABOVE.exec(key) ?? []
-    if (count === undefined) return []
-    const above = Number(count) * (factor === 'm' ? 1_000_000 : factor === 'k' ? 1_000 : 1)
+    const above = thresholdOf(key)
+    if (above === undefined) return []
     return [{ above, listed: { ...flatOf(listed), ...listedOf(prices as Amounts) } }]
   })
   return [{ above: 0, listed }, ...longer]
+}
+
+/** The input tokens of `above_200k`. */
+function thresholdOf(key: string): number | undefined {
+  const [, count, factor] = ABOVE.exec(key) ?? []
+  return count === undefined
+    ? undefined
+    : Number(count) * (factor === 'm' ? 1_000_000 : factor === 'k' ? 1_000 : 1)
 }
 
 function listedOf(amounts: Amounts): Listed {

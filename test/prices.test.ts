@@ -106,6 +106,10 @@ describe('a price', () => {
       'models.m.price.service_tiers.default: the usual prices stand above',
       'models.m.price.service_tiers.fast: above_200k is missing, which the prices above have',
     ])
+    expect(faults({ above_200k: tokens, above_200000: tokens })).toEqual([
+      'models.m.price.above_200k: says the same as above_200000',
+      'models.m.price.above_200000: says the same as above_200k',
+    ])
     expect(faults({ minimum: 'little', service_tiers: [] })).toEqual([
       'models.m.price.minimum: "little" is not an amount of dollars such as "0.25"',
       'models.m.price.service_tiers: expected tiers such as { flex: "0.5" }',

@@ -104,6 +104,7 @@ describe('the catalogue', () => {
   test('has the long-context model that always thinks, and what long prompts cost more', () => {
     expect(catalogue.models['claude-fable-5-1']).toMatchObject({
       contextTokens: 1_000_000,
+      reasoning: true,
       price: { per_1m_input_tokens: '10.00', per_1m_cache_write_1h_tokens: '20.00' },
     })
     expect(describePriceList(listOf('claude-haiku-5-5'))).toMatchObject({

@@ -208,8 +208,8 @@ export function createFlights(world: World): Flights {
 
   function settleMeasured(flight: Flight, outcome: Outcome, measured: Measure, saved: SavedAnswer) {
     const { charge, model, idempotencyKey } = flight
-    const { endedBy, usageJson, failed, serviceTier } = outcome
-    const table = tableOf(flight.ask, model, measured.quantities, serviceTier)
+    const { endedBy, usageJson, failed } = outcome
+    const table = tableOf(flight.ask, model, measured.quantities, outcome)
     // Another model of a route may have answered than the one that was held for, and it is billed by one table of prices.
     const isAsHeld = model.id === charge.model && table.json === charge.pricesJson
     const answered = isAsHeld ? charge : { ...charge, model: model.id, pricesJson: table.json }

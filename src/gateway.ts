@@ -6,7 +6,7 @@ import { keepResults } from './artifacts/kept-answer'
 import { callerView } from './caller-view'
 import { DatabaseUnavailable } from './db/db'
 import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from './failures'
-import type { Call, Family, Reading } from './family'
+import type { Call, Family } from './family'
 import { createFlights, type Flight } from './flights'
 import type { Form } from './form'
 import type { HttpBody } from './http-client/response'
@@ -19,7 +19,15 @@ import { formatUsd } from './lib/money'
 import { fromLatin1 } from './lib/sse'
 import { waitOf } from './lib/waiting'
 import { rateHeadersOf } from './limits'
-import { hasOutput, measure, type Outcome, plausible, type ReportedUsage, sumUsage } from './metering'
+import {
+  hasOutput,
+  measure,
+  type Outcome,
+  plausible,
+  type ReportedUsage,
+  sumUsage,
+  tableOfParts,
+} from './metering'
 import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
@@ -247,7 +255,7 @@ export function createGateway(world: World): Gateway {
     const outcome: Outcome = {
       endedBy: 'done',
       usage: plausible(sumUsage(readings.map(({ usage }) => usage)), ask, model),
-      serviceTier: onlyTier(readings),
+      ...tableOfParts(readings, ask, model),
       usageJson: `[${replies.map((reply) => usageJsonOf(reply) ?? 'null').join()}]`,
       text: readings.map(({ text }) => text ?? '').join(''),
       textOmitted: 0,
@@ -434,12 +442,6 @@ function meterOf(flight: Flight): StreamMeter {
   }
   const translator = family.stream?.translate?.(ask, model)
   return translator ? createTranslatingMeter(options, translator) : createStreamMeter(options)
-}
-
-/** The service tier of all parts of a batch; undefined where they differ, which is billed at the dearer prices. */
-function onlyTier(readings: readonly Reading[]): string | undefined {
-  const tier = readings[0]?.serviceTier
-  return readings.every(({ serviceTier }) => serviceTier === tier) ? tier : undefined
 }
 
 /** Vendors send what they like: what a family cannot read is the vendor's fault, not ours. */

@@ -11,6 +11,7 @@ import {
   heldNano,
   isBaseTier,
   type Tariff,
+  tableNano,
   tariffOfVariant,
   variantsOf,
 } from './prices'
@@ -40,6 +41,8 @@ export interface Outcome {
   early?: boolean
   /** The service tier that the vendor says it has served. */
   serviceTier?: string | undefined
+  /** Input tokens of the longest of several calls; absent: all of them are of one. Prices go by the length of a call. */
+  longestPrompt?: number | undefined
   /** The same, as the vendor wrote them. */
   usageJson: string | null
   /** The text that the model made, as far as it was kept, and the length of the rest. */
@@ -200,9 +203,31 @@ export function tableOf(
   ask: Ask,
   model: Model,
   quantities: Quantities,
-  reportedTier: string | undefined,
+  { serviceTier, longestPrompt }: Pick<Outcome, 'serviceTier' | 'longestPrompt'>,
 ): BilledTable {
-  return billedTable(tariffOf(ask, model), quantities, reportedTier, askedTier(ask))
+  return billedTable(tariffOf(ask, model), quantities, serviceTier, askedTier(ask), longestPrompt)
+}
+
+/** What of the answers to several calls says by which prices they are billed: the longest prompt, and the dearest tier. */
+export function tableOfParts(
+  readings: readonly Reading[],
+  ask: Ask,
+  model: Model,
+): Pick<Outcome, 'serviceTier' | 'longestPrompt'> {
+  const longestPrompt = readings.reduce(
+    (most, { usage }) => (typeof usage === 'object' ? Math.max(most ?? 0, inputTokensOf(usage)) : most),
+    undefined as number | undefined,
+  )
+  const tiers = [...new Set(readings.map(({ serviceTier }) => serviceTier))]
+  const nanoOf = (serviceTier: string | undefined) => {
+    const quote = quoteOf(ask, model)
+    return tableNano(quote, tableOf(ask, model, quote, { serviceTier }))
+  }
+  const serviceTier = tiers.reduce(
+    (dearest, tier) => (nanoOf(tier) > nanoOf(dearest) ? tier : dearest),
+    tiers[0],
+  )
+  return { serviceTier, longestPrompt }
 }
 
 /** The service tier that a request asks for; undefined leaves it to the vendor. A faster mode is a tier of its own. */

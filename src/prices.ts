@@ -160,17 +160,19 @@ export function tariffOfJson(json: string): Tariff {
 
 /**
  * The table that a request is billed by: of the service tier that the vendor's answer reports, for the input tokens that
- * it reports. Where it reports no tier, the dearer of the one that was asked for and the usual one.
+ * it reports, or the longest of several prompts. Where it reports no tier, the dearer of the one that was asked for and
+ * the usual one.
  */
 export function billedTable(
   { tables }: Tariff,
   quantities: Quantities,
   reportedTier: string | undefined,
   askedTier: string | undefined,
+  longestPrompt?: number,
 ): BilledTable {
   const [first] = tables
   if (tables.length === 1) return first
-  const inputTokens = inputTokensOf(quantities)
+  const inputTokens = longestPrompt ?? inputTokensOf(quantities)
   const usual = tableFor(tables, null, inputTokens) ?? first
   const told = reportedTier === undefined ? undefined : tableFor(tables, reportedTier, inputTokens)
   if (told) return told

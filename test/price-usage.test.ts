@@ -1,7 +1,7 @@
 // What is read of vendors' usage beyond plain tokens, and what is held for it: sound, caches by lifetime, searches, service
 // tiers, in whole answers and in streams. And tasks that began before prices were pico-dollars.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../src/config'
 import { readChunk, readCompletion } from '../src/families/chat-completions'
 import { chatUsage } from '../src/families/message-to-chat'
@@ -14,6 +14,8 @@ import { START } from './support/ledger-rows'
 import { followTask, fund, readTask } from './support/task-rows'
 import { VIDEO_NANO } from './support/task-vendor'
 import { chunk, completion, DONE, eventStream, type OddVendor, startVendor } from './support/vendor'
+
+setDefaultTimeout(60_000)
 
 describe('a completion', () => {
   const read = (usage: object) => readCompletion({ choices: [], usage }).usage
@@ -157,6 +159,12 @@ describe('through the gateway', () => {
       models: {
         'odd-chat': model('openai-chat', chatPrice),
         'odd-messages': model('anthropic-messages', messagePrice),
+        'long-messages': model('anthropic-messages', {
+          per_1m_input_tokens: '1',
+          per_1m_output_tokens: '5',
+          above_100: { per_1m_input_tokens: '10', per_1m_output_tokens: '50' },
+          service_tiers: { priority: '3' },
+        }),
       },
     })
   })
@@ -276,6 +284,24 @@ describe('through the gateway', () => {
     const { amount, held } = await charge()
     expect(amount).toBe(5 * 1_000 + 7 * 5_000 + 2 * 10_000_000)
     expect(held).toBeGreaterThan(3 * 10_000_000)
+  })
+
+  test('several candidates are each of the length that the vendor counted', async () => {
+    const counted = (input: number, tier = 'standard') =>
+      Response.json(said({ input_tokens: input, output_tokens: 7, service_tier: tier }))
+    const ask = (n: number) =>
+      gateway.chat({ model: 'long-messages', n, messages: [{ role: 'user', content: 'Hi' }] })
+    vendor.answer = () => counted(80)
+    await ask(2)
+    expect((await charge()).amount).toBe(2 * (80 * 1_000 + 7 * 5_000))
+    vendor.answer = () => counted(120)
+    await ask(2)
+    expect((await charge()).amount).toBe(2 * (120 * 10_000 + 7 * 50_000))
+    // One of them in a dearer tier: all of them are billed by it.
+    let calls = 0
+    vendor.answer = () => counted(80, calls++ === 0 ? 'priority' : 'standard')
+    await ask(2)
+    expect((await charge()).amount).toBe(2 * 3 * (80 * 1_000 + 7 * 5_000))
   })
 
   test('searches without number that no request can have made are not believed', async () => {

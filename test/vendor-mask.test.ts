@@ -201,7 +201,7 @@ const rows: readonly Row[] = [
     path: '/v1/embeddings',
     body: { model: 'odd-embedding', input: 'x' },
     text: JSON.stringify(error),
-    expected: 502,
+    expected: 400,
   },
   { name: 'an answer that is no JSON', text: `<html>${KEY}</html>`, expected: 502 },
   {

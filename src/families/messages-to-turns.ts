@@ -67,7 +67,7 @@ function turnsOf(messages: MessagesBody['messages']): Turn[] {
     const all = placed(content, `messages[${index}].content`)
     const blocks = isAssistant ? all.filter(isReadable) : role === 'system' ? all.map(asInstruction) : all
     const last = turns.at(-1)
-    if (last?.isAssistant === isAssistant) last.blocks = last.blocks.concat(blocks)
+    if (last?.isAssistant === isAssistant) for (const block of blocks) last.blocks.push(block)
     else if (blocks.length > 0) turns.push({ isAssistant, blocks })
   }
   return turns

@@ -156,11 +156,19 @@ function searchesOf({ type, max_uses: most }: Record<string, unknown>): number {
 }
 
 /** All blocks, those in the results of tools and in documents too. */
-function* nestedIn(contents: unknown[]): Generator<Record<string, unknown>> {
-  for (const block of contents.flatMap(blocksIn).filter(isObject)) {
-    yield block
-    yield* nestedIn([block.content, isObject(block.source) ? block.source.content : undefined])
+function nestedIn(contents: readonly unknown[]): Record<string, unknown>[] {
+  const found: Record<string, unknown>[] = []
+  const open = [...contents]
+  // A list and not a call for each level: deep ones would be walked once for every level above them.
+  for (let content = open.pop(); content !== undefined || open.length > 0; content = open.pop()) {
+    for (const block of blocksIn(content)) {
+      if (!isObject(block)) continue
+      found.push(block)
+      open.push(block.content)
+      if (isObject(block.source)) open.push(block.source.content)
+    }
   }
+  return found
 }
 
 interface Message {

@@ -228,6 +228,8 @@ describe('what is refused', () => {
     'NUL in the reason': 'HTTP/1.1 200 O\0K\r\n\r\n',
     'a switch to another protocol': 'HTTP/1.1 101 Switching Protocols\r\n\r\n',
     'an interim one with a length': `HTTP/1.1 103 Early\r\nContent-Length: 0\r\n\r\n${ok}\r\n`,
+    'an interim one of HTTP/1.0': `HTTP/1.0 100 Continue\r\n\r\n${ok}\r\n`,
+    'an interim one that closes': `HTTP/1.1 103 Early\r\nConnection: close\r\n\r\n${ok}\r\n`,
     'interim ones without an end': 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(20),
     'lines that end on a line feed': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
     'lines that end on a return': 'HTTP/1.1 200 OK\rContent-Length: 2\r\rok',

@@ -48,7 +48,6 @@ export interface OriginOptions {
   ca?: string
   connectTimeoutMs?: number
   idleMs?: number
-  restMs?: number
 }
 
 /** A request that waits for its turn on a connection which has served before. */
@@ -75,7 +74,6 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
   const port = Number(url.port) || (isSecure ? 443 : 80)
   const idleMs = options.idleMs ?? IDLE_MS[isSecure ? 'https:' : 'http:']
-  const restMs = options.restMs ?? REST_MS
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
   const fields = new WeakMap<object, string>()
   let idle: Connection[] = []
@@ -114,7 +112,7 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
 
   /** The one that was used last, so that those that are not needed grow old. */
   function takeIdle(partition: string | undefined): Connection | undefined {
-    const restedSince = performance.now() - restMs
+    const restedSince = performance.now() - REST_MS
     for (let at = idle.length - 1; at >= 0; at--) {
       const connection = idle[at] as Connection
       if (connection.partition !== partition && connection.idleSince > restedSince) continue

@@ -166,7 +166,7 @@ export class ResponseParser {
   private begin(head: ResponseHead, framing: Framing, bytes: Buffer, at: number): number {
     const { status, minorVersion } = head
     const { length, transfer } = framing
-    if (status < 200) return this.skipInterim(status, framing, at)
+    if (status < 200) return this.skipInterim(head, framing, at)
     if (length !== undefined && transfer !== undefined) {
       throw new MalformedResponse('the answer has both a length and a transfer coding')
     }
@@ -193,9 +193,11 @@ export class ResponseParser {
   }
 
   /** The final response follows. Switching protocols was never asked for. */
-  private skipInterim(status: number, { length, transfer, connection }: Framing, at: number): number {
+  private skipInterim({ status, minorVersion }: ResponseHead, framing: Framing, at: number): number {
+    const { length, transfer, connection } = framing
     if (status === 101) throw new MalformedResponse('the answer switches to another protocol')
-    if (length !== undefined || transfer !== undefined || connection !== undefined) {
+    const isFramed = length !== undefined || transfer !== undefined || connection !== undefined
+    if (isFramed || minorVersion === 0) {
       throw new MalformedResponse('an interim answer has a body, or closes')
     }
     this.interimResponses++

@@ -30,6 +30,7 @@ const samples = [
   'google_search',
   'code_execution_20250825',
   'input_audio',
+  'data:audio/wav;base64,AAAA',
   'audio',
   'image',
   'compact_20260112',

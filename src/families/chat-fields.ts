@@ -52,6 +52,15 @@ const media: readonly FieldRule[] = [
     why: 'audio has a price of its own',
     price: 'input_audio_token',
   },
+  // Some vendors take sound as a file, or as a picture.
+  ...['messages[].content[].file.file_data', 'messages[].content[].image_url.url'].map(
+    (field): FieldRule => ({
+      field,
+      plain: /^(?!data:audio)/i,
+      why: 'audio has a price of its own',
+      price: 'input_audio_token',
+    }),
+  ),
   { field: 'messages[].audio', why: 'audio has a price of its own', price: 'input_audio_token' },
   {
     field: 'modalities[]',

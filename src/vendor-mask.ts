@@ -89,6 +89,8 @@ interface Search {
 
 function createSearch(keys: readonly Buffer[]): Search {
   const plain = [...keys, ...keys.flatMap(inAddress)]
+  // Looking for all of a long key would take twenty times as long.
+  const beginnings = plain.map((form) => form.subarray(0, SECRET_LENGTH_LEAST))
   const characters = new Set(keys.flatMap((key) => [...key]))
   /** What a key's last byte may be where it is cut off anywhere. */
   const inside = new Set([
@@ -109,7 +111,11 @@ function createSearch(keys: readonly Buffer[]): Search {
 
   return {
     mask(bytes) {
-      const masked = plain.reduce(withoutForm, bytes)
+      let masked = bytes
+      for (let index = 0; index < plain.length; index++) {
+        if (masked.indexOf(beginnings[index] as Buffer) !== -1)
+          masked = withoutForm(masked, plain[index] as Buffer)
+      }
       return hasEscapes(masked) ? replaced(masked, (from) => findEscaped(masked, from, keys)) : masked
     },
     beginningAt(bytes) {

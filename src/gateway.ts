@@ -28,6 +28,7 @@ import {
   sumUsage,
   tableOfParts,
 } from './metering'
+import { resolveModels } from './models'
 import { encodeForm } from './multipart'
 import type { Operation } from './operations'
 import { relayEvents } from './relay'
@@ -50,8 +51,11 @@ export interface Incoming {
   waitMs: number
   /** Headers that vendors of this operation want to see. */
   headers: Readonly<Record<string, string>>
-  /** Reads the body, or the form that the operation takes; throws 413. Not called before the key is known. */
-  body(): Promise<Uint8Array | Form>
+  /**
+   * Reads the body, or the form that the operation takes; throws 413. Not called before the key is known. `check` may be
+   * given the model that a large body names, before the rest of it is read.
+   */
+  body(check: CheckModel): Promise<Uint8Array | Form>
   /** Fires when the caller leaves. A function, because making one costs time and few requests need it. */
   signal(): AbortSignal
   /** Where callers reach this gateway, for the addresses that it hands out: `https://ai.example.com`. */
@@ -65,6 +69,9 @@ export interface Incoming {
   /** Refused before anything is sent where it can cost more. */
   maxCostNano?: number
 }
+
+/** Throws for a model that the request cannot have. */
+export type CheckModel = (model: string) => void
 
 export interface Gateway {
   /** Answers a request; throws GatewayError. */
@@ -101,7 +108,9 @@ export function createGateway(world: World): Gateway {
       entry.account = key.account
       flights.enter(key)
       counted = key
-      content = await incoming.body()
+      content = await incoming.body((model) => {
+        resolveModels(world.catalogue, key, incoming.operation, model, world.random)
+      })
       const checked = checkRequest(world.catalogue, key, incoming, content, {
         now: entry.at,
         random: world.random,

@@ -10,6 +10,7 @@ import { editObject, scanObject } from './lib/json'
 import { BODY_LIMITS } from './lib/json-body'
 import { createTurns } from './lib/turns'
 import { countFreeRequest } from './limits'
+import { resolveModels } from './models'
 import { operationOf } from './operations'
 import { type CheckedRequest, checkRequest } from './request'
 import { MAX_DOCUMENT_BYTES, readReply } from './vendor-reply'
@@ -19,7 +20,8 @@ interface CountRequest {
   authorization: string | null
   /** Headers that vendors of messages want to see. */
   headers: Readonly<Record<string, string>>
-  body(): Promise<Uint8Array>
+  /** `check` may be given the model that a large body names, before the rest of it is read. */
+  body(check: (model: string) => void): Promise<Uint8Array>
   signal: AbortSignal
 }
 
@@ -37,7 +39,10 @@ export function createTokenCount(world: World): CountTokens {
 
   async function count(request: CountRequest, controller: AbortController): Promise<number> {
     const key = await world.authenticator.authenticate(request.authorization)
-    const content = withLimit(await request.body())
+    const body = await request.body((model) => {
+      resolveModels(world.catalogue, key, messagesOperation, model, world.random)
+    })
+    const content = withLimit(body)
     const from = { operation: messagesOperation, headers: request.headers }
     const checked = checkRequest(world.catalogue, key, from, content, {
       now: world.now(),

@@ -229,6 +229,18 @@ describe('bodies that are refused before they have come', () => {
     }, 30_000)
   }
 
+  test('a model that does not exist: answered while the rest of a large body is still to come', async () => {
+    const text = `{"model":"nobody","messages":[{"role":"user","content":"${'x'.repeat(70_000)}`
+    for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens']) {
+      const caller = await RawCaller.connect(gateway.url)
+      caller.send(head(gateway.secret, 1_000_000).replace('/v1/chat/completions', path) + text)
+      await waitFor(() => caller.head().includes('does not exist'))
+      expect(caller.head()).toStartWith('HTTP/1.1 400 ')
+      expect(caller.head()).toContain('The model `nobody` does not exist')
+      caller.leave('rst')
+    }
+  })
+
   test('a sender of megabytes reads the answer', async () => {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',

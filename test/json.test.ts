@@ -5,7 +5,14 @@ import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import { readErrorShape } from '../src/lib/error-shapes'
 import { errorBody, GatewayError } from '../src/lib/errors'
-import { type Edit, editObject, MAX_DEPTH, type ScannedObject, scanObject } from '../src/lib/json'
+import {
+  type Edit,
+  editObject,
+  leadingField,
+  MAX_DEPTH,
+  type ScannedObject,
+  scanObject,
+} from '../src/lib/json'
 import { createValidator } from '../src/lib/validate'
 import { createRandom, type Random, seedOf } from './support/random'
 
@@ -135,6 +142,19 @@ describe('scanning and editing random objects', () => {
     forEachSeed((random) => {
       const { text } = randomObject(random)
       expect(editObject(text, scanned(text), { drop: ['not there'] })).toBe(text)
+    })
+  })
+
+  test('what stands whole in the beginning of an object is found there as in the whole, and nothing else', () => {
+    forEachSeed((random) => {
+      const { text, members } = randomObject(random)
+      const beginning = text.slice(0, random.below(text.length + 1))
+      for (const { key, value } of members) {
+        expect(leadingField(text, key)).toBe(value)
+        const found = leadingField(beginning, key)
+        if (found !== undefined) expect({ beginning, found }).toEqual({ beginning, found: value })
+      }
+      expect(leadingField(text, 'not there')).toBeUndefined()
     })
   })
 

@@ -5,7 +5,7 @@
 import type { Config } from '../config'
 import { callerLeft } from '../failures'
 import { GatewayError } from '../lib/errors'
-import { BODY_LIMITS, tooComplex } from '../lib/json-body'
+import { BODY_LIMITS, leadingText, tooComplex } from '../lib/json-body'
 import { JsonCounter } from '../lib/json-counter'
 import { type Member, Roster } from '../lib/roster'
 import { type OperationName, operations } from '../operations'
@@ -68,14 +68,20 @@ export class BodyReader {
 
   /**
    * The whole body of JSON. Throws 400, 408, 413, 415, and 499 where the caller leaves. `exempt` lifts the server's own
-   * timeout, which cuts even steady uploads when they are slow.
+   * timeout, which cuts even steady uploads when they are slow. `check` is given the model that a large body names in its
+   * beginning, and may throw before the rest has come.
    */
-  async read(request: Request, entrance: Entrance, exempt: () => void): Promise<Uint8Array> {
+  async read(
+    request: Request,
+    entrance: Entrance,
+    exempt: () => void,
+    check?: (model: string) => void,
+  ): Promise<Uint8Array> {
     checkJsonType(request.headers.get('content-type'))
     if (lengthOf(request) <= SMALL_BYTES && !request.headers.has('content-encoding')) {
       return this.#readSmall(request, entrance, exempt)
     }
-    const body = await collect(this.pieces(request, entrance, exempt))
+    const body = await collect(this.pieces(request, entrance, exempt), check)
     // Several large ones that come at the same time are not worked on one after the other without a pause for the rest.
     if (body.byteLength > SMALL_BYTES) await this.#turn()
     return body
@@ -193,12 +199,17 @@ export class BodyReader {
 }
 
 /** The pieces as one. What is in a large body is counted while it comes, so that one with too much in it ends early. */
-async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function collect(
+  pieces: AsyncIterable<Uint8Array>,
+  check: ((model: string) => void) | undefined,
+): Promise<Uint8Array> {
   const counter = new JsonCounter(BODY_LIMITS)
   const all: Uint8Array[] = []
   let bytes = 0
   let counted = 0
   for await (const piece of pieces) {
+    const model = check && bytes === 0 ? leadingText(piece, 'model') : undefined
+    if (model !== undefined) check?.(model)
     all.push(piece)
     bytes += piece.byteLength
     for (; bytes > UNCOUNTED_BYTES && counted < all.length; counted++) {

@@ -2,7 +2,7 @@
 
 import { Elysia } from 'elysia'
 import type { Form } from '../form'
-import type { Gateway, Incoming } from '../gateway'
+import type { CheckModel, Gateway, Incoming } from '../gateway'
 import { waitOfRequest } from '../lib/waiting'
 import { type Operation, operations } from '../operations'
 import type { World } from '../world'
@@ -81,14 +81,14 @@ export class HttpIncoming implements Incoming {
     this.listener = listener
   }
 
-  body(): Promise<Uint8Array | Form> {
+  body(check: CheckModel): Promise<Uint8Array | Form> {
     // The head is there; a small body may take its time.
     this.rest()
     const { body, name } = this.operation
     const exempt = () => this.exempt()
     return body === 'form'
       ? readForm(this.request, this.world.uploads, this.bodies.pieces(this.request, name, exempt))
-      : this.bodies.read(this.request, name, exempt)
+      : this.bodies.read(this.request, name, exempt, check)
   }
 
   signal(): AbortSignal {

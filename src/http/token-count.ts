@@ -22,7 +22,7 @@ export function tokenCountRoutes(world: World, bodies: BodyReader, mark: Readonl
       const tokens = await countTokens({
         authorization: authorizationOf(request.headers, world.config, messagesOperation.dialect),
         headers: forwardedOf(messagesOperation, request.headers),
-        body: () => bodies.read(request, messagesOperation.name, () => exempt(listener, request)),
+        body: (check) => bodies.read(request, messagesOperation.name, () => exempt(listener, request), check),
         signal: request.signal,
       })
       const headers = { 'x-request-id': requestId, 'request-id': requestId, ...mark }

@@ -34,9 +34,10 @@ export async function readVideoRequest(
   uploads: Uploads,
   bodies: BodyReader,
   exempt: () => void,
+  check: (model: string) => void,
 ): Promise<Uint8Array> {
   const isForm = request.headers.get('content-type')?.toLowerCase().startsWith('multipart/form-data')
-  if (!isForm) return bodies.read(request, 'video', exempt)
+  if (!isForm) return bodies.read(request, 'video', exempt, check)
   const form = await readForm(request, uploads, bodies.pieces(request, 'video', exempt))
   try {
     return Buffer.from(JSON.stringify(await bodyOf(form)))

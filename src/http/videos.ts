@@ -3,7 +3,7 @@
 
 import { Elysia, NotFoundError } from 'elysia'
 import type { Model } from '../family'
-import type { Gateway } from '../gateway'
+import type { CheckModel, Gateway } from '../gateway'
 import type { Key } from '../keys'
 import { invalidRequest } from '../lib/errors'
 import { operationOf } from '../operations'
@@ -28,9 +28,9 @@ const MAX_LIMIT = 100
 class VideoIncoming extends HttpIncoming {
   #size: string | undefined
 
-  override body() {
+  override body(check: CheckModel) {
     this.rest()
-    return readVideoRequest(this.request, this.world.uploads, this.bodies, () => this.exempt())
+    return readVideoRequest(this.request, this.world.uploads, this.bodies, () => this.exempt(), check)
   }
 
   reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {

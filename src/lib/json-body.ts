@@ -3,7 +3,14 @@
 
 import { type GatewayError, invalidRequest } from './errors'
 import { countMembers, findDuplicate } from './field-names'
-import { type JsonLimit, type JsonLimits, MAX_DEPTH, type ScannedObject, scanObject } from './json'
+import {
+  type JsonLimit,
+  type JsonLimits,
+  leadingField,
+  MAX_DEPTH,
+  type ScannedObject,
+  scanObject,
+} from './json'
 
 /**
  * More than honest requests have (128 tools with large schemas, thousands of messages, 300,000 tokens as numbers), and so
@@ -57,6 +64,13 @@ export function tooComplex(limit: JsonLimit, field: string | null = null): Gatew
 export function fieldOf({ text, scanned }: JsonBody, name: string): unknown {
   const member = scanned.members.get(name)
   return member && parse(text.slice(member.valueStart, member.valueEnd))
+}
+
+/** A field of plain letters in the beginning of a body that is still coming; undefined where it is not there. */
+export function leadingText(beginning: Uint8Array, name: string): string | undefined {
+  // One character a byte: it may end in the midst of a letter.
+  const quoted = leadingField(Buffer.from(beginning).toString('latin1'), name)
+  return quoted && /^"[\w .:/-]*"$/.test(quoted) ? quoted.slice(1, -1) : undefined
 }
 
 /** Throws 400 for what is not valid JSON, and for a name that stands twice in one object. */

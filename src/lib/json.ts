@@ -122,6 +122,28 @@ export function scanObject(text: string, limits: JsonLimits = UNLIMITED): Scan {
   }
 }
 
+/** The text of a field's value in the beginning of an object's text; undefined where it is not whole there. */
+export function leadingField(text: string, name: string): string | undefined {
+  const count: Count = { limits: UNLIMITED, members: 0, parts: 0, values: 0, quoted: 0, stoppedAt: 0 }
+  let at = skipSpace(text, 0, count)
+  if (text.charCodeAt(at) !== OPEN_BRACE) return undefined
+  do {
+    at = skipSpace(text, at + 1, count)
+    if (text.charCodeAt(at) !== QUOTE) return undefined
+    const keyEnd = skipString(text, at)
+    const key = decodeKey(text.slice(at, keyEnd))
+    const colon = skipSpace(text, keyEnd, count)
+    const valueStart = skipSpace(text, colon + 1, count)
+    const valueEnd = skipValue(text, valueStart, count)
+    if (text.charCodeAt(colon) !== COLON || valueEnd < 0) return undefined
+    at = skipSpace(text, valueEnd, count)
+    const next = text.charCodeAt(at)
+    if (next !== COMMA && next !== CLOSE_BRACE) return undefined
+    if (key === name) return text.slice(valueStart, valueEnd)
+  } while (text.charCodeAt(at) === COMMA)
+  return undefined
+}
+
 function finished(text: string, members: Map<string, Member>, count: Count, end: number): Scan {
   // What stands behind the object is for JSON.parse to refuse, unless it is too much to be looked at.
   const limit = passedLimit(count, text.length - 1)

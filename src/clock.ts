@@ -11,7 +11,8 @@
 // The reference is the machine's clock on SQLite. On PostgreSQL it is the database's, so that all nodes tell one time
 // however their own clocks stand. The time is noted in the database again and again, with the reference at that moment. A
 // gateway that starts goes on from there: where the note is fresh, others run, and their time is the one that counts; where
-// the reference was set back meanwhile, what had been planned would else wait for the time to come again.
+// the reference was set back meanwhile, what had been planned would else wait for the time to come again. Only a node that
+// starts in the seconds between a jump of the database's clock and the next note is ahead of the others, or behind.
 
 import { apply, type Db } from './db/db'
 

@@ -215,7 +215,7 @@ export function createPoller(world: World): Poller {
 
   /** The last poll is at the deadline itself, so that a task that ended in time is never called late. */
   function nextPollAt({ deadlineAt }: Task, waitMs: number): number {
-    return Math.max(now() + 1, Math.min(now() + waitMs, deadlineAt))
+    return Math.max(now() + 1, Math.min(now() + Math.round(waitMs), deadlineAt))
   }
 
   /** What this answer ends the task with, if anything. */

@@ -75,6 +75,8 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
     begin()
     options.abort()
     source.cancel()
+    // A source that has ended, while its last pieces wait for the caller, says nothing any more.
+    if (hasEnded) broken()
   }
 
   const stopWatching = options.pulse.watch((now) => {

@@ -6,7 +6,7 @@ import { guardConnections, type Sockets } from './connection-guard'
 import { createGateway } from './gateway'
 import { releaseExpired } from './ledger'
 import { type Listening, listen } from './listening'
-import { createPoller } from './poller'
+import { createPoller, type Poller } from './poller'
 import { startScheduler } from './scheduler'
 import { forgetTaskLeases } from './tasks'
 import { forgetWebhookLeases } from './webhooks/rows'
@@ -32,18 +32,22 @@ interface ServerOptions {
 
 const LAST_BYTES_MS = 1_000
 
-export async function startServer(options: ServerOptions): Promise<Server> {
-  const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
-  // With a database of its own this is the only process that serves, so every open hold and lease is of one that died.
-  const alone = world.db.kind === 'sqlite'
+/** Sees to what processes before this one have left. `alone`: every open hold and lease is of one that died. */
+export async function takeOver(world: World, poller: Poller, { alone }: { alone: boolean }): Promise<void> {
   if (alone) {
     await releaseExpired(world.db, world.now(), { all: true })
     await forgetTaskLeases(world.db)
     await forgetWebhookLeases(world.db)
   }
   await world.followTime()
-  const poller = createPoller(world)
   await poller.sweep({ alone })
+}
+
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
+  const poller = createPoller(world)
+  // With a database of its own this is the only process that serves.
+  await takeOver(world, poller, { alone: world.db.kind === 'sqlite' })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark)
   let listening: Listening

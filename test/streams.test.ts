@@ -6,6 +6,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import type { UpstreamConfig } from '../src/config'
 import { DatabaseUnavailable, type Row } from '../src/db/db'
 import type { Quantities } from '../src/family'
+import { HttpBody } from '../src/http-client/response'
 import { formatUsd } from '../src/lib/money'
 import { MAX_EVENT_BYTES } from '../src/lib/sse'
 import { databaseKinds } from './support/databases'
@@ -910,6 +911,26 @@ describe('time in a stream', () => {
     expect(stream.cancelled()).toBe(true)
     expect(stream.clock.watchers()).toBe(0)
   })
+
+  test.each(['leaves', 'stalls', 'takes too long'])(
+    'a stream whose vendor has ended while its caller %s is booked all the same',
+    async (how) => {
+      const clock = createHandClock()
+      const maxDurationMs = how === 'takes too long' ? 60_000 : 3_600_000
+      const source = new HttpBody({ pause() {}, resume() {}, cancel() {} })
+      const relaying = startRelaying(source, { clock, model: modelForRelay('test-chat', { maxDurationMs }) })
+      // All of it in one packet, and the caller takes only the first piece.
+      const first = relaying.reader.read()
+      for (const piece of ['A', 'B', 'C']) source.push(Buffer.from(chunk(piece)))
+      source.end()
+      await first
+      if (how === 'leaves') await relaying.reader.cancel()
+      else await clock.pass(301_000)
+      await waitFor(() => relaying.outcomes.length > 0)
+      expect(relaying.outcomes).toMatchObject([{ endedBy: how === 'takes too long' ? 'timeout' : 'client' }])
+      expect(clock.watchers()).toBe(0)
+    },
+  )
 
   test('a stream whose end cannot be booked after its caller left takes nothing else down', async () => {
     const unhandled: unknown[] = []

@@ -4,6 +4,7 @@
 import type { UpstreamConfig } from '../../src/config'
 import type { Model } from '../../src/family'
 import { bodyOf } from '../../src/http-client/fetch-origin'
+import { HttpBody } from '../../src/http-client/response'
 import type { EndedBy } from '../../src/ledger'
 import type { Outcome } from '../../src/metering'
 import { buildCatalogue } from '../../src/models'
@@ -106,7 +107,7 @@ export function earlyEnd(endedBy: EndedBy): string {
 }
 
 export function startRelaying(
-  body: ReadableStream<Uint8Array>,
+  body: ReadableStream<Uint8Array> | HttpBody,
   options: Partial<RelayOptions & StreamMeterOptions> & { clock?: HandClock } = {},
 ): Relaying {
   const { clock = createHandClock(), hideUsage = true, judge = (usage) => usage, ...rest } = options
@@ -115,7 +116,7 @@ export function startRelaying(
   const outcomes: Outcome[] = []
   let aborts = 0
   let captured = ''
-  const output = relayEvents(bodyOf(body), {
+  const output = relayEvents(body instanceof HttpBody ? body : bodyOf(body), {
     model,
     meter: createStreamMeter({ model, hideUsage, judge, translateError }),
     keepAlive: ': keep-alive\n\n',

@@ -356,7 +356,7 @@ describe('what is refused', () => {
 
   test.each([
     'SSH',
-    'HTTP/1.1 2000',
+    'HTTP/1.1 2000\r\n',
     'HTTP/1.1 200 OK\n',
     'HTTP/1.1 200 OK\r\nnothing\r\n',
     'HTTP/1.1 200 OK\r\nX: \0',
@@ -365,8 +365,6 @@ describe('what is refused', () => {
     `${chunked}5\r\nhello\n`,
     `${chunked}0\r\n\n`,
   ])('at once, and not when no more comes: %j', (text) => {
-    // A status line is read when it is whole.
-    const line = text.includes('\r\n') || text.includes('\n') || text === 'SSH' ? '' : '\r\n'
-    expect(() => parse([Buffer.from(text + line)])).toThrow(MalformedResponse)
+    expect(() => parse([Buffer.from(text, 'latin1')])).toThrow(MalformedResponse)
   })
 })

@@ -13,6 +13,7 @@ export interface Figures {
   cuts?: CutsFigures
   polls?: PollsFigures
   endings?: EndingsFigures
+  hostile?: HostileFigures
   faults: Fault[]
 }
 
@@ -98,6 +99,24 @@ export interface EndingsFigures {
   tookMs: number
   quick: { received: number; of: number }
   slow: { received: number; of: number }
+}
+
+/** What hostile bodies do to the others. */
+export interface HostileFigures {
+  /** The same without any. */
+  quiet: LagFigures
+  under: Record<string, LagFigures>
+}
+
+export interface LagFigures {
+  /** How long the event loop keeps the smallest request waiting, less waiting for a processor, which is this machine's fault. */
+  lag: Spread & { p999: number }
+  /** The same with that. */
+  probe: Spread & { p999: number }
+  /** Of the honest requests, as their callers have it. */
+  chat: Spread
+  /** Of the answers to the hostile bodies. */
+  statuses: Record<string, number>
 }
 
 export interface Spread {

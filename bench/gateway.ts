@@ -32,19 +32,19 @@ export function setUpGateway(command: string[], directory: string, mockPort: num
   const configFile = join(directory, 'gateway.config.ts')
   writeFileSync(configFile, `export default ${JSON.stringify(config(mockPort), null, 2)}\n`)
   const flags = ['--config', configFile, '--data-dir', join(directory, 'data')]
-  const created = Bun.spawnSync([
-    ...command,
-    'keys',
-    'create',
-    'bench',
-    '--balance',
-    '1000000',
-    '--json',
-    ...flags,
-  ])
+  return { command, directory, flags, key: createKey({ command, flags }, 'bench', '1000000') }
+}
+
+/** A key on an account of its own, without money unless it says so. */
+export function createKey(
+  { command, flags }: Pick<GatewaySetup, 'command' | 'flags'>,
+  name: string,
+  balance = '0',
+): string {
+  const funds = balance === '0' ? [] : ['--balance', balance]
+  const created = Bun.spawnSync([...command, 'keys', 'create', name, ...funds, '--json', ...flags])
   if (!created.success) throw new Error(`cannot create a key: ${created.stderr}${created.stdout}`)
-  const { key } = JSON.parse(created.stdout.toString()) as { key: string }
-  return { command, directory, flags, key }
+  return (JSON.parse(created.stdout.toString()) as { key: string }).key
 }
 
 function config(mockPort: number): object {

@@ -6,6 +6,8 @@ import { requestBody } from './exchange'
 import type {
   CutJob,
   CutReport,
+  LagJob,
+  LagReport,
   LoadJob,
   LoadReport,
   LoopJob,
@@ -83,6 +85,14 @@ export class LoadClient {
     const report = (await this.run(target, { kind: 'steady', port, headers, ...job })) as SteadyReport
     this.note(target, report.errors, report.latenciesMs.length, report.faults)
     return report.latenciesMs
+  }
+
+  /** How long the target's event loop keeps a probe waiting, and its callers. */
+  async lag(target: Target, job: Omit<LagJob, 'kind' | 'port' | 'pid' | 'headers'>): Promise<LagReport> {
+    const { port, pid, headers } = target
+    const report = (await this.run(target, { kind: 'lag', port, pid, headers, ...job })) as LagReport
+    this.note(target, report.errors, report.chatLatenciesMs.length, report.faults)
+    return report
   }
 
   private async run(target: Target, job: LoadJob): Promise<LoadReport> {

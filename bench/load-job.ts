@@ -59,8 +59,30 @@ export interface SteadyReport {
   faults: string[]
 }
 
-export type LoadJob = LoopJob | CutJob | SteadyJob
-export type LoadReport = LoopReport | CutReport | SteadyReport
+/** Requests at a steady rate, and probes of the server's event loop beside them. */
+export interface LagJob extends Omit<SteadyJob, 'kind'> {
+  kind: 'lag'
+  /** Of the server. */
+  pid: number
+  probesPerSecond: number
+}
+
+/** One look at the event loop, in milliseconds from the moment when it was sent. */
+export interface Probe {
+  tookMs: number
+  /** How much of it the server, or this side, could have run but had to wait for a processor; the longer of the two. */
+  waitedMs: number
+}
+
+export interface LagReport {
+  probes: Probe[]
+  chatLatenciesMs: number[]
+  errors: number
+  faults: string[]
+}
+
+export type LoadJob = LoopJob | CutJob | SteadyJob | LagJob
+export type LoadReport = LoopReport | CutReport | SteadyReport | LagReport
 
 export const CUT_MARK = 'bench-cut-0000000'
 

@@ -3,6 +3,7 @@
 import { runLoop } from './closed-loop'
 import { runCuts } from './cut-streams'
 import type { LoadJob, LoadReport } from './load-job'
+import { runLag } from './probes'
 import { runSteady } from './steady-rate'
 
 process.on('message', async (job: LoadJob) => {
@@ -17,6 +18,7 @@ process.on('message', async (job: LoadJob) => {
 
 async function run(job: LoadJob): Promise<LoadReport> {
   if (job.kind === 'loop') return await runLoop(job)
+  if (job.kind === 'lag') return await runLag(job)
   return job.kind === 'cut' ? await runCuts(job) : await runSteady(job)
 }
 

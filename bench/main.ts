@@ -12,6 +12,7 @@ import { describeMachine } from './machine'
 import { measureCpu } from './measure-cpu'
 import { measureCuts } from './measure-cuts'
 import { measureEndings } from './measure-endings'
+import { measureHostile } from './measure-hostile'
 import { measureLatency } from './measure-latency'
 import { measurePolls } from './measure-polls'
 import { measureStart } from './measure-start'
@@ -77,6 +78,11 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
     const setUp = (name: string) => setUpGateway(options.gatewayCommand, join(directory, name), mock.port)
     figures.polls = await measurePolls(setUp('polls'), mock, amounts)
     figures.endings = await measureEndings(load, setUp('endings'), mock, amounts)
+  })
+  await step('hostile', async () => {
+    if (!started.last.child.ended) await started.last.child.stop()
+    const own = setUpGateway(options.gatewayCommand, join(directory, 'hostile'), mock.port)
+    figures.hostile = await measureHostile(load, own, amounts)
   })
   return { figures, nginx: nginx !== null }
 }

@@ -1,7 +1,16 @@
 // The command line of the bench, and how much work a quick and a full run do. It must never start anything.
 import { parseArgs } from 'node:util'
 
-export const SUBJECTS = ['start', 'cpu', 'latency', 'throughput', 'streams', 'cuts', 'tasks'] as const
+export const SUBJECTS = [
+  'start',
+  'cpu',
+  'latency',
+  'throughput',
+  'streams',
+  'cuts',
+  'tasks',
+  'hostile',
+] as const
 export type Subject = (typeof SUBJECTS)[number]
 
 export interface Options {
@@ -34,6 +43,8 @@ export interface Amounts {
   pollingMs: number
   endingTasks: number
   chatBeforeMs: number
+  /** Under each of the hostile bodies. */
+  hostileMs: number
 }
 
 const FULL: Amounts = {
@@ -55,6 +66,7 @@ const FULL: Amounts = {
   pollingMs: 40_000,
   endingTasks: 5000,
   chatBeforeMs: 10_000,
+  hostileMs: 10_000,
 }
 
 const QUICK: Amounts = {
@@ -76,6 +88,7 @@ const QUICK: Amounts = {
   pollingMs: 8000,
   endingTasks: 1000,
   chatBeforeMs: 3000,
+  hostileMs: 3000,
 }
 
 export const USAGE = `bun bench/main.ts [options]

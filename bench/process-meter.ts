@@ -15,6 +15,13 @@ export function cpuMs(pid: number): number {
   return clockMs(ps(pid, 'time'))
 }
 
+/** How long the main thread could have run but had to wait for a processor; 0 where the system does not tell. */
+export function processorWaitMs(pid: number): number {
+  if (process.platform !== 'linux') return 0
+  const [, waitedNanos] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')
+  return Number(waitedNanos) / 1e6
+}
+
 export function rssMb(pid: number): number {
   if (process.platform === 'linux') {
     const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))

@@ -7,11 +7,14 @@ import type {
   CutsFigures,
   EndingsFigures,
   Figures,
+  HostileFigures,
+  LagFigures,
   LatencyFigures,
   PollsFigures,
   Spread,
 } from './figures'
 import { CHATS_PER_SECOND } from './measure-endings'
+import { HONEST_PER_SECOND, HOSTILE_KEYS } from './measure-hostile'
 import { OLDEST_MS } from './measure-polls'
 import { STREAMS_AT_ONCE } from './measure-streams'
 import { median } from './statistics'
@@ -35,6 +38,8 @@ const BAR = {
   closingMs: 500,
   growthMb: 30,
   pollingCoreShare: 0.2,
+  lagP999Ms: 25,
+  lagMaxMs: 100,
 }
 
 export function rowsOf(figures: Figures): Row[] {
@@ -48,6 +53,7 @@ export function rowsOf(figures: Figures): Row[] {
     ...cutRows(figures.cuts),
     ...pollRows(figures.polls),
     ...endingRows(figures.endings),
+    ...hostileRows(figures.hostile),
   ]
 }
 
@@ -243,6 +249,29 @@ function endingRows(endings: EndingsFigures | undefined): Row[] {
       figure: `${load}: told to the slow receiver by then`,
       cells: { gateway: `${thousands(slow.received)} of ${thousands(slow.of)}` },
     },
+  ]
+}
+
+function hostileRows(hostile: HostileFigures | undefined): Row[] {
+  if (hostile === undefined) return []
+  const row = (load: string, { lag, probe, statuses }: LagFigures): Row => {
+    // Anything but an error of the caller's would be paid by somebody.
+    const wrong = Object.keys(statuses).filter((status) => !status.startsWith('4'))
+    const told = wrong.length === 0 ? '' : `, answered ${wrong.join()}`
+    return {
+      figure: `${load}: event loop lag, p99.9 / worst (with waiting for a processor)`,
+      bar: `≤ ${BAR.lagP999Ms} / ${BAR.lagMaxMs} ms`,
+      cells: {
+        gateway: `${lag.p999.toFixed(1)} / ${lag.max.toFixed(0)} ms (${probe.p999.toFixed(0)} / ${probe.max.toFixed(0)})${told}`,
+      },
+      missed: !(lag.p999 <= BAR.lagP999Ms && lag.max <= BAR.lagMaxMs && wrong.length === 0),
+    }
+  }
+  return [
+    row(`Chat at ${HONEST_PER_SECOND} requests/s`, hostile.quiet),
+    ...Object.entries(hostile.under).map(([name, figures]) =>
+      row(`${HOSTILE_KEYS} keys send ${name}`, figures),
+    ),
   ]
 }
 

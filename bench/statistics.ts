@@ -29,8 +29,13 @@ export class Samples {
     this.values[this.count++] = value
   }
 
-  summary(): { p50: number; p99: number; max: number } {
+  summary(): { p50: number; p99: number; p999: number; max: number } {
     const sorted = this.values.slice(0, this.count).sort()
-    return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: quantile(sorted, 1) }
+    return {
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      p999: quantile(sorted, 0.999),
+      max: quantile(sorted, 1),
+    }
   }
 }

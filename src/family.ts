@@ -129,6 +129,8 @@ export interface Family<Body = unknown> {
   over?: string
   /** Open objects: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
+  /** Fields that a model which thinks does not read: whatever they hold, it is as if they were not there. */
+  ignoredWhenReasoning?: readonly string[]
   /** Every field by which a vendor of this contract charges more than the plain price: it is priced, or refused. */
   surcharges?: readonly FieldRule[]
   /** Fields of the dialect that the schema does not name, as paths such as `tools[].name`: models that take no others take these. */

@@ -57,7 +57,7 @@ export function checkRequest(
     const given = json ? parseJson(json, (content as Uint8Array).byteLength) : parseForm(content as Form)
     parsed = from.reword ? reworded(given, from.reword(given.body, model)) : given
     const body = json ? parsed.body : bodyOfForm(content as Form, family.body)
-    ask = { body, byteLength: parsed.byteLength, at: now, headers }
+    ask = { body: bodyFor(model, body), byteLength: parsed.byteLength, at: now, headers }
     checkFor(model, ask)
   } catch (error) {
     throw inDialect(error, family.dialect)
@@ -81,6 +81,15 @@ function checkFor(model: Model, ask: Ask): void {
   model.family.check?.(ask.body, model)
   // Throws for a size or the like that has no price.
   tariffOf(ask, model)
+}
+
+/** The body as far as the model reads it. */
+function bodyFor({ reasoning, family }: Model, body: Record<string, unknown>): Record<string, unknown> {
+  const ignored = reasoning ? family.ignoredWhenReasoning : undefined
+  if (!ignored?.some((field) => field in body)) return body
+  const read = { ...body }
+  for (const field of ignored) delete read[field]
+  return read
 }
 
 interface Contract {
@@ -111,7 +120,7 @@ function otherwiseWritten({ path, known }: Variant): GatewayError {
 /** Whether a further choice could take this request: one that could not is passed over. */
 function fits(model: Model, ask: Ask): boolean {
   try {
-    checkFor(model, ask)
+    checkFor(model, { ...ask, body: bodyFor(model, ask.body as Record<string, unknown>) })
     return true
   } catch (error) {
     if (error instanceof GatewayError) return false

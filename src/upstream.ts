@@ -104,6 +104,8 @@ const VENDOR_DOWN = new Set(['upstream_unreachable', 'upstream_timeout'])
 /** When to come back after a refusal that the operator has to see to. */
 const OPERATOR_RETRY_SECONDS = 30
 const MAX_ERROR_BYTES = 64 * 1024
+/** An error that is no JSON is quoted up to this length: a longer one is no sentence but a page or a dump. */
+const MAX_SENTENCE_LENGTH = 500
 
 type CallHeaders = Readonly<Record<string, string>>
 
@@ -455,7 +457,7 @@ function parse(text: string): unknown {
     return parseForeign(text)
   } catch (error) {
     // One that is nested too deeply says nothing that anybody could read.
-    return error instanceof TooDeep ? {} : text
+    return error instanceof TooDeep || text.length > MAX_SENTENCE_LENGTH ? {} : text
   }
 }
 

@@ -346,6 +346,38 @@ describe('what the caller gets back', () => {
   })
 })
 
+describe('stop', () => {
+  const said = '[sandbox] one two three four'
+
+  test.each([
+    ['three', 'You said: one two '],
+    [['four', 'two'], 'You said: one '],
+    [['nowhere'], undefined],
+    ['wo thr', 'You said: one t'],
+  ])('%j ends the simulated answer before it, whole, streamed and in messages', async (stop, expected) => {
+    const body = { model: 'test-chat', messages: say(said), stop }
+    const { json } = await chat(body)
+    const content = expected ?? json.choices[0].message.content
+    expect(json.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } })
+    expect(content).toContain('one')
+    const streamed = await (await gateway.chat({ ...body, stream: true })).text()
+    const pieces = streamed.split('\n').flatMap((line) => {
+      if (!line.startsWith('data: {')) return []
+      return JSON.parse(line.slice(6)).choices.map((choice: Json) => choice.delta.content ?? '')
+    })
+    expect(pieces.join('')).toBe(content)
+    const message = {
+      model: 'test-messages',
+      max_tokens: 500,
+      messages: say(said),
+      stop_sequences: [stop].flat(),
+    }
+    const answer = (await (await gateway.post('/v1/messages', message)).json()) as Json
+    expect(answer.content[0].text).toBe(content)
+    expect(answer.stop_reason).toBe(expected === undefined ? 'end_turn' : 'stop_sequence')
+  })
+})
+
 describe('reasoning models', () => {
   const ask = { model: 'test-reasoning', messages: say('[sandbox tokens=10] Hello!') }
 
@@ -372,6 +404,40 @@ describe('reasoning models', () => {
       seed: 7,
       user: 'user-1',
     })
+  })
+
+  const ignored = [
+    'temperature',
+    'top_p',
+    'stop',
+    'frequency_penalty',
+    'presence_penalty',
+    'logit_bias',
+    'logprobs',
+    'top_logprobs',
+    'modalities',
+    'audio',
+    'prediction',
+  ]
+
+  test.each(ignored)('%s has no effect, whatever its value or type', async (field) => {
+    for (const value of [5, -7, 0.5, 'odd', '', true, null, [], ['x', 5], {}, { voice: 5 }]) {
+      const played = await chat({ ...ask, [field]: value })
+      expect(vendorBody(played)).toEqual({ model: 'gpt-5-mini', messages: ask.messages })
+    }
+    // Another model says what is wrong with it.
+    const odd = field === 'stop' || field === 'modalities' ? 5 : 'odd'
+    const refused = { status: 400, error: { param: field }, vendorCalls: 0, charges: 0 }
+    await chat({ ...ask, model: 'test-chat', [field]: odd }, refused)
+  })
+
+  test('and so are the ones of messages, for the same models', async () => {
+    for (const odd of [{ temperature: 5 }, { top_p: 'x' }, { stop_sequences: 5 }]) {
+      const body = { model: 'test-reasoning', max_tokens: 50, messages: ask.messages, ...odd }
+      expect((await gateway.post('/v1/messages', body)).status).toBe(200)
+      const strict = { ...body, model: 'test-chat' }
+      expect((await gateway.post('/v1/messages', strict)).status).toBe(400)
+    }
   })
 
   const limits: [sent: Record<string, unknown>, vendor: Record<string, unknown>][] = [

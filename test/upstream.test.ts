@@ -232,6 +232,40 @@ describe('what a caller reads when', () => {
     ])
   })
 
+  test.each([
+    ['a page', 500, '<!DOCTYPE html><html><head><title>nginx/1.29 at 10.0.0.7</title></head></html>'],
+    ['a page of a balancer', 400, '\n<html>\n<center><h1>400 nginx at 10.0.0.7</h1></center>'],
+    ['XML', 400, '<?xml version="1.0"?><Error><Host>10.0.0.7</Host></Error>'],
+    ['a page in JSON', 400, JSON.stringify({ error: { message: '<html><body>10.0.0.7</body></html>' } })],
+    ['a long text', 400, `Traceback at 10.0.0.7 ${'in line 7 '.repeat(100)}`],
+  ])('%s of status %i is not quoted', async (_, status, text) => {
+    const odd = startVendor()
+    odd.answer = () => new Response(text, { status })
+    const behind = await startTestGateway({
+      upstreams: { odd: odd.upstream },
+      models: { 'test-chat': { upstream: 'odd' } },
+    })
+    const response = await behind.chat()
+    const answered = await response.text()
+    expect(response.status).toBe(status === 400 ? 400 : 502)
+    expect(answered).not.toMatch(/10\.0\.0\.7|<|Traceback/)
+    expect(answered).toContain('The upstream gave no reason.')
+    await behind.close()
+    await odd.stop()
+  })
+
+  test('a sentence that is no JSON is quoted, and so are signs that are no page', async () => {
+    const odd = startVendor()
+    odd.answer = () => new Response('Expected <width>x<height>, but got 5', { status: 400 })
+    const behind = await startTestGateway({
+      upstreams: { odd: odd.upstream },
+      models: { 'test-chat': { upstream: 'odd' } },
+    })
+    expect(await (await behind.chat()).text()).toContain('Expected <width>x<height>, but got 5')
+    await behind.close()
+    await odd.stop()
+  })
+
   const broken: readonly Scenario[] = [
     {
       name: 'the vendor sends no JSON',

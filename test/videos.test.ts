@@ -221,6 +221,26 @@ describe('submit', () => {
     }
   })
 
+  test.each([
+    [5, 5],
+    [5.5, 6],
+    [1.01, 2],
+    [14.2, 15],
+  ])('%d seconds are billed and asked for as %d', async (duration, seconds) => {
+    const played = await submit({ model: 'gkx-imagine-video', prompt: 'x', duration }, { status: 200 })
+    expect(sent(played).duration).toBe(seconds)
+    expect(played.charges[0]?.held).toBe(seconds * 50_000_000)
+  })
+
+  test('"wait" may be written as a text', async () => {
+    const body = requestFor('vidw2.6-t2v', { wait: 'false' })
+    expect(sent(await submit(body))).not.toHaveProperty('wait')
+    await submit(
+      { ...body, wait: 'soon' },
+      { status: 400, vendorCalls: 0, charges: 0, error: { param: 'wait' } },
+    )
+  })
+
   test('also on the path of other gateways; GET of the collection is none', async () => {
     const { json } = await submit(requestFor('vidw2.6-t2v'), { path: '/v1/video/generations' })
     const read = await play(gateway, {
@@ -317,7 +337,7 @@ describe('refused before anything is held', () => {
       'input.media',
       ['1 to 9 reference images', 'got 10'],
     ],
-    ['a wait that is text', wan({ wait: 'yes' }), 'wait', ['expected a boolean or a number']],
+    ['a wait that is text', wan({ wait: 'yes' }), 'wait', ['such as true or false']],
     ['a webhook that is a list', wan({ webhook_url: [] }), 'webhook_url', ['expected a string']],
     ['no prompt', { model: 'gkx-imagine-video' }, 'prompt', ['Only a video from an image']],
     ['an empty prompt', { model: 'gkx-imagine-video', prompt: '' }, 'prompt', ['empty']],
@@ -427,6 +447,7 @@ describe('waiting', () => {
     ['wait=true in the address', '?wait=true', {}, {}],
     ['wait=60 in the address', '?wait=60', {}, {}],
     ['wait: true in the body', '', { wait: true }, {}],
+    ['wait: "true" in the body', '', { wait: 'true' }, {}],
     ['wait: 60 in the body', '', { wait: 60 }, {}],
     ['Prefer: wait=60', '', {}, { prefer: 'respond-async, wait=60' }],
   ]

@@ -17,6 +17,7 @@ export const chatOnMessages: Family<ChatBody> = {
   dialect: 'openai',
   over: 'anthropic-messages',
   body: ChatBody,
+  ignoredWhenReasoning: ['temperature', 'top_p'],
   surcharges: chatOnMessagesSurcharges,
   bridge: chatOnMessagesFields,
 

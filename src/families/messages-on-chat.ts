@@ -16,6 +16,7 @@ export const messagesOnChat: Family<MessagesBody> = {
   dialect: 'messages',
   over: 'openai-chat',
   body: MessagesBody,
+  ignoredWhenReasoning: ['temperature', 'top_p', 'stop_sequences'],
   bridge: messagesOnChatFields,
 
   // What cannot be translated is refused where it is translated.

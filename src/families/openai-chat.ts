@@ -21,6 +21,7 @@ export const openaiChat: Family<ChatBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'openai',
   body: ChatBody,
+  ignoredWhenReasoning: IGNORED_WHEN_REASONING,
   surcharges: chatSurcharges,
   fields: chatFields,
   check: checkChat,

@@ -17,7 +17,7 @@ export const ownFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   webhook_url: optional(Type.String({ description: 'Called when the task has ended.' })),
   wait: optional(
-    Type.Union([Type.Boolean(), Type.Number({ minimum: 0 })], {
+    Type.Union([Type.Boolean(), Type.Number({ minimum: 0 }), Type.String({ pattern: '^(true|false)$' })], {
       description: 'Wait for the end of the task: true, or at most so many seconds.',
     }),
   ),

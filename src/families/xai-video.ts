@@ -85,7 +85,8 @@ export const xaiVideo: Family<Body> = {
         edit: {
           set: {
             model: JSON.stringify(model.upstreamModel),
-            duration: String(body.duration ?? secondsOf(undefined, model)),
+            // Begun seconds are billed, so that many are made.
+            duration: String(secondsOf(body.duration, model)),
             resolution: JSON.stringify(resolutionOf(body)),
           },
           drop: OWN_FIELDS,

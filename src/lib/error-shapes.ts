@@ -8,6 +8,8 @@ interface ErrorShape {
 }
 
 const MAX_MESSAGE_LENGTH = 2000
+/** What only a page of HTML or XML has in it: it says nothing to callers, and too much about what stands behind the vendor. */
+const PAGE = /<(?:!doctype|\?xml|html|head|body|title|script|style|center|h[1-6]|div|error)\b/i
 /** The message of a body that has none. */
 export const NO_REASON = 'The upstream gave no reason.'
 
@@ -47,7 +49,8 @@ function detailOf(detail: unknown): string {
 }
 
 function shape(fields: Record<string, unknown>): ErrorShape {
-  const message = textOf(fields.message)?.slice(0, MAX_MESSAGE_LENGTH)
+  const text = textOf(fields.message)
+  const message = text === undefined || PAGE.test(text) ? undefined : text.slice(0, MAX_MESSAGE_LENGTH)
   return {
     message: message || NO_REASON,
     code: textOf(fields.code) ?? null,

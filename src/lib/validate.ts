@@ -156,7 +156,9 @@ function boundOf(schema: TSchema, value: unknown): string {
     }
     return `${schema.type} above maximum value. Expected a value <= ${schema.maximum}, but got ${value} instead.`
   }
-  if (typeof value === 'string') return 'empty string. Expected a text with at least one character.'
+  if (value === '') return 'empty string. Expected a text with at least one character.'
+  if (schema.pattern !== undefined)
+    return `expected a text such as ${schema.pattern.replaceAll(/[\^$()]/g, '').replaceAll('|', ' or ')}.`
   if (Array.isArray(value)) {
     if (value.length === 0) return 'empty array. Expected an array with at least one item.'
     if (schema.maxItems !== undefined && value.length > schema.maxItems) {

@@ -25,6 +25,8 @@ export interface Question {
   /** A schema asks for JSON that fits it, `json` for any JSON object. */
   format: 'text' | 'json' | { schema: unknown }
   choices: number
+  /** Texts at which the answer ends, without them. */
+  stops: readonly string[]
   /** Cap on all output tokens, thinking included. */
   tokenLimit: number | undefined
   reasoningTokens: number
@@ -42,6 +44,8 @@ export interface Choice {
   pieces: string[]
   calls: ToolCall[]
   end: 'stop' | 'length' | 'tool'
+  /** The text at which it ended. */
+  stoppedAt?: string
 }
 
 const quoteCharacters = 2000
@@ -75,9 +79,28 @@ function answerOnce(question: Question, index: number): Choice {
     const complete = calls.every((call, position) => call.pieces.length === wanted[position]?.pieces.length)
     return { reasoning, pieces: [], calls, end: complete ? 'tool' : 'length' }
   }
-  const words = wording(question, index)
+  const { words, stoppedAt } = upToStop(wording(question, index), question.stops)
   const pieces = words.slice(0, left)
-  return { reasoning, pieces, calls: [], end: pieces.length < words.length ? 'length' : 'stop' }
+  if (pieces.length < words.length) return { reasoning, pieces, calls: [], end: 'length' }
+  return { reasoning, pieces, calls: [], end: 'stop', ...(stoppedAt !== undefined && { stoppedAt }) }
+}
+
+/** The words before the first of the texts at which the answer ends. */
+function upToStop(words: string[], stops: readonly string[]): { words: string[]; stoppedAt?: string } {
+  const whole = words.join('')
+  const found = stops
+    .map((stop) => ({ stop, at: stop === '' ? -1 : whole.indexOf(stop) }))
+    .filter(({ at }) => at !== -1)
+    .sort((a, b) => a.at - b.at)[0]
+  if (!found) return { words }
+  const kept: string[] = []
+  let left = found.at
+  for (const word of words) {
+    if (left <= 0) break
+    kept.push(word.slice(0, left))
+    left -= word.length
+  }
+  return { words: kept, stoppedAt: found.stop }
 }
 
 function repeated(pieces: readonly string[], length: number): string[] {

@@ -86,6 +86,7 @@ function readQuestion(body: JsonObject, request: VendorRequest): Question {
     toolChoice: readToolChoice(asObject(body.tool_choice)),
     format: schema === undefined ? 'text' : { schema },
     choices: 1,
+    stops: [body.stop_sequences].flat().filter((stop) => typeof stop === 'string'),
     tokenLimit: asNumber(body.max_tokens),
     reasoningTokens: directives.reasoning ?? (thinks ? thinkingTokens : 0),
     directives,
@@ -164,7 +165,11 @@ class Message {
 
   #stop() {
     if (this.directives.refusal) return { stop_reason: 'refusal', stop_sequence: null, stop_details: refused }
-    return { stop_reason: stopReasons[this.choice.end], stop_sequence: null, stop_details: null }
+    const { end, stoppedAt } = this.choice
+    if (stoppedAt !== undefined) {
+      return { stop_reason: 'stop_sequence', stop_sequence: stoppedAt, stop_details: null }
+    }
+    return { stop_reason: stopReasons[end], stop_sequence: null, stop_details: null }
   }
 
   #finalUsage(): JsonObject {

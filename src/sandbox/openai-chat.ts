@@ -70,6 +70,7 @@ export function readChat(request: VendorRequest, reasoningTokens: number): Chat 
     toolChoice: readToolChoice(body.tool_choice),
     format: readFormat(asObject(body.response_format)),
     choices: Math.min(Math.max(Math.floor(asNumber(body.n) ?? 1), 1), choicesMax),
+    stops: [body.stop].flat().filter((stop) => typeof stop === 'string'),
     tokenLimit: asNumber(body.max_completion_tokens) ?? asNumber(body.max_tokens),
     reasoningTokens: directives.reasoning ?? reasoningTokens,
     directives,

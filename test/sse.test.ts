@@ -276,12 +276,16 @@ function parsed(data: string): Json | undefined {
 
 /** What a caller must see of these events of the vendor. */
 function shown(events: readonly string[], { hideUsage, model: name }: Recorded): string[] {
-  return events
-    .filter((data) => {
-      const json = parsed(data)
-      return !(hideUsage && json?.usage && json.choices?.length === 0)
-    })
-    .map((data) => (name ? data.replace(`"model":"${name}"`, `"model":"${model.id}"`) : data))
+  return (
+    events
+      .filter((data) => {
+        const json = parsed(data)
+        return !(hideUsage && json?.usage && json.choices?.length === 0)
+      })
+      .map((data) => (name ? data.replace(`"model":"${name}"`, `"model":"${model.id}"`) : data))
+      // What it cost the operator is the operator's.
+      .map((data) => data.replace(/,"cost_in_usd_ticks":\d+/, ''))
+  )
 }
 
 function isWhole(events: readonly string[]): boolean {

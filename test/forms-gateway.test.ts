@@ -253,6 +253,20 @@ describe('a form that is refused', () => {
       error: { code: 'invalid_form', param: null },
       words: ['cut short'],
     },
+    ...(
+      [
+        ['Size', 'size'],
+        ['\u017fize', 'size'],
+        ['Model', 'model'],
+        ['Image[]', 'image'],
+      ] as const
+    ).map(([name, known]) => ({
+      name: `the field ${name}`,
+      parts: [...lion, { name, content: '1024x1024' }],
+      status: 400,
+      error: { code: 'unknown_parameter', param: name.replace('[]', '') },
+      words: [`differs from '${known}' only by case`],
+    })),
     {
       name: 'no model',
       parts: lion.slice(1),

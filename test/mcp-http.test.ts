@@ -124,7 +124,7 @@ const refusals: Record<string, Refusal> = {
     message: `{"jsonrpc":"2.0","id":1,"method":"ping","params":[${'[],'.repeat(200_000)}1]}`,
     status: 400,
     code: -32600,
-    says: ['more than 100,000 objects, arrays and texts'],
+    says: ['more than 60,000 objects, arrays and texts'],
   },
   'a client that takes no stream': {
     headers: { accept: 'application/json' },

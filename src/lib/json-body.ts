@@ -19,7 +19,7 @@ import {
 export const BODY_LIMITS: JsonLimits = {
   fields: 1_000,
   members: 40_000,
-  parts: 100_000,
+  parts: 60_000,
   values: 500_000,
   escapes: 1_000_000,
   plainCharacters: 4 * 1024 * 1024,

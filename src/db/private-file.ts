@@ -9,6 +9,7 @@ const BESIDE = ['', '-wal', '-shm', '-journal']
 
 /** Makes the file of a database where there is none, and takes it and those beside it from everybody else. */
 export function makePrivate(path: string): void {
+  if (path === ':memory:') return
   attempt(() => closeSync(openSync(path, 'a', OWNER_ONLY)))
   for (const suffix of BESIDE) {
     const file = path + suffix

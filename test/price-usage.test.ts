@@ -158,6 +158,7 @@ describe('through the gateway', () => {
       },
       models: {
         'odd-chat': model('openai-chat', chatPrice),
+        'loud-chat': model('openai-chat', { ...chatPrice, per_1m_input_audio_tokens: '100' }),
         'odd-messages': model('anthropic-messages', messagePrice),
         'long-messages': model('anthropic-messages', {
           per_1m_input_tokens: '1',
@@ -234,6 +235,31 @@ describe('through the gateway', () => {
     const { amount, held } = await charge()
     expect(amount).toBe(100 * 1_000 + 900 * 10_000 + 10 * 2_000 + 40 * 20_000)
     expect(held).toBeGreaterThan(amount)
+  })
+
+  test.each([
+    { type: 'file', file: { file_data: `data:audio/mpeg;base64,${'A'.repeat(16_000)}`, filename: 'a.mp3' } },
+    { type: 'image_url', image_url: { url: `data:audio/wav;base64,${'A'.repeat(16_000)}` } },
+    { type: 'audio_url', audio_url: { url: 'https://example.com/a.mp3' } },
+    { type: 'video_url', video_url: { url: 'https://example.com/a.mp4' } },
+  ])('whatever form it comes in, as $type', async (part) => {
+    const usage = {
+      prompt_tokens: 2_000,
+      completion_tokens: 5,
+      prompt_tokens_details: { audio_tokens: 2_000 },
+    }
+    vendor.answer = () =>
+      Response.json({ ...(completion('Hi', 1, 1) as object), usage, service_tier: 'default' })
+    const response = await gateway.chat({
+      model: 'loud-chat',
+      messages: [{ role: 'user', content: [part] }],
+      max_tokens: 5,
+      service_tier: 'default',
+    })
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)])
+    const { amount, held } = await charge()
+    expect(amount).toBe(2_000 * 100_000 + 5 * 2_000)
+    expect(held).toBeGreaterThanOrEqual(amount)
   })
 
   test('sources of a search are held up to their limit, and billed as they were used', async () => {

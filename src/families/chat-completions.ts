@@ -94,7 +94,7 @@ export function checkChat(body: ChatBody): void {
 export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Quantities {
   // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const most = model.contextTokens ?? Number.POSITIVE_INFINITY
-  const media = mediaIn(body)
+  const media = mediaIn(body, model)
   const input = Math.min(byteLength - media.soundLength + media.tokens, most)
   const output = (outputLimit(body, model) + predictedTokens(body, model)) * (body.n ?? 1)
   const speaks = body.modalities?.includes('audio') && !model.reasoning
@@ -209,27 +209,40 @@ interface Media {
   soundLength: number
 }
 
-function mediaIn(body: ChatBody): Media {
+function mediaIn(body: ChatBody, { priceList }: Model): Media {
   const media: Media = { tokens: 0, soundTokens: 0, soundLength: 0 }
-  for (const { content } of body.messages) {
+  // A video may be heard too, and be billed as sound then.
+  const seen = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
+  for (const { content, audio } of body.messages as (ChatBody['messages'][number] & { audio?: unknown })[]) {
+    // An earlier answer that was spoken, of which there is only the name.
+    if (isObject(audio)) media.soundTokens += MEDIA_TOKENS
     if (!Array.isArray(content)) continue
     for (const part of content) {
       if (part.type === 'text') continue
-      if (part.type === 'input_audio') addSound(media, (part as { input_audio?: unknown }).input_audio)
-      else media.tokens += part.type === 'image_url' ? IMAGE_TOKENS : MEDIA_TOKENS
+      const data = dataOf(part)
+      if (/audio/i.test(part.type) || /^data:audio/i.test(data)) addSound(media, data)
+      else if (part.type === 'image_url') media.tokens += IMAGE_TOKENS
+      else media[seen] += MEDIA_TOKENS
     }
   }
   return media
 }
 
-function addSound(media: Media, sound: unknown): void {
-  const { data } = isObject(sound) ? sound : {}
-  const length = typeof data === 'string' ? data.length : 0
+/** The bytes of a part as text, or where they are. */
+function dataOf(part: object): string {
+  const { input_audio: sound, file, image_url: image } = part as Record<string, unknown>
+  const [data] = [detailOf(sound, 'data'), detailOf(file, 'file_data'), detailOf(image, 'url')].filter(
+    (value) => typeof value === 'string',
+  )
+  return (data as string | undefined) ?? ''
+}
+
+function addSound(media: Media, data: string): void {
   // A link says nothing of what is behind it.
-  if (length === 0 || /^https?:/.test(data as string)) media.soundTokens += MEDIA_TOKENS
+  if (data === '' || /^https?:/.test(data)) media.soundTokens += MEDIA_TOKENS
   else {
-    media.soundLength += length
-    media.soundTokens += SOUND_TOKENS + Math.ceil(length / SOUND_LENGTH_PER_TOKEN)
+    media.soundLength += data.length
+    media.soundTokens += SOUND_TOKENS + Math.ceil(data.length / SOUND_LENGTH_PER_TOKEN)
   }
 }
 

@@ -225,8 +225,8 @@ describe('the price', () => {
 
   test('in the catalogue is that of ten thousand characters', async () => {
     const price = (id: string) => (shipped.models as typeof speechModels)[id]?.price
-    expect(price(FLASH)).toEqual({ per_1m_characters: '10.00' })
-    expect(price(INSTRUCT)).toEqual({ per_1m_characters: '11.50' })
+    expect(price(FLASH)).toMatchObject({ per_1m_characters: '10.00' })
+    expect(price(INSTRUCT)).toMatchObject({ per_1m_characters: '11.50' })
   })
 })
 

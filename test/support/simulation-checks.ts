@@ -43,6 +43,7 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
     if (one.kind === 'video') checkVideo(simulation, one, tasks)
     else checkAnswer(simulation, one, charges.get(one.id) ?? [])
     checkRevoked(simulation, one)
+    must(one.status !== 500, `${one.kind} ${one.id} met a fault of our own: ${one.code}`)
   }
   checkRepeats(asked, ended)
   for (const task of tasks) checkTask(simulation, task, ended)

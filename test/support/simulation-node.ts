@@ -40,6 +40,8 @@ export interface SharedDatabase {
   awayUntil: number
   /** The share of changes whose confirmation is lost. */
   unsureShare: number
+  /** Nothing ends a process any more. */
+  isCalm: boolean
 }
 
 export interface SimulatedNode {
@@ -111,7 +113,7 @@ function failingDatabase(parts: NodeParts, { isDead, crash, alive }: Life): Db {
     },
     async batch(statements) {
       await reached()
-      const isLast = ++changes === parts.crashAt
+      const isLast = ++changes === parts.crashAt && !database.isCalm
       if (isLast && random.chance(0.5)) {
         crash()
         return never

@@ -122,7 +122,12 @@ export async function simulate(seed: number): Promise<SimulationResult> {
   }
   const newId = (prefix: string) => `${prefix}_${(++ids).toString(16).padStart(32, '0')}`
   const isAlone = random.chance(0.4)
-  const database: SharedDatabase = { db, awayUntil: 0, unsureShare: isAlone ? 0 : random.pick([0, 0.01]) }
+  const database: SharedDatabase = {
+    db,
+    awayUntil: 0,
+    unsureShare: isAlone ? 0 : random.pick([0, 0.01]),
+    isCalm: false,
+  }
   const vendor = createVendor(time, random)
   const simulation: Simulation = {
     time,
@@ -209,6 +214,7 @@ export async function simulate(seed: number): Promise<SimulationResult> {
     isOver = true
     vendor.heal()
     database.unsureShare = 0
+    database.isCalm = true
     for (let minutes = 0; minutes < 20; minutes += 5) {
       await time.runUntil(time.monotonic() + 5 * 60_000)
       await checkNow(simulation, true)

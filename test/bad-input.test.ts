@@ -390,10 +390,10 @@ describe('fields of embeddings', () => {
     [{ input: [[1], []] }, 'input[1]', 'empty_array', 'Expected an array with at least one item.'],
     [{ input: [[1], [2, 'a']] }, 'input[1][1]', 'invalid_type', 'expected an integer, but got a string'],
     [
-      { input: Array(2_049).fill('a') },
+      { input: Array(8_193).fill('a') },
       'input',
       'invalid_value',
-      'Expected at most 2048 items, but got 2049',
+      'Expected at most 8192 items, but got 8193',
     ],
     [
       { encoding_format: 'hex' },

@@ -344,6 +344,31 @@ describe('fields beside the input', () => {
   })
 })
 
+test.each(['float', 'base64'])(
+  'more inputs than a vendor takes are split, as %s, and paid once',
+  async (format) => {
+    const inputs = Array.from({ length: 5_000 }, (_, index) => `word ${index}`)
+    const before = { calls: gateway.sandbox.calls.length, charges: (await gateway.charges()).length }
+    const body = { model: 'test-embedding', input: inputs, encoding_format: format, dimensions: 2 }
+    const response = await gateway.post('/v1/embeddings', body)
+    const { data, usage } = (await response.json()) as Json
+    expect(data.map(({ index }: Json) => index)).toEqual(inputs.map((_, index) => index))
+    const calls = gateway.sandbox.calls.slice(before.calls).map(({ body }) => JSON.parse(body).input.length)
+    expect(calls.sort((a, b) => a - b)).toEqual([904, 2_048, 2_048])
+    // The vector of each is that of its own input.
+    for (const index of [0, 2_047, 2_048, 4_999]) {
+      const one = (await (
+        await gateway.post('/v1/embeddings', { ...body, input: inputs[index] })
+      ).json()) as Json
+      expect(data[index].embedding).toEqual(one.data[0].embedding)
+    }
+    const charges = (await gateway.charges()).slice(before.charges)
+    expect(charges).toHaveLength(5)
+    expect(charges[0]).toMatchObject({ state: 'settled', amount: usage.prompt_tokens * 1_000 })
+    expect(usage.prompt_tokens).toBeGreaterThan(9_000)
+  },
+)
+
 describe('a model that its vendor has retired', () => {
   test('says so, is not to be tried again, and does not close the vendor’s other models', async () => {
     for (let attempt = 0; attempt < 7; attempt++) {

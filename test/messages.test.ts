@@ -375,6 +375,29 @@ describe('what is held', () => {
     expect(await hold(withBlocks(text, quoted))).toBeLessThan(plain + 1_000_000)
   })
 
+  test('a document in the request by its size, in results of tools too', async () => {
+    const plain = await hold(withBlocks(text))
+    const pdf = (bytes: number) =>
+      document({
+        type: 'base64',
+        media_type: 'application/pdf',
+        data: Buffer.alloc(bytes, 7).toString('base64'),
+      })
+    const inResult = (bytes: number) => ({
+      type: 'tool_result',
+      tool_use_id: 'toolu_1',
+      content: [pdf(bytes)],
+    })
+    for (const block of [pdf, inResult]) {
+      // A page at least, and four tokens for each byte.
+      expect(await hold(withBlocks(text, block(12)))).toBeLessThan(plain + 6_000_000)
+      expect(await hold(withBlocks(text, block(12)))).toBeGreaterThan(plain + 4_784_000)
+      const held = await hold(withBlocks(text, block(9_000)))
+      expect(held).toBeGreaterThan(plain + 9_000 * 4_000)
+      expect(held).toBeLessThan(plain + 9_000 * 4_000 + 6_000_000)
+    }
+  })
+
   test('a long document that the vendor counts is paid as counted', async () => {
     const linked = document({ type: 'url', url: 'https://example.com/a.pdf' })
     const asked = { type: 'text', text: '[sandbox prompt_tokens=180000 tokens=5] Summarise.' }

@@ -6,7 +6,8 @@ import type { Ask, Model, PlainForm, Quantities, Reading } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { toBase64 } from '../lib/vectors'
 
-const MAX_INPUTS = 2048
+/** More than vendors take in a call: they are split. Each has a vector of thousands of numbers in the one answer. */
+const MAX_INPUTS = 8192
 
 export const EmbeddingsBody = Type.Object(
   {

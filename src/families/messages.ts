@@ -95,6 +95,13 @@ export const plainMessages: PlainForm = {
 
 /** The largest picture. */
 const PICTURE_TOKENS = 4_784
+/**
+ * Most tokens for a character of a document in base64: four for each of its bytes. A page is read as a text, which is
+ * packed to a third or so, and as a picture of up to some thousand tokens, and takes a kilobyte or more.
+ */
+const TOKENS_PER_DOCUMENT_CHARACTER = 3
+/** Sources of a document that are in the request; any other kind may be as long as the model can read. */
+const INLINE_SOURCES = new Set<unknown>(['base64', 'text', 'content'])
 /** What a vendor writes before the tools, and about each tool of its own. */
 const TOOL_TOKENS = 1_000
 /** Held for what the model reads beside the request where the catalogue does not say how much that can be. */
@@ -133,12 +140,14 @@ function contentsOf(body: MessagesBody): Contents {
     // A conversation may add a tool later.
     const { definition } = isObject(block.tool) ? block.tool : {}
     if (isObject(definition)) contents.searches += searchesOf(definition)
-    contents.isOpen ||=
-      (block.type === 'document' && source.type !== 'text') || block.type === 'container_upload'
-    if (block.type !== 'image') continue
-    contents.addedTokens += PICTURE_TOKENS
-    if (source.type === 'base64' && typeof source.data === 'string')
-      contents.pictureBytes += source.data.length
+    // What is in the request is only as long as its bytes can make it.
+    const isElsewhere = block.type === 'document' && !INLINE_SOURCES.has(source.type)
+    contents.isOpen ||= isElsewhere || block.type === 'container_upload'
+    if (block.type !== 'image' && block.type !== 'document') continue
+    const inline = source.type === 'base64' && typeof source.data === 'string' ? source.data.length : 0
+    contents.pictureBytes += inline
+    if (block.type === 'image') contents.addedTokens += PICTURE_TOKENS
+    else if (inline > 0) contents.addedTokens += PICTURE_TOKENS + inline * TOKENS_PER_DOCUMENT_CHARACTER
   }
   return contents
 }

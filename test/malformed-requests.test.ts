@@ -143,12 +143,11 @@ for (const [name, bytes, expected] of rows) {
     const caller = await RawCaller.connect(server.url)
     caller.send(Buffer.from(bytes, 'latin1'))
     const wantsBody = expected !== 'closed' && expected.code !== undefined
-    await waitFor(() => caller.closed || (wantsBody && caller.head().endsWith('}')), 10_000)
-    // Behind a body that breaks off Bun sends a bare 400 as well, and closes.
-    const [head = '', body = ''] = caller
-      .head()
-      .replace(/\}HTTP.*/s, '}')
-      .split('\r\n\r\n')
+    await waitFor(() => caller.closed || (wantsBody && /\}(\r\n)?$/.test(caller.head())), 10_000)
+    const [head = ''] = caller.head().split('\r\n\r\n', 1)
+    // Chunks, or the bare 400 with which Bun ends a body that breaks off, may stand around it.
+    const rest = caller.head().slice(head.length + 4)
+    const body = wantsBody ? (/\{.*\}/s.exec(rest)?.[0] ?? '') : rest
     caller.leave('fin')
     if (expected === 'closed') {
       expect(caller.head()).toBe('')

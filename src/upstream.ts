@@ -104,6 +104,8 @@ const VENDOR_DOWN = new Set(['upstream_unreachable', 'upstream_timeout'])
 /** When to come back after a refusal that the operator has to see to. */
 const OPERATOR_RETRY_SECONDS = 30
 const MAX_ERROR_BYTES = 64 * 1024
+/** Some servers want their key in the address. */
+const SECRET_PARAMETER = /key|token|secret|signature/i
 /** An error that is no JSON is quoted up to this length: a longer one is no sentence but a page or a dump. */
 const MAX_SENTENCE_LENGTH = 500
 
@@ -125,7 +127,7 @@ export function createUpstream(
   world: UpstreamWorld,
 ): Upstream {
   const baseUrl = config.baseUrl ?? kind.baseUrl
-  const { pathname, search } = new URL(baseUrl)
+  const { pathname, search, searchParams } = new URL(baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
   const origin = world.openOrigin(baseUrl)
   const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
@@ -137,7 +139,8 @@ export function createUpstream(
       streamHeaders: new Map(),
     }),
   )
-  const mask = createMask(secrets)
+  const secretParameters = [...searchParams].filter(([parameter]) => SECRET_PARAMETER.test(parameter))
+  const mask = createMask([...secrets, ...secretParameters.map(([, value]) => value)])
   const breaker = createBreaker(world.monotonic)
   const concurrency = config.concurrency ?? DEFAULT_CONCURRENCY
   const timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS

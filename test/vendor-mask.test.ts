@@ -242,6 +242,23 @@ describe('the key is masked in', () => {
     })
   }
 
+  test('an answer that quotes a key of the address', async () => {
+    const word = 'AIza-in-the-address-1'
+    const upstream = {
+      ...vendor.upstream,
+      baseUrl: `${vendor.url}/v1?api-key=${word}&api-version=2024-10-21`,
+    }
+    const other = await startTestGateway({
+      upstreams: { odd: upstream },
+      models: { odd: { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' } },
+    })
+    vendor.answer = ({ url }) => Response.json(completion(`You called ${url}`, 5, 7))
+    const answered = await (await other.post('/v1/chat/completions', chat)).text()
+    expect(answered).toContain('api-key=…&api-version=2024-10-21')
+    expect(answered).not.toContain(word)
+    await other.close()
+  })
+
   test('a failed task, its webhook and its row', async () => {
     tasks.answerSubmit = (id) => taken(id)
     tasks.answerPoll = (id) => {

@@ -29,7 +29,7 @@ type Listed = PriceList['tables'][number]['listed']
 const DECIMALS = 12
 const DAY = /^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$/
 const ABOVE = /^above_([1-9]\d{0,8})(k|m)?$/
-/** What a factor may have: a tenth of a thousandth is finer than any vendor's. */
+/** Decimals of a factor: a millionth is finer than any vendor's. */
 const FACTOR_DECIMALS = 6
 
 /** What is wrong with the prices of a model of these families, each with its place below them. */

@@ -296,6 +296,22 @@ test('errors have the described form, with the described headers', async () => {
   }
 })
 
+test('the requests that README shows are answered', async () => {
+  const text = await Bun.file(`${import.meta.dir}/../README.md`).text()
+  const shown = [...text.matchAll(/curl "?\$U([^ "]+)"?[^']*?--json '([^']+)'/g)]
+  expect(shown.length).toBeGreaterThan(5)
+  for (const [, path = '', body = ''] of shown) {
+    const response = await gateway.post(`/v1${path.replace('wait=60', 'wait=0')}`, body)
+    const { status } = response
+    expect({ path, body, status, said: status < 300 || (await response.text()) }).toMatchObject({
+      said: true,
+    })
+    await response.arrayBuffer().catch(() => {})
+  }
+  // A body whose type is not named is taken for a form by curl.
+  expect(text).not.toMatch(/curl \S*\$U[^\n]* -d /)
+})
+
 test('every status that the source names is described', async () => {
   // No caller reads 499, and 405 is of methods that no operation has.
   const told = new Set([

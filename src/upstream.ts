@@ -42,6 +42,8 @@ interface VendorError {
   retryAfterSeconds?: number
   /** Its clients act on its words and its class of error: both reach the caller as they are, when the vendor fails too. */
   verbatim?: true
+  /** The vendor's own body, for callers who know it; it stands beside the error. */
+  relayed?: Record<string, unknown>
 }
 
 /** What a connection needs from outside. */
@@ -338,6 +340,7 @@ export function createUpstream(
       type: vendor.type ?? 'invalid_request_error',
       message: vendor.message,
       param: vendor.param,
+      relayed: vendor.relayed && { ...vendor.relayed, message: vendor.message },
     })
   }
 

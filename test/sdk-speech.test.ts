@@ -87,11 +87,11 @@ describe('speech', () => {
 describe('what goes wrong', () => {
   test('a voice that the vendor does not have is an error with its words, asked for once', async () => {
     const calls = vendorCalls()
-    const request = { model: 'qnx3-tts-flash', voice: 'Nobody', input: 'Hello' }
+    const request = { model: 'qnx3-tts-flash', voice: 'Cherry2', input: 'Hello' }
     const error = await client.audio.speech.create(request).catch((error) => error)
     expect(error).toBeInstanceOf(OpenAI.BadRequestError)
-    expect(error).toMatchObject({ status: 400, code: 'invalid_value' })
-    expect(error.message).toContain("The requested voice 'Nobody' is not supported.")
+    expect(error).toMatchObject({ status: 400, code: 'endpoint_model_mismatch' })
+    expect(error.message).toContain("The requested voice 'Cherry2' is not supported.")
     expect(vendorCalls() - calls).toBe(1)
   })
 

@@ -153,7 +153,17 @@ describe('what the vendor is asked', () => {
   })
 
   const foreign = 'alloy ash ballad coral echo fable onyx nova sage shimmer verse marin cedar'.split(' ')
-  for (const voice of [undefined, null, '', 'Alloy', { id: 'voice_1234' }, ...foreign]) {
+  const others = [
+    'en-US-JennyNeural',
+    'Rachel',
+    'Joanna',
+    'Kore',
+    'Nobody',
+    'Liam',
+    '21m00Tcm4TlvDq8ikWAM',
+    'x'.repeat(500),
+  ]
+  for (const voice of [undefined, null, '', 'Alloy', { id: 'voice_1234' }, ...foreign, ...others]) {
     test(`the voice ${JSON.stringify(voice)} is the default one`, async () => {
       expect(vendorInput(await speak(gateway, { voice })).voice).toBe('Cherry')
     })
@@ -298,9 +308,10 @@ describe('a wrong request is refused before the vendor is called', () => {
 
 describe('the vendor’s own refusal is the caller’s, word by word, for nothing', () => {
   const rows: [body: Record<string, unknown>, code: string, words: string][] = [
-    [{ voice: 'Nobody' }, 'invalid_value', "The requested voice 'Nobody' is not supported."],
-    [{ voice: 'cherry' }, 'invalid_value', "The requested voice 'cherry' is not supported."],
-    [{ model: INSTRUCT, voice: 'Kiki' }, 'invalid_value', "The requested voice 'Kiki' is not supported."],
+    [{ voice: 'Cherry2' }, 'endpoint_model_mismatch', "The requested voice 'Cherry2' is not supported."],
+    [{ voice: 'cherry' }, 'endpoint_model_mismatch', "The requested voice 'cherry' is not supported."],
+    [{ voice: 'longxiaochun_v2' }, 'endpoint_model_mismatch', "'longxiaochun_v2' is not supported."],
+    [{ model: INSTRUCT, voice: 'Kiki' }, 'endpoint_model_mismatch', "The requested voice 'Kiki' is not"],
     [{ input: 'x'.repeat(601) }, 'InvalidParameter', 'Range of input length should be [1, 600]'],
     [{ language_type: 'Klingon' }, 'InvalidParameter', 'input.language_type'],
     [{ input: '[sandbox status=400 soft error_text="No."]' }, 'InvalidParameter', 'No.'],
@@ -309,6 +320,25 @@ describe('the vendor’s own refusal is the caller’s, word by word, for nothin
     const title = JSON.stringify(body).slice(0, 80)
     refuses(title, body, { status: 400, error: { code }, words: [words], vendorCalls: 1, charges: 1 })
   }
+})
+
+test('an unknown voice is answered with the vendor’s own body beside the error', async () => {
+  const { response, json, charges } = await speak(gateway, { voice: 'Ethan-9' })
+  const message = "The requested voice 'Ethan-9' is not supported."
+  expect(response.status).toBe(400)
+  expect(json).toEqual({
+    code: 'invalid_value',
+    message,
+    request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    error: {
+      code: 'endpoint_model_mismatch',
+      message,
+      type: 'invalid_request_error',
+      param: null,
+      request_id: response.headers.get('x-request-id'),
+    },
+  })
+  expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
 })
 
 describe('sound comes from a vendor', () => {

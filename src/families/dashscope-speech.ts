@@ -11,9 +11,13 @@ const PATH = '/services/aigc/multimodal-generation/generation'
 const EVENTS = { 'x-dashscope-sse': 'enable' }
 
 const DEFAULT_VOICE = 'Cherry'
-/** Voices of another provider, which clients send because they know no others (spec: they fall back to the default). */
-const FOREIGN_VOICES = new Set(
-  'alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse'.split(' '),
+/** The names of this vendor's voices. Which of them a model has only the vendor knows. */
+const OWN_VOICES =
+  'Cherry,Serena,Ethan,Chelsie,Momo,Vivian,Moon,Maia,Kai,Nofish,Bella,Eldric Sage,Mia,Mochi,Bellona,Vincent,Bunny,Neil,Elias,Arthur,Nini,Ebona,Seren,Pip,Stella,Bodega,Sonrisa,Alek,Dolce,Sohee,Ono Anna,Lenn,Emilien,Andre,Radio Gol,Jennifer,Ryan,Katerina,Aiden,Jada,Dylan,Li,Marcus,Roy,Peter,Sunny,Eric,Rocky,Kiki'
+/** A name in the vendor's own naming: a voice with a number or a word behind it, or one that was made to order. */
+const OWN_NAMING = new RegExp(
+  `^(?:${OWN_VOICES.replaceAll(',', '|')})(?:\\d+|[-_ ].+)?$|^(?:qwen|cosyvoice|sambert|long[a-z]{2,})[\\w-]*$`,
+  'i',
 )
 /** DashScope's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['language_type', 'optimize_instructions'] as const
@@ -136,7 +140,8 @@ function takesInstructions({ upstreamModel }: Model): boolean {
 function voiceOf({ voice }: SpeechBody): string {
   // Another provider names voices of one's own by an object.
   if (typeof voice !== 'string' || voice === '') return DEFAULT_VOICE
-  return FOREIGN_VOICES.has(voice.toLowerCase()) ? DEFAULT_VOICE : voice
+  // Clients send the names that other providers have: whatever is none of this vendor's is one of theirs.
+  return OWN_NAMING.test(voice) ? voice : DEFAULT_VOICE
 }
 
 function countCodePoints(text: string): number {

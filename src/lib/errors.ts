@@ -16,6 +16,8 @@ export interface ErrorDetails {
   headers?: Record<string, string>
   /** For programs that speak the messages dialect, beside the text. */
   details?: Readonly<Record<string, unknown>> | undefined
+  /** The vendor's own body, which stands beside the error. */
+  relayed?: Record<string, unknown> | undefined
   /** What happened behind the scenes: for the log, never for the caller. */
   cause?: unknown
 }
@@ -25,6 +27,7 @@ export class GatewayError extends Error {
   readonly type: string
   readonly param: string | null
   readonly headers: Record<string, string>
+  readonly relayed: Record<string, unknown> | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
   /** It is certain that no vendor has begun the request. */
   notTaken = false
@@ -40,6 +43,7 @@ export class GatewayError extends Error {
     this.code = details.code
     this.type = details.type ?? typeOfStatus(status)
     this.param = details.param ?? null
+    this.relayed = details.relayed
     this.details = details.details
     this.headers = { 'x-should-retry': String(canRepeatHelp(status, details.headers)), ...details.headers }
   }
@@ -74,7 +78,7 @@ export function errorBody(error: GatewayError, dialect: Dialect, requestId: stri
   }
   if (dialect === 'flat' || error.status === 429)
     return { code: flatCode(error), message, request_id: requestId, error: object }
-  return { error: object }
+  return { ...error.relayed, error: object }
 }
 
 /** A vendor's own class stays, because clients of this dialect act on it; ours reads as the status says. */

@@ -7,6 +7,9 @@ import type { UpstreamKind } from '../upstream'
 const OPERATOR_CODE =
   /^(Arrearage|.*BillOverdue|CommodityNotPurchased|InvalidApiKey|invalid_api_key|AccessDenied|.*\.AccessDenied|AllocationQuota|ModelNotFound|model_not_found|insufficient_quota)/
 
+/** A voice that the model does not have. */
+const VOICE = /\bvoice '.*' is not supported|: (?:parameters\.audio|input)\.voice/i
+
 export const dashscope: UpstreamKind = {
   kind: 'dashscope',
   baseUrl: 'https://dashscope-intl.aliyuncs.com',
@@ -21,6 +24,18 @@ export const dashscope: UpstreamKind = {
       [401, 403, 404].includes(status) ||
       OPERATOR_CODE.test(shape.code ?? '') ||
       shape.message.startsWith('Model not exist')
-    return { ...shape, whose: operator ? 'operator' : 'caller' }
+    const isVoice = !operator && VOICE.test(shape.message)
+    return {
+      ...shape,
+      whose: operator ? 'operator' : 'caller',
+      // The vendor has several codes for it; its callers know this one.
+      ...(isVoice && { code: 'endpoint_model_mismatch', relayed: flatBody(body) }),
+    }
   },
+}
+
+/** The vendor's own error body: what its callers know. */
+function flatBody(body: unknown): Record<string, unknown> {
+  const { code, message, request_id } = body as Record<string, unknown>
+  return { code, message, request_id }
 }

@@ -35,7 +35,6 @@ const HAPPENINGS = [
   'video lost',
   'task_ended',
   'task_unknown',
-  'task_succeeded_late',
   'task_poll_without_answer',
   'webhook_attempt',
   'charge_not_ended_yet',

@@ -23,10 +23,12 @@ const BUSY_TIMEOUT_MS = 5_000
 /** So many batches in one turn of the event loop are load, under which more come in the next. */
 const CROWD = 4
 const NO_ROWS: Row[] = []
+/** SQLite's name for a database without a file. */
+const IN_MEMORY = ':memory:'
 
 /** `durable: false` leaves the sync to the system: the last commits may be lost with the power, never with the process. */
 export function openSqlite(path: string, { durable = true } = {}): Db {
-  makePrivate(path)
+  if (path !== IN_MEMORY) makePrivate(path)
   const database = new Database(path, { create: true, strict: true })
   // First of all: switching to WAL can meet another process that does the same.
   database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)

@@ -100,6 +100,11 @@ const UpstreamEntry = Type.Object(
     pollsPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     /** How long a task may take. Default 24 hours. */
     taskDeadlineMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 })),
+    /**
+     * False where one customer alone uses this account: fields that name what is kept in it, such as files and earlier
+     * answers, are then taken. Default true: they are refused, for an id would reach what is another's.
+     */
+    sharedAccount: Type.Optional(Type.Boolean()),
     /** False for a server that refuses `stream_options`. */
     streamUsage: Type.Optional(Type.Boolean()),
   },

@@ -45,6 +45,8 @@ export interface Ask<Body = unknown> {
   byteLength: number
   /** Milliseconds since 1970. */
   at: number
+  /** The vendor's ids of the earlier tasks that the body names, by the ids that stand there; only where it names any. */
+  earlierTasks?: ReadonlyMap<string, string>
   /** Headers of the caller that vendors of this operation want to see. */
   headers?: Readonly<Record<string, string>>
 }
@@ -99,6 +101,11 @@ export interface FieldRule {
   price?: Unit | 'service_tier'
   /** About more than money: a model that costs nothing does not take it either. */
   always?: true
+  /**
+   * It names what is kept in the vendor's account, which all callers share: taken only where the upstream says that its
+   * account is not shared. A pattern in `plain` then judges texts only; what is no text is judged by what stands in it.
+   */
+  state?: true
   /** Models that it makes no difference to. */
   unless?(model: Model): boolean
   /** For programs, in the error: what clients of this dialect look at to go on by themselves. */
@@ -222,6 +229,8 @@ interface TaskContract<Body = unknown> {
   id(reply: object): string | undefined
   /** What `outcome` needs to know of the request; stored with the task, so it is small. */
   memo(body: Body, model: Model): Memo
+  /** The ids of earlier tasks that a request names, each with its place. Absent: it can name none. */
+  earlier?(body: Body): { field: string; id: unknown }[]
   poll(upstreamId: string): Call
   /** Absent: the vendor cannot stop a task. */
   cancel?(upstreamId: string): Call

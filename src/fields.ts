@@ -1,5 +1,5 @@
-// Which fields a request may have: what a vendor bills beside the plain price needs a price of its own, what a model behind
-// another dialect cannot be asked is refused, and a strict model takes no field that nobody has described.
+// Which fields a request may have: what a vendor bills beside the plain price needs a price of its own, what names another
+// caller's data at the vendor and what a model behind another dialect cannot be asked is refused, and a strict model takes no field that nobody has described.
 // The rules are data of the families; nothing here may know one of them, or alter a request.
 
 import type { Ask, BridgedField, Family, FieldRule, Model } from './family'
@@ -45,7 +45,7 @@ export function checkFields(model: Model, { body, headers }: Ask): void {
   if (!headers) return
   for (const rule of ofHeaders) {
     const value = headers[rule.field]
-    if (value === undefined || isPlain(value, rule) || isAllowed(rule, value, model)) continue
+    if (value === undefined || isAllowed(rule, value, model) || isPlain(value, rule)) continue
     throw refusal(rule, rule.field, value, model)
   }
 }
@@ -116,7 +116,7 @@ interface Fault {
 function faultAt(value: unknown, { rules, items, members }: Place, model: Model): Fault | undefined {
   if (value === null || value === undefined) return undefined
   for (const rule of rules) {
-    if (!isPlain(value, rule) && !isAllowed(rule, value, model)) return { rule, place: '', value }
+    if (!isAllowed(rule, value, model) && !isPlain(value, rule)) return { rule, place: '', value }
   }
   if (typeof value !== 'object') return undefined
   if (!Array.isArray(value)) return faultInMembers(value as Record<string, unknown>, members, model)
@@ -137,23 +137,24 @@ function faultInMembers(value: Record<string, unknown>, members: Place['members'
 }
 
 /** Objects and lists are written as JSON among the plain values. */
-function isPlain(value: unknown, { plain }: FieldRule): boolean {
-  if (plain instanceof RegExp) return typeof value === 'string' && plain.test(value)
+function isPlain(value: unknown, { plain, state }: FieldRule): boolean {
+  if (plain instanceof RegExp) return typeof value === 'string' ? plain.test(value) : state === true
   return plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true
 }
 
-function isAllowed({ price, always, unless }: FieldRule, value: unknown, model: Model): boolean {
-  const { priceList } = model
+function isAllowed({ price, always, state, unless }: FieldRule, value: unknown, model: Model): boolean {
+  const { priceList, upstream } = model
+  if (state) return !upstream.sharedAccount || unless?.(model) === true
   if (unless?.(model) || (!always && priceList.isFree)) return true
   if (price === 'service_tier') return typeof value === 'string' && hasServiceTier(priceList, value)
   return price !== undefined && hasPrice(priceList, price)
 }
 
 function refusal(rule: FieldRule, place: string, value: unknown, model: Model): GatewayError {
-  const { why, instead = 'Leave it out, or choose another model.', price, always, details } = rule
+  const { why, instead = 'Leave it out, or choose another model.', price, always, state, details } = rule
   const shown = typeof value === 'string' ? ` is '${value.slice(0, MAX_SHOWN_LENGTH)}'` : ' is set'
   const key = price === undefined || price === 'service_tier' ? '' : ` (${rowOf(price).key})`
-  const lacking = always ? '' : `, and ${model.id} has no price for it${key}`
+  const lacking = always || state ? '' : `, and ${model.id} has no price for it${key}`
   return new GatewayError(400, {
     code: rule.plain === undefined ? 'unsupported_parameter' : 'unsupported_value',
     message: `Unsupported value: '${place}'${shown}: ${why}${lacking}. ${instead}`,

@@ -35,7 +35,7 @@ import { relayEvents } from './relay'
 import { checkRequest, inDialect, type Reword } from './request'
 import { serveSound } from './sound/speech'
 import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
-import { submitTask, waitForTask } from './submit'
+import { findEarlierTasks, submitTask, waitForTask } from './submit'
 import type { CallBody } from './upstream'
 import { readReply, usageJsonOf, withModel } from './vendor-reply'
 import { checkWebhook } from './webhooks/address'
@@ -116,6 +116,7 @@ export function createGateway(world: World): Gateway {
         random: world.random,
       })
       family = checked.family
+      if (family.task) await findEarlierTasks(world, checked)
       entry.model = checked.model.id
       entry.upstream = checked.model.upstream.name
       entry.stream = (checked.ask.body as { stream?: unknown }).stream === true

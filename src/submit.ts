@@ -6,7 +6,8 @@ import { garbage } from './failures'
 import type { Call } from './family'
 import type { Flight, Flights } from './flights'
 import { saveAnswer } from './idempotency'
-import { GatewayError } from './lib/errors'
+import { GatewayError, invalidRequest } from './lib/errors'
+import type { CheckedRequest } from './request'
 import { acceptTask, documentOf, findTask, markSent, markUnknown, type NewTask, showTask } from './tasks'
 import type { Upstream } from './upstream'
 import { MAX_DOCUMENT_BYTES, readReply } from './vendor-reply'
@@ -24,6 +25,50 @@ type Send = (flight: Flight, call: Call) => ReturnType<Upstream['send']>
 const FIRST_POLL_MS = 2_000
 /** Between looks at a task that somebody waits for. */
 const LOOK_MS = 250
+/** Each is a look into the database before anything is paid. */
+const MAX_EARLIER_TASKS = 8
+
+/**
+ * Looks up the earlier tasks that a request names, for the vendor knows them by its own ids, and those of all accounts.
+ * Throws the same 400 for one of another account and one that there is not. The earliest decides which of equal
+ * connections is asked: the vendor's account that has it.
+ */
+export async function findEarlierTasks({ db }: Pick<World, 'db'>, checked: CheckedRequest): Promise<void> {
+  const { family, ask, key } = checked
+  const named = family.task?.earlier?.(ask.body) ?? []
+  if (named.length > MAX_EARLIER_TASKS) {
+    const { field } = named[MAX_EARLIER_TASKS] as { field: string }
+    throw invalidRequest(
+      field,
+      `Invalid '${field}': a request names at most ${MAX_EARLIER_TASKS} earlier tasks.`,
+    )
+  }
+  const ids = new Map<string, string>()
+  for (const { field, id } of named) {
+    const task = typeof id === 'string' ? await findTask(db, key.account, id) : undefined
+    const model = [checked.model, ...checked.others].find(
+      (each) => each.family === family && each.upstream.name === task?.upstream,
+    )
+    if (task?.upstreamId && model) {
+      if (ids.size === 0) checked.model = model
+      if (model === checked.model) {
+        ids.set(id as string, task.upstreamId)
+        continue
+      }
+    }
+    if (typeof id === 'string' && !checked.model.upstream.sharedAccount) ids.set(id, id)
+    else throw noEarlierTask(field, checked.model.id)
+  }
+  if (ids.size > 0) ask.earlierTasks = ids
+}
+
+function noEarlierTask(field: string, model: string): GatewayError {
+  return invalidRequest(
+    field,
+    `Invalid '${field}': this account has no such task that the upstream of ${model} has begun. Give the \`id\` of a task that POST /v1/videos/generations has answered.`,
+    'task_not_found',
+  )
+}
 
 /** Answers what the caller gets; throws what the vendor refuses, and then nothing was begun. */
 export async function submitTask(

@@ -59,6 +59,8 @@ export interface Upstream {
   name: string
   onAbort: 'cancel' | 'drain'
   streamUsage: boolean
+  /** Whether several customers use the account: none of them may then name what is kept in it. */
+  sharedAccount: boolean
   timeoutMs: number
   idleTimeoutMs: number
   maxDurationMs: number
@@ -347,6 +349,7 @@ export function createUpstream(
   return {
     name,
     onAbort: config.onAbort ?? 'cancel',
+    sharedAccount: config.sharedAccount ?? true,
     streamUsage: config.streamUsage ?? true,
     timeoutMs,
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,

@@ -39,11 +39,16 @@ const samples = [
   2,
   true,
   { type: 'web_search' },
+  'oss://dashscope/a.png',
+  'Read fileid://file-fe-1\nand tell',
+  'qwen-tts-vc-guanyu-voice-20250812',
 ]
 
-const isPlain = ({ plain }: FieldRule, value: unknown) =>
+const isPlain = ({ plain, state }: FieldRule, value: unknown) =>
   plain instanceof RegExp
-    ? typeof value === 'string' && plain.test(value)
+    ? typeof value === 'string'
+      ? plain.test(value)
+      : state === true
     : plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true
 
 function sampleOf(rule: FieldRule, earlier: readonly FieldRule[]): unknown {
@@ -63,7 +68,9 @@ function bodyWith(field: string, value: unknown): Json {
 function modelOf(family: Family, more: Partial<ModelConfig>): Model {
   const { kind = 'openai', model } = familyRows[family.name] ?? { model: {} }
   const base = family.over ?? family.name
-  const entry = { ...model, family: base, upstream: 'u', ...more } as ModelConfig
+  // It takes files by an id in the text, which others do not read.
+  const reader = base === 'openai-chat' && { upstreamModel: 'qwen-long' }
+  const entry = { ...model, family: base, upstream: 'u', ...more, ...reader } as ModelConfig
   const upstreams = { u: { kind, apiKey: 'none' } }
   const models = buildCatalogue({ upstreams, models: { m: entry } }, outside).models.get('m') ?? []
   return models.find((each) => each.family === family) as Model
@@ -93,7 +100,10 @@ const rules = all.flatMap((family) =>
 
 describe('a field that a vendor bills apart', () => {
   test.each(rules.map((row) => [row.name, row] as const))('%s', (_, { family, rule, index }) => {
-    const plainModel = modelOf(family, {})
+    const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}
+    const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
+    // What is another's is refused whatever the model costs.
+    const plainModel = rule.state ? free : modelOf(family, {})
     const earlier = (family.surcharges ?? []).slice(0, index).filter(({ field }) => field === rule.field)
     const value = sampleOf(rule, earlier)
     const fault = refused(plainModel, rule, value)
@@ -123,15 +133,17 @@ describe('a field that a vendor bills apart', () => {
     }
 
     // A model that costs nothing takes what is about money only.
-    const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}
-    const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
     const matching = others.filter((other) => !isPlain(other, value))
-    expect(refused(free, rule, value) !== undefined).toBe(matching.some(({ always }) => always))
+    expect(refused(free, rule, value) !== undefined).toBe(
+      matching.some(({ always, state }) => always || state),
+    )
   })
 
   test('stands in the list of each family once for each reason', () => {
     for (const { surcharges = [] } of all) {
-      const keys = surcharges.map(({ field, plain, in: place }) => `${place} ${field} ${plain}`)
+      const keys = surcharges.map(
+        ({ field, plain, state, in: place }) => `${place} ${field} ${plain} ${state}`,
+      )
       expect(new Set(keys).size).toBe(keys.length)
     }
   })
@@ -195,10 +207,10 @@ describe(`random bodies (FIELDS_SEED=${seed})`, () => {
       for (let round = 0; round < 300; round++) {
         let body: Json = {}
         for (let part = random.below(4); part >= 0; part--) {
-          const value = random.chance(0.85)
-            ? random.pick([...plainOnes, null])
-            : random.pick([...samples, {}, [], 7])
-          body = merged(body, bodyWith(random.pick(list).field, value)) as Json
+          const rule = random.pick(list)
+          const other = random.chance(0.5) ? sampleOf(rule, []) : random.pick([...samples, {}, [], 7])
+          const value = random.chance(0.85) ? random.pick([...plainOnes, null]) : other
+          body = merged(body, bodyWith(rule.field, value)) as Json
         }
         const expected = isRefused(body, list)
         let refusedHere = false

@@ -365,10 +365,9 @@ describe('what is held', () => {
   test('room for what the vendor fetches by itself', async () => {
     const plain = await hold(withBlocks(text))
     const linked = document({ type: 'url', url: 'https://example.com/a.pdf' })
-    const stored = document({ type: 'file', file_id: 'file_011' })
     const inResult = { type: 'tool_result', tool_use_id: 'toolu_1', content: [linked] }
     const quoted = document({ type: 'text', media_type: 'text/plain', data: 'All is well.' })
-    for (const block of [linked, stored, inResult]) {
+    for (const block of [linked, inResult]) {
       expect(await hold(withBlocks(text, block))).toBeGreaterThan(plain + 65_000_000)
     }
     expect(await hold({ ...withBlocks(text), tools: [tool] })).toBeGreaterThan(plain + 65_000_000)

@@ -230,7 +230,8 @@ describe('seconds that the vendor chooses', () => {
   })
 
   test('a final video from a draft is as long as the draft was, whatever the request says', async () => {
-    const content = [{ type: 'draft_task', draft_task: { id: 'cgt-1' } }]
+    const draft = await submit(videoVendors.ark)
+    const content = [{ type: 'draft_task', draft_task: { id: draft.id } }]
     const task = await submit(videoVendors.ark, { content, duration: 4, resolution: '720p' })
     replies.set(task.upstreamId, () => Response.json(ark(12)))
     expect(await rowsOf(gateway, task.id)).toMatchObject({ held: 15 * CENT })

@@ -521,18 +521,19 @@ describe('waiting', () => {
 })
 
 describe('a draft', () => {
-  test('is cheap, and its final video is made from the vendor’s id of it and paid by its length', async () => {
+  test('is cheap, and its final video is made from its id and paid by its length', async () => {
     const content = [{ type: 'text', text: 'x [sandbox task_ms=0]' }]
     const draft = await submit({ model: 'seedance-1.5-pro', content, draft: true, duration: 4 })
     const { upstream_id: upstreamId } = await endOf(gateway, clock, draft.json.id)
     expect(await rowsOf(gateway, draft.json.id)).toMatchObject({ amount: parseUsd('0.06') as number })
     const final = await submit({
       model: 'seedance-1.5-pro',
-      content: [{ type: 'draft_task', draft_task: { id: upstreamId } }],
+      content: [{ type: 'draft_task', draft_task: { id: draft.json.id } }],
       resolution: '1080p',
       duration: 12,
     })
     expect(sent(final)).not.toHaveProperty('duration')
+    expect(sent(final).content).toEqual([{ type: 'draft_task', draft_task: { id: upstreamId } }])
     expect(final.charges[0]).toMatchObject({ held: parseUsd('1.416') as number })
     expect(await endOf(gateway, clock, final.json.id)).toMatchObject({ status: 'succeeded', duration: 4 })
     expect(await rowsOf(gateway, final.json.id)).toMatchObject({

@@ -21,11 +21,15 @@ export function dialectsPage(families: ReadonlyMap<string, Family>): string {
     'top-level field that the table does not name is refused, unless it is null.',
     ...bridges.flatMap((family) => bridgeTable(family)),
     '',
-    '## Fields that cost more than the plain price',
+    '## Fields that cost more than the plain price, or name what the vendor keeps',
     '',
     'A model takes them where its price list has the price in the last column, or where it is `free`. Else they are refused with',
     'status 400 and their name, before anything is held or sent. Null is always taken. A field that names another model is refused',
     'at any price: it would go round the list of models of a key. Routes and aliases are what there is in their place.',
+    '',
+    "A field that names what is kept in the vendor's account is refused at any price too: all callers share the account, and an",
+    "id would reach what is another's. An upstream with `sharedAccount: false` takes it. A video that is made from an earlier one",
+    'names a task of the same account here, by its `id` or `upstream_id`.',
     ...groupsOf(billed).flatMap(({ names, rules }) => surchargeTable(names, rules)),
     '',
   ].join('\n')
@@ -64,19 +68,25 @@ function surchargeTable(names: readonly string[], rules: readonly FieldRule[]): 
     '',
     `### ${names.map((name) => `\`${name}\``).join(', ')}`,
     '',
-    '| Field | Costs nothing more | Why | Price that allows it |',
+    '| Field | Always taken | Why | What allows it |',
     '| --- | --- | --- | --- |',
     ...rules.map(
       (rule) =>
-        `| ${nameOf(rule.field)}${rule.in ? ` (${rule.in})` : ''} | ${rule.plain === undefined ? '' : valuesOf(rule.plain)} | ${cell(rule.why)} | ${priceOf(rule)} |`,
+        `| ${nameOf(rule.field)}${rule.in ? ` (${rule.in})` : ''} | ${alwaysTaken(rule)} | ${cell(rule.why)} | ${priceOf(rule)} |`,
     ),
   ]
 }
 
-function priceOf({ price, always }: FieldRule): string {
+function priceOf({ price, always, state }: FieldRule): string {
+  if (state) return '`sharedAccount: false`'
   if (price === 'service_tier') return 'that of the tier'
   if (price !== undefined) return `\`${rowOf(price).key}\``
   return always ? 'none' : '`free`'
+}
+
+function alwaysTaken({ plain, state }: FieldRule): string {
+  if (plain === undefined) return ''
+  return state ? 'what names none' : valuesOf(plain)
 }
 
 /** Families with the same list have one table. */

@@ -5,6 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { otherModels, serviceTier } from './surcharges'
+import { addresses } from './vendor-state'
 import {
   checkDuration,
   checkReferences,
@@ -60,6 +61,12 @@ const surcharges: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
   { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
+  ...addresses(
+    ...['image_url', 'video_url', 'audio_url'].flatMap((kind) => [
+      `content[].${kind}`,
+      `content[].${kind}.url`,
+    ]),
+  ),
 ]
 
 export const arkVideo: Family<Body> = {
@@ -70,6 +77,7 @@ export const arkVideo: Family<Body> = {
   body: Body,
   surcharges,
   fields: [
+    'content[].draft_task.id',
     'camera_fixed',
     'omni_reference_task_type',
     'output_format',
@@ -99,7 +107,7 @@ export const arkVideo: Family<Body> = {
 
   quote: ({ body }, model) => quoteSeconds(durationOf(body), model),
 
-  call({ body }, model) {
+  call({ body, earlierTasks }, model) {
     const expiry = Math.min(expirySeconds(model), VENDOR_EXPIRY_SECONDS)
     const isDraftsEnd = madeFromDraft(body)
     return {
@@ -109,6 +117,7 @@ export const arkVideo: Family<Body> = {
         edit: {
           set: {
             model: JSON.stringify(model.upstreamModel),
+            ...(earlierTasks && { content: JSON.stringify(withVendorIds(body, earlierTasks)) }),
             resolution: JSON.stringify(resolutionOf(body)),
             ...(!isDraftsEnd && { duration: String(body.duration ?? secondsOf(undefined, model)) }),
             ...(expiry < VENDOR_EXPIRY_SECONDS &&
@@ -127,6 +136,11 @@ export const arkVideo: Family<Body> = {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).id),
     memo: (body) => ({ ...seedAsked(body.seed), vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
+    earlier: ({ content }) =>
+      content.flatMap((item, index) => {
+        const draft = draftIn(item)
+        return draft ? [{ field: `content[${index}].draft_task.id`, id: draft.id }] : []
+      }),
     poll: (upstreamId) => ({ ...taskCall(upstreamId), method: 'GET' }),
     cancel: (upstreamId) => ({ ...taskCall(upstreamId), method: 'DELETE' }),
     outcome,
@@ -192,7 +206,20 @@ function durationOf(body: Body): number | null | undefined {
 }
 
 function madeFromDraft({ content }: Body): boolean {
-  return content.some(({ type }) => type === 'draft_task')
+  return content.some((item) => item.type === 'draft_task' || draftIn(item))
+}
+
+/** The vendor is not asked to read what is none: an object without an id is an id that is not known. */
+function draftIn(item: Body['content'][number]): { id?: unknown } | undefined {
+  const { draft_task: draft } = item as { draft_task?: unknown }
+  return draft === undefined || draft === null ? undefined : Object(draft)
+}
+
+function withVendorIds({ content }: Body, ids: ReadonlyMap<string, string>): unknown[] {
+  return content.map((item) => {
+    const draft = draftIn(item)
+    return draft ? { ...item, draft_task: { ...draft, id: ids.get(draft.id as string) } } : item
+  })
 }
 
 function checkTexts({ content }: Body): void {

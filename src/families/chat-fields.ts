@@ -11,6 +11,16 @@ import {
   serviceTier,
   speed,
 } from './surcharges'
+import {
+  addresses,
+  clonedVoices,
+  documentStores,
+  earlierAnswers,
+  fileIds,
+  filesInText,
+  namedCaches,
+  VOICE_OF_ALL,
+} from './vendor-state'
 
 /** What reasoning models refuse and the spec promises to ignore (spec, chat completions, rule 1). */
 export const IGNORED_WHEN_REASONING = [
@@ -83,6 +93,64 @@ const media: readonly FieldRule[] = [
   },
 ]
 
+/** What vendors of this API keep in an account. Several take what they call another's `extra_body` as it comes. */
+const state: readonly FieldRule[] = [
+  ...fileIds(
+    'messages[].content[].file.file_id',
+    'messages[].content[].file_id',
+    'messages[].content[].file_ids',
+    'messages[].content[].image_file.file_id',
+    'messages[].content[].image_url.file_id',
+    'messages[].file_ids',
+    'messages[].attachments[].file_id',
+    'file_ids',
+  ),
+  ...addresses(
+    ...['image_url', 'video_url', 'audio_url', 'file_url', 'document_url'].flatMap((kind) => [
+      `messages[].content[].${kind}`,
+      `messages[].content[].${kind}.url`,
+    ]),
+    'messages[].content[].input_audio.data',
+    'messages[].content[].file.file_data',
+    'messages[].content[].image',
+    'messages[].content[].video',
+    'messages[].content[].video[]',
+  ),
+  ...filesInText('messages[].content', 'messages[].content[].text'),
+  {
+    field: 'messages[].audio.id',
+    why: "it names an earlier answer in the vendor's account",
+    instead: "Leave 'audio' out, and send its transcript as 'content'.",
+    state: true,
+  },
+  clonedVoices('audio.voice.id'),
+  clonedVoices('audio.voice', VOICE_OF_ALL),
+  ...earlierAnswers(
+    'previous_response_id',
+    'previous_interaction_id',
+    'conversation',
+    'conversation_id',
+    'thread_id',
+    'context_id',
+  ),
+  ...namedCaches(
+    ...['', 'google.', 'extra_body.google.', 'extra_body.'].flatMap((place) => [
+      `${place}cached_content`,
+      `${place}cachedContent`,
+    ]),
+  ),
+  ...documentStores(
+    'vector_store_ids',
+    'tools[].vector_store_ids',
+    'tools[].collection_ids',
+    'tools[].file_search_store_names',
+    'tools[].file_search',
+    'tools[].retrieval',
+    'tools[].container',
+    'tools[].knowledge_base',
+  ),
+]
+
 /** Predicted output (`prediction`) is not among them: what of it is wrong counts in the output, and is held with it. */
 export const chatSurcharges: readonly FieldRule[] = [
   serviceTier,
@@ -92,6 +160,7 @@ export const chatSurcharges: readonly FieldRule[] = [
   ...laterAnswers,
   ...toolTypes,
   ...media,
+  ...state,
   { field: 'web_search_options', why: SEARCHES },
   {
     field: 'search_parameters',

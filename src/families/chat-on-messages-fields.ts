@@ -5,6 +5,7 @@
 import type { BridgedField, FieldRule } from '../family'
 import { IGNORED_WHEN_REASONING } from './chat-fields'
 import { longCache } from './surcharges'
+import { fileIds } from './vendor-state'
 
 type Row = [field: string, note: string, plain?: BridgedField['plain']]
 const rows = (treatment: BridgedField['treatment'], ...list: Row[]): BridgedField[] =>
@@ -108,8 +109,9 @@ export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...
   (row) => (ignoredByReasoning.has(row.field.replace('[]', '')) ? { ...row, unless: isReasoning } : row),
 )
 
-/** What of the translated can cost more. */
+/** What of the translated can cost more, or name what is another's. */
 export const chatOnMessagesSurcharges: readonly FieldRule[] = [
+  ...fileIds('messages[].content[].file.file_id'),
   longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
   longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),
 ]

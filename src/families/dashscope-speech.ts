@@ -5,6 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Family, Model } from '../family'
 import { isErrorShape } from '../lib/error-shapes'
 import { invalidRequest } from '../lib/errors'
+import { clonedVoices, VOICE_OF_ALL } from './vendor-state'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
 /** Asks for events, so that the first sound comes while the rest is still being made. */
@@ -52,6 +53,8 @@ export const dashscopeSpeech: Family<SpeechBody> = {
   units: [['character']],
   dialect: 'openai',
   body: SpeechBody,
+  // A voice that another API names by an object is none here, and its default is spoken.
+  surcharges: [clonedVoices('voice', VOICE_OF_ALL)],
   fields: NATIVE_FIELDS,
 
   check(body, model) {

@@ -7,6 +7,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { parseSize } from '../lib/sizes'
+import { addresses } from './vendor-state'
 import {
   checkDuration,
   checkReferences,
@@ -80,6 +81,26 @@ const SIZES: Record<string, Record<string, string>> = {
 /** Rewriting of the prompt, shots and water marks cost nothing; sound is a tier of the price. */
 const surcharges: readonly FieldRule[] = [
   { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
+  ...addresses(
+    ...[
+      'img_url',
+      'audio_url',
+      'video_url',
+      'image_url',
+      'first_frame_url',
+      'last_frame_url',
+      'mask_image_url',
+      'mask_video_url',
+      'first_clip_url',
+      'last_clip_url',
+      'ref_images_url[]',
+      'images_url[]',
+      'reference_urls[]',
+      'reference_video_urls[]',
+      'media[].url',
+      'media[].reference_voice',
+    ].map((field) => `input.${field}`),
+  ),
 ]
 
 export const dashscopeVideo: Family<Body> = {

@@ -7,6 +7,7 @@ import type { Family, FieldRule, Quantities, Reading } from '../family'
 import { isErrorShape } from '../lib/error-shapes'
 import { holdsText, isObject } from '../lib/objects'
 import { laterAnswers, otherModels, serviceTier } from './surcharges'
+import { addresses, documentStores, earlierAnswers, namedCaches } from './vendor-state'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -49,10 +50,35 @@ const AUDIO = 'audio has a price of its own'
 const OTHER_OUTPUT = 'output of this kind has a price of its own'
 const SEARCHES = 'it is billed by the question'
 
+/** Where a part of the input stands: alone, in a list, in a step, and in the result of a function. */
+const partPlaces = [
+  'input',
+  'input[]',
+  'input.content[]',
+  'input[].content',
+  'input[].content[]',
+  'input.result[]',
+  'input[].result[]',
+]
+
+/** The vendor reads names of fields in both of its spellings. */
+const state: readonly FieldRule[] = [
+  ...earlierAnswers('previous_interaction_id', 'previousInteractionId'),
+  ...namedCaches('cached_content', 'cachedContent'),
+  ...addresses(...partPlaces.flatMap((place) => [`${place}.uri`, `${place}.file_uri`, `${place}.fileUri`])),
+  ...documentStores(
+    'tools[].file_search_store_names',
+    'tools[].fileSearchStoreNames',
+    'tools[].vertex_ai_search_config',
+    'tools[].rag_store_config',
+  ),
+]
+
 const surcharges: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
   ...laterAnswers,
+  ...state,
   { field: 'agent', why: 'this endpoint serves models only', always: true },
   { field: 'tools[].type', plain: /^(?!google_search)/, why: SEARCHES },
   {

@@ -11,6 +11,7 @@ import {
   serviceTier,
   speed,
 } from './surcharges'
+import { addresses, earlierAnswers, fileIds } from './vendor-state'
 
 /**
  * What clients look for that hold a conversation at the vendor: they send the whole of it then, and go on by themselves.
@@ -47,6 +48,42 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   },
 ])
 
+/** Where blocks may stand: in a message, in the result of a tool, and in what a tool has fetched. */
+const blockPlaces = [
+  'messages[].content[]',
+  'messages[].content[].content[]',
+  'messages[].content[].content.content',
+] as const
+
+/** Of pictures and documents, also of those within a document. */
+const sources = blockPlaces.flatMap((place) => [`${place}.source`, `${place}.source.content[].source`])
+
+/** Where a picture or a document stands that the vendor reads at an address. */
+export const messagesAddresses = addresses(...sources.map((source) => `${source}.url`))
+
+const state: readonly FieldRule[] = [
+  ...fileIds(
+    ...sources.map((source) => `${source}.file_id`),
+    'messages[].content[].file_id',
+    'messages[].content[].content[].file_id',
+    'messages[].content[].content.content[].file_id',
+  ),
+  ...messagesAddresses,
+  {
+    field: 'container',
+    why: "a container in the vendor's account holds files of other requests",
+    instead: 'Leave it out, and send the files with the request.',
+    state: true,
+  },
+  {
+    field: 'diagnostics.previous_message_id',
+    why: "it names an earlier answer in the vendor's account",
+    instead: 'Leave it out, or send null.',
+    state: true,
+  },
+  ...earlierAnswers('previous_response_id', 'conversation'),
+]
+
 export const messagesSurcharges: readonly FieldRule[] = [
   serviceTier,
   { ...speed, price: 'service_tier' },
@@ -54,6 +91,7 @@ export const messagesSurcharges: readonly FieldRule[] = [
   ...otherModels,
   ...laterAnswers,
   ...tools,
+  ...state,
   {
     field: 'thread',
     why: 'conversations are not kept here',

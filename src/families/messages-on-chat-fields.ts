@@ -2,8 +2,9 @@
 // and its test are made from this table. A top-level field that it does not name is refused, and so is every block and tool
 // of a type that it does not name; what stands deeper is of no meaning to another vendor and is left out.
 
-import type { BridgedField } from '../family'
-import { THREAD_DETAILS } from './messages-fields'
+import type { BridgedField, FieldRule } from '../family'
+import { messagesAddresses, THREAD_DETAILS } from './messages-fields'
+import { filesInText } from './vendor-state'
 
 type Row = [field: string, note: string, plain?: BridgedField['plain']]
 const rows = (treatment: BridgedField['treatment'], ...list: Row[]): BridgedField[] =>
@@ -140,3 +141,9 @@ const refused: BridgedField[] = [
 ]
 
 export const messagesOnChatFields: readonly BridgedField[] = [...translated, ...ignored, ...refused]
+
+/** What of the translated can name what is another's. Ids of files are refused where they would be translated. */
+export const messagesOnChatSurcharges: readonly FieldRule[] = [
+  ...messagesAddresses,
+  ...filesInText('system', 'system[].text', 'messages[].content', 'messages[].content[].text'),
+]

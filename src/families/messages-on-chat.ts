@@ -6,7 +6,7 @@ import { CHAT_END, readChunk, readCompletion } from './chat-completions'
 import { createMessageEvents } from './chat-to-events'
 import { messageOf } from './chat-to-message'
 import { MessagesBody, plainMessages, quoteMessages, textsOfMessages } from './messages'
-import { messagesOnChatFields } from './messages-on-chat-fields'
+import { messagesOnChatFields, messagesOnChatSurcharges } from './messages-on-chat-fields'
 import { chatRequest } from './messages-to-chat'
 
 export const messagesOnChat: Family<MessagesBody> = {
@@ -17,6 +17,7 @@ export const messagesOnChat: Family<MessagesBody> = {
   over: 'openai-chat',
   body: MessagesBody,
   ignoredWhenReasoning: ['temperature', 'top_p', 'stop_sequences'],
+  surcharges: messagesOnChatSurcharges,
   bridge: messagesOnChatFields,
 
   // What cannot be translated is refused where it is translated.

@@ -8,6 +8,7 @@ import { invalidRequest } from '../lib/errors'
 import { isPicture, linksIn } from '../lib/picture-list'
 import { parseSize } from '../lib/sizes'
 import { otherModels, serviceTier } from './surcharges'
+import { addresses, fileIds } from './vendor-state'
 
 /** Absent and null mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -63,7 +64,12 @@ export const xaiImages: Family<Body> = {
   units: [['image', 'input_image']],
   dialect: 'openai',
   body: Body,
-  surcharges: [serviceTier, ...otherModels],
+  surcharges: [
+    serviceTier,
+    ...otherModels,
+    ...fileIds('image.file_id', 'images[].file_id', 'mask.file_id'),
+    ...addresses('image', 'image.url', 'images[]', 'images[].url', 'mask.url'),
+  ],
   fields: ['storage_options'],
 
   check(body, model) {

@@ -6,6 +6,7 @@ import type { Family, TaskOutcome } from '../family'
 import { invalidRequest } from '../lib/errors'
 import { hasPrice } from '../prices'
 import { otherModels, serviceTier } from './surcharges'
+import { addresses, clonedVoices, fileIds } from './vendor-state'
 import {
   checkDuration,
   checkReferences,
@@ -44,7 +45,13 @@ export const xaiVideo: Family<Body> = {
   units: [['second']],
   dialect: 'openai',
   body: Body,
-  surcharges: [serviceTier, ...otherModels],
+  surcharges: [
+    serviceTier,
+    ...otherModels,
+    ...fileIds('image.file_id', 'reference_images[].file_id', 'reference_audios[].file_id', 'video.file_id'),
+    ...addresses('image.url', 'reference_images[].url', 'reference_audios[].url', 'video.url'),
+    clonedVoices('reference_audios[].voice_id', /^(ara|eve|leo|rex|sal)$/i),
+  ],
   fields: ['generate_audio', 'reference_audios', 'storage_options', 'user'],
 
   check(body, model) {

@@ -34,7 +34,7 @@ const layers: readonly Layer[] = [
   // Data about fields, which families and translations are checked and described by.
   {
     name: 'fields',
-    files: /^src\/families\/(surcharges|[a-z-]+-fields)\.ts$/,
+    files: /^src\/families\/(surcharges|vendor-state|[a-z-]+-fields)\.ts$/,
     mayImport: ['lib', 'contracts', 'fields'],
   },
   // Translations between two forms of one thing, for families that serve models of another family.

@@ -1,0 +1,88 @@
+// Fields that name what a vendor keeps in its account, by an id or an address that only that account can read. All callers
+// share the account, so whoever knows or guesses an id would reach what belongs to another. Data only.
+
+import type { FieldRule } from '../family'
+
+const SEND_IT = 'Send the content itself instead, as base64, a data URL or a public address.'
+const SEND_ALL = 'Leave it out, and send the whole conversation with each request.'
+
+/** An address on the public internet, a data URL, or plain base64: no scheme that only the vendor's account resolves. */
+const PUBLIC =
+  /^(?!\s*(?!https?:|data:)[a-z][a-z0-9+.-]*:)(?!\s*https?:\/\/[^/?#]*generativelanguage\.googleapis\.com)/i
+
+/** Ids of uploaded files. */
+export function fileIds(...fields: readonly string[]): FieldRule[] {
+  return fields.map((field) => ({
+    field,
+    why: "it names a file in the vendor's account",
+    instead: SEND_IT,
+    state: true,
+  }))
+}
+
+/** Addresses such as `oss://`, `asset://`, `ms://` and `gs://` name uploads too, and so does one of the vendor's own API. */
+export function addresses(...fields: readonly string[]): FieldRule[] {
+  return fields.map((field) => ({
+    field,
+    plain: PUBLIC,
+    why: "the address names a file in the vendor's account",
+    instead: SEND_IT,
+    state: true,
+  }))
+}
+
+/** Models that read long documents take the ids of uploaded ones out of the text. */
+export function filesInText(...fields: readonly string[]): FieldRule[] {
+  return fields.map((field) => ({
+    field,
+    plain: /^(?!.*fileid:\/\/)/is,
+    why: "the text names a file in the vendor's account",
+    instead: 'Send the text of the file instead.',
+    state: true,
+    unless: ({ upstreamModel }) => !/qwen-(long|doc)/i.test(upstreamModel),
+  }))
+}
+
+/** Earlier answers and conversations that the vendor continues. */
+export function earlierAnswers(...fields: readonly string[]): FieldRule[] {
+  return fields.map((field) => ({
+    field,
+    why: "it names an earlier answer or conversation in the vendor's account",
+    instead: SEND_ALL,
+    state: true,
+  }))
+}
+
+/** Content that was put into a cache by an id of its own. */
+export function namedCaches(...fields: readonly string[]): FieldRule[] {
+  return fields.map((field) => ({
+    field,
+    why: "it names cached content in the vendor's account",
+    instead: 'Leave it out, and send the content with the request.',
+    state: true,
+  }))
+}
+
+/** Collections of documents that the vendor searches. */
+export function documentStores(...fields: readonly string[]): FieldRule[] {
+  return fields.map((field) => ({
+    field,
+    why: "it names documents in the vendor's account",
+    instead: 'Leave it out, and send what is to be read with the request.',
+    state: true,
+  }))
+}
+
+/** Voices that were made from somebody's recording. `plain`: those that every caller may use. */
+export function clonedVoices(field: string, plain?: RegExp): FieldRule {
+  return {
+    field,
+    ...(plain && { plain }),
+    why: "it names a voice in the vendor's account",
+    instead: 'Choose a voice that the vendor offers to everybody.',
+    state: true,
+  }
+}
+
+/** Names of cloned and designed voices say so. */
+export const VOICE_OF_ALL = /^(?!.*(?:-voice-|-v[cd]-|^voice_))/i

@@ -123,8 +123,8 @@ const state: readonly FieldRule[] = [
     instead: "Leave 'audio' out, and send its transcript as 'content'.",
     state: true,
   },
-  clonedVoices('audio.voice.id'),
-  clonedVoices('audio.voice', VOICE_OF_ALL),
+  { ...clonedVoices('audio.voice.id'), unless: isReasoning },
+  { ...clonedVoices('audio.voice', VOICE_OF_ALL), unless: isReasoning },
   ...earlierAnswers(
     'previous_response_id',
     'previous_interaction_id',

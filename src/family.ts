@@ -189,7 +189,8 @@ export interface Family<Body = unknown> {
 
 /** Writes a vendor's events in another dialect; one for each stream. What it gives are whole events, or nothing. */
 export interface Translator {
-  push(event: object): string
+  /** `candidate` counts from zero where the answer has several. */
+  push(event: object, candidate: number): string
   /** The events that end an answer that is complete. */
   finish(): string
 }

@@ -4,6 +4,7 @@
 
 import { keepResults } from './artifacts/kept-answer'
 import { callerView } from './caller-view'
+import { mergeStreams } from './candidates'
 import { DatabaseUnavailable } from './db/db'
 import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from './failures'
 import type { Call, Family } from './family'
@@ -11,7 +12,7 @@ import { createFlights, type Flight } from './flights'
 import type { Form } from './form'
 import type { HttpBody } from './http-client/response'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from './idempotency'
-import type { JournalEntry } from './journal'
+import { type JournalEntry, newEntry } from './journal'
 import type { Key } from './keys'
 import { errorBody, GatewayError } from './lib/errors'
 import { editObject } from './lib/json'
@@ -25,6 +26,7 @@ import {
   type Outcome,
   plausible,
   type ReportedUsage,
+  sumOutcomes,
   sumUsage,
   tableOfParts,
 } from './metering'
@@ -37,7 +39,7 @@ import { serveSound } from './sound/speech'
 import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
 import { findEarlierTasks, submitTask, waitForTask } from './submit'
 import type { CallBody } from './upstream'
-import { readReply, usageJsonOf, withModel } from './vendor-reply'
+import { isEventStream, readReply, usageJsonOf, withModel } from './vendor-reply'
 import { checkWebhook } from './webhooks/address'
 import type { World } from './world'
 
@@ -173,6 +175,7 @@ export function createGateway(world: World): Gateway {
     if (family.task) return submit(flight, first, incoming)
     if (family.sound) return sound(flight, first, incoming)
     if (family.reply && !first.stream) return serveBatch(flight, calls, incoming)
+    if (calls.length > 1) return serveStreams(flight, calls, incoming)
     return serveSingle(flight, first, incoming)
   }
 
@@ -204,8 +207,7 @@ export function createGateway(world: World): Gateway {
     const sending = call.stream ? send(flight, call).finally(listen(flight, incoming)) : send(flight, call)
     const { response, done } = await sending
     try {
-      const isStream = response.header('content-type')?.includes('text/event-stream') === true
-      if (isStream) return await stream(flight, response.body, done)
+      if (isEventStream(response)) return await stream(flight, response.body, done, 1)
       const reply = await readReply(response, model, controller.signal)
       done()
       // Asked for as a stream, and answered whole.
@@ -231,6 +233,36 @@ export function createGateway(world: World): Gateway {
       return await answer(flight, kept, paidNano)
     } catch (error) {
       done()
+      throw error
+    }
+  }
+
+  /** Candidates that the vendor makes one by one: as many streams, side by side, are one answer. */
+  async function serveStreams(flight: Flight, calls: Call[], incoming: Incoming): Promise<Response> {
+    const { model, controller } = flight
+    const sent = calls.map((call) => send(flight, call))
+    const end = () => {
+      for (const each of sent) each.then(({ done }) => done()).catch(() => {})
+    }
+    try {
+      const responses = (await Promise.all(sent).finally(listen(flight, incoming))).map(
+        ({ response }) => response,
+      )
+      if (responses.every(isEventStream)) {
+        return await stream(flight, mergeStreams(responses.map(({ body }) => body)), end, calls.length)
+      }
+      // Asked for as streams, and answered whole.
+      const replies = await Promise.all(responses.map((each) => readReply(each, model, controller.signal)))
+      end()
+      return await answerMade(
+        flight,
+        replies.map(({ json }) => json),
+        incoming,
+      )
+    } catch (error) {
+      // What the others still say is of no use.
+      for (const each of sent) each.then(({ response }) => response.body.cancel()).catch(() => {})
+      end()
       throw error
     }
   }
@@ -282,7 +314,12 @@ export function createGateway(world: World): Gateway {
     return answer(flight, await keepResults(world, flight, body, replies, incoming), paidNano)
   }
 
-  async function stream(flight: Flight, source: HttpBody, done: () => void): Promise<Response> {
+  async function stream(
+    flight: Flight,
+    source: HttpBody,
+    done: () => void,
+    candidates: number,
+  ): Promise<Response> {
     const { family, model, entry } = flight
     // From here on the stream watches its own time.
     flight.deadlineAt = Number.POSITIVE_INFINITY
@@ -290,7 +327,7 @@ export function createGateway(world: World): Gateway {
     let captured = ''
     const body = relayEvents(source, {
       model,
-      meter: meterOf(flight),
+      meter: meterOf(flight, candidates),
       keepAlive: family.dialect === 'messages' ? PING : KEEP_ALIVE,
       drain: model.upstream.onAbort === 'drain' || flight.idempotencyKey !== null,
       startedAt: entry.startedAt,
@@ -400,29 +437,6 @@ export function createGateway(world: World): Gateway {
   }
 }
 
-function newEntry(incoming: Incoming, { now, monotonic }: World): JournalEntry {
-  return {
-    id: incoming.requestId,
-    at: now(),
-    startedAt: monotonic(),
-    operation: incoming.operation.name,
-    account: null,
-    keyId: null,
-    model: null,
-    upstream: null,
-    stream: false,
-    status: 0,
-    errorCode: null,
-    firstByteMs: null,
-    durationMs: 0,
-    inputTokens: null,
-    outputTokens: null,
-    amountNano: null,
-    usageSource: null,
-    endedBy: null,
-  }
-}
-
 /**
  * Whether another model may be asked: not a byte has gone to the caller, the vendor could not answer in time, and nothing
  * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
@@ -444,7 +458,7 @@ function idHeaders({ family, entry }: Pick<Flight, 'family' | 'entry'>): Record<
   return { 'x-request-id': entry.id, 'request-id': entry.id }
 }
 
-function meterOf(flight: Flight): StreamMeter {
+function meterOf(flight: Flight, candidates: number): StreamMeter {
   const { family, ask, model } = flight
   const options = {
     model,
@@ -453,7 +467,9 @@ function meterOf(flight: Flight): StreamMeter {
     translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), flight),
   }
   const translator = family.stream?.translate?.(ask, model)
-  return translator ? createTranslatingMeter(options, translator) : createStreamMeter(options)
+  if (!translator) return createStreamMeter(options)
+  const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, ask, model)
+  return createTranslatingMeter(options, translator, { count: candidates, total })
 }
 
 /** Vendors send what they like: what a family cannot read is the vendor's fault, not ours. */

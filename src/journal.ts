@@ -27,6 +27,33 @@ export interface JournalEntry {
   endedBy: string | null
 }
 
+/** The row of a request that has just come; what is not known yet is filled in on its way. */
+export function newEntry(
+  incoming: { requestId: string; operation: { name: string } },
+  { now, monotonic }: { now: () => number; monotonic: () => number },
+): JournalEntry {
+  return {
+    id: incoming.requestId,
+    at: now(),
+    startedAt: monotonic(),
+    operation: incoming.operation.name,
+    account: null,
+    keyId: null,
+    model: null,
+    upstream: null,
+    stream: false,
+    status: 0,
+    errorCode: null,
+    firstByteMs: null,
+    durationMs: 0,
+    inputTokens: null,
+    outputTokens: null,
+    amountNano: null,
+    usageSource: null,
+    endedBy: null,
+  }
+}
+
 export interface Journal {
   write(entry: JournalEntry): void
   /** The newest rows, newest first. */

@@ -210,7 +210,7 @@ export function tableOf(
 
 /** What of the answers to several calls says by which prices they are billed: the longest prompt, and the dearest tier. */
 export function tableOfParts(
-  readings: readonly Reading[],
+  readings: readonly Pick<Reading, 'usage' | 'serviceTier'>[],
   ask: Ask,
   model: Model,
 ): Pick<Outcome, 'serviceTier' | 'longestPrompt'> {
@@ -235,6 +235,28 @@ export function askedTier({ body }: Ask): string | undefined {
   const { service_tier: tier, speed } = body as { service_tier?: unknown; speed?: unknown }
   if (typeof speed === 'string' && !isBaseTier(speed)) return speed
   return typeof tier === 'string' ? tier : undefined
+}
+
+/** How several streams of one request went, as one: all that any of them brought. */
+export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model): Outcome {
+  const [first] = outcomes
+  if (!first || outcomes.length === 1) return first as Outcome
+  const some = (is: (outcome: Outcome) => boolean | undefined) =>
+    outcomes.some((outcome) => is(outcome) === true)
+  return {
+    endedBy: first.endedBy,
+    // One that has not begun has nothing to add; the figures of the others are sure.
+    usage: sumUsage(outcomes.filter(({ usage, hasOutput }) => usage || hasOutput).map(({ usage }) => usage)),
+    early: some(({ early }) => early),
+    ...tableOfParts(outcomes as readonly Pick<Reading, 'usage' | 'serviceTier'>[], ask, model),
+    usageJson: `[${outcomes.map(({ usageJson }) => usageJson ?? 'null').join()}]`,
+    text: outcomes.map(({ text }) => text).join(''),
+    textOmitted: outcomes.reduce((sum, { textOmitted }) => sum + textOmitted, 0),
+    delivered: some(({ delivered }) => delivered),
+    hasOutput: some(({ hasOutput }) => hasOutput),
+    unseen: some(({ unseen }) => unseen),
+    failed: some(({ failed }) => failed),
+  }
 }
 
 /** Several replies as one: the sum, or nothing sure when one of them had no figures. */

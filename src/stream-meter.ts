@@ -2,6 +2,7 @@
 // It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
 
 import { callerComplaint, callerEvent } from './caller-view'
+import { candidateOf } from './candidates'
 import type { Model, Quantities, Reading, Translator } from './family'
 import type { EndedBy } from './ledger'
 
@@ -157,31 +158,49 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
   }
 }
 
+/** Candidates that come mixed in one stream, each to its own end. */
+export interface Candidates {
+  count: number
+  /** What all of them came to. */
+  total(outcomes: readonly Outcome[]): Outcome
+}
+const ONE: Candidates = { count: 1, total: ([only]) => only as Outcome }
+
 /** Events are written anew in the caller's dialect. Each is read once, as it comes. */
-export function createTranslatingMeter(options: StreamMeterOptions, translator: Translator): StreamMeter {
+export function createTranslatingMeter(
+  options: StreamMeterOptions,
+  translator: Translator,
+  candidates: Candidates = ONE,
+): StreamMeter {
   const { end } = contractOf(options.model)
   const splitter = createEventSplitter()
-  const tally = createTally(options)
+  const tallies = Array.from({ length: candidates.count }, () => createTally(options))
+  const complete = new Set<number>()
   let ended = false
   let excess = false
   /** The caller has been told an error in the place of what the translator would make of it. */
   let told = false
 
   function translate(event: string): string {
-    if (ended) {
+    const candidate = candidates.count === 1 ? 0 : candidateOf(event)
+    const tally = tallies[candidate]
+    if (ended || !tally || complete.has(candidate)) {
       excess ||= event.trim() !== ''
       return ''
     }
     const data = dataOfEvent(event)
     if (data === undefined) return ''
-    if (data === end) return finish()
+    if (data === end) {
+      complete.add(candidate)
+      return complete.size === candidates.count ? finish() : ''
+    }
     const reading = tally.read(event)
     tally.add(reading)
     const json = objectIn(data)
     if (!json || told) return ''
     told = reading.disguised === true
     if (told) return options.translateError(json)
-    return translator.push(reading.failed ? callerComplaint(json) : json)
+    return translator.push(reading.failed ? callerComplaint(json) : json, candidate)
   }
 
   function finish(): string {
@@ -200,11 +219,12 @@ export function createTranslatingMeter(options: StreamMeterOptions, translator: 
       const rest = splitter.rest().toString('latin1').trimEnd()
       const last = rest === '' ? '' : translate(`${rest}\n\n`)
       // A vendor may just close after its last event.
-      return Buffer.from(tally.finished() && !ended ? last + finish() : last)
+      const isWhole = tallies.every((tally, candidate) => complete.has(candidate) || tally.finished())
+      return Buffer.from(isWhole && !ended ? last + finish() : last)
     },
     isComplete: () => ended,
-    failed: tally.failed,
-    outcome: tally.outcome,
+    failed: () => tallies.some((tally) => tally.failed()),
+    outcome: (endedBy) => candidates.total(tallies.map((tally) => tally.outcome(endedBy))),
   }
 }
 

@@ -69,3 +69,7 @@ export function usageJsonOf(json: object): string | null {
   const { usage } = json as { usage?: unknown }
   return usage === undefined ? null : JSON.stringify(usage)
 }
+
+export function isEventStream(response: HttpResponse): boolean {
+  return response.header('content-type')?.includes('text/event-stream') === true
+}

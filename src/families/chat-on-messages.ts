@@ -10,6 +10,9 @@ import { createChunks } from './events-to-chat'
 import { completionOf } from './message-to-chat'
 import { quoteMessages, readMessage, readMessageEvent } from './messages'
 
+/** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
+const MAX_STREAMS = 16
+
 export const chatOnMessages: Family<ChatBody> = {
   name: 'chat-on-messages',
   operation: 'chat',
@@ -23,10 +26,10 @@ export const chatOnMessages: Family<ChatBody> = {
 
   check(body, model) {
     checkChat(body)
-    if (body.stream && (body.n ?? 1) > 1) {
+    if (body.stream && (body.n ?? 1) > MAX_STREAMS) {
       throw invalidRequest(
         'n',
-        `Invalid 'n': ${model.id} streams one candidate at a time. Ask for 1, or without stream.`,
+        `Invalid 'n': ${model.id} streams at most ${MAX_STREAMS} candidates at a time. Ask for fewer, or without stream.`,
       )
     }
     // What cannot be translated is refused where it is translated.

@@ -7,16 +7,34 @@ import { asObject } from '../lib/objects'
 import { CHAT_END, type ChatBody } from './chat-completions'
 import { chatUsage, completionId, countOf, finishReason, textOf, thinkingTokens } from './message-to-chat'
 
+/** What has come of one candidate. */
+interface Candidate {
+  index: number
+  usage: Record<string, unknown>
+  reason: unknown
+  begun: boolean
+  /** By the index of the block: the place of its tool call, and its arguments as long as no piece of them has come. */
+  calls: Map<unknown, { place: number; whole: string | null }>
+  places: number
+}
+
 export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
   const showsUsage = ask.body.stream_options?.include_usage === true
+  const candidates = Array.from(
+    { length: ask.body.n ?? 1 },
+    (_, index): Candidate => ({
+      index,
+      usage: {},
+      reason: undefined,
+      begun: false,
+      calls: new Map(),
+      places: 0,
+    }),
+  )
   let id = completionId({}, ask)
-  let usage: Record<string, unknown> = {}
-  let reason: unknown
-  let begun = false
+  /** All chunks of an answer have one id: that of the candidate that began first. */
+  let named = false
   let failed = false
-  /** By the index of the block: the place of its tool call, and its arguments as long as no piece of them has come. */
-  const calls = new Map<unknown, { place: number; whole: string | null }>()
-  let places = 0
 
   function chunk(fields: object): string {
     const head = { id, object: 'chat.completion.chunk', created: Math.floor(ask.at / 1000), model: model.id }
@@ -24,74 +42,77 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
   }
 
   /** The role: once, before all else, also where the event that should have brought it cannot be read. */
-  function start(): string {
-    if (begun) return ''
-    begun = true
-    return choice({ role: 'assistant', content: '', refusal: null }, null)
+  function start(of: Candidate): string {
+    if (of.begun) return ''
+    of.begun = true
+    return choice(of, { role: 'assistant', content: '', refusal: null }, null)
   }
 
-  function delta(delta: object, finish: string | null = null): string {
-    return start() + choice(delta, finish)
+  function delta(of: Candidate, delta: object, finish: string | null = null): string {
+    return start(of) + choice(of, delta, finish)
   }
 
-  function choice(delta: object, finish: string | null): string {
-    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
+  function choice({ index }: Candidate, delta: object, finish: string | null): string {
+    const choices = [{ index, delta, logprobs: null, finish_reason: finish }]
     return chunk({ choices, ...(showsUsage && { usage: null }) })
   }
 
-  function begin(index: unknown, block: Record<string, unknown>): string {
-    if (block.type === 'text') return textOf(block.text) && delta({ content: block.text })
+  function begin(of: Candidate, index: unknown, block: Record<string, unknown>): string {
+    if (block.type === 'text') return textOf(block.text) && delta(of, { content: block.text })
     if (block.type === 'thinking')
-      return textOf(block.thinking) && delta({ reasoning_content: block.thinking })
+      return textOf(block.thinking) && delta(of, { reasoning_content: block.thinking })
     if (block.type !== 'tool_use') return ''
-    const place = places++
+    const place = of.places++
     // Some give the whole input at once; it counts for nothing where pieces follow.
-    calls.set(index, { place, whole: JSON.stringify(asObject(block.input)) })
+    of.calls.set(index, { place, whole: JSON.stringify(asObject(block.input)) })
     const called = { name: textOf(block.name), arguments: '' }
-    return delta({ tool_calls: [{ index: place, id: textOf(block.id), type: 'function', function: called }] })
+    const call = { index: place, id: textOf(block.id), type: 'function', function: called }
+    return delta(of, { tool_calls: [call] })
   }
 
-  function goOn(index: unknown, piece: Record<string, unknown>): string {
-    if (piece.type === 'text_delta') return textOf(piece.text) && delta({ content: piece.text })
+  function goOn(of: Candidate, index: unknown, piece: Record<string, unknown>): string {
+    if (piece.type === 'text_delta') return textOf(piece.text) && delta(of, { content: piece.text })
     if (piece.type === 'thinking_delta') {
-      return textOf(piece.thinking) && delta({ reasoning_content: piece.thinking })
+      return textOf(piece.thinking) && delta(of, { reasoning_content: piece.thinking })
     }
-    const call = calls.get(index)
+    const call = of.calls.get(index)
     const json = textOf(piece.partial_json)
     if (piece.type !== 'input_json_delta' || !call || json === '') return ''
     call.whole = null
-    return argumentsOf(call.place, json)
+    return argumentsOf(of, call.place, json)
   }
 
-  function argumentsOf(place: number, text: string): string {
-    return delta({ tool_calls: [{ index: place, function: { arguments: text } }] })
+  function argumentsOf(of: Candidate, place: number, text: string): string {
+    return delta(of, { tool_calls: [{ index: place, function: { arguments: text } }] })
   }
 
   /** What came without pieces, at least an empty object: clients expect one. */
-  function stop(index: unknown): string {
-    const call = calls.get(index)
+  function stop(of: Candidate, index: unknown): string {
+    const call = of.calls.get(index)
     if (!call || call.whole === null) return ''
     const { place, whole } = call
     call.whole = null
-    return argumentsOf(place, whole)
+    return argumentsOf(of, place, whole)
   }
 
   return {
-    push(event) {
+    push(event, candidate) {
       const { type, message, index, content_block: block, delta: piece, usage: figures } = asObject(event)
-      if (failed) return ''
+      const of = candidates[candidate]
+      if (failed || !of) return ''
       if (type === 'message_start') {
         const first = asObject(message)
-        id = completionId(first, ask)
-        usage = asObject(first.usage)
-        return start()
+        if (!named) id = completionId(first, ask)
+        named = true
+        of.usage = asObject(first.usage)
+        return start(of)
       }
-      if (type === 'content_block_start') return begin(index, asObject(block))
-      if (type === 'content_block_delta') return goOn(index, asObject(piece))
-      if (type === 'content_block_stop') return stop(index)
+      if (type === 'content_block_start') return begin(of, index, asObject(block))
+      if (type === 'content_block_delta') return goOn(of, index, asObject(piece))
+      if (type === 'content_block_stop') return stop(of, index)
       if (type === 'message_delta') {
-        reason = asObject(piece).stop_reason ?? reason
-        usage = joined(usage, figures)
+        of.reason = asObject(piece).stop_reason ?? of.reason
+        of.usage = joined(of.usage, figures)
         return ''
       }
       if (type !== 'error') return ''
@@ -101,9 +122,13 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
     },
     finish() {
       if (failed) return ''
-      const rest = [...calls.keys()].map(stop).join('')
-      const last = showsUsage ? chunk({ choices: [], usage: usageOf(usage) }) : ''
-      return `${rest}${delta({}, finishReason(reason))}${last}data: ${CHAT_END}\n\n`
+      const ends = candidates.map((of) => {
+        const rest = [...of.calls.keys()].map((index) => stop(of, index)).join('')
+        return rest + delta(of, {}, finishReason(of.reason))
+      })
+      const usage = usageOf(candidates.map((of) => of.usage))
+      const last = showsUsage ? chunk({ choices: [], usage }) : ''
+      return `${ends.join('')}${last}data: ${CHAT_END}\n\n`
     },
   }
 }
@@ -114,12 +139,17 @@ function joined(before: Record<string, unknown>, figures: unknown): Record<strin
   return { ...before, ...Object.fromEntries(told) }
 }
 
-function usageOf(usage: Record<string, unknown>) {
+/** All candidates together: each has read the prompt anew. */
+function usageOf(usages: readonly Record<string, unknown>[]) {
+  const sum = (name: string) => usages.reduce((total, usage) => total + countOf(usage[name]), 0)
   const quantities = {
-    input_token: countOf(usage.input_tokens),
-    cached_input_token: countOf(usage.cache_read_input_tokens),
-    cache_write_token: countOf(usage.cache_creation_input_tokens),
-    output_token: countOf(usage.output_tokens),
+    input_token: sum('input_tokens'),
+    cached_input_token: sum('cache_read_input_tokens'),
+    cache_write_token: sum('cache_creation_input_tokens'),
+    output_token: sum('output_tokens'),
   }
-  return chatUsage(quantities, [thinkingTokens({ usage })])
+  return chatUsage(
+    quantities,
+    usages.map((usage) => thinkingTokens({ usage })),
+  )
 }

@@ -278,13 +278,6 @@ describe("the vendor's own words", () => {
       'Argument not supported: seed',
     ],
     [
-      'half a second more',
-      of('gkx-imagine-video', 'x', { duration: 7.5 }),
-      400,
-      'Client specified an invalid argument',
-      'duration must be an integer',
-    ],
-    [
       'frames beside references',
       {
         model: 'test-seedance',

@@ -8,6 +8,7 @@ import type { EndedBy } from './ledger'
 
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents, toLatin1 } from './lib/sse'
 import type { Outcome, ReportedUsage } from './metering'
+import { createRename } from './model-name'
 import { addQuantities } from './units'
 
 /** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
@@ -76,20 +77,39 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     return whole
   }
 
-  /** The events that are to be shown, after a look at those that may carry usage or an error. */
+  /** The events that are to be shown, after a look at those up to the first output, and at those with usage or an error. */
   function inspect(whole: Buffer): Buffer {
-    const start = startOfInspection(whole)
-    if (start === -1) return whole
+    // Any event may be the first output. Large ones are read at once anyway, when they are kept.
+    const isBeginning = !tally.hasOutput() && whole.length <= UNREAD_BYTES
+    const begun = isBeginning ? look(whole, 0, () => true, tally.hasOutput) : UNSEEN
+    const start = startOfReport(whole, begun.end)
+    const reports = start === -1 ? UNSEEN : look(whole, start, mayReport, () => false)
+    if (begun.isSame && reports.isSame) return whole
+    return Buffer.concat([
+      Buffer.from(begun.shown, 'latin1'),
+      whole.subarray(begun.end, start === -1 ? whole.length : start),
+      Buffer.from(reports.shown, 'latin1'),
+    ])
+  }
+
+  /** What the caller sees of the events from an index on, until it is enough. */
+  function look(
+    whole: Buffer,
+    from: number,
+    isRead: (event: string) => boolean,
+    isEnough: () => boolean,
+  ): Look {
+    let end = from
     let shown = ''
     let isSame = true
-    for (const event of splitEvents(whole.toString('latin1', start))) {
-      const isRead = !tally.hasOutput() || event.includes('"error"') || event.includes('"usage"')
-      const seen = seenBy(event, isRead ? tally.read(event) : {})
+    for (const event of splitEvents(whole.toString('latin1', from))) {
+      if (isEnough()) break
+      const seen = seenBy(event, isRead(event) ? tally.read(event) : {})
       isSame &&= seen === event
       shown += seen
+      end += event.length
     }
-    if (isSame) return whole
-    return Buffer.concat([whole.subarray(0, start), Buffer.from(shown, 'latin1')])
+    return { end, shown, isSame }
   }
 
   /** What the caller sees of an event. */
@@ -97,16 +117,6 @@ export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
     if (reading.usageOnly && hideUsage) return ''
     if (reading.disguised) return toLatin1(translateError(jsonOf(event)))
     return callerEvent(event, reading.failed === true)
-  }
-
-  /** Where the first event stands that must be read; -1 where none must. */
-  function startOfInspection(whole: Buffer): number {
-    // Until there is output each event may be the first of it. Large ones are read at once anyway, when they are kept.
-    if (!tally.hasOutput() && whole.length <= UNREAD_BYTES) return 0
-    const first = indexOfReport(whole)
-    if (first === -1) return -1
-    const from = whole.lastIndexOf(BLANK_LINE, first)
-    return from === -1 ? 0 : from + BLANK_LINE.length
   }
 
   /** What the caller gets of these events. All of them are kept, by whichever name of the model. */
@@ -165,6 +175,28 @@ export interface Candidates {
   total(outcomes: readonly Outcome[]): Outcome
 }
 const ONE: Candidates = { count: 1, total: ([only]) => only as Outcome }
+
+/** A part of a stream as the caller sees it. */
+interface Look {
+  /** The index behind it. */
+  end: number
+  shown: string
+  /** It is what the vendor sent. */
+  isSame: boolean
+}
+const UNSEEN: Look = { end: 0, shown: '', isSame: true }
+
+function mayReport(event: string): boolean {
+  return event.includes('"error"') || event.includes('"usage"')
+}
+
+/** Where the first event from an index on stands that may have usage or an error; -1 where none may. */
+function startOfReport(whole: Buffer, from: number): number {
+  const first = indexOfReport(whole, from)
+  if (first === -1) return -1
+  const blank = whole.lastIndexOf(BLANK_LINE, first)
+  return blank === -1 ? from : Math.max(from, blank + BLANK_LINE.length)
+}
 
 /** Events are written anew in the caller's dialect. Each is read once, as it comes. */
 export function createTranslatingMeter(
@@ -362,9 +394,9 @@ function contractOf(model: Model) {
 }
 
 /** Where the first event may be that has usage or an error. Most vendors say `"usage":null` on every event. */
-function indexOfReport(bytes: Buffer): number {
-  const error = bytes.indexOf(ERROR)
-  for (let at = bytes.indexOf(USAGE); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
+function indexOfReport(bytes: Buffer, from: number): number {
+  const error = bytes.indexOf(ERROR, from)
+  for (let at = bytes.indexOf(USAGE, from); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
     if (!isNull(bytes, at + USAGE.length)) return firstOf(error, at)
   }
   return error
@@ -383,45 +415,6 @@ function firstOf(one: number, other: number): number {
 
 function reportsUsage(text: string): boolean {
   return /"usage"\s*:\s*(?!null)/.test(text)
-}
-
-/** Puts the gateway's model id in the place of the vendor's, which it learns from the first event that names one. */
-function createRename(id: string): (bytes: Buffer, allocate: Allocate) => Buffer {
-  const wanted = Buffer.from(`"model":${JSON.stringify(id)}`)
-  let from: Buffer | undefined
-  let isSame = false
-  return (bytes, allocate) => {
-    if (from === undefined) {
-      // Events with pictures are large and name none.
-      if (!bytes.includes('"model"')) return bytes
-      // Inside a JSON string its quotes are escaped, so this can only be a key.
-      const found = /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1'))?.[0]
-      if (found === undefined) return bytes
-      from = Buffer.from(found, 'latin1')
-      isSame = from.equals(wanted)
-    }
-    return isSame ? bytes : replaceAll(bytes, from, wanted, allocate)
-  }
-}
-
-type Allocate = (byteLength: number) => Buffer
-
-/** The same bytes where there is nothing to replace. */
-function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
-  const first = bytes.indexOf(from)
-  if (first === -1) return bytes
-  let places = 0
-  for (let at = first; at !== -1; at = bytes.indexOf(from, at + from.length)) places++
-  const result = allocate(bytes.length + places * (to.length - from.length))
-  let read = 0
-  let written = 0
-  for (let at = first; at !== -1; at = --places > 0 ? bytes.indexOf(from, read) : -1) {
-    written += bytes.copy(result, written, read, at)
-    written += to.copy(result, written)
-    read = at + from.length
-  }
-  bytes.copy(result, written, read)
-  return result
 }
 
 /** Bytes that are kept for later, copied together: as they came, each piece would live on in the heap, a hundred a stream. */

@@ -166,7 +166,6 @@ export const familyRows: Record<string, FamilyRow> = {
       ['functions', [{ name: 'look' }]],
       ['response_format', { type: 'xml' }, 'response_format.type'],
       ['response_format', { type: 'json_schema' }, 'response_format.json_schema.schema'],
-      ['stream', true, 'n'],
     ],
   },
   'openai-embeddings': {

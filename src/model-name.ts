@@ -1,0 +1,41 @@
+// The name of the model in the events of a stream, as bytes: callers read the id that they know, not the vendor's name.
+// It must never touch what a model has written.
+
+/** Puts the gateway's model id in the place of the vendor's, which it learns from the first event that names one. */
+export function createRename(id: string): (bytes: Buffer, allocate: Allocate) => Buffer {
+  const wanted = Buffer.from(`"model":${JSON.stringify(id)}`)
+  let from: Buffer | undefined
+  let isSame = false
+  return (bytes, allocate) => {
+    if (from === undefined) {
+      // Events with pictures are large and name none.
+      if (!bytes.includes('"model"')) return bytes
+      // Inside a JSON string its quotes are escaped, so this can only be a key.
+      const found = /"model"\s*:\s*"(?:[^"\\]|\\.)+"/.exec(bytes.toString('latin1'))?.[0]
+      if (found === undefined) return bytes
+      from = Buffer.from(found, 'latin1')
+      isSame = from.equals(wanted)
+    }
+    return isSame ? bytes : replaceAll(bytes, from, wanted, allocate)
+  }
+}
+
+type Allocate = (byteLength: number) => Buffer
+
+/** The same bytes where there is nothing to replace. */
+function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
+  const first = bytes.indexOf(from)
+  if (first === -1) return bytes
+  let places = 0
+  for (let at = first; at !== -1; at = bytes.indexOf(from, at + from.length)) places++
+  const result = allocate(bytes.length + places * (to.length - from.length))
+  let read = 0
+  let written = 0
+  for (let at = first; at !== -1; at = --places > 0 ? bytes.indexOf(from, read) : -1) {
+    written += bytes.copy(result, written, read, at)
+    written += to.copy(result, written)
+    read = at + from.length
+  }
+  bytes.copy(result, written, read)
+  return result
+}

@@ -34,6 +34,8 @@ const SMALL_BYTES = 64 * 1024
 const MEBIBYTE = 1024 * 1024
 /** What is in a body up to this size is counted when it is whole, which takes a few milliseconds. */
 const UNCOUNTED_BYTES = MEBIBYTE
+/** As much is counted in one round of the event loop: a few milliseconds, whatever is in it. */
+const COUNTED_AT_ONCE_BYTES = 128 * 1024
 const MAX_MCP_BYTES = 32 * MEBIBYTE
 /** How long, and up to how much, the rest of a refused body is taken and thrown away, so that its sender comes to read the answer. */
 const LINGER_MS = 5_000
@@ -81,7 +83,7 @@ export class BodyReader {
     if (lengthOf(request) <= SMALL_BYTES && !request.headers.has('content-encoding')) {
       return this.#readSmall(request, entrance, exempt)
     }
-    const body = await collect(this.pieces(request, entrance, exempt), check)
+    const body = await collect(this.pieces(request, entrance, exempt), check, () => this.#turn())
     // Several large ones that come at the same time are not worked on one after the other without a pause for the rest.
     if (body.byteLength > SMALL_BYTES) await this.#turn()
     return body
@@ -202,8 +204,16 @@ export class BodyReader {
 async function collect(
   pieces: AsyncIterable<Uint8Array>,
   check: ((model: string) => void) | undefined,
+  turn: () => Promise<void>,
 ): Promise<Uint8Array> {
   const counter = new JsonCounter(BODY_LIMITS)
+  const count = async (piece: Uint8Array) => {
+    for (let from = 0; from < piece.byteLength; from += COUNTED_AT_ONCE_BYTES) {
+      await turn()
+      const limit = counter.push(piece.subarray(from, from + COUNTED_AT_ONCE_BYTES))
+      if (limit) throw tooComplex(limit)
+    }
+  }
   const all: Uint8Array[] = []
   let bytes = 0
   let counted = 0
@@ -213,8 +223,7 @@ async function collect(
     all.push(piece)
     bytes += piece.byteLength
     for (; bytes > UNCOUNTED_BYTES && counted < all.length; counted++) {
-      const limit = counter.push(all[counted] as Uint8Array)
-      if (limit) throw tooComplex(limit)
+      await count(all[counted] as Uint8Array)
     }
   }
   return Buffer.concat(all)

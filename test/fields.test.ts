@@ -223,7 +223,7 @@ describe(`random bodies (FIELDS_SEED=${seed})`, () => {
         expect({ body, refused: refusedHere }).toEqual({ body, refused: expected })
         count += Number(expected)
       }
-      expect(count).toBeGreaterThan(20)
+      expect(count).toBeGreaterThan(5)
     },
   )
 })

@@ -339,9 +339,9 @@ describe('a route', () => {
 
   test('passes over whoever could not take the request, and whoever serves something else', async () => {
     vendors.first.answer = failing(500)
-    // Several candidates in a stream are more than the second one can do.
+    // So many candidates in a stream are more than the second one can do.
     vendors.third.answer = goodStream
-    const streamed = await ask({ model: 'any-form', stream: true, n: 2 })
+    const streamed = await ask({ model: 'any-form', stream: true, n: 17 })
     expect(streamed).toMatchObject({ status: 200, charge: { model: 'third' } })
     vendors.third.answer = good
     expect(await ask({ model: 'any-kind' })).toMatchObject({ status: 200, json: { model: 'third' } })

@@ -13,8 +13,6 @@ const TOLD_BY_ANSWER =
   /^(costs?|is_byok|(cost_|estimated_cost|total_cost|upstream_cost).*|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id)$/i
 /** How deep figures may lie in one another. */
 const USAGE_DEPTH = 3
-/** What an event must have, in whatever place, before it is worth a closer look. */
-const MAY_TELL = /cost|price|currency|byok/i
 
 /** The same object where it tells nothing of the operator's. */
 export function callerView<Answer extends object>(answer: Answer): Answer {
@@ -29,7 +27,8 @@ export function callerText(text: string, answer: object): string {
 /** An event of a stream, in latin1. */
 export function callerEvent(event: string, isError: boolean): string {
   if (isError) return toLatin1(callerWords(fromLatin1(event)))
-  if (!MAY_TELL.test(event)) return event
+  // Only an event that has such a word, in whatever place, is worth a closer look.
+  if (!COST_OF_USAGE.test(event)) return event
   const data = dataOfEvent(event)
   const json = data === undefined ? undefined : objectIn(data)
   const seen = json && callerView(json)

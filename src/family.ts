@@ -125,6 +125,21 @@ export interface BridgedField {
   unless?(model: Model): boolean
 }
 
+type BridgedRow = [field: string, note: string, plain?: BridgedField['plain']]
+
+/** Rows of a bridge's table whose fields all fare alike. */
+export function bridgedFields(
+  treatment: BridgedField['treatment'],
+  ...rows: readonly BridgedRow[]
+): BridgedField[] {
+  return rows.map(([field, note, plain]) => ({
+    field,
+    treatment,
+    note,
+    ...(plain !== undefined && { plain }),
+  }))
+}
+
 /** One payload contract. Pure: no clock, no fetch, no database. */
 export interface Family<Body = unknown> {
   name: string

@@ -3,7 +3,7 @@
 
 import { inputTokensOf, type Quantities, rowOf, type Unit, units } from './units'
 
-export const PICO_PER_NANO = 1_000
+const PICO_PER_NANO = 1_000
 
 /** Pico-dollars for one of each unit. */
 export type Prices = { [unit in Unit]?: number }

@@ -2,16 +2,12 @@
 // and its test are made from this table. A top-level field that it does not name is refused, and so is every part and tool of
 // a type that it does not name; what stands deeper is of no meaning to another vendor and is left out.
 
-import type { BridgedField, FieldRule } from '../family'
+import { type BridgedField, bridgedFields, type FieldRule } from '../family'
 import { IGNORED_WHEN_REASONING } from './chat-fields'
 import { longCache } from './surcharges'
 import { fileIds } from './vendor-state'
 
-type Row = [field: string, note: string, plain?: BridgedField['plain']]
-const rows = (treatment: BridgedField['treatment'], ...list: Row[]): BridgedField[] =>
-  list.map(([field, note, plain]) => ({ field, treatment, note, ...(plain !== undefined && { plain }) }))
-
-const translated = rows(
+const translated = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
   [
@@ -48,7 +44,7 @@ const translated = rows(
   ['safety_identifier', '`metadata.user_id`, where there is no `user`'],
 )
 
-const ignored = rows(
+const ignored = bridgedFields(
   'ignored',
   ['messages[].reasoning_content', 'thinking that the vendor has not signed, it does not take back'],
   ['messages[].content[].image_url.detail', 'the vendor has one way to look at a picture'],
@@ -68,7 +64,7 @@ const ignored = rows(
   ['response_format.json_schema.strict', 'answers always fit the schema'],
 )
 
-const refused = rows(
+const refused = bridgedFields(
   'refused',
   ['logit_bias', 'it weighs words by the numbers of another vocabulary', ['{}']],
   ['logprobs', 'this model does not tell probabilities', [false]],

@@ -2,15 +2,11 @@
 // and its test are made from this table. A top-level field that it does not name is refused, and so is every block and tool
 // of a type that it does not name; what stands deeper is of no meaning to another vendor and is left out.
 
-import type { BridgedField, FieldRule } from '../family'
+import { type BridgedField, bridgedFields, type FieldRule } from '../family'
 import { messagesAddresses, THREAD_DETAILS } from './messages-fields'
 import { filesInText } from './vendor-state'
 
-type Row = [field: string, note: string, plain?: BridgedField['plain']]
-const rows = (treatment: BridgedField['treatment'], ...list: Row[]): BridgedField[] =>
-  list.map(([field, note, plain]) => ({ field, treatment, note, ...(plain !== undefined && { plain }) }))
-
-const translated = rows(
+const translated = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
   ['max_tokens', '`max_tokens`, or `max_completion_tokens` for models that reason; 0 is refused'],
@@ -52,7 +48,7 @@ const translated = rows(
   ['metadata', '`user`: a hash of `user_id`'],
 )
 
-const ignored = rows(
+const ignored = bridgedFields(
   'ignored',
   ['messages[].content[] thinking', 'only the vendor that made and signed it can read it'],
   ['messages[].content[] redacted_thinking', 'only the vendor that made it can read it'],
@@ -80,7 +76,7 @@ const refused: BridgedField[] = [
     note: 'conversations are not kept here: send the whole of it with each request',
     details: THREAD_DETAILS,
   },
-  ...rows(
+  ...bridgedFields(
     'refused',
     ['container', 'there is no container behind this model'],
     ['mcp_servers', 'its servers are called by the vendor of another model', ['[]']],

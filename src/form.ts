@@ -3,6 +3,11 @@
 
 import type { TSchema } from '@sinclair/typebox'
 import type { Upload } from './family'
+import { invalidRequest } from './lib/errors'
+import { findDuplicate } from './lib/field-names'
+
+/** Most of a caller's own word that an error repeats. */
+const MAX_SHOWN_LENGTH = 128
 
 export interface Form {
   /** The text fields. */
@@ -26,6 +31,79 @@ export function bodyOfForm(form: Form, schema: TSchema): Record<string, unknown>
   const texts = [...form.fields].map(([name, text]) => [name, readValue(text, properties[name])])
   // Made at once, because a field may be called `__proto__`.
   return Object.fromEntries([...texts, ...form.files])
+}
+
+/**
+ * The same body as a request of JSON holds it, to be judged by the same rules: `images[0][file_id]` and `images[0].file_id` are
+ * the member of an item, as the parsers of most servers read them, and a text that the schema does not know is what it says
+ * as JSON. Throws 400 for a name that parsers read differently, and for two that mean one place.
+ */
+export function readPlaces(body: Record<string, unknown>, schema: TSchema): Record<string, unknown> {
+  const known = (schema.properties ?? {}) as Record<string, unknown>
+  const root: Branch = new Map()
+  for (const [name, value] of Object.entries(body)) {
+    const steps = stepsOfName(name)
+    const isKnown = steps.length === 1 && Object.hasOwn(known, name)
+    addAt(root, steps, typeof value === 'string' && !isKnown ? readJson(name, value) : value, name)
+  }
+  return Object.fromEntries([...root].map(([name, value]) => [name, readBranch(value, name)]))
+}
+
+type Branch = Map<string, unknown>
+
+const PLACE = /^[^[\].]+(?:\[[^[\]]*\]|\.[^[\].]+)*$/
+const PLAIN_NAME = /^[\w-]+$/
+const INDEX = /^\d*$/
+
+/** Some servers leave out blanks and quotes around a word, and forms are sent with quotes as `%22`. */
+function stepsOfName(written: string): string[] {
+  if (PLAIN_NAME.test(written)) return [written]
+  const name = written.replaceAll('%22', '"')
+  if (!PLACE.test(name))
+    throw unclear(name, "its brackets or dots name no place: write it as 'field[0][member]'")
+  const steps = [...name.matchAll(/\[([^[\]]*)\]|[^[\].]+/g)]
+  return steps.map(([whole, inside]) => (inside ?? whole).trim().replace(/^(["'])(.*)\1$/s, '$2'))
+}
+
+function addAt(root: Branch, steps: readonly string[], value: unknown, name: string): void {
+  let branch = root
+  for (const step of steps.slice(0, -1)) {
+    const next = branch.get(step) ?? new Map()
+    if (!(next instanceof Map)) throw unclear(name, 'another field of the form has a value in its place')
+    branch.set(step, next)
+    branch = next
+  }
+  const last = steps.at(-1) as string
+  if (branch.has(last)) throw unclear(name, 'another field of the form means the same place')
+  branch.set(last, value)
+}
+
+/** Where all steps are numbers, or nothing, they are of a list. */
+function readBranch(value: unknown, name: string): unknown {
+  if (!(value instanceof Map)) return value
+  const steps = [...(value as Branch).keys()]
+  const numbers = steps.filter((step) => INDEX.test(step)).length
+  if (numbers > 0 && numbers < steps.length) throw unclear(name, 'it is a list and an object at once')
+  const members = [...(value as Branch)].map(([step, member]) => [step, readBranch(member, name)] as const)
+  return numbers > 0 ? members.map(([, member]) => member) : Object.fromEntries(members)
+}
+
+function readJson(name: string, text: string): unknown {
+  if (!/^\s*[{[]/.test(text)) return text
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return text
+  }
+  const twice = findDuplicate(text)
+  if (twice !== undefined) throw unclear(name, `its JSON has '${twice.slice(0, MAX_SHOWN_LENGTH)}' twice`)
+  return value
+}
+
+function unclear(name: string, why: string) {
+  const shown = name.slice(0, MAX_SHOWN_LENGTH)
+  return invalidRequest(shown, `Invalid form: the field '${shown}' can be read in more than one way: ${why}.`)
 }
 
 function readValue(text: string, schema: TSchema | undefined): unknown {

@@ -3,7 +3,7 @@
 
 import type { Ask, Family, Model } from './family'
 import { checkFields, pathsOf } from './fields'
-import { bodyOfForm, type Form } from './form'
+import { bodyOfForm, type Form, readPlaces } from './form'
 import type { Key } from './keys'
 import { type Dialect, GatewayError, invalidRequest } from './lib/errors'
 import { findVariant, type KnownNames, knownNamesOf, type Variant } from './lib/field-names'
@@ -58,11 +58,12 @@ export function checkRequest(
     parsed = from.reword ? reworded(given, from.reword(given.body, model)) : given
     const body = json ? parsed.body : bodyOfForm(content as Form, family.body)
     ask = { body: bodyFor(model, body), byteLength: parsed.byteLength, at: now, headers }
-    checkFor(model, ask)
+    checkFor(model, ask, !json)
   } catch (error) {
     throw inDialect(error, family.dialect)
   }
-  const others = candidates.length === 1 ? NONE : candidates.slice(1).filter((other) => fits(other, ask))
+  const others =
+    candidates.length === 1 ? NONE : candidates.slice(1).filter((other) => fits(other, ask, !json))
   return {
     operation,
     key,
@@ -75,12 +76,18 @@ export function checkRequest(
   }
 }
 
-function checkFor(model: Model, ask: Ask): void {
-  validate(model.family, ask.body)
-  checkFields(model, ask)
+function checkFor(model: Model, ask: Ask, isForm: boolean): void {
+  const read = isForm ? asJson(ask, model.family) : ask
+  validate(model.family, read.body)
+  checkFields(model, read)
   model.family.check?.(ask.body, model)
   // Throws for a size or the like that has no price.
   tariffOf(ask, model)
+}
+
+/** A form with its names in brackets as the places that they mean: what goes to the vendor are the names as they came. */
+function asJson(ask: Ask, family: Family): Ask {
+  return { ...ask, body: readPlaces(ask.body as Record<string, unknown>, family.body) }
 }
 
 /** The body as far as the model reads it. */
@@ -118,9 +125,9 @@ function otherwiseWritten({ path, known }: Variant): GatewayError {
 }
 
 /** Whether a further choice could take this request: one that could not is passed over. */
-function fits(model: Model, ask: Ask): boolean {
+function fits(model: Model, ask: Ask, isForm: boolean): boolean {
   try {
-    checkFor(model, { ...ask, body: bodyFor(model, ask.body as Record<string, unknown>) })
+    checkFor(model, { ...ask, body: bodyFor(model, ask.body as Record<string, unknown>) }, isForm)
     return true
   } catch (error) {
     if (error instanceof GatewayError) return false

@@ -635,3 +635,85 @@ describe('a stream', () => {
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 })
+
+describe('a name that means a place', () => {
+  const refused: [name: string, value: string, param: string, code?: string][] = [
+    ['images[0][file_id]', 'file-a', 'images[0].file_id', 'unsupported_parameter'],
+    ['images[][file_id]', 'file-a', 'images[0].file_id', 'unsupported_parameter'],
+    ['images[0].file_id', 'file-a', 'images[0].file_id', 'unsupported_parameter'],
+    ['images[7]["file_id"]', 'file-a', 'images[0].file_id', 'unsupported_parameter'],
+    ['images[ 0 ][ file_id ]', 'file-a', 'images[0].file_id', 'unsupported_parameter'],
+    ['images', '[{"file_id":"file-a"}]', 'images[0].file_id', 'unsupported_parameter'],
+    ['images[0]', '{"file_id":"file-a"}', 'images.file_id', 'unsupported_parameter'],
+    ['mask[file_id]', 'file-a', 'mask.file_id', 'unsupported_parameter'],
+    ['mask.file_id', 'file-a', 'mask.file_id', 'unsupported_parameter'],
+    ['fallbacks[0][model]', 'dearer', 'fallbacks', 'unsupported_parameter'],
+    ['provider[order][]', 'dearer', 'provider', 'unsupported_parameter'],
+    ['service_tier[name]', 'priority', 'service_tier'],
+    ['previous_response_id[id]', 'resp_a', 'previous_response_id'],
+    // Other writings of a known name, whatever place they are in.
+    ['IMAGES[0][file_id]', 'file-a', 'IMAGES', 'unknown_parameter'],
+    ['images[0][FILE_ID]', 'file-a', 'images[0].FILE_ID', 'unknown_parameter'],
+    ['images', '[{"File_Id":"file-a"}]', 'images[0].File_Id', 'unknown_parameter'],
+    ['Quality[0]', 'high', 'Quality', 'unknown_parameter'],
+    ['quality[name]', 'high', 'quality', 'invalid_value'],
+    ['n[count]', '9', 'n', 'invalid_type'],
+    // What parsers read differently, or as one place that another field has too.
+    ['prompt[text]', 'x', 'prompt[text]'],
+    ['images', '[{"file_id":null,"file_id":"file-a"}]', 'images'],
+    ['images[0', 'file-a', 'images[0'],
+    ['images]', 'file-a', 'images]'],
+    ['[images]', 'file-a', '[images]'],
+    ['images[0]file_id', 'file-a', 'images[0]file_id'],
+    ['images..file_id', 'file-a', 'images..file_id'],
+    ['image[0][file_id]', 'file-a', 'image'],
+  ]
+  for (const [name, value, param, code] of refused) {
+    test(`is judged as that place: ${name}=${value}`, async () => {
+      await send([['model', 'pgt-image-2'], prompt, fox, [name, value]], {
+        status: 400,
+        vendorCalls: 0,
+        charges: 0,
+        error: { param, ...(code && { code }) },
+      })
+    })
+  }
+
+  test('is refused where two fields mean the same place', async () => {
+    const pairs: Part[][] = [
+      [
+        ['metadata[a]', '1'],
+        ['metadata["a"]', '2'],
+      ],
+      [
+        ['metadata[a]', '1'],
+        ['metadata.a', '2'],
+      ],
+      [
+        ['metadata', '1'],
+        ['metadata[a]', '2'],
+      ],
+      [
+        ['metadata[a][b]', '1'],
+        ['metadata[a]', '2'],
+      ],
+      [
+        ['tags[0][a]', '1'],
+        ['tags[first]', '2'],
+      ],
+    ]
+    for (const parts of pairs) await refuse('pgt-image-2', parts, { code: 'invalid_value' })
+  })
+
+  test('goes to the vendor as it came, where nothing is against it', async () => {
+    const parts: Part[] = [
+      ['metadata[team]', 'red'],
+      ['metadata[tags][0]', 'a'],
+      ['metadata[tags][1]', 'b'],
+      ['x.y', 'z'],
+      ['note', '{"a":1}'],
+    ]
+    await edit('wire-image', parts, { vendorCalls: 0 })
+    for (const [name, value] of parts) expect(wire).toContain(`name="${name}"\r\n\r\n${value}\r\n`)
+  })
+})

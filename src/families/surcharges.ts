@@ -74,6 +74,6 @@ export function longCache(field: string, price?: FieldRule['price']): FieldRule 
 export const imageSurcharges: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
-  ...fileIds('image.file_id', 'images[].file_id', 'mask.file_id'),
+  ...fileIds('image.file_id', 'image[].file_id', 'images.file_id', 'images[].file_id', 'mask.file_id'),
   ...earlierAnswers('previous_response_id'),
 ]

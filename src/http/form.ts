@@ -122,9 +122,9 @@ function createDraft(uploads: Uploads) {
   }
 }
 
-/** The name of a part without what says that it is one of several: `image[]` and `image[0]` are both `image`. */
+/** The name of a part without what says that it is one of several: `image[]` and `image[0]` are both `image`. Inside of a field it stays. */
 function fieldOf(name: string): { name: string; index: number } {
-  const [, field, index] = /^(.+)\[(\d{0,4})\]$/s.exec(name) ?? []
+  const [, field, index] = /^([^[\]]+)\[(\d{0,4})\]$/.exec(name) ?? []
   return { name: (field ?? name).slice(0, MAX_NAME_LENGTH), index: index ? Number(index) : -1 }
 }
 

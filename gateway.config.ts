@@ -1,7 +1,7 @@
 // The catalogue that the gateway starts with: model ids, the vendors behind them, and list prices in US dollars.
 // Copy it, change what you like, and run `gateway config check`. It imports types only, so that the executable can load it.
 
-import type { Config } from './src/config'
+import type { Config } from './src/config/schema'
 
 // Where the vendors list their prices, and when these were checked. What only others than the vendor say is marked so.
 const openai = { source: 'https://developers.openai.com/api/docs/pricing', as_of: '2026-11' }

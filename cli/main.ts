@@ -3,8 +3,8 @@
 
 import { defineCommand } from 'citty'
 import { version } from '../package.json'
-import { runMain } from './run'
-import { startWithSettings } from './runtime'
+import { runMain } from './lib/run'
+import { startWithSettings } from './lib/runtime'
 
 const main = defineCommand({
   meta: {
@@ -18,14 +18,14 @@ const main = defineCommand({
     ],
   },
   subCommands: {
-    serve: () => import('./serve').then((file) => file.serve),
-    keys: () => import('./keys').then((file) => file.keys),
-    balance: () => import('./balance').then((file) => file.balance),
-    tasks: () => import('./tasks').then((file) => file.tasks),
-    usage: () => import('./usage').then((file) => file.usage),
-    models: () => import('./models').then((file) => file.models),
-    env: () => import('./env').then((file) => file.env),
-    config: () => import('./config').then((file) => file.config),
+    serve: () => import('./commands/serve').then((file) => file.serve),
+    keys: () => import('./commands/keys').then((file) => file.keys),
+    balance: () => import('./commands/balance').then((file) => file.balance),
+    tasks: () => import('./commands/tasks').then((file) => file.tasks),
+    usage: () => import('./commands/usage').then((file) => file.usage),
+    models: () => import('./commands/models').then((file) => file.models),
+    env: () => import('./commands/env').then((file) => file.env),
+    config: () => import('./commands/config').then((file) => file.config),
   },
 })
 

@@ -1,7 +1,7 @@
 // How this program is called, so that command lines it prints work when they are pasted.
 
 import { relative } from 'node:path'
-import type { SettingsFlags } from './settings'
+import type { SettingsFlags } from './lib/settings'
 
 /** True inside the executable, where the path of the main file does not exist outside. */
 export function isCompiled(): boolean {

@@ -3,10 +3,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { faultsOf } from '../src/config'
+import { faultsOf } from '../src/config/schema'
+import { parseBytes, parseDurationMs } from '../src/lib/durations'
 import { replaceStrings } from '../src/lib/json'
-import { parseBytes, parseDurationMs } from '../src/lib/measures'
-import { createTurns } from '../src/lib/turns'
+import { createTurns } from '../src/lib/semaphore'
 import { createCommandLine } from './support/command-line'
 import { temporaryFolder } from './support/databases'
 

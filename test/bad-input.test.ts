@@ -2,9 +2,9 @@
 // None of them may reach a vendor, hold money, or go unrecorded in the journal.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createApp } from '../src/app'
-import { createGateway } from '../src/gateway'
-import { makeSecret, revokeKey, rollKey } from '../src/keys'
+import { makeSecret, revokeKey, rollKey } from '../src/accounts/keys'
+import { createApp } from '../src/app/routes'
+import { createGateway } from '../src/request/line'
 import { databaseKinds } from './support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { type Json, play, type Scenario } from './support/scenario'

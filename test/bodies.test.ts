@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { deflateSync, gzipSync } from 'node:zlib'
+import { outside } from '../src/app/world'
 import { BodyReader, bodyLimitsOf } from '../src/http/body'
 import { GatewayError } from '../src/lib/errors'
-import { createPulse } from '../src/pulse'
-import { outside } from '../src/world'
+import { createPulse } from '../src/lib/ticker'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { chatRequest, RawCaller } from './support/raw-caller'
 import { rawForm, typeOf } from './support/raw-form'

@@ -2,8 +2,8 @@
 // complaints. Callers see neither, in no kind of answer, and everything else passes as it came.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { callerEvent, callerText, callerView, callerWords } from '../src/caller-view'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
+import { callerEvent, callerText, callerView, callerWords } from '../src/upstreams/caller-view'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from './support/gateway'
 import { startTaskVendor, type TaskVendor, videoBody } from './support/task-vendor'
 import { chunk, completion, DONE, type OddVendor, startVendor } from './support/vendor'

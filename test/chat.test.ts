@@ -2,7 +2,7 @@
 // answer reads as the gateway's own, and what the vendor reports is what is paid.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readCompletion } from '../src/families/chat-completions'
+import { readCompletion } from '../src/families/chat/caller-side'
 import { formatUsd } from '../src/lib/money'
 import { say, startTestGateway, type TestGateway, testModels } from './support/gateway'
 import { type Json, type Played, play, type Scenario } from './support/scenario'

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../src/config'
+import type { Config } from '../src/config/schema'
 import { jobId } from '../src/sandbox/video-jobs'
 import { type CommandLine, createCommandLine, MAIN, WRITTEN } from './support/command-line'
 import { temporaryFolder } from './support/databases'

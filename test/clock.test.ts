@@ -2,7 +2,7 @@
 // is stored by it holds. Then the whole gateway, whose machine is set by hours while it works.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { createClock, followDatabase, latestTime, type NotedTime, noteTime, timeOf } from '../src/clock'
+import { createClock, followDatabase, latestTime, type NotedTime, noteTime, timeOf } from '../src/app/clock'
 import { databaseKinds, openTestDatabase } from './support/databases'
 import { startTestGateway, waitFor } from './support/gateway'
 import { restart } from './support/nodes'

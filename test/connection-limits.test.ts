@@ -2,14 +2,14 @@
 // all the while or refused at once, what runs goes on, and the process rests.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import type { Config } from '../src/config'
 import {
   type Caller,
   type Door,
   guardConnections,
   mostConnections,
   type Sockets,
-} from '../src/connection-guard'
+} from '../src/app/connection-guard'
+import type { Config } from '../src/config/schema'
 import { ask, type Installation, install, type Running, stopWell } from './support/executable'
 import { askSteadily, cpuMsOf, Flood } from './support/flood'
 import { say, waitFor } from './support/gateway'

@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
-import { dashscope } from '../src/upstreams/dashscope'
-import { createFetchFile } from '../src/vendor-file'
-import { outside } from '../src/world'
+import { outside } from '../src/app/world'
+import { dashscope } from '../src/upstreams/kinds/dashscope'
+import { createFetchFile } from '../src/upstreams/result-file'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from './support/gateway'
 import { type ScriptedServer, startScriptedServer } from './support/scripted-server'
 import { START, startTaskNodes } from './support/task-nodes'

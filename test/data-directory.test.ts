@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockDataDir } from '../cli/serve-lock'
+import { lockDataDir } from '../cli/lib/serve-lock'
 import { openSqlite } from '../src/db/sqlite'
 import { MAIN } from './support/command-line'
 import { temporaryFolder } from './support/databases'

@@ -1,11 +1,11 @@
 // The page about dialects says what the gateway does: it is made from the tables, and every row of a table is tried.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { BridgedField, Family } from '../src/contract/family'
 import { dialectsPage } from '../src/docs/dialects'
 import { families } from '../src/families'
-import { IGNORED_WHEN_REASONING } from '../src/families/chat-fields'
-import type { BridgedField, Family } from '../src/family'
-import { pathsOf } from '../src/fields'
+import { IGNORED_WHEN_REASONING } from '../src/families/chat/fields'
+import { pathsOf } from '../src/request/fields'
 import { say, startTestGateway, type TestGateway, testModels } from './support/gateway'
 
 type Json = Record<string, unknown>

@@ -88,7 +88,7 @@ describe('the executable', () => {
     )
     writeFileSync(
       join(folder, 'gateway.config.ts'),
-      `import type { Config } from './src/config'
+      `import type { Config } from './src/config/schema'
        import { price } from './prices'
        export default {
          upstreams: ${JSON.stringify(upstreams)},

@@ -4,17 +4,17 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { FormPart, Upload } from '../src/family'
-import type { Form } from '../src/form'
+import { newId, outside } from '../src/app/world'
+import type { FormPart, Upload } from '../src/contract/family'
+import type { Form } from '../src/contract/form'
 import { BodyReader, bodyLimitsOf } from '../src/http/body'
 import { readForm } from '../src/http/form'
 import { GatewayError } from '../src/lib/errors'
-import { encodeForm } from '../src/multipart'
-import { pictureOf } from '../src/picture'
-import { createPulse } from '../src/pulse'
+import { createPulse } from '../src/lib/ticker'
+import { pictureOf } from '../src/media/picture'
+import { openUploads } from '../src/media/uploads'
 import { type PictureFormat, picture } from '../src/sandbox/pictures'
-import { openUploads } from '../src/uploads'
-import { newId, outside } from '../src/world'
+import { encodeForm } from '../src/upstreams/multipart'
 import { temporaryFolder } from './support/databases'
 import { waitFor } from './support/gateway'
 import { createRandom, seedOf } from './support/random'
@@ -740,7 +740,7 @@ describe('the disk', () => {
   test('a disk that is full in the middle of a file is the same, and the piece of the file is gone', async () => {
     const full = join(temporaryFolder(), 'uploads')
     const program = `
-      import { openUploads } from '${resolve('src/uploads.ts')}'
+      import { openUploads } from '${resolve('src/media/uploads.ts')}'
       const pieces = async function* () { for (let i = 0; i < 100; i++) yield new Uint8Array(65536) }
       const error = await openUploads(${JSON.stringify(full)}, () => 'a').save(pieces()).catch((error) => error)
       console.log(error.status, error.code, error.cause?.code)`

@@ -18,7 +18,7 @@ import {
 } from '../src/http-client/origin'
 import { BodyTooLarge, type HttpResponse } from '../src/http-client/response'
 import { MalformedResponse } from '../src/http-client/response-parser'
-import { Canceller } from '../src/lib/cancellation'
+import { Canceller } from '../src/lib/cancel-token'
 import { freePort } from './support/databases'
 import { waitFor } from './support/gateway'
 import { type Certificate, OK, type ScriptedServer, startScriptedServer } from './support/scripted-server'

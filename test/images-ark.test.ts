@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import shipped from '../gateway.config'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
 import { startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { type Json, type Played, play, type Scenario } from './support/scenario'
 import { eventStream, startVendor } from './support/vendor'

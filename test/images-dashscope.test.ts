@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shipped from '../gateway.config'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
 import { startTestGateway, type TestGateway } from './support/gateway'
 import { type Json, type Played, play, type Scenario } from './support/scenario'
 import { startVendor } from './support/vendor'

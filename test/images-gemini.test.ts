@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../gateway.config'
-import type { ModelConfig } from '../src/config'
-import type { Quantities } from '../src/family'
+import type { ModelConfig } from '../src/config/schema'
+import type { Quantities } from '../src/contract/family'
 import { startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { createRandom, seedOf } from './support/random'
 import { type Json, type Played, play, type Scenario } from './support/scenario'

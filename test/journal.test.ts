@@ -5,7 +5,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../src/db/sqlite'
-import { type Journal, type JournalEntry, openJournal } from '../src/journal'
+import { type Journal, type JournalEntry, openJournal } from '../src/request/request-log'
 
 const DAY_MS = 86_400_000
 const START = 1_800_000_000_000

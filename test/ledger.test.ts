@@ -2,9 +2,8 @@
 // once, on both databases; 100,000 random ones beside a second bookkeeper; and an audit that finds every tampering.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { audit } from '../src/audit'
-import type { Db, Statement, Value } from '../src/db/db'
-import { takeKey } from '../src/idempotency'
+import { audit } from '../src/billing/audit'
+import { takeKey } from '../src/billing/idempotency'
 import {
   addCredit,
   adjust,
@@ -16,9 +15,10 @@ import {
   release,
   releaseExpired,
   settle,
-} from '../src/ledger'
+} from '../src/billing/ledger'
+import { conditionsOf, forgetWindows, periodOf } from '../src/billing/limits'
+import type { Db, Statement, Value } from '../src/db/db'
 import { formatUsd, MAX_NANO } from '../src/lib/money'
-import { conditionsOf, forgetWindows, periodOf } from '../src/limits'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from './support/databases'
 import { createLedgerFuzz } from './support/ledger-fuzz'
 import { countersOf, makeCharge, makeKey, makeSettlement, START } from './support/ledger-rows'

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import type { Socket } from 'bun'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
 import { say, testModels, waitFor } from './support/gateway'
 import { chatRequest } from './support/raw-caller'
 import { startServing } from './support/serving'

@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
+import type { Ask, Model } from '../src/contract/family'
 import type { Row } from '../src/db/db'
-import type { Ask, Model } from '../src/family'
-import { createTranslatingMeter, type StreamMeter } from '../src/stream-meter'
+import { createTranslatingMeter, type StreamMeter } from '../src/request/stream-meter'
 import { chatStream } from './support/chat-streams'
 import { type Fixture, fixtures } from './support/fixtures'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'

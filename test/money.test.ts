@@ -2,14 +2,14 @@
 // the calls to vendors and the charges, and closing a gateway audits its books.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import type { ModelConfig } from '../src/config'
+import { addCredit, hold } from '../src/billing/ledger'
+import type { ModelConfig } from '../src/config/schema'
+import type { Family, Model } from '../src/contract/family'
+import { inputTokensOf, outputTokensOf } from '../src/contract/units'
 import type { Row } from '../src/db/db'
 import { openPostgres } from '../src/db/postgres'
 import { families } from '../src/families'
-import type { Family, Model } from '../src/family'
-import { addCredit, hold } from '../src/ledger'
 import { NANO_PER_USD } from '../src/lib/money'
-import { inputTokensOf, outputTokensOf } from '../src/units'
 import { type DatabaseKind, databaseKinds } from './support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from './support/gateway'
 import { generators } from './support/generated-bodies'

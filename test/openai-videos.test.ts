@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI, { toFile } from 'openai'
-import type { Model } from '../src/family'
-import { reword } from '../src/http/video-request'
+import type { Model } from '../src/contract/family'
+import { reword } from '../src/http/routes/video-request'
 import { picture } from '../src/sandbox/pictures'
 import { VIDEO_FILE } from '../src/sandbox/video-jobs'
 import { startTestGateway, type TestGateway, videoModels } from './support/gateway'

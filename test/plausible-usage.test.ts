@@ -2,9 +2,9 @@
 // times the quote, with 50,000 input tokens and 2,000,000 output tokens on top.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { ModelConfig } from '../src/config'
-import type { Quantities } from '../src/family'
-import { plausible, quoteOf } from '../src/metering'
+import { plausible, quoteOf } from '../src/billing/metering'
+import type { ModelConfig } from '../src/config/schema'
+import type { Quantities } from '../src/contract/family'
 import { say, startTestGateway, type TestGateway, testModels } from './support/gateway'
 import { modelForRelay } from './support/relaying'
 import { completion, type OddVendor, startVendor } from './support/vendor'

@@ -11,7 +11,7 @@ import { heldBack, startTaskVendor, succeeded } from './support/task-vendor'
 setDefaultTimeout(60_000)
 
 const DUE = 250
-/** As many polls as a node runs at a time (src/poller.ts). */
+/** As many polls as a node runs at a time (src/tasks/poller.ts). */
 const PARALLEL_POLLS = 100
 /** Enough of them to make place for others. */
 const SOON = 60

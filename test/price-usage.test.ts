@@ -2,12 +2,12 @@
 // tiers, in whole answers and in streams. And tasks that began before prices were pico-dollars.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import type { ModelConfig } from '../src/config'
-import { readChunk, readCompletion } from '../src/families/chat-completions'
-import { chatUsage } from '../src/families/message-to-chat'
-import { readMessage, readMessageEvent } from '../src/families/messages'
-import { openaiChat } from '../src/families/openai-chat'
-import { endTask } from '../src/task-end'
+import type { ModelConfig } from '../src/config/schema'
+import { readChunk, readCompletion } from '../src/families/chat/caller-side'
+import { openaiChat } from '../src/families/chat/openai'
+import { chatUsage } from '../src/families/chat/via-messages/reply'
+import { readMessage, readMessageEvent } from '../src/families/messages/caller-side'
+import { endTask } from '../src/tasks/finish'
 import { databaseKinds, openTestDatabase } from './support/databases'
 import { startTestGateway, type TestGateway } from './support/gateway'
 import { START } from './support/ledger-rows'

@@ -3,8 +3,8 @@
 // the charge is exact, and never more than what was held.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { faultsOf, type ModelConfig } from '../src/config'
-import { describePriceList, type PriceConfig, priceListOf } from '../src/price-config'
+import { describePriceList, type PriceConfig, priceListOf } from '../src/config/prices'
+import { faultsOf, type ModelConfig } from '../src/config/schema'
 import {
   billedTable,
   hasPrice,
@@ -15,8 +15,8 @@ import {
   tableNano,
   tariffOfJson,
   tariffOfVariant,
-} from '../src/prices'
-import { type Quantities, rowOf, units } from '../src/units'
+} from '../src/contract/prices'
+import { type Quantities, rowOf, units } from '../src/contract/units'
 import { type DatabaseKind, databaseKinds } from './support/databases'
 import { startTestGateway } from './support/gateway'
 import { costOf, randomPrice } from './support/price-lists'

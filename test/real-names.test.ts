@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import catalogue from '../gateway.config'
-import { faultsOf, isRoute, type ModelConfig } from '../src/config'
-import { describePriceList, priceListOf } from '../src/price-config'
-import { hasServiceTier, heldNano, tariffOfVariant } from '../src/prices'
+import { describePriceList, priceListOf } from '../src/config/prices'
+import { faultsOf, isRoute, type ModelConfig } from '../src/config/schema'
+import { hasServiceTier, heldNano, tariffOfVariant } from '../src/contract/prices'
 import { startTestGateway, type TestGateway } from './support/gateway'
 import type { Json } from './support/scenario'
 

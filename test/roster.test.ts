@@ -2,7 +2,7 @@
 
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
-import { type Member, Roster } from '../src/lib/roster'
+import { type Member, Roster } from '../src/lib/indexed-set'
 
 interface Guest extends Member {
   name: number

@@ -17,7 +17,7 @@ import {
   tool,
 } from 'ai'
 import shipped from '../gateway.config'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
 import { type Installation, install, type Running, stopWell } from './support/executable'
 
 setDefaultTimeout(60_000)

@@ -3,8 +3,8 @@
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPcmReader, type PcmFormat, wavOf } from '../src/lib/wav'
+import { createMp3Encoder, type Mp3Encoder } from '../src/media/mp3-encoder'
 import { samplesPerSecond, toneBytes, toneFile } from '../src/sandbox/sounds'
-import { createMp3Encoder, type Mp3Encoder } from '../src/sound/mp3-encoder'
 import { createRandom, type Random, seedOf } from './support/random'
 import { pitchOf, readMp3, readWav } from './support/sounds'
 

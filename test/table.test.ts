@@ -1,7 +1,7 @@
 // Tables of the command line: what gives way where a terminal is narrow, and that nothing does where there is no terminal.
 
 import { describe, expect, test } from 'bun:test'
-import { type Column, renderTable } from '../cli/table'
+import { type Column, renderTable } from '../cli/view/table'
 
 const columns: Column[] = [
   { title: 'MODEL' },

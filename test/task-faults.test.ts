@@ -2,9 +2,9 @@
 // the faulty one is asked after again ever later, and its deadline ends it with its hold given back.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { audit } from '../src/audit'
+import { audit } from '../src/billing/audit'
+import { balanceOf } from '../src/billing/ledger'
 import type { Db } from '../src/db/db'
-import { balanceOf } from '../src/ledger'
 import { type DatabaseKind, databaseKinds } from './support/databases'
 import { waitFor } from './support/gateway'
 import { START, startTaskNodes, type TaskNodes } from './support/task-nodes'

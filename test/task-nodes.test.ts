@@ -3,10 +3,10 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'
-import { audit } from '../src/audit'
+import { audit } from '../src/billing/audit'
+import { balanceOf } from '../src/billing/ledger'
 import type { Db } from '../src/db/db'
 import { openPostgres } from '../src/db/postgres'
-import { balanceOf } from '../src/ledger'
 import { type DatabaseKind, databaseKinds, postgresUrl } from './support/databases'
 import { install } from './support/executable'
 import { startTestGateway, waitFor } from './support/gateway'

@@ -3,12 +3,12 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'
-import { audit } from '../src/audit'
+import { audit } from '../src/billing/audit'
+import { balanceOf, release } from '../src/billing/ledger'
 import type { Db } from '../src/db/db'
 import { migrate } from '../src/db/migrations'
-import { balanceOf, release } from '../src/ledger'
-import { endTask, type TaskEnding } from '../src/task-end'
-import { acceptTask, claimDue, deleteTask, voidTask } from '../src/tasks'
+import { endTask, type TaskEnding } from '../src/tasks/finish'
+import { acceptTask, claimDue, deleteTask, voidTask } from '../src/tasks/rows'
 import {
   type DatabaseKind,
   databaseKinds,

@@ -3,13 +3,13 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { audit } from '../src/audit'
+import { audit } from '../src/billing/audit'
+import { takeKey } from '../src/billing/idempotency'
+import { balanceOf, hold, releaseExpired } from '../src/billing/ledger'
 import type { Db } from '../src/db/db'
 import { migrate } from '../src/db/migrations'
-import { takeKey } from '../src/idempotency'
-import { balanceOf, hold, releaseExpired } from '../src/ledger'
-import { endTask } from '../src/task-end'
-import { claimDue, markUnknown, type NewTask } from '../src/tasks'
+import { endTask } from '../src/tasks/finish'
+import { claimDue, markUnknown, type NewTask } from '../src/tasks/rows'
 import {
   type DatabaseKind,
   databaseKinds,

@@ -1,7 +1,7 @@
 // The worker that counts tokens: it goes when it is idle, and never while it still counts.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { createTokenCounter } from '../src/token-counter'
+import { createTokenCounter } from '../src/media/token-counter'
 
 setDefaultTimeout(60_000)
 

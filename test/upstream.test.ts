@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer } from 'node:net'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
 import { openOrigin } from '../src/http-client/origin'
 import { startSandbox } from '../src/sandbox'
-import { createBreaker } from '../src/upstream'
+import { createBreaker } from '../src/upstreams/upstream'
 import { freePort } from './support/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from './support/gateway'
 import { chatRequest, RawCaller } from './support/raw-caller'

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../gateway.config'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
 import { startSandbox } from '../src/sandbox'
 import { say, startTestGateway, type TestGateway } from './support/gateway'
 import { callTool, connect } from './support/mcp'

@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../gateway.config'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
+import type { Family, Model, PlainRequest } from '../src/contract/family'
 import { families } from '../src/families'
-import type { Family, Model, PlainRequest } from '../src/family'
 import { startTestGateway, type TestGateway } from './support/gateway'
 import { branchesOf, withValue } from './support/json-paths'
 import type { Json } from './support/scenario'

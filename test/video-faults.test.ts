@@ -2,7 +2,7 @@
 // brings nothing never ends a task, and the last word before the deadline counts.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { createPoller } from '../src/poller'
+import { createPoller } from '../src/tasks/poller'
 import { type Break, startBreakingVendor } from './support/breaking-vendor'
 import { startTestGateway, type TestGateway } from './support/gateway'
 import type { Json } from './support/scenario'

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../gateway.config'
-import type { ModelConfig } from '../src/config'
+import type { ModelConfig } from '../src/config/schema'
 import { families } from '../src/families'
 import { parseUsd } from '../src/lib/money'
 import { startTestGateway, type TestGateway } from './support/gateway'

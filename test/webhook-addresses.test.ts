@@ -2,7 +2,7 @@
 // redirect, and over TLS to nobody but whom the name in the address belongs to.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { faultsOf } from '../src/config'
+import { faultsOf } from '../src/config/schema'
 import { type Lookup, resolveTarget } from '../src/webhooks/address'
 import { startTestGateway, type TestGateway } from './support/gateway'
 import { play } from './support/scenario'

@@ -4,12 +4,12 @@
 import type { Db } from '../db/db'
 import type { HttpResponse } from '../http-client/response'
 import { safeTypeOf } from '../lib/media-types'
-import { createTurns } from '../lib/turns'
-import type { Pulse } from '../pulse'
-import type { SavedFile, Uploads } from '../uploads'
-import type { FetchFile } from '../vendor-file'
+import { createTurns } from '../lib/semaphore'
+import type { Pulse } from '../lib/ticker'
+import type { SavedFile, Uploads } from '../media/uploads'
+import type { FetchFile } from '../upstreams/result-file'
 import type { ArtifactAddresses } from './addresses'
-import type { Place } from './places'
+import type { Place } from './blob-store'
 import {
   type Artifact,
   beginArtifact,

@@ -2,12 +2,12 @@
 // Must never be asked for a configuration with faults.
 
 import { join } from 'node:path'
-import type { Config } from '../config'
-import { secretOf } from '../secrets'
+import { artifactLimitsOf } from '../config/artifacts'
+import type { Config } from '../config/schema'
+import { secretOf } from '../db/secrets'
 import { createAddresses } from './addresses'
 import { type Artifacts, type ArtifactsWorld, createArtifacts } from './artifacts'
-import { artifactLimitsOf } from './config'
-import { type Bucket, openBucket, openFolder, type Place } from './places'
+import { type Bucket, openBucket, openFolder, type Place } from './blob-store'
 
 const SECRET_BYTES = 32
 

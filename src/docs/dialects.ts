@@ -1,8 +1,8 @@
 // The page about dialects, docs/dialects.md, made from the tables that requests are checked and translated by.
 // `bun run docs` writes it, and a test compares the two.
 
-import type { BridgedField, Family, FieldRule } from '../family'
-import { rowOf } from '../units'
+import type { BridgedField, Family, FieldRule } from '../contract/family'
+import { rowOf } from '../contract/units'
 
 const TREATMENTS = { translated: 'Translated', ignored: 'Left out', refused: 'Refused' }
 

@@ -1,9 +1,9 @@
 // The OpenAPI document of a running gateway, made from the tables and schemas that requests are served by.
 // Pure: the same catalogue makes the same document.
 
+import type { Catalogue } from '../catalogue/models'
+import { operations } from '../contract/operations'
 import { families } from '../families'
-import type { Catalogue } from '../models'
-import { operations } from '../operations'
 import { errorSchemas } from './errors'
 import { headers } from './headers'
 import { formsOf, pathOfOperation, schemaOfForm } from './operations'

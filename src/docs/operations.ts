@@ -1,10 +1,10 @@
 // The paths of the table of operations: each with the payload forms of the models that serve it, an example of each, and all
 // its answers. Nothing about a family may be written down here: everything is asked of the family itself.
 
-import type { Family, Model, PlainRequest } from '../family'
+import type { Catalogue } from '../catalogue/models'
+import type { Family, Model, PlainRequest } from '../contract/family'
+import type { Operation, OperationName } from '../contract/operations'
 import type { Dialect } from '../lib/errors'
-import type { Catalogue } from '../models'
-import type { Operation, OperationName } from '../operations'
 import { errorAnswers, rateLimitHeaders } from './errors'
 import { idempotencyKey, waiting } from './headers'
 import { operationReplies } from './replies'

@@ -1,7 +1,7 @@
 // What successful answers look like, with an example of each that fits its own schema.
 // Vendors add fields of their own, so every object is open.
 
-import type { OperationName } from '../operations'
+import type { OperationName } from '../contract/operations'
 import { type Answer, anyOf, type Media, type Schema, schemaOf } from './schema'
 
 const text = { type: 'string' }

@@ -1,7 +1,7 @@
 // Fields by which vendors of several contracts charge more than the plain price. What only one contract has stands beside it.
 // Data only. A field that names another model is always refused: it would go round the key's list of models and the prices.
 
-import type { FieldRule } from '../family'
+import type { FieldRule } from '../contract/family'
 import { earlierAnswers, fileIds } from './vendor-state'
 
 export const ANOTHER_MODEL = 'it names another model, which the key may not use and which has other prices'

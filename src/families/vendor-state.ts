@@ -1,7 +1,7 @@
 // Fields that name what a vendor keeps in its account, by an id or an address that only that account can read. All callers
 // share the account, so whoever knows or guesses an id would reach what belongs to another. Data only.
 
-import type { FieldRule } from '../family'
+import type { FieldRule } from '../contract/family'
 
 const SEND_IT = 'Send the content itself instead, as base64, a data URL or a public address.'
 const SEND_ALL = 'Leave it out, and send the whole conversation with each request.'

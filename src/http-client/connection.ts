@@ -3,7 +3,7 @@
 // request what came before the request was sent.
 
 import type { Socket } from 'bun'
-import type { Cancellation } from '../lib/cancellation'
+import type { Cancellation } from '../lib/cancel-token'
 import { decoded } from './decoding'
 import { type Flow, HttpBody, HttpResponse } from './response'
 import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser'

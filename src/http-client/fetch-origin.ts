@@ -2,7 +2,7 @@
 // Fetch is lenient in how it reads responses. It must never use a connection for two requests, or take a response for whole
 // whose end cannot be told from a cut.
 
-import { abortSignalOf } from '../lib/cancellation'
+import { abortSignalOf } from '../lib/cancel-token'
 import { ConnectionBroken } from './connection'
 import { type HttpRequest, NotConnected, type Origin } from './origin'
 import { type Flow, HttpBody, HttpResponse } from './response'

@@ -2,7 +2,7 @@
 // which runs 256 requests at a time, keeps 64 connections and takes more processor time. It must never send a request
 // twice or follow a redirect.
 
-import type { Cancellation } from '../lib/cancellation'
+import type { Cancellation } from '../lib/cancel-token'
 import { Connection, type Exchange } from './connection'
 import type { HttpResponse } from './response'
 

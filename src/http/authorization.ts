@@ -1,7 +1,7 @@
 // Where a caller's key stands in a request.
 // It must never be read from an address, which logs and proxies keep.
 
-import type { Config } from '../config'
+import type { Config } from '../config/schema'
 import type { Dialect } from '../lib/errors'
 
 const BEARER_TOKEN = /^bearer +\S/i

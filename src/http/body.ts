@@ -2,14 +2,14 @@
 // An upload that goes on may take minutes; one that dribbles may not hold its connection. What must never happen is that a
 // caller waits for ever, or that a small packed body becomes a large one in memory.
 
-import type { Config } from '../config'
-import { callerLeft } from '../failures'
+import type { Config } from '../config/schema'
+import { callerLeft } from '../contract/failures'
+import { type OperationName, operations } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
+import { type Member, Roster } from '../lib/indexed-set'
 import { BODY_LIMITS, leadingText, tooComplex } from '../lib/json-body'
 import { JsonCounter } from '../lib/json-counter'
-import { type Member, Roster } from '../lib/roster'
-import { type OperationName, operations } from '../operations'
-import type { Pulse } from '../pulse'
+import type { Pulse } from '../lib/ticker'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 

@@ -2,7 +2,7 @@
 // request is worked on, and a longer time between requests. Bun closes what is silent for longer, some seconds late, and
 // does not take dribbled bytes of a head for life. A request must never be left without limit once it is answered.
 
-import type { Config } from '../config'
+import type { Config } from '../config/schema'
 
 /** As much of the server as a request needs. */
 export interface Listener {

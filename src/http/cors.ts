@@ -1,7 +1,7 @@
 // Which web pages may call /v1 from a browser (CORS). Any page may by default: the API knows no cookies, so that a page
 // has no more than the key that its user gave it. Credentials are never allowed. /mcp has a rule of its own.
 
-import type { Config } from '../config'
+import type { Config } from '../config/schema'
 
 /** Seconds for which a browser remembers the answer to a preflight; no browser keeps it longer than a day. */
 const PREFLIGHT_SECONDS = 86_400

@@ -1,12 +1,12 @@
 // Reads a form with files, multipart/form-data: texts into memory, files to the disk, whatever their names and sizes say.
 // It must never hold a whole file in memory, nor leave one behind when the form is refused or its sender leaves.
 
-import type { Upload } from '../family'
-import type { Form } from '../form'
+import type { Upload } from '../contract/family'
+import type { Form } from '../contract/form'
 import { GatewayError, invalidRequest } from '../lib/errors'
-import { pictureOf } from '../picture'
-import type { SavedFile, Uploads } from '../uploads'
-import { boundaryOf, invalidForm, type Part, readParts } from './parts'
+import { pictureOf } from '../media/picture'
+import type { SavedFile, Uploads } from '../media/uploads'
+import { boundaryOf, invalidForm, type Part, readParts } from './multipart-parts'
 
 const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE

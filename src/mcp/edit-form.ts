@@ -1,10 +1,10 @@
 // A request to edit images as the form that models with uploaded files take, made of the arguments of a tool.
 // It must never fetch an address that a caller names.
 
-import type { Model, Upload } from '../family'
-import type { Form } from '../form'
+import type { Model, Upload } from '../contract/family'
+import type { Form } from '../contract/form'
 import { invalidRequest } from '../lib/errors'
-import { pictureOf } from '../picture'
+import { pictureOf } from '../media/picture'
 import { checkedOptions, rewordPlain } from './fields'
 
 /** The texts and files of the form; in memory, for no longer than the call. */

@@ -2,10 +2,10 @@
 // A field that the model at hand does not take must be refused by name, never dropped.
 
 import { type TSchema, Type } from '@sinclair/typebox'
+import type { Model, PlainField, PlainRequest } from '../contract/family'
+import { type OperationName, operationOf } from '../contract/operations'
 import { families } from '../families'
-import type { Model, PlainField, PlainRequest } from '../family'
 import { invalidRequest } from '../lib/errors'
-import { type OperationName, operationOf } from '../operations'
 import { given, onlyGiven, optional } from './tool'
 
 type Named = Exclude<PlainField, 'uploads'>

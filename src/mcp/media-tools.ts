@@ -2,11 +2,11 @@
 // They must know no vendor: which way a picture is edited is decided by what the model serves.
 
 import { Type } from '@sinclair/typebox'
-import type { Model } from '../family'
+import type { World } from '../app/world'
+import { resolveModels } from '../catalogue/models'
+import type { Model } from '../contract/family'
+import { operationOf } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
-import { resolveModels } from '../models'
-import { operationOf } from '../operations'
-import type { World } from '../world'
 import { formOfEdit } from './edit-form'
 import {
   bodyFields,

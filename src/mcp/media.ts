@@ -1,9 +1,9 @@
 // Pictures and sounds in the answers of tools: small ones as they are, others as links.
 // A result that was paid for must never be lost because it could not be stored.
 
+import type { World } from '../app/world'
 import { safeTypeOf, UNKNOWN_TYPE } from '../lib/media-types'
-import { fileOf } from '../vendor-file'
-import type { World } from '../world'
+import { fileOf } from '../upstreams/result-file'
 import type { ToolCall, ToolContent } from './tool'
 
 /** Of the bytes. Clients cut answers that are larger than a model can read. */

@@ -2,13 +2,13 @@
 // Nothing may reach a vendor when the quote is above what the caller allows.
 
 import { type TSchema, Type } from '@sinclair/typebox'
-import type { Form } from '../form'
-import type { Gateway } from '../gateway'
+import type { World } from '../app/world'
+import type { Form } from '../contract/form'
+import type { Operation } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
 import { NANO_PER_USD, parseUsd } from '../lib/money'
-import type { Operation } from '../operations'
-import type { Reword } from '../request'
-import type { World } from '../world'
+import type { Reword } from '../request/check'
+import type { Gateway } from '../request/line'
 import { paidFields } from './fields'
 import {
   checkArguments,

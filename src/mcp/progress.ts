@@ -1,7 +1,7 @@
 // Reports to a caller who waits: what is going on, and that somebody is still there.
 // Figures must only rise, and nothing may be sent once the answer is there.
 
-import type { Pulse } from '../pulse'
+import type { Pulse } from '../lib/ticker'
 
 interface Progress {
   report(message: string): void

@@ -13,9 +13,9 @@ import {
   type ServerNotification,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { Gateway } from '../gateway'
+import type { World } from '../app/world'
 import { GatewayError } from '../lib/errors'
-import type { World } from '../world'
+import type { Gateway } from '../request/line'
 import { createProgress } from './progress'
 import type { Tool, ToolCall, ToolResult } from './tool'
 import { tools } from './tools'

@@ -2,8 +2,8 @@
 // They must say no more and no less than the answer over HTTP does.
 
 import { Type } from '@sinclair/typebox'
+import { operationOf } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
-import { operationOf } from '../operations'
 import { bodyFields, checkedOptions, modelField, optionsField, paidFields } from './fields'
 import { costOutput, type PaidTool } from './paid-tool'
 import { given, optional } from './tool'

@@ -2,11 +2,11 @@
 // Types and the check of arguments only: nothing here may know the protocol that carries a tool.
 
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { Gateway } from '../gateway'
-import type { Key } from '../keys'
+import type { Key } from '../accounts/keys'
+import type { World } from '../app/world'
 import { invalidRequest } from '../lib/errors'
 import { createValidator } from '../lib/validate'
-import type { World } from '../world'
+import type { Gateway } from '../request/line'
 
 /** Who calls, and how. */
 export interface ToolCall {

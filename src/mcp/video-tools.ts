@@ -2,10 +2,10 @@
 // A wait must end by itself, and another account's task must read exactly as one that does not exist.
 
 import { Type } from '@sinclair/typebox'
+import { operationOf } from '../contract/operations'
 import { formatUsd } from '../lib/money'
-import { operationOf } from '../operations'
-import { waitForTask } from '../submit'
-import { findTask, requireTask, showTask, type Task } from '../tasks'
+import { findTask, requireTask, showTask, type Task } from '../tasks/rows'
+import { waitForTask } from '../tasks/submit'
 import { modelField, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
 import { showLink } from './media'
 import type { PaidTool } from './paid-tool'

@@ -1,20 +1,20 @@
 // The sandbox: simulated vendors on one loopback port, for demos without vendor keys and for tests.
 // Must never listen on an outside address, call anything, or remember requests unless asked to.
 
-import { anthropic } from './anthropic'
-import { ark } from './ark'
-import { dashscope } from './dashscope'
+import { anthropic } from './anthropic/simulator'
+import { ark } from './ark/simulator'
+import { dashscope } from './dashscope/simulator'
 import { deliver, pause, untilEnded } from './delivery'
 import { directiveMark, promptText, readDirectives } from './directives'
 import { provokedReply, UseCounter } from './faults'
-import { google } from './google'
+import { google } from './google/simulator'
 import { parseJson } from './json'
-import { openai } from './openai'
+import { openai } from './openai/simulator'
 import { fileReply, jsonReply } from './replies'
 import type { FormField, Reply, Simulator, VendorName, VendorRequest } from './simulator'
 import { lacksModel, withStandIn } from './stand-ins'
-import { voyage } from './voyage'
-import { xai } from './xai'
+import { voyage } from './voyage/simulator'
+import { xai } from './xai/simulator'
 
 export { directiveHelp } from './directives'
 export type { VendorName } from './simulator'

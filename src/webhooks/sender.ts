@@ -1,9 +1,9 @@
 // Delivers webhooks: takes those that are due, on a schedule of three days, and writes down what came of each attempt.
 // It must never let a slow receiver, or one with thousands of webhooks, keep those of others waiting.
 
+import type { After } from '../app/world'
 import { DatabaseUnavailable, type Db } from '../db/db'
-import type { Pulse } from '../pulse'
-import type { After } from '../world'
+import type { Pulse } from '../lib/ticker'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
 import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
 import { webhookSecretsOf } from './secrets'

@@ -1,8 +1,8 @@
 // A second bookkeeper: the rules of the ledger in plain memory, one account after another, to predict what the real
 // one must answer. It must stay too simple to be wrong, and must use no code of the ledger.
 
-import type { Key } from '../../src/keys'
-import type { Charge } from '../../src/ledger'
+import type { Key } from '../../src/accounts/keys'
+import type { Charge } from '../../src/billing/ledger'
 
 export interface Sheet {
   balance: number

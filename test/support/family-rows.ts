@@ -1,7 +1,7 @@
 // What the conformance test must know of each family: the catalogue entry that it is tried with, what of a request or a
 // reply is documented to change on its way, and requests that are wrong. A new family needs a row here.
 
-import type { ModelConfig } from '../../src/config'
+import type { ModelConfig } from '../../src/config/schema'
 import type { Dialect } from '../../src/lib/errors'
 
 export interface FamilyRow {

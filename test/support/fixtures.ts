@@ -3,7 +3,7 @@
 
 import { resolve } from 'node:path'
 import { Glob } from 'bun'
-import type { Quantities } from '../../src/family'
+import type { Quantities } from '../../src/contract/family'
 import type { Json } from './scenario'
 
 export interface Fixture {

@@ -2,17 +2,17 @@
 // Closing it audits the books, so that every test is a test of the money too.
 
 import { expect } from 'bun:test'
-import { type Audit, audit } from '../../src/audit'
-import type { Config, ModelConfig, RouteConfig, UpstreamConfig } from '../../src/config'
-import { faultsOf } from '../../src/config'
+import { createKey, type KeySettings, makeSecret } from '../../src/accounts/keys'
+import { type Server, startServer } from '../../src/app/server'
+import { newId, type Outside, outside } from '../../src/app/world'
+import { type Audit, audit } from '../../src/billing/audit'
+import { addCredit, type Balance, balanceOf } from '../../src/billing/ledger'
+import type { Config, ModelConfig, RouteConfig, UpstreamConfig } from '../../src/config/schema'
+import { faultsOf } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
-import { createKey, type KeySettings, makeSecret } from '../../src/keys'
-import { addCredit, type Balance, balanceOf } from '../../src/ledger'
 import { parseUsd } from '../../src/lib/money'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { type Server, startServer } from '../../src/server'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
-import { newId, type Outside, outside } from '../../src/world'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 
 export interface TestGatewayOptions {

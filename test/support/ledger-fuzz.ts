@@ -2,9 +2,8 @@
 // Accounts are worked on side by side, each in its own order, so that many transactions run at once and every answer
 // can still be told in advance.
 
-import { audit } from '../../src/audit'
-import type { Db } from '../../src/db/db'
-import type { Key } from '../../src/keys'
+import type { Key } from '../../src/accounts/keys'
+import { audit } from '../../src/billing/audit'
 import {
   addCredit,
   adjust,
@@ -14,8 +13,9 @@ import {
   release,
   releaseExpired,
   settle,
-} from '../../src/ledger'
-import { conditionsOf } from '../../src/limits'
+} from '../../src/billing/ledger'
+import { conditionsOf } from '../../src/billing/limits'
+import type { Db } from '../../src/db/db'
 import { createBookkeeper, type Sheet } from './bookkeeper'
 import { countersOf, makeCharge, makeKey, makeSettlement } from './ledger-rows'
 import type { Random } from './random'

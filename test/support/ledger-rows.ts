@@ -1,8 +1,8 @@
 // Charges and keys for tests of the ledger, filled in where a test does not care.
 
-import type { Key } from '../../src/keys'
-import type { Charge, Settlement } from '../../src/ledger'
-import { budgetPeriodOf, isCounted, windowMinuteOf } from '../../src/limits'
+import type { Key } from '../../src/accounts/keys'
+import type { Charge, Settlement } from '../../src/billing/ledger'
+import { budgetPeriodOf, isCounted, windowMinuteOf } from '../../src/billing/limits'
 
 export const START = Date.UTC(2026, 2, 10, 12)
 

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js'
 import shipped from '../../gateway.config'
-import type { ModelConfig } from '../../src/config'
+import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import { parseUsd } from '../../src/lib/money'
 import { picture } from '../../src/sandbox/pictures'

@@ -1,7 +1,7 @@
 // A vendor of pictures whose results lie on its own host, with any content and any fault; and what is needed to ask it
 // through a gateway that keeps them.
 
-import type { Config } from '../../src/config'
+import type { Config } from '../../src/config/schema'
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from './gateway'
 import type { Json } from './scenario'
 import { type OddVendor, startVendor } from './vendor'

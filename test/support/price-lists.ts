@@ -1,7 +1,7 @@
 // Random price lists as people write them, and what quantities cost by one: counted from its text in fractions of bigints,
 // by other rules than the program's own.
 
-import type { Amounts, PriceConfig } from '../../src/price-config'
+import type { Amounts, PriceConfig } from '../../src/config/prices'
 import type { Random } from './random'
 
 /** Keys of a list, with what each is for, and whose price it takes where it is not there. */

@@ -1,17 +1,17 @@
 // relayEvents with the vendor, the caller and the clock in the test's hand.
 // It is the real relay and the real family; only what is outside of both is made here.
 
-import type { UpstreamConfig } from '../../src/config'
-import type { Model } from '../../src/family'
+import { outside } from '../../src/app/world'
+import type { EndedBy } from '../../src/billing/ledger'
+import type { Outcome } from '../../src/billing/metering'
+import { buildCatalogue } from '../../src/catalogue/models'
+import type { UpstreamConfig } from '../../src/config/schema'
+import type { Model } from '../../src/contract/family'
 import { bodyOf } from '../../src/http-client/fetch-origin'
 import { HttpBody } from '../../src/http-client/response'
-import type { EndedBy } from '../../src/ledger'
-import type { Outcome } from '../../src/metering'
-import { buildCatalogue } from '../../src/models'
-import type { Pulse } from '../../src/pulse'
-import { type RelayOptions, relayEvents } from '../../src/relay'
-import { createStreamMeter, type StreamMeterOptions } from '../../src/stream-meter'
-import { outside } from '../../src/world'
+import type { Pulse } from '../../src/lib/ticker'
+import { type RelayOptions, relayEvents } from '../../src/request/relay'
+import { createStreamMeter, type StreamMeterOptions } from '../../src/request/stream-meter'
 import { testModels } from './gateway'
 
 /** A clock and its pulse that only move when they are told to. */

@@ -1,7 +1,7 @@
 // What must be true of a simulated run, by the audit of the gateway and by a second bookkeeper that knows only what the
 // vendors did and what the callers heard. It uses no code that moves money.
 
-import { audit } from '../../src/audit'
+import { audit } from '../../src/billing/audit'
 import type { Db, Row } from '../../src/db/db'
 import type { Asked, Simulation } from './simulation'
 import { SECRET_WORD, VENDOR_SECRET } from './simulation'

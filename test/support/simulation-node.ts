@@ -1,19 +1,19 @@
 // One node of the simulation: the real gateway, poller and webhook sender over a database and a network that can fail at
 // any moment. A crash takes all that the process knew: nothing that it awaits ever comes, and nothing of it goes out.
 
-import { createClock, followDatabase, latestTime, noteTime } from '../../src/clock'
-import type { Config } from '../../src/config'
+import { createAuthenticator } from '../../src/accounts/keys'
+import { createClock, followDatabase, latestTime, noteTime } from '../../src/app/clock'
+import { takeOver } from '../../src/app/server'
+import type { World } from '../../src/app/world'
+import { releaseExpired } from '../../src/billing/ledger'
+import { buildCatalogue } from '../../src/catalogue/models'
+import type { Config } from '../../src/config/schema'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
-import { createGateway, type Gateway } from '../../src/gateway'
 import type { HttpRequest } from '../../src/http-client/origin'
 import type { HttpResponse } from '../../src/http-client/response'
-import { createAuthenticator } from '../../src/keys'
-import { releaseExpired } from '../../src/ledger'
-import { buildCatalogue } from '../../src/models'
-import { createPoller } from '../../src/poller'
-import { takeOver } from '../../src/server'
+import { createGateway, type Gateway } from '../../src/request/line'
+import { createPoller } from '../../src/tasks/poller'
 import { createWebhookSender } from '../../src/webhooks/sender'
-import type { World } from '../../src/world'
 import type { Random } from './random'
 import type { VirtualTime } from './simulation-time'
 

@@ -2,16 +2,16 @@
 // in every way, a clock that is set, an operator at work. The gateway, its poller and its webhook sender are the real ones
 // over a real SQLite; time, network and chance are the simulation's, so that a seed always gives the same run.
 
-import type { Config } from '../../src/config'
+import { createKey, makeSecret, revokeKey } from '../../src/accounts/keys'
+import { addCredit, adjust } from '../../src/billing/ledger'
+import type { Config } from '../../src/config/schema'
+import { operations } from '../../src/contract/operations'
 import { migrate } from '../../src/db/migrations'
 import { openSqlite } from '../../src/db/sqlite'
-import type { Incoming } from '../../src/gateway'
-import { createKey, makeSecret, revokeKey } from '../../src/keys'
-import { askAgain } from '../../src/late-success'
-import { addCredit, adjust } from '../../src/ledger'
 import { GatewayError } from '../../src/lib/errors'
-import { operations } from '../../src/operations'
-import { findTask, requestCancel } from '../../src/tasks'
+import type { Incoming } from '../../src/request/line'
+import { askAgain } from '../../src/tasks/late-success'
+import { findTask, requestCancel } from '../../src/tasks/rows'
 import { redeliver } from '../../src/webhooks/rows'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
 import { createRandom, type Random } from './random'
@@ -280,7 +280,7 @@ function act(
     return 'stop'
   }
   if (dice < 88) {
-    // Nobody could tell a node that starts right then that the others have not followed yet (src/clock.ts).
+    // Nobody could tell a node that starts right then that the others have not followed yet (src/app/clock.ts).
     if (!isAlone && time.monotonic() < database.awayUntil) return 'nothing'
     time.set(random.pick([3 * HOUR, HOUR, 60_000, -60_000, -HOUR, -5 * HOUR]))
     // Every few seconds each node looks at the clock and notes the time.

@@ -7,109 +7,51 @@ export interface SourceFile {
   text: string
 }
 
-interface Layer {
-  name: string
-  files: RegExp
-  mayImport: readonly string[]
+/**
+ * The folders of the program, lowest first: a file imports from its own folder and from those that stand before it.
+ * Types are free: they are gone when the program runs.
+ */
+const levels: readonly (readonly string[])[] = [
+  ['src/lib', 'src/db'],
+  ['src/contract', 'src/http-client', 'src/media', 'src/families', 'src/webhooks'],
+  ['src/upstreams', 'src/upstreams/kinds', 'src/config', 'src/billing'],
+  ['src/artifacts', 'src/accounts', 'src/catalogue', 'src/docs'],
+  ['src/tasks'],
+  ['src/request'],
+  ['src/mcp', 'src/http', 'src/http/routes'],
+  ['src/app'],
+  // Outside of the gateway: simulated vendors, the catalogue as it is delivered, and the command line over all.
+  ['src/sandbox', 'gateway.config.ts'],
+  ['cli'],
+]
+const folders = levels.flat()
+
+/** Folders that import less than their place in the list allows. */
+const narrower: Record<string, readonly string[]> = {
+  'src/db': ['src/lib'],
+  'src/http-client': ['src/lib'],
+  'src/media': ['src/lib', 'src/contract'],
+  'src/families': ['src/lib', 'src/contract'],
+  'src/webhooks': ['src/lib', 'src/db'],
+  'src/upstreams': ['src/lib', 'src/contract', 'src/http-client'],
+  'src/upstreams/kinds': ['src/lib'],
+  'src/config': ['src/lib', 'src/contract', 'src/families', 'src/upstreams/kinds'],
+  'src/docs': ['src/lib', 'src/contract', 'src/families'],
+  'src/sandbox': [],
+  'gateway.config.ts': [],
 }
 
-/** Lowest first; a file is of the first layer that fits. Types are free: they are gone when the program runs. */
-const layers: readonly Layer[] = [
-  { name: 'lib', files: /^src\/lib\//, mayImport: ['lib'] },
-  // Requests to other servers, for whoever sends them.
-  { name: 'http client', files: /^src\/http-client\//, mayImport: ['lib', 'http client'] },
-  {
-    name: 'contracts',
-    files: /^src\/(family|operations|units|prices)\.ts$/,
-    mayImport: ['lib', 'contracts'],
-  },
-  { name: 'db', files: /^src\/db\//, mayImport: ['lib', 'db'] },
-  { name: 'families', files: /^src\/families\/index\.ts$/, mayImport: ['family'] },
-  // The caller's side of an operation that several families share.
-  {
-    name: 'shared family',
-    files: /^src\/families\/(chat-completions|messages|embeddings|videos|gpt-images|image-uploads)\.ts$/,
-    mayImport: ['lib', 'contracts', 'fields'],
-  },
-  // Data about fields, which families and translations are checked and described by.
-  {
-    name: 'fields',
-    files: /^src\/families\/(surcharges|vendor-state|[a-z-]+-fields)\.ts$/,
-    mayImport: ['lib', 'contracts', 'fields'],
-  },
-  // Translations between two forms of one thing, for families that serve models of another family.
-  {
-    name: 'translation',
-    files: /^src\/families\/\w+-to-\w+\.ts$/,
-    mayImport: ['lib', 'contracts', 'fields', 'shared family', 'translation'],
-  },
-  {
-    name: 'family',
-    files: /^src\/families\//,
-    mayImport: ['lib', 'contracts', 'fields', 'shared family', 'translation'],
-  },
-  { name: 'upstreams', files: /^src\/upstreams\/index\.ts$/, mayImport: ['upstream'] },
-  { name: 'upstream', files: /^src\/upstreams\//, mayImport: ['lib'] },
-  { name: 'sandbox', files: /^src\/sandbox\//, mayImport: ['sandbox'] },
-  {
-    name: 'config',
-    files: /^src\/(artifacts\/config|config|price-config)\.ts$/,
-    mayImport: ['lib', 'contracts', 'families', 'upstreams', 'config'],
-  },
-  {
-    name: 'line',
-    files: /^src\/(gateway|relay|scheduler)\.ts$/,
-    mayImport: ['lib', 'contracts', 'db', 'parts', 'line'],
-  },
-  { name: 'world', files: /^src\/world\.ts$/, mayImport: ['lib', 'db', 'http client', 'parts'] },
-  // Tools for models: requests of their own, which go the same line.
-  {
-    name: 'mcp',
-    files: /^src\/mcp\//,
-    mayImport: ['lib', 'contracts', 'families', 'config', 'parts', 'mcp'],
-  },
-  // The API documentation: made from the tables and schemas that requests are served by.
-  { name: 'docs', files: /^src\/docs\//, mayImport: ['lib', 'contracts', 'families', 'docs'] },
-  {
-    name: 'http',
-    files: /^src\/(http\/|app\.ts$)/,
-    mayImport: ['lib', 'contracts', 'parts', 'mcp', 'docs', 'http'],
-  },
-  { name: 'server', files: /^src\/server\.ts$/, mayImport: ['parts', 'line', 'world', 'http'] },
-  // Keys, money, limits, models, the connection to a vendor: what lies directly in src, or there in a group of its own.
-  {
-    name: 'parts',
-    files: /^src\/((webhooks|artifacts|sound)\/)?[^/]+\.ts$/,
-    mayImport: ['lib', 'contracts', 'db', 'families', 'upstreams', 'http client', 'config', 'parts'],
-  },
-  {
-    name: 'cli',
-    files: /^cli\//,
-    mayImport: [
-      'cli',
-      'catalogue',
-      'lib',
-      'contracts',
-      'db',
-      'config',
-      'parts',
-      'http client',
-      'world',
-      'server',
-      'sandbox',
-    ],
-  },
-  { name: 'catalogue', files: /^gateway\.config\.ts$/, mayImport: [] },
-]
+/** Folders whose index lists all of a kind. What is listed stands alone: nothing but the index imports it. */
+const LISTS = /^src\/(families|upstreams\/kinds)\/index\.ts$/
 
 /** Packages that only some files may know. */
 const packageOwners: Record<string, RegExp> = {
-  elysia: /^src\/(http\/|app\.ts$)/,
+  elysia: /^src\/(http\/|app\/routes\.ts$)/,
   citty: /^cli\//,
-  'gpt-tokenizer': /^src\/token-worker\.ts$/,
-  'wasm-media-encoders': /^src\/sound\/mp3-worker\.ts$/,
-  '@fastify/busboy': /^src\/http\/parts\.ts$/,
-  'image-size': /^src\/picture\.ts$/,
+  'gpt-tokenizer': /^src\/media\/token-worker\.ts$/,
+  'wasm-media-encoders': /^src\/media\/mp3-worker\.ts$/,
+  '@fastify/busboy': /^src\/http\/multipart-parts\.ts$/,
+  'image-size': /^src\/media\/picture\.ts$/,
   '@modelcontextprotocol/sdk': /^src\/mcp\/server\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
   'bun:sqlite': /^(src\/db\/sqlite\.ts$|cli\/)/,
@@ -117,35 +59,43 @@ const packageOwners: Record<string, RegExp> = {
 }
 
 /** What is read or sent as it is: the facts about the program, and the documentation's page. */
-const NOT_CODE = /^\.\.\/(package\.json|docs\/page\/viewer\.(js|css))$/
+const NOT_CODE = /^(\.\.\/)+(package\.json|docs\/page\/viewer\.(js|css))$/
 
 export function importFaults(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map(({ path }) => path))
+  const listed = new Set(
+    files.filter(({ path }) => LISTS.test(path)).flatMap((list) => targetsOf(list, known)),
+  )
   const faults: string[] = []
   for (const file of files) {
-    const from = layerOf(file.path)
-    if (!from) faults.push(`${file.path} is of no layer: give its folder a place in the table of layers`)
+    const from = folderOf(file.path)
+    if (!from) faults.push(`${file.path} is on no level: give its folder a place in the list of levels`)
     for (const { specifier, target } of importsOf(file, known)) {
       const owner = packageOwners[packageOf(specifier)]
       if (owner && !owner.test(file.path)) faults.push(`${file.path} must not import ${specifier}`)
       if (specifier.startsWith('.') && target === undefined && !NOT_CODE.test(specifier)) {
         faults.push(`${file.path} must not import ${specifier}, which is no part of the program`)
       }
-      const to = target === undefined ? undefined : layerOf(target)
-      if (from && to && !from.mayImport.includes(to.name)) {
-        faults.push(`${file.path} (${from.name}) must not import ${target} (${to.name})`)
+      if (from && target !== undefined && !mayImport(from, folderOf(target))) {
+        faults.push(`${file.path} must not import ${target}, which is on no level below it`)
+      }
+      if (target !== undefined && listed.has(target) && !LISTS.test(file.path)) {
+        faults.push(`${file.path} must not import ${target}, which stands alone`)
       }
     }
   }
   return faults
 }
 
+function mayImport(from: string, to: string | undefined): boolean {
+  if (to === undefined || to === from) return true
+  return narrower[from]?.includes(to) ?? folders.indexOf(to) < folders.indexOf(from)
+}
+
 /** Every circle of imports that the program would meet when it starts. */
 export function cycleFaults(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map(({ path }) => path))
-  const targets = new Map(
-    files.map((file) => [file.path, importsOf(file, known).flatMap(({ target }) => target ?? [])]),
-  )
+  const targets = new Map(files.map((file) => [file.path, targetsOf(file, known)]))
   const finished = new Set<string>()
   const faults: string[] = []
   const visit = (path: string, trail: readonly string[]): void => {
@@ -176,12 +126,12 @@ const wordings: readonly Wording[] = [
     why: 'only the command line touches the process and its environment',
   },
   {
-    files: /^src\/(?!world\.ts|sandbox\/)/,
+    files: /^src\/(?!app\/world\.ts|sandbox\/)/,
     never: /\bDate\.now\b|\bnew Date\(\)|(?<![.\w])fetch\(/,
     why: 'the clock and the network come in through the world',
   },
   {
-    files: /^src\/(families|upstreams|lib)\//,
+    files: /^src\/(families|upstreams\/kinds|contract|lib)\//,
     never: /\b(Date|performance|crypto|console|setTimeout|setInterval)\b|\bMath\.random\b|(?<![.\w])fetch\b/,
     why: 'this code is pure: no clock, no chance, no network, no output',
   },
@@ -205,7 +155,7 @@ export function wordingFaults(files: readonly SourceFile[]): string[] {
 const VENDOR =
   /openai|dashscope|qwen|gemini|google|voyage|xai|grok|anthropic|claude|byteplus|seedream|\bark\b/i
 /** Files whose business vendors are. */
-const VENDOR_FILES = /^src\/(families|upstreams|sandbox)\//
+const VENDOR_FILES = /^src\/(families|upstreams\/kinds|sandbox)\//
 
 /** Vendors are named in families, upstreams and sandbox only. Two of them have given their names to what others speak too. */
 export function vendorFaults(files: readonly SourceFile[]): string[] {
@@ -306,8 +256,9 @@ function endOfBlock(lines: readonly string[], start: number, indent: string): nu
   return start
 }
 
-function layerOf(path: string): Layer | undefined {
-  return layers.find(({ files }) => files.test(path))
+/** The innermost folder of the list that holds the file. */
+function folderOf(path: string): string | undefined {
+  return folders.findLast((folder) => path === folder || path.startsWith(`${folder}/`))
 }
 
 const transpiler = new Bun.Transpiler({ loader: 'ts' })
@@ -322,6 +273,10 @@ function importsOf(file: SourceFile, known: ReadonlySet<string>) {
     specifier,
     target: specifier.startsWith('.') ? targetOf(file.path, specifier, known) : undefined,
   }))
+}
+
+function targetsOf(file: SourceFile, known: ReadonlySet<string>): string[] {
+  return importsOf(file, known).flatMap(({ target }) => target ?? [])
 }
 
 function targetOf(from: string, specifier: string, known: ReadonlySet<string>): string | undefined {

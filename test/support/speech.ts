@@ -1,7 +1,7 @@
 // What tests of speech share: models at prices that are easy to add up, one request with all that it left behind, and
 // a vendor that sends sound in whatever way a test wants.
 
-import type { ModelConfig, UpstreamConfig } from '../../src/config'
+import type { ModelConfig, UpstreamConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import type { SandboxCall } from '../../src/sandbox'
 import { samplesPerSecond, type Tone, toneBytes } from '../../src/sandbox/sounds'

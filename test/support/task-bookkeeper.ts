@@ -1,7 +1,7 @@
 // A second bookkeeper for tasks: their rules in plain memory, one account after another, to predict what the real ones
 // must answer. It must stay too simple to be wrong, and must use no code of the gateway but its types.
 
-import type { NewTask } from '../../src/tasks'
+import type { NewTask } from '../../src/tasks/rows'
 import { SECOND_NANO } from './task-rows'
 
 /** A task as the database must have it. */

@@ -2,11 +2,11 @@
 // owners and things in a wrong order are as likely as the right way. Accounts are worked on side by side, each in its own
 // order, so that many transactions run at once and every answer can still be told in advance.
 
-import { audit } from '../../src/audit'
+import { audit } from '../../src/billing/audit'
+import { hold, release, releaseExpired } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
-import { askAgain, succeedLate } from '../../src/late-success'
-import { hold, release, releaseExpired } from '../../src/ledger'
-import { endTask, type Success } from '../../src/task-end'
+import { endTask, type Success } from '../../src/tasks/finish'
+import { askAgain, succeedLate } from '../../src/tasks/late-success'
 import {
   acceptTask,
   claimDue,
@@ -18,7 +18,7 @@ import {
   requestCancel,
   type Task,
   voidTask,
-} from '../../src/tasks'
+} from '../../src/tasks/rows'
 import type { Random } from './random'
 import { createTaskBookkeeper, type Line } from './task-bookkeeper'
 import { chargeOf, fund, makeTask, SECOND_NANO } from './task-rows'

@@ -1,9 +1,9 @@
 // Nodes that do nothing but follow tasks, on a clock that stands still until a test moves it. Nothing happens by itself:
 // a node that is not told to beat any more is a node that died.
 
-import { createPoller, type Poller } from '../../src/poller'
+import { openWorld, outside, type World } from '../../src/app/world'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { openWorld, outside, type World } from '../../src/world'
+import { createPoller, type Poller } from '../../src/tasks/poller'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 import { whenTestsEnd } from './ending'
 import { clocksOf, type TestGatewayOptions, testConfig, waitFor } from './gateway'
@@ -26,7 +26,7 @@ export interface TaskNodes {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** As long as a node has a task for itself (src/poller.ts). */
+/** As long as a node has a task for itself (src/tasks/poller.ts). */
 export const LEASE_MS = 45_000
 const PATIENCE_MS = 15_000
 export const START = Date.UTC(2026, 2, 10, 12)

@@ -1,8 +1,8 @@
 // Tasks as rows, without a request before them: filled in where a test does not care, and brought as far as it wants.
 
+import { addCredit, hold } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
-import { addCredit, hold } from '../../src/ledger'
-import { acceptTask, findTask, insertTask, markSent, type NewTask, type Task } from '../../src/tasks'
+import { acceptTask, findTask, insertTask, markSent, type NewTask, type Task } from '../../src/tasks/rows'
 import { makeCharge } from './ledger-rows'
 import { VIDEO_NANO, VIDEO_SECONDS } from './task-vendor'
 

@@ -1,0 +1,192 @@
+// gateway balance: what accounts have, money in, corrections, the ledger, and the proof that the books are right.
+
+import { defineCommand } from 'citty'
+import { newId } from '../../src/app/world'
+import { type Audit, audit } from '../../src/billing/audit'
+import { addCredit, adjust as adjustBalance, balances, ledgerOf } from '../../src/billing/ledger'
+import { formatUsd } from '../../src/lib/money'
+import { requireAccount, requireRoom } from '../lib/account'
+import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
+import { commandArgs, withDatabase } from '../lib/settings'
+import { parseAmountNano, parsePositiveNano } from '../lib/values'
+import { commandLineOf } from '../program'
+import { balanceJson, balanceTable, dollars, entriesCsv, entriesTable, entryJson } from '../view/balance'
+import { paint, print, printJson, say } from '../view/output'
+import { renderBlock } from '../view/table'
+
+const accountArg = { type: 'positional', required: true, description: 'The account' } as const
+
+const show = defineCommand({
+  meta: {
+    name: 'show',
+    description: 'Show what an account has, or what all of them have.',
+    examples: ['gateway balance show', 'gateway balance show alice --json | jq -r .available_usd'],
+  },
+  args: {
+    account: { type: 'positional', required: false, description: 'The account (default: all)' },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    await withDatabase(args, async (db) => {
+      if (args.account !== undefined) {
+        const balance = await requireAccount(db, args.account, args)
+        return args.json ? printJson(balanceJson(balance)) : print(balanceTable([balance]))
+      }
+      const all = await balances(db)
+      if (args.json) return printJson(all.map(balanceJson))
+      if (all.length === 0)
+        return say(
+          `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
+        )
+      print(balanceTable(all))
+    })
+  },
+})
+
+const add = defineCommand({
+  meta: {
+    name: 'add',
+    description: 'Add dollars to an account.',
+    examples: ['gateway balance add alice 5', 'gateway balance add alice 12.50 --note "invoice 2026-041"'],
+  },
+  args: {
+    account: accountArg,
+    usd: { type: 'positional', required: true, description: 'Dollars, such as 5 or 0.25' },
+    note: { type: 'string', valueHint: 'TEXT', description: 'What it is for; kept in the ledger' },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const amountNano = parsePositiveNano('The amount', args.usd)
+    await withDatabase(args, async (db) => {
+      const { account, ...before } = await requireAccount(db, args.account, args)
+      requireRoom({ account, ...before }, amountNano)
+      const id = newId('tr')
+      const note = args.note || null
+      await addCredit(db, { id, account, amountNano, now: Date.now(), note })
+      const balance = await requireAccount(db, account, args)
+      if (args.json)
+        return printJson({ id, amount_usd: formatUsd(amountNano), note, ...balanceJson(balance) })
+      say(`Added ${dollars(amountNano)} to ${account}.`)
+      print(balanceTable([balance]))
+    })
+  },
+})
+
+const adjust = defineCommand({
+  meta: {
+    name: 'adjust',
+    description: 'Correct a balance up or down; down at most by what is available.',
+    examples: [
+      'gateway balance adjust alice -1.50 --note "refunded in cash"',
+      'gateway balance adjust alice 0.25 --note "goodwill"',
+    ],
+  },
+  args: {
+    account: accountArg,
+    usd: { type: 'positional', required: true, description: 'Dollars, such as -1.50 or 0.25' },
+    note: { type: 'string', valueHint: 'TEXT', description: 'Why; kept in the ledger (required)' },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const amountNano = parseAmountNano('The amount', args.usd)
+    if (amountNano === 0) throw new WrongUsage('The amount must not be 0.')
+    const { note } = args
+    if (!note?.trim()) throw new WrongUsage('A correction needs a reason: --note TEXT.')
+    await withDatabase(args, async (db) => {
+      const { account, ...before } = await requireAccount(db, args.account, args)
+      requireRoom({ account, ...before }, amountNano)
+      const id = newId('tr')
+      const done = await adjustBalance(db, { id, account, amountNano, now: Date.now(), note })
+      const balance = await requireAccount(db, account, args)
+      if (!done) {
+        const available = dollars(balance.availableNano)
+        throw new CommandFailed(`Account ${account} has only ${available} available. Nothing was changed.`)
+      }
+      if (args.json)
+        return printJson({ id, amount_usd: formatUsd(amountNano), note, ...balanceJson(balance) })
+      say(`Adjusted ${account} by ${dollars(amountNano)}.`)
+      print(balanceTable([balance]))
+    })
+  },
+})
+
+const ledger = defineCommand({
+  meta: {
+    name: 'ledger',
+    description: 'Show every movement of an account, oldest first, with the balance after each.',
+    examples: ['gateway balance ledger alice', 'gateway balance ledger alice --csv > alice.csv'],
+  },
+  args: {
+    account: accountArg,
+    csv: { type: 'boolean', description: 'Print comma-separated values with a title line' },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
+    await withDatabase(args, async (db) => {
+      const { account } = await requireAccount(db, args.account, args)
+      const entries = await ledgerOf(db, account)
+      if (args.json) return printJson(entries.map(entryJson))
+      if (args.csv) return print(entriesCsv(entries))
+      if (entries.length === 0) return say(`Account ${account} has had no movements.`)
+      print(entriesTable(entries))
+    })
+  },
+})
+
+const verify = defineCommand({
+  meta: {
+    name: 'verify',
+    description: 'Prove that the books are right; exit 1 with the list of problems when they are not.',
+    examples: ['gateway balance verify', 'gateway balance verify --json | jq .books'],
+  },
+  args: commandArgs,
+  async run({ args }) {
+    await withDatabase(args, async (db) => {
+      const result = await audit(db, Date.now())
+      if (args.json) printJson(auditJson(result))
+      else print(auditBlock(result))
+      const { problems } = result
+      if (problems.length === 0) return
+      const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`
+      throw failedFor(`${count} in the books:`, problems)
+    })
+  },
+})
+
+export const balance = defineCommand({
+  meta: { name: 'balance', description: 'Money: balances, deposits, corrections, the ledger.' },
+  subCommands: { show, add, adjust, ledger, verify },
+})
+
+function auditJson({ books, problems, ...counts }: Audit) {
+  return {
+    ok: problems.length === 0,
+    ...counts,
+    books: {
+      funding_usd: formatUsd(books.fundingNano),
+      revenue_usd: formatUsd(books.revenueNano),
+      shortfall_usd: formatUsd(books.shortfallNano),
+      accounts_usd: formatUsd(onAccounts(books)),
+    },
+    problems,
+  }
+}
+
+function auditBlock({ books, problems, accounts, charges, transfers }: Audit): string {
+  const verdict =
+    problems.length === 0 ? paint('green', 'The books are right.') : paint('red', 'The books are wrong.')
+  const entries: [string, string][] = [
+    ['paid in', `${dollars(books.fundingNano)}`],
+    ['earned', `${dollars(books.revenueNano)}`],
+    ['shortfall', `${dollars(books.shortfallNano)}, earned but covered by no balance`],
+    ['on accounts', `${dollars(onAccounts(books))}`],
+    ['checked', `${accounts} accounts, ${charges} charges, ${transfers} transfers`],
+  ]
+  return `${verdict}\n\n${renderBlock(entries)}`
+}
+
+/** All books together are zero: what came in and was not earned is on the accounts. */
+function onAccounts({ fundingNano, revenueNano, shortfallNano }: Audit['books']): bigint {
+  return fundingNano + shortfallNano - revenueNano
+}

@@ -1,0 +1,217 @@
+// gateway serve: runs the gateway in the foreground until it is told to stop.
+
+import { defineCommand } from 'citty'
+import { type Server, startServer } from '../../src/app/server'
+import { type Outside, outside } from '../../src/app/world'
+import type { Config } from '../../src/config/schema'
+import { openFetchOrigin } from '../../src/http-client/fetch-origin'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { availability } from '../lib/catalogue'
+import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
+import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
+import { lockDataDir } from '../lib/serve-lock'
+import { loadConfig, openDataDir, openToOthers, type SettingsFlags, settingsArgs } from '../lib/settings'
+import { openSockets } from '../lib/sockets'
+import { commandLineOf } from '../program'
+import { paint, print, say } from '../view/output'
+import { renderBlock } from '../view/table'
+
+const DEFAULT_HOST = '127.0.0.1'
+const DEFAULT_PORT = 8080
+/** How long running requests may go on after SIGTERM. */
+const GRACE_MS = 30_000
+/** Signals within it are one wish to stop: one may come from the terminal, and again from a script runner in between. */
+const SAME_SIGNAL_MS = 1_000
+const SANDBOX_TOKEN_DELAY_MS = 15
+/** Where many tools look for the only way to the internet; NO_PROXY then names what is reached without it. */
+const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
+
+/** What the introduction tells beside what the server knows itself. */
+interface Setting {
+  file: string | undefined
+  dataDir: string
+  demonstration: Demonstration | undefined
+  flags: SettingsFlags
+}
+
+export const serve = defineCommand({
+  meta: {
+    name: 'serve',
+    description: 'Run the gateway until SIGTERM or Ctrl-C.',
+    examples: [
+      'gateway serve --sandbox',
+      'gateway serve --host 0.0.0.0 --port 8080 --config ./gateway.config.ts',
+    ],
+  },
+  args: {
+    host: { type: 'string', valueHint: 'H', description: `Address to listen on (default ${DEFAULT_HOST})` },
+    port: {
+      type: 'string',
+      valueHint: 'P',
+      description: `Port to listen on, 0 for any free one (default ${DEFAULT_PORT})`,
+    },
+    sandbox: {
+      type: 'boolean',
+      description: 'Serve everything from simulated vendors: no vendor key, no internet',
+    },
+    ...settingsArgs,
+  },
+  async run({ args }) {
+    // A terminal that closes, and those who take it for a wish to reload, must not cut running answers.
+    process.on('SIGHUP', () => outside.log('signal_ignored', { signal: 'SIGHUP' }))
+    const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
+    const { config, file } = await loadConfig(args)
+    const dataDir = openDataDir(args)
+    lockDataDir(dataDir)
+    const sandbox = args.sandbox
+      ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
+      : undefined
+    const server = await listen({
+      config: sandbox ? simulated(config, sandbox) : config,
+      dataDir,
+      host: args.host || process.env.GATEWAY_HOST || config.server?.host || DEFAULT_HOST,
+      port: flagPort ?? config.server?.port ?? DEFAULT_PORT,
+      outside: network(),
+      sockets: openSockets(),
+      ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
+    })
+    const stopped = stopOnSignal(server, sandbox)
+    const warning = openToOthers(dataDir)
+    if (warning) say(paint('yellow', warning, process.stderr))
+    const demonstration = sandbox ? await prepareDemonstration(server) : undefined
+    const setting = { file, dataDir, demonstration, flags: args }
+    // On one line: who waits for it reads a line, not to the end of the output.
+    if (args.json) print(JSON.stringify(introductionJson(server, setting)))
+    else print(introduction(server, setting))
+    await stopped
+  },
+})
+
+/** Behind a proxy vendors are called by Bun's fetch, which knows how. */
+function network(): Outside {
+  if (!PROXIES.some((name) => process.env[name])) return outside
+  return { ...outside, openOrigin: (url) => openFetchOrigin(url, outside) }
+}
+
+async function listen(options: Parameters<typeof startServer>[0]): Promise<Server> {
+  try {
+    return await startServer(options)
+  } catch (error) {
+    const { code, syscall } = error as { code?: string; syscall?: string }
+    if (code === 'EADDRINUSE') {
+      throw new CommandFailed(
+        `Port ${options.port} on ${options.host} is in use: choose another with --port.`,
+      )
+    }
+    // The second is what a name that leads nowhere gives.
+    if (syscall === 'listen' && (code === 'EADDRNOTAVAIL' || code === 'ENOENT')) {
+      throw new CommandFailed(
+        `This machine has no address ${options.host} to listen on: choose another with --host.`,
+      )
+    }
+    throw new CommandFailed(`The gateway cannot start: ${lineOf(error)}.`)
+  }
+}
+
+/** The same catalogue with every vendor simulated; servers that speak OpenAI's API are simulated as OpenAI. */
+export function simulated(
+  config: Config,
+  { baseUrls, secrets }: Pick<Sandbox, 'baseUrls' | 'secrets'>,
+): Config {
+  const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => {
+    const vendor = upstream.kind as keyof Sandbox['baseUrls']
+    // Without another address it would be the true vendor's.
+    if (!Object.hasOwn(baseUrls, vendor)) {
+      throw new CommandFailed(
+        `The sandbox has no simulator for upstreams of kind "${vendor}", as ${name} is. It has one for: ${Object.keys(baseUrls).join(', ')}.`,
+      )
+    }
+    return [name, { ...upstream, baseUrl: baseUrls[vendor], apiKey: secrets[vendor] }]
+  })
+  return { ...config, upstreams: Object.fromEntries(upstreams) }
+}
+
+function introduction(server: Server, { file, dataDir, demonstration, flags }: Setting): string {
+  const { config } = server.world
+  const remark = demonstration ? paint('yellow', ' (sandbox: vendors are simulated)') : ''
+  const entries: [string, string][] = [
+    ['configuration', file ?? 'built in'],
+    ['data', config.database ? `PostgreSQL, and the request log in ${dataDir}` : dataDir],
+    ...availability(modelsOf(server)),
+  ]
+  const lines = [`Gateway listening on ${paint('bold', server.url)}${remark}`, '', renderBlock(entries)]
+  if (demonstration) {
+    const { name, secret, commandLine } = demonstration
+    if (commandLine === undefined) {
+      lines.push(
+        '',
+        `The key ${paint('bold', name)} is ${secret}; the configuration has no model to try it with.`,
+      )
+    } else {
+      lines.push('', `Try it with the key ${paint('bold', name)}:`, '', paint('cyan', commandLine))
+    }
+    lines.push('', 'See what it cost:', '', paint('cyan', commandLineOf('usage --requests', flags)))
+  } else {
+    lines.push('', 'Make a key:', '', paint('cyan', commandLineOf('keys create NAME --balance 5', flags)))
+  }
+  return lines.join('\n')
+}
+
+function introductionJson(server: Server, { file, dataDir, demonstration }: Setting) {
+  const models = modelsOf(server)
+  return {
+    url: server.url,
+    sandbox: demonstration !== undefined,
+    config: file ?? null,
+    data_dir: dataDir,
+    models: models.flatMap(({ id, reason }) => (reason === null ? [id] : [])),
+    hidden: models.filter(({ reason }) => reason !== null),
+    key: demonstration?.secret ?? null,
+    try: demonstration?.commandLine ?? null,
+  }
+}
+
+function modelsOf({ world }: Server): { id: string; reason: string | null }[] {
+  const { models, routes, hidden } = world.catalogue
+  const available = [...models.keys(), ...routes.keys()].filter((id) => !hidden.has(id))
+  return [
+    ...available.map((id) => ({ id, reason: null })),
+    ...[...hidden].map(([id, reason]) => ({ id, reason })),
+  ]
+}
+
+function portOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65535)
+    throw new WrongUsage(`${name} takes a number from 0 to 65535, not "${text}".`)
+  return port
+}
+
+/** Resolves when the gateway has stopped. Another signal, more than a second later, stops it at once. */
+async function stopOnSignal(server: Server, sandbox: Sandbox | undefined): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    let stoppingSince: number | undefined
+    const stop = async (signal: NodeJS.Signals) => {
+      const now = performance.now()
+      if (stoppingSince !== undefined) {
+        if (now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
+        return
+      }
+      stoppingSince = now
+      // Behind the ^C that the terminal shows.
+      if (signal === 'SIGINT' && process.stderr.isTTY) say('')
+      say('Stopping: no new requests; waiting for the running ones.')
+      try {
+        const cut = await server.stop(GRACE_MS)
+        if (cut > 0) say(`${cut} requests were cut and settled.`)
+        await sandbox?.stop()
+        resolve()
+      } catch (error) {
+        reject(error)
+      }
+    }
+    process.on('SIGTERM', stop)
+    process.on('SIGINT', stop)
+  })
+}

@@ -1,0 +1,295 @@
+// gateway tasks: the video tasks, how they stand, and what an operator can do about them.
+// Nothing here calls a vendor: a running server does, and finds what is to be done in the database.
+
+import { defineCommand } from 'citty'
+import { newId } from '../../src/app/world'
+import type { Config } from '../../src/config/schema'
+import type { Db } from '../../src/db/db'
+import { endTask } from '../../src/tasks/finish'
+import { askAgain } from '../../src/tasks/late-success'
+import {
+  acceptTask,
+  findTask,
+  listTasks,
+  requestCancel,
+  type Task,
+  type TaskFilter,
+  UNKNOWN,
+} from '../../src/tasks/rows'
+import { redeliver as redeliverWebhook, webhookOf } from '../../src/webhooks/rows'
+import { CommandFailed, WrongUsage } from '../lib/errors'
+import { isServed } from '../lib/serve-lock'
+import { commandArgs, dataDirOf, type SettingsFlags, withDatabase } from '../lib/settings'
+import { parseCount, parseWord } from '../lib/values'
+import { createStatus, print, printJson, say } from '../view/output'
+import { deliveryJson, stateOf, taskBlock, taskJson, taskLine, taskTable } from '../view/task'
+import { parseDurationMs } from '../view/times'
+
+const DEFAULT_LIMIT = 50
+const LOOK_MS = 500
+/** How long a command waits for the server to do what it asked for. */
+const ANSWER_MS = 60_000
+const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
+
+const idArg = {
+  type: 'positional',
+  required: true,
+  description: "The task, by our id or the vendor's",
+} as const
+
+const list = defineCommand({
+  meta: {
+    name: 'list',
+    description: 'List tasks, newest first.',
+    examples: [
+      'gateway tasks list',
+      'gateway tasks list --state unknown',
+      'gateway tasks list --account alice --since 24h --json | jq -r .[].id',
+    ],
+  },
+  args: {
+    state: { type: 'string', valueHint: STATES.join('|'), description: 'Only tasks in this state' },
+    model: { type: 'string', valueHint: 'MODEL', description: 'Only tasks of this model' },
+    account: { type: 'string', valueHint: 'A', description: 'Only tasks of this account' },
+    since: { type: 'string', valueHint: '24h', description: 'Only tasks that are not older' },
+    limit: { type: 'string', valueHint: 'N', description: `How many (default ${DEFAULT_LIMIT})` },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const now = Date.now()
+    const filter: TaskFilter = {
+      limit: args.limit === undefined ? DEFAULT_LIMIT : parseCount('limit', args.limit),
+      ...(args.state !== undefined && { state: parseWord('state', args.state, STATES) }),
+      ...(args.model !== undefined && { model: args.model }),
+      ...(args.account !== undefined && { account: args.account }),
+      ...(args.since !== undefined && { since: now - parseDurationMs('since', args.since) }),
+    }
+    await withDatabase(args, async (db) => {
+      const tasks = await listTasks(db, filter)
+      if (args.json) return printJson(tasks.map(taskJson))
+      if (tasks.length === 0) return say('There are no such tasks.')
+      print(taskTable(tasks, now))
+    })
+  },
+})
+
+const show = defineCommand({
+  meta: {
+    name: 'show',
+    description: 'Show a task, what it costs, and how its webhook fared.',
+    examples: ['gateway tasks show video_01a1…', 'gateway tasks show video_01a1… --json | jq .webhook'],
+  },
+  args: { id: idArg, ...commandArgs },
+  async run({ args }) {
+    await withDatabase(args, async (db) => showOne(db, await requireTask(db, args.id), args.json === true))
+  },
+})
+
+const watch = defineCommand({
+  meta: {
+    name: 'watch',
+    description: 'Follow a task until it has ended. Fails when the task does.',
+    examples: ['gateway tasks watch video_01a1…'],
+  },
+  args: { id: idArg, ...commandArgs },
+  async run({ args }) {
+    await withDatabase(args, async (db, config) => {
+      const { id, state } = await requireTask(db, args.id)
+      if (state === 'submitted' && isIdle(args, config)) say(`Nothing follows ${id} now: no server runs.`)
+      await watchOne(db, id, args.json === true)
+    })
+  },
+})
+
+const cancel = defineCommand({
+  meta: {
+    name: 'cancel',
+    description: 'Ask the vendor to stop a task, and give its hold back. Vendors stop what has not begun.',
+    examples: ['gateway tasks cancel video_01a1…'],
+  },
+  args: { id: idArg, ...commandArgs },
+  async run({ args }) {
+    await withDatabase(args, async (db, config) => {
+      const { id, upstreamId } = requireOpen(await requireTask(db, args.id))
+      if (upstreamId === null) {
+        throw new CommandFailed(
+          `The vendor's id of ${id} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
+        )
+      }
+      // Has no effect on a task that has ended meanwhile, which the looks below find.
+      await requestCancel(db, id, Date.now())
+      if (isIdle(args, config)) throw new CommandFailed(notYet(id))
+      const until = Date.now() + ANSWER_MS
+      const task = await follow(
+        db,
+        id,
+        (task) => task.cancelAt === null || task.state !== 'submitted' || Date.now() > until,
+      )
+      if (task.state === 'submitted' && task.cancelAt !== null) {
+        throw new CommandFailed(notYet(id))
+      }
+      if (task.state === 'submitted') throw new CommandFailed(`${id} goes on: ${task.cancelAnswer}`)
+      await showOne(db, task, args.json === true)
+      if (task.state === 'succeeded') throw new CommandFailed(`${id} had succeeded already.`)
+    })
+  },
+})
+
+const redeliver = defineCommand({
+  meta: {
+    name: 'redeliver',
+    description: 'Send the webhook of an ended task again, with the same id, from the start of its schedule.',
+    examples: ['gateway tasks redeliver video_01a1…'],
+  },
+  args: { id: idArg, ...commandArgs },
+  async run({ args }) {
+    await withDatabase(args, async (db, config) => {
+      const task = await requireTask(db, args.id)
+      const done = await redeliverWebhook(db, task.id)
+      if (!done) {
+        const why =
+          task.webhookUrl === null ? 'it was submitted without a webhook_url' : 'it has not ended yet'
+        throw new CommandFailed(`${task.id} has no webhook to deliver: ${why}.`)
+      }
+      if (args.json) return showOne(db, task, true)
+      const when = isIdle(args, config) ? 'as soon as a server runs' : 'by the running server'
+      print(`The webhook of ${task.id} is delivered again ${when}.`)
+    })
+  },
+})
+
+const reconcile = defineCommand({
+  meta: {
+    name: 'reconcile',
+    description:
+      'Settle a task whose submit had no answer: with the id that the vendor lists for it, or as never begun. Or ask once more after a failed one.',
+    examples: [
+      'gateway tasks list --state unknown',
+      'gateway tasks reconcile video_01a1… --upstream-id 0385dc79-5ff8-4d82',
+      'gateway tasks reconcile video_01a1… --not-begun',
+      'gateway tasks reconcile video_01a1… --ask-again',
+    ],
+  },
+  args: {
+    id: idArg,
+    'upstream-id': {
+      type: 'string',
+      valueHint: 'ID',
+      description: 'The vendor has it under this id: follow it',
+    },
+    'not-begun': { type: 'boolean', description: 'The vendor does not have it: give the hold back' },
+    'ask-again': {
+      type: 'boolean',
+      description: 'It failed: the vendor is asked once more, and a video is charged',
+    },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const upstreamId = args['upstream-id']
+    const findings = [upstreamId !== undefined, args['not-begun'] === true, args['ask-again'] === true]
+    if (findings.filter(Boolean).length !== 1) {
+      throw new WrongUsage(
+        'What did you find at the vendor? Give --upstream-id ID, --not-begun or --ask-again.',
+      )
+    }
+    await withDatabase(args, async (db, config) => {
+      const task = await requireTask(db, args.id)
+      if (args['ask-again']) {
+        await reopen(db, task, isIdle(args, config))
+        return watchOne(db, task.id, args.json === true)
+      }
+      requireOpen(task)
+      if (task.upstreamId !== null) {
+        throw new CommandFailed(`${task.id} is followed under the vendor's id ${task.upstreamId} already.`)
+      }
+      const now = Date.now()
+      const done =
+        upstreamId === undefined
+          ? await giveUp(db, task, now)
+          : await acceptTask(db, task.id, upstreamId, now)
+      if (!done)
+        throw new CommandFailed(`${task.id} was not changed: it has moved on, or the id is of another task.`)
+      await showOne(db, await requireTask(db, task.id), args.json === true)
+    })
+  },
+})
+
+export const tasks = defineCommand({
+  meta: { name: 'tasks', description: 'Video tasks: follow, stop and settle them.' },
+  subCommands: { list, show, watch, cancel, redeliver, reconcile },
+})
+
+function giveUp(db: Db, task: Task, now: number): Promise<boolean> {
+  const error = { code: 'not_begun', message: 'The upstream never began this task. Nothing was charged.' }
+  return endTask(db, task, { state: 'failed', document: {}, error }, { now, webhookId: newId('msg') })
+}
+
+/** Has the server ask the vendor of a failed task once more. */
+async function reopen(db: Db, task: Task, idle: boolean): Promise<void> {
+  if (task.state !== 'failed')
+    throw new CommandFailed(`${task.id} has not failed: its state is ${stateOf(task)}.`)
+  if (idle) throw new CommandFailed(`No server runs that could ask the vendor of ${task.id}: start it first.`)
+  if (await askAgain(db, task, Date.now())) return
+  throw new CommandFailed(
+    `${task.id} was not changed: it was stopped, the vendor's id of it is not known, or it has moved on.`,
+  )
+}
+
+/** Shows how a task goes on, and then how it ended. Fails when the task did. */
+async function watchOne(db: Db, id: string, json: boolean): Promise<void> {
+  const status = createStatus()
+  let shown = ''
+  const task = await follow(db, id, (task) => {
+    const line = taskLine(task)
+    if (line !== shown) status.show(line)
+    shown = line
+    return task.state !== 'submitted'
+  })
+  status.clear()
+  await showOne(db, task, json)
+  if (task.state === 'failed')
+    throw new CommandFailed(`The task failed: ${task.errorMessage ?? task.errorCode}`)
+}
+
+async function showOne(db: Db, task: Task, json: boolean): Promise<void> {
+  const delivery = await webhookOf(db, task.id)
+  if (json) {
+    const document = task.document === null ? null : JSON.parse(task.document)
+    return printJson({
+      ...taskJson(task),
+      document,
+      webhook: delivery ? deliveryJson(delivery) : null,
+    })
+  }
+  print(task.id)
+  print(taskBlock(task, delivery, Date.now()))
+}
+
+/** True where it is certain that no server runs: of a shared database nobody here can tell. */
+function isIdle(flags: SettingsFlags, config: Config): boolean {
+  return config.database === undefined && !isServed(dataDirOf(flags))
+}
+
+function notYet(id: string): string {
+  return `No server has taken it up: ${id} is stopped as soon as one runs, if it has not ended by then.`
+}
+
+/** Looks at a task again and again until it is as wanted. */
+async function follow(db: Db, id: string, isDone: (task: Task) => boolean): Promise<Task> {
+  for (;;) {
+    const task = await requireTask(db, id)
+    if (isDone(task)) return task
+    await Bun.sleep(LOOK_MS)
+  }
+}
+
+async function requireTask(db: Db, id: string): Promise<Task> {
+  const task = await findTask(db, null, id)
+  if (!task) throw new CommandFailed(`There is no task "${id}"; \`tasks list\` shows the newest.`)
+  return task
+}
+
+function requireOpen(task: Task): Task {
+  if (task.state === 'submitted') return task
+  throw new CommandFailed(`${task.id} has ended: it ${stateOf(task)}.`)
+}

@@ -1,0 +1,26 @@
+// Finds accounts for commands, and keeps balances within what can be counted exactly.
+
+import { type Balance, balanceOf } from '../../src/billing/ledger'
+import type { Db } from '../../src/db/db'
+import { MAX_NANO } from '../../src/lib/money'
+import { commandLineOf } from '../program'
+import { dollars } from '../view/balance'
+import { CommandFailed } from './errors'
+import type { SettingsFlags } from './settings'
+
+/** An account is made with a key only: money for a mistyped name would be lost. */
+export async function requireAccount(db: Db, account: string, flags: SettingsFlags): Promise<Balance> {
+  const balance = await balanceOf(db, account)
+  if (balance) return balance
+  throw new CommandFailed(
+    `There is no account "${account}". An account is made with a key: ${commandLineOf('keys create NAME --account ACCOUNT', flags)}`,
+  )
+}
+
+/** Refuses what would make a balance too large to be counted exactly. */
+export function requireRoom({ account, balanceNano }: Balance, amountNano: number): void {
+  if (balanceNano + amountNano <= MAX_NANO) return
+  throw new CommandFailed(
+    `Account ${account} would have more than ${dollars(MAX_NANO)}, the most it can have.`,
+  )
+}

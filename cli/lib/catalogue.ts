@@ -1,0 +1,89 @@
+// The models of a configuration as an operator sees them: all of them, priced, and why some are not available.
+// Nothing here calls a vendor.
+
+import { outside } from '../../src/app/world'
+import { buildCatalogue, idOfName } from '../../src/catalogue/models'
+import { type Config, isRoute, type ModelConfig } from '../../src/config/schema'
+import type { Model } from '../../src/contract/family'
+import type { OperationName } from '../../src/contract/operations'
+import { CommandFailed } from './errors'
+
+export interface ListedModel {
+  model: Model
+  /** The same model for each operation that it serves. */
+  forms: readonly Model[]
+  entry: ModelConfig
+  /** Why it is not available; null when it is. */
+  reason: string | null
+}
+
+/** An id that stands for models which are tried in order. */
+export interface ListedRoute {
+  id: string
+  models: readonly string[]
+  ownedBy: string
+  operations: readonly OperationName[]
+  /** Why none of its models is available; null when one is. */
+  reason: string | null
+}
+
+/** In the sandbox every vendor is there. */
+export function listModels(config: Config, options: { sandbox?: boolean | undefined }): ListedModel[] {
+  const { models } = buildCatalogue(withAllVendors(config), outside)
+  const { hidden } = buildCatalogue(options.sandbox ? withAllVendors(config) : config, outside)
+  return [...models].map(([id, forms]) => ({
+    model: forms[0] as Model,
+    forms,
+    entry: config.models[id] as ModelConfig,
+    reason: hidden.get(id) ?? null,
+  }))
+}
+
+export function listRoutes(config: Config, options: { sandbox?: boolean | undefined }): ListedRoute[] {
+  const { models, routes } = buildCatalogue(withAllVendors(config), outside)
+  const { hidden } = buildCatalogue(options.sandbox ? withAllVendors(config) : config, outside)
+  return [...routes].map(([id, route]) => {
+    const forms = route.models.flatMap((target) => models.get(target) ?? [])
+    const operations = [...new Set(forms.map(({ family }) => family.operation))]
+    return { id, ...route, operations, reason: hidden.get(id) ?? null }
+  })
+}
+
+/** The other names of a model or a route. */
+export function aliasesOf({ aliases = {} }: Config, id: string): string[] {
+  return Object.entries(aliases).flatMap(([alias, target]) => (target === id ? [alias] : []))
+}
+
+/** One model, available or not. */
+export function findModel(config: Config, name: string): ListedModel {
+  const id = idOfName(buildCatalogue(withAllVendors(config), outside), name)
+  const entry = config.models[id]
+  if (entry && isRoute(entry)) {
+    throw new CommandFailed(
+      `"${id}" is a route: what it costs is the price of the model that answers. Ask for one of ${entry.route.join(', ')}.`,
+    )
+  }
+  const listed = listModels(config, {}).find(({ model }) => model.id === id)
+  if (!listed) {
+    throw new CommandFailed(`The configuration has no model "${name}"; \`models list\` shows all.`)
+  }
+  return listed
+}
+
+/** Entries that say which models are available and which are not and why, for a block. */
+export function availability(models: readonly { id: string; reason: string | null }[]): [string, string][] {
+  return [...Map.groupBy(models, ({ reason }) => reason)]
+    .sort(([one], [other]) => Number(one !== null) - Number(other !== null))
+    .map(([reason, group]) => {
+      const ids = group.map(({ id }) => id).join(', ')
+      return reason === null ? ['models', ids] : ['not available', `${ids}: ${reason}`]
+    })
+}
+
+function withAllVendors(config: Config): Config {
+  const upstreams = Object.entries(config.upstreams).map(([name, entry]) => [
+    name,
+    { ...entry, apiKey: entry.apiKey ?? null },
+  ])
+  return { ...config, upstreams: Object.fromEntries(upstreams) }
+}

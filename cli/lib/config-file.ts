@@ -1,0 +1,183 @@
+// The configuration file: where it is looked for, and how each format is read. It must never choose between two files of
+// one folder, nor take an unset variable for an empty text.
+
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
+import { isCompiled } from '../program'
+import { CommandFailed, lineOf } from './errors'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** What decides where a configuration may lie. */
+export interface Surroundings {
+  workingDirectory: string
+  /** Where the executable lies; undefined where the program runs from its source. */
+  executableDirectory: string | undefined
+  home: string
+  platform: NodeJS.Platform
+  environment: Environment
+}
+
+interface FoundConfig {
+  /** Undefined: nothing was found. */
+  file: string | undefined
+  /** Where it was looked for, in this order; empty where a file was named. */
+  lookedIn: string[]
+}
+
+export interface ReadConfig {
+  value: unknown
+  /** One sentence for each variable that is named wrongly or not set. */
+  faults: string[]
+}
+
+const NAME = 'gateway.config'
+/** In a folder of the gateway's own. */
+const NAMES_IN_OWN_FOLDER = [NAME, 'config']
+const parsers: Readonly<Record<string, (text: string) => unknown>> = {
+  '.json': JSON.parse,
+  '.jsonc': Bun.JSONC.parse,
+  '.yaml': Bun.YAML.parse,
+  '.yml': Bun.YAML.parse,
+  '.toml': Bun.TOML.parse,
+}
+const PROGRAMS = ['.ts', '.mts', '.js', '.mjs']
+const FORMATS = [...PROGRAMS, ...Object.keys(parsers)]
+
+export function surroundings(): Surroundings {
+  return {
+    workingDirectory: process.cwd(),
+    executableDirectory: isCompiled() ? dirname(process.execPath) : undefined,
+    home: homedir(),
+    platform: process.platform,
+    environment: process.env,
+  }
+}
+
+/** The file in force: the one that is named, or the first that is found. */
+export function findConfig(flag: string | undefined, around: Surroundings = surroundings()): FoundConfig {
+  const named = flag || around.environment.GATEWAY_CONFIG
+  if (named) return { file: namedFile(named, flag ? '--config' : 'GATEWAY_CONFIG'), lookedIn: [] }
+  const folders = foldersOf(around)
+  for (const { folder, names } of folders) {
+    const files = names.flatMap((name) => FORMATS.map((format) => join(folder, name + format))).filter(isFile)
+    if (files.length > 1) {
+      throw new CommandFailed(
+        `There are several configurations: ${files.join(', ')}. Keep one of them, or name one with --config.`,
+      )
+    }
+    if (files[0] !== undefined) return { file: files[0], lookedIn: [] }
+  }
+  return { file: undefined, lookedIn: folders.map(({ folder }) => folder) }
+}
+
+/** What was looked for where, for people. */
+export function describeSearch(folders: readonly string[]): string {
+  return `Looked for ${NAME} with ${FORMATS.join(', ')} in: ${folders.join(', ')}.`
+}
+
+function namedFile(name: string, by: string): string {
+  const file = resolve(name)
+  if (!existsSync(file)) throw new CommandFailed(`There is no configuration file ${file}, which ${by} names.`)
+  if (!isFile(file)) throw new CommandFailed(`${file}, which ${by} names, is not a file.`)
+  return file
+}
+
+/** Each once, the nearest first. */
+function foldersOf(around: Surroundings): { folder: string; names: readonly string[] }[] {
+  const { workingDirectory, executableDirectory } = around
+  const near = [workingDirectory, ...(executableDirectory === undefined ? [] : [executableDirectory])]
+  const folders = [
+    ...near.map((folder) => ({ folder, names: [NAME] })),
+    ...ownFolders(around).map((folder) => ({ folder, names: NAMES_IN_OWN_FOLDER })),
+  ]
+  return folders.filter(
+    ({ folder }, index) => folders.findIndex((other) => other.folder === folder) === index,
+  )
+}
+
+/** The user's, then the system's. */
+function ownFolders({ platform, home, environment }: Surroundings): string[] {
+  if (platform === 'win32') {
+    const roaming = environment.APPDATA ?? join(home, 'AppData', 'Roaming')
+    return [roaming, environment.PROGRAMDATA ?? 'C:\\ProgramData'].map((folder) => join(folder, 'gateway'))
+  }
+  const named = environment.XDG_CONFIG_HOME
+  // A relative one is to be ignored, as its specification says.
+  const users = [named && isAbsolute(named) ? named : join(home, '.config')]
+  const systems = ['/etc']
+  if (platform === 'darwin') {
+    users.push(join(home, 'Library', 'Application Support'))
+    systems.unshift('/Library/Application Support')
+  }
+  return [...users, ...systems].map((folder) => join(folder, 'gateway'))
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+}
+
+/** Reads a file by its format. Programs read the environment themselves; in data `${NAME}` stands for a variable. */
+export async function readConfigFile(
+  file: string,
+  environment: Environment = process.env,
+): Promise<ReadConfig> {
+  const format = extname(file).toLowerCase()
+  const parse = parsers[format]
+  try {
+    if (parse) return withVariables(parse(readFileSync(file, 'utf8')), environment)
+    if (PROGRAMS.includes(format)) return { value: (await import(file)).default, faults: [] }
+  } catch (error) {
+    throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
+  }
+  throw new CommandFailed(
+    `${file} is of no format that is known: its name must end in one of ${FORMATS.join(', ')}.`,
+  )
+}
+
+/** `$${` stands for `${` itself. */
+const REFERENCE = /\$(\$?)\{([^{}]*)\}/g
+const VARIABLE = /^[A-Za-z_]\w*$/
+
+function withVariables(written: unknown, environment: Environment): ReadConfig {
+  const faults: string[] = []
+  const fill = (text: string, path: readonly string[]): string | undefined => {
+    let isUnset = false
+    const filled = text.replaceAll(REFERENCE, (whole, dollar: string, name: string) => {
+      if (dollar) return whole.slice(1)
+      const value = environment[name]
+      if (!VARIABLE.test(name)) {
+        faults.push(`${path.join('.')}: ${whole} is not the name of a variable; $\${ stands for $\{ itself`)
+      } else if (value === undefined && !isKey(path)) {
+        faults.push(`${path.join('.')}: the environment variable ${name} is not set`)
+      }
+      isUnset ||= value === undefined || (isKey(path) && value === '')
+      return value ?? ''
+    })
+    return isUnset ? undefined : filled
+  }
+  const walk = (value: unknown, path: readonly string[]): unknown => {
+    if (typeof value === 'string') return fill(value, path)
+    // TOML has no null, which says that a server wants no key.
+    if (value === false && isKey(path)) return null
+    if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, String(index)]))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, walk(item, [...path, name])]),
+    )
+  }
+  return { value: walk(written, []), faults }
+}
+
+/** An unset key only hides the models of its upstream, as `process.env.NAME` does in a program. */
+function isKey([first, , third, ...more]: readonly string[]): boolean {
+  return first === 'upstreams' && third === 'apiKey' && more.length === 0
+}
+
+/** Syntax errors come as a list, with the place apart from the message. */
+function reasonOf(error: unknown): string {
+  const first = error instanceof AggregateError ? error.errors[0] : error
+  const { position } = first as { position?: { line: number; column: number } | null }
+  return `${lineOf(first)}${position ? ` (line ${position.line}, column ${position.column})` : ''}`
+}

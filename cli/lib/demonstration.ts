@@ -1,0 +1,96 @@
+// What makes the sandbox usable at once: a key with a balance, and a command line to paste that uses it.
+// Only for simulated money: it credits an account from nothing.
+
+import { createKey, findKey, type Key, makeSecret, rollKey } from '../../src/accounts/keys'
+import type { Server } from '../../src/app/server'
+import { newId, randomBytes } from '../../src/app/world'
+import { addCredit, balanceOf } from '../../src/billing/ledger'
+import type { Catalogue } from '../../src/catalogue/models'
+import { type OperationName, operationOf } from '../../src/contract/operations'
+import type { Db } from '../../src/db/db'
+import { secretOf } from '../../src/db/secrets'
+import { NANO_PER_USD } from '../../src/lib/money'
+import { makeWebhookSecret } from '../../src/webhooks/secrets'
+import { statusOf } from '../view/key'
+import { unlimited } from './key-settings'
+
+const DEMO_KEY = 'demo'
+const DEMO_BALANCE_NANO = 10 * NANO_PER_USD
+/** Nobody fetches it. */
+const EXAMPLE_IMAGE = 'https://example.com/fox.png'
+
+export interface Demonstration {
+  name: string
+  secret: string
+  /** One line that shows an answer; undefined where the configuration has no model for one. */
+  commandLine: string | undefined
+}
+
+/** Simple first. What edits files is not tried: there is none to send. */
+const TRIED: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech', 'image', 'video']
+
+/** The secret is the same at every start, so that what was set up with it goes on. */
+export async function prepareDemonstration({ world, url }: Server): Promise<Demonstration> {
+  const { db, now, catalogue } = world
+  const { key, secret } = await prepareKey(db, now())
+  await fill(db, key.account, now())
+  return { name: key.name, secret, commandLine: lineToTry(catalogue, reachable(url), secret) }
+}
+
+function lineToTry({ models }: Catalogue, url: string, secret: string): string | undefined {
+  const all = [...models.values()].flat()
+  const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name && family.plain))
+  // One that needs no picture, where there is one.
+  const model = usual.find(({ referenceImages }) => !referenceImages?.min) ?? usual[0]
+  const plain = model?.family.plain
+  if (!model || !plain) return undefined
+  const { name, path } = operationOf(model.family.operation)
+  const request = {
+    text: 'Hello!',
+    ...(model.referenceImages?.min && plain.fields.includes('images') ? { images: [EXAMPLE_IMAGE] } : {}),
+  }
+  const stream = name === 'chat' || name === 'messages' ? { stream: true } : {}
+  const body = { model: model.id, ...stream, ...plain.body(request, model) }
+  return [
+    `curl -N ${url}${path}${name === 'video' ? '?wait=60' : ''}`,
+    ...(name === 'speech' ? ['-o hello.audio'] : []),
+    `-H 'Authorization: Bearer ${secret}'`,
+    "-H 'Content-Type: application/json'",
+    `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
+  ].join(' ')
+}
+
+/** The first of `demo`, `demo-2` and so on that nobody has revoked or limited, each with a secret of its own. */
+async function prepareKey(db: Db, now: number): Promise<{ key: Key; secret: string }> {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? DEMO_KEY : `${DEMO_KEY}-${number}`
+    const before = await findKey(db, name)
+    if (before && !isUnlimited(before, now)) continue
+    const secret = await secretOf(db, `key ${name}`, () => makeSecret(randomBytes), now)
+    if (before) {
+      await rollKey(db, before.id, secret)
+    } else {
+      const webhookSecret = makeWebhookSecret(randomBytes)
+      const own = { id: newId('key'), name, account: DEMO_KEY, secret, webhookSecret, createdAt: now }
+      await createKey(db, { ...own, ...unlimited })
+    }
+    return { key: (await findKey(db, name)) as Key, secret }
+  }
+}
+
+function isUnlimited(key: Key, now: number): boolean {
+  return statusOf(key, now) === 'active' && key.models === null && key.budgetNano === null
+}
+
+/** Brings what an account may spend up to the demonstration's balance. */
+async function fill(db: Db, account: string, now: number): Promise<void> {
+  const balance = await balanceOf(db, account)
+  const missingNano = DEMO_BALANCE_NANO - (balance?.availableNano ?? 0)
+  if (missingNano <= 0) return
+  await addCredit(db, { id: newId('tr'), account, amountNano: missingNano, now, note: 'sandbox start' })
+}
+
+/** An address that stands for all of this machine is not one to call. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}

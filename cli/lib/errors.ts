@@ -1,0 +1,45 @@
+// The two ways in which a command ends badly, and how each reads to the person who called it.
+// What can happen to anybody is one line; only a fault of the program itself shows a stack, because a report needs it.
+
+import { SQLiteError } from 'bun:sqlite'
+import { DatabaseUnavailable } from '../../src/db/db'
+
+/** The command could not do its work; the message says why. Exit 1. */
+export class CommandFailed extends Error {}
+
+/** The command was called in a wrong way; the message says how it is called. Exit 2. */
+export class WrongUsage extends Error {}
+
+/** A failure for several reasons, each on a line of its own. */
+export function failedFor(head: string, reasons: readonly string[]): CommandFailed {
+  return new CommandFailed([head, ...reasons.map((reason) => `  ${reason}`)].join('\n'))
+}
+
+/** The text for standard error. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof CommandFailed) return error.message
+  if (error instanceof DatabaseUnavailable || error instanceof SQLiteError || isFromPostgres(error)) {
+    return `The database cannot be used now: ${lineOf(error)}.${adviceFor(error)}`
+  }
+  if (isFromSystem(error)) return `${lineOf(error)}.`
+  return `This is a fault of the gateway, please report it:\n${error instanceof Error ? error.stack : error}`
+}
+
+/** The first line of an error's message, without a full stop. */
+export function lineOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return (message.trim().split('\n')[0] ?? '').replace(/\.$/, '')
+}
+
+function adviceFor(error: unknown): string {
+  return /locked|busy/i.test(lineOf(error)) ? ' Another process is writing to it; try again.' : ''
+}
+
+/** Files, ports and the network: errors with a code such as EACCES. */
+function isFromSystem(error: unknown): boolean {
+  return error instanceof Error && /^E[A-Z]{2,}$/.test((error as { code?: string }).code ?? '')
+}
+
+function isFromPostgres(error: unknown): boolean {
+  return error instanceof Error && ((error as { code?: string }).code ?? '').startsWith('ERR_POSTGRES_')
+}

@@ -1,0 +1,134 @@
+// What `models price` is asked, as its flags say it: stated quantities, a request in plain words, or a whole body.
+// It must never guess: flags that do not go together are wrong usage.
+
+import type { PlainField, PlainRequest } from '../../src/contract/family'
+import { pluralOf, type Quantities, type Unit, units } from '../../src/contract/units'
+import { WrongUsage } from './errors'
+import { parseCount } from './values'
+
+/** What a request asks for beside its text, by flags; reference images are only counted. */
+export type Options = Pick<PlainRequest, 'n' | 'size' | 'quality' | 'resolution' | 'duration'> & {
+  images?: number
+}
+
+export type Question =
+  | {
+      ask: 'quantities'
+      quantities: Quantities
+      options: Options
+      tier: string | undefined
+      serviceTier: string | undefined
+    }
+  | { ask: 'plain'; text: string | undefined; options: Options }
+  | { ask: 'body'; body: string; images: number | undefined }
+
+const optionFlags: Record<Exclude<PlainField, 'uploads'>, { flag: string; hint: string; text: string }> = {
+  n: { flag: 'n', hint: 'N', text: 'How many answers or images to make' },
+  size: { flag: 'size', hint: 'WxH', text: 'Size of the images, or a word of the model such as auto or 2K' },
+  quality: { flag: 'quality', hint: 'WORD', text: 'Quality of the images, such as high' },
+  resolution: { flag: 'resolution', hint: 'WORD', text: 'Resolution of the result, such as 2k or 720p' },
+  duration: { flag: 'duration', hint: 'SECONDS', text: 'Length of the video' },
+  images: { flag: 'reference-images', hint: 'N', text: 'How many images the request brings along' },
+}
+const optionNames = Object.keys(optionFlags) as (keyof Options)[]
+/** What may decide the tier of a price. */
+const TIER_OPTIONS: readonly (keyof Options)[] = ['size', 'quality', 'resolution']
+
+export const questionArgs = {
+  ...Object.fromEntries(
+    units.map((unit) => [
+      flagOfUnit(unit),
+      { type: 'string', valueHint: 'N', description: `How many ${wordsOf(unit)}` } as const,
+    ]),
+  ),
+  tier: {
+    type: 'string',
+    valueHint: 'NAME',
+    description: 'With quantities: the tier of the price, as the price list names it',
+  },
+  'service-tier': {
+    type: 'string',
+    valueHint: 'NAME',
+    description: 'With quantities: the service tier that the vendor reports, such as flex or priority',
+  },
+  text: {
+    type: 'string',
+    valueHint: 'TEXT',
+    description: 'A message, a prompt, or the text to embed or speak',
+  },
+  ...Object.fromEntries(
+    Object.values(optionFlags).map(({ flag, hint, text }) => [
+      flag,
+      { type: 'string', valueHint: hint, description: text } as const,
+    ]),
+  ),
+  body: { type: 'string', valueHint: 'FILE|JSON', description: 'A whole request body' },
+} as const
+
+/** A unit in words, as many. */
+export function wordsOf(unit: Unit): string {
+  return pluralOf(unit).replaceAll('_', ' ')
+}
+
+/** The flag that sets an option. */
+export function flagOfOption(name: keyof Options): string {
+  return `--${optionFlags[name].flag}`
+}
+
+export function readQuestion(flags: Record<string, unknown>): Question {
+  const given = (flag: string) => (typeof flags[flag] === 'string' ? flags[flag] : undefined)
+  const [text, body, tier, serviceTier] = ['text', 'body', 'tier', 'service-tier'].map(given)
+  const quantities = readQuantities(given)
+  const options = readOptions(given)
+  const ways = [quantities, text, body].filter((way) => way !== undefined).length
+  if (ways > 1)
+    throw new WrongUsage('Give only one of quantities such as --input-tokens N, --text, and --body.')
+  if (tier !== undefined && !quantities)
+    throw new WrongUsage('--tier goes with quantities such as --images N.')
+  if (serviceTier !== undefined && !quantities)
+    throw new WrongUsage('--service-tier goes with quantities; a --body says it by service_tier.')
+  if (body !== undefined) {
+    refuseAllBut(['images'], options, 'goes with --text, not with --body, which says all itself')
+    return { ask: 'body', body, images: options.images }
+  }
+  if (quantities) {
+    refuseAllBut(TIER_OPTIONS, options, 'does not go with quantities, which say all themselves')
+    if (tier !== undefined) refuseAllBut([], options, 'does not go with --tier: one of them names the price')
+    return { ask: 'quantities', quantities, options, tier, serviceTier }
+  }
+  if (text === undefined && Object.keys(options).length === 0) {
+    throw new WrongUsage(
+      'What is to be priced? Give quantities such as --input-tokens N or --images N, or --text, or --body.',
+    )
+  }
+  return { ask: 'plain', text, options }
+}
+
+type Given = (flag: string) => string | undefined
+
+function readQuantities(given: Given): Quantities | undefined {
+  const stated = units.flatMap((unit) => {
+    const text = given(flagOfUnit(unit))
+    return text === undefined ? [] : [[unit, parseCount(flagOfUnit(unit), text, 0)] as const]
+  })
+  return stated.length > 0 ? Object.fromEntries(stated) : undefined
+}
+
+function readOptions(given: Given): Options {
+  const stated = optionNames.flatMap((name) => {
+    const { flag, hint } = optionFlags[name]
+    const text = given(flag)
+    if (text === undefined) return []
+    return [[name, hint === 'N' || hint === 'SECONDS' ? parseCount(flag, text) : text] as const]
+  })
+  return Object.fromEntries(stated)
+}
+
+function refuseAllBut(allowed: readonly (keyof Options)[], options: Options, why: string): void {
+  const extra = optionNames.find((name) => options[name] !== undefined && !allowed.includes(name))
+  if (extra !== undefined) throw new WrongUsage(`${flagOfOption(extra)} ${why}.`)
+}
+
+function flagOfUnit(unit: Unit): string {
+  return pluralOf(unit).replaceAll('_', '-')
+}

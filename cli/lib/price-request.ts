@@ -1,0 +1,234 @@
+// What a request to a model would cost: of quantities that the operator states, or the most that a request can cost.
+// The same functions as for a real request, so that the answer cannot differ from the bill.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { askedTier, quoteNano, quoteOf, tariffOf } from '../../src/billing/metering'
+import type { Ask, Model, Upload } from '../../src/contract/family'
+import { type OperationName, operationOf } from '../../src/contract/operations'
+import {
+  type BilledTable,
+  billedTable,
+  heldTable,
+  isBaseTier,
+  type Prices,
+  type Tariff,
+  tableNano,
+  tariffOfVariant,
+  variantsOf,
+} from '../../src/contract/prices'
+import type { Quantities, Unit } from '../../src/contract/units'
+import { GatewayError } from '../../src/lib/errors'
+import { createValidator } from '../../src/lib/validate'
+import type { ListedModel } from './catalogue'
+import { CommandFailed, WrongUsage } from './errors'
+import { flagOfOption, type Options, type Question, wordsOf } from './price-question'
+
+export interface PriceAnswer {
+  operation: OperationName
+  quantities: Quantities
+  /** Of one of each unit, as this request is priced. */
+  prices: Prices
+  /** Which of the prices of the model these are. */
+  table: BilledTable
+  amountNano: number
+  /** A quote: the most that it can cost, held until the true price is known. */
+  isMost: boolean
+}
+
+/** What costs nothing without a text. */
+const TEXT_OPERATIONS: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech']
+/** Stands for a prompt that nobody gave: the shortest one. */
+const ANY_TEXT = 'x'
+
+export function answerQuestion(
+  listed: ListedModel,
+  operation: string | undefined,
+  question: Question,
+): PriceAnswer {
+  const model = formOf(listed, operation, question)
+  if (question.ask === 'quantities') return priceQuantities(model, question)
+  if (question.ask === 'body') return priceBody(model, readBody(question.body), question.images)
+  const { text, options } = question
+  if (text === undefined && TEXT_OPERATIONS.includes(model.family.operation)) {
+    throw new CommandFailed(`The price of ${model.family.operation} is that of its text: give --text too.`)
+  }
+  return quote(model, plainBody(model, text ?? ANY_TEXT, options))
+}
+
+/** The model as it serves the operation, by default the first that takes all that is asked for. */
+function formOf({ model, forms }: ListedModel, operation: string | undefined, question: Question): Model {
+  if (operation === undefined) {
+    const asked = 'options' in question ? (Object.keys(question.options) as (keyof Options)[]) : []
+    return forms.find((form) => asked.every((name) => optionsOf(form).includes(name))) ?? model
+  }
+  const form = forms.find(({ family }) => family.operation === operation)
+  if (form) return form
+  const served = new Set(forms.map(({ family }) => family.operation))
+  throw new CommandFailed(`${model.id} serves ${[...served].join(' and ')}, not ${operation}.`)
+}
+
+function priceQuantities(model: Model, question: Question & { ask: 'quantities' }): PriceAnswer {
+  const tariff = tariffFor(model, question)
+  const hasRequests = tariff.tables[0].prices.request !== undefined
+  const quantities = hasRequests ? { request: 1, ...question.quantities } : question.quantities
+  const table = billedTable(tariff, quantities, serviceTierOf(model, question.serviceTier), undefined)
+  const { prices } = table
+  for (const unit of Object.keys(quantities) as Unit[]) {
+    if (prices[unit] !== undefined) continue
+    const priced = (Object.keys(prices) as Unit[]).map(wordsOf).join(', ')
+    const options = optionsOf(model).map(flagOfOption).join(', ')
+    const instead = options === '' ? '--text' : `--text, ${options}`
+    throw new CommandFailed(
+      `${model.id} has no price for ${wordsOf(unit)}; it has one for ${priced}. State those, or say what is to be made by ${instead}.`,
+    )
+  }
+  const { operation } = model.family
+  return { operation, quantities, prices, table, amountNano: tableNano(quantities, table), isMost: false }
+}
+
+/** The prices of the tier that is named, or of the one that a request with these options would have. */
+function tariffFor(model: Model, { options, tier }: Question & { ask: 'quantities' }): Tariff {
+  const { plain } = model.family
+  if (model.tariff && tier === undefined && Object.keys(options).length === 0) return model.tariff
+  if (plain && tier === undefined)
+    return tariffOf(checkedAsk(model, plainBody(model, ANY_TEXT, options)), model)
+  if (model.tariff) throw new CommandFailed(`${model.id} has no tiers of prices: leave them out.`)
+  const names = tier === undefined ? Object.values(options).map(String) : [tier]
+  const tariff = tariffOfVariant(model.priceList, names)
+  if (tariff) return tariff
+  const known = variantsOf(model.priceList).join(', ')
+  throw new CommandFailed(
+    names.length === 0
+      ? `${model.id} has a price for each of ${known}: choose one with --tier.`
+      : `${model.id} has no tier "${names[0]}"; it has ${known}.`,
+  )
+}
+
+function priceBody(model: Model, text: string, images: number | undefined): PriceAnswer {
+  const given = parseObject(text)
+  return quote(model, { ...filesOf(model, images), ...given }, given.model === model.id ? text : undefined)
+}
+
+/** The service tier, if the price list has one of this name. */
+function serviceTierOf({ id, priceList }: Model, name: string | undefined): string | undefined {
+  const known = priceList.tables.flatMap(({ tier }) => tier ?? [])
+  if (name === undefined || isBaseTier(name) || known.includes(name)) return name
+  throw new CommandFailed(
+    known.length === 0
+      ? `${id} has no prices by service tier: leave --service-tier out.`
+      : `${id} has no service tier "${name}"; it has ${[...new Set(known)].join(', ')}.`,
+  )
+}
+
+/** The most that a body can cost. */
+function quote(model: Model, content: Record<string, unknown>, text?: string): PriceAnswer {
+  const ask = checkedAsk(model, content, text)
+  const quantities = quoteOf(ask, model)
+  const table = heldTable(tariffOf(ask, model), quantities, askedTier(ask))
+  return {
+    operation: model.family.operation,
+    quantities,
+    prices: table.heldPrices,
+    table,
+    amountNano: quoteNano(ask, model),
+    isMost: true,
+  }
+}
+
+/** A request that the gateway would take. Its model is the one that is asked about, whatever it names. */
+function checkedAsk(model: Model, content: Record<string, unknown>, text?: string): Ask {
+  const body = { ...content, model: model.id }
+  const ask: Ask = { body, byteLength: byteLengthOf(body, model, text), at: 0 }
+  const { family } = model
+  try {
+    createValidator(family.body)(body)
+    family.check?.(body, model)
+    tariffOf(ask, model)
+    return ask
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    throw new CommandFailed(`The gateway would refuse this request: ${error.message}`)
+  }
+}
+
+function plainBody(model: Model, text: string, options: Options): Record<string, unknown> {
+  const { plain, operation } = model.family
+  if (!plain)
+    throw new CommandFailed(`${model.id} cannot be asked in plain words: give a request with --body.`)
+  const known = optionsOf(model)
+  const unknown = (Object.keys(options) as (keyof Options)[]).find((name) => !known.includes(name))
+  if (unknown !== undefined) {
+    const takes = known.length === 0 ? 'nothing beside --text' : known.map(flagOfOption).join(', ')
+    throw new CommandFailed(
+      `${model.id} takes no ${flagOfOption(unknown)} for ${operation}; it takes ${takes}.`,
+    )
+  }
+  const { images, ...rest } = options
+  return plain.body({ text, ...rest, ...references(model, images) }, model)
+}
+
+/** What a request in plain words can ask for beside its text. */
+function optionsOf({ family }: Model): (keyof Options)[] {
+  const fields = family.plain?.fields ?? []
+  return [...new Set(fields.map((field) => (field === 'uploads' ? 'images' : field)))]
+}
+
+/** So many reference images, or as many as the model needs at least. */
+function references(model: Model, count: number | undefined): { images?: string[]; uploads?: Upload[] } {
+  const fields = model.family.plain?.fields ?? []
+  const least = model.referenceImages?.min ?? 0
+  const numbers = (wanted: number) => Array.from({ length: count ?? wanted }, (_, index) => index + 1)
+  if (fields.includes('uploads')) return { uploads: numbers(Math.max(least, 1)).map(exampleUpload) }
+  const images = numbers(least).map((number) => `https://example.com/reference-${number}.png`)
+  return images.length > 0 ? { images } : {}
+}
+
+/** Files cannot stand in JSON, so that a body for a form has examples in their place. */
+function filesOf(model: Model, count: number | undefined): Record<string, unknown> {
+  const { uploads } = references(model, count)
+  if (uploads) {
+    const members = Object.entries(model.family.plain?.body({ text: ANY_TEXT, uploads }, model) ?? {})
+    return Object.fromEntries(members.filter(([, value]) => value === uploads))
+  }
+  if (count === undefined) return {}
+  throw new WrongUsage(
+    `--reference-images does not go with --body here: the body of ${model.id} names them itself.`,
+  )
+}
+
+function exampleUpload(number: number): Upload {
+  return {
+    filename: `reference-${number}.png`,
+    contentType: 'image/png',
+    bytes: new Blob([]),
+    picture: { format: 'png', width: 1024, height: 1024 },
+  }
+}
+
+/** Bytes of the request as a caller sends it; of a form, those of its texts. */
+function byteLengthOf(body: Record<string, unknown>, { family }: Model, text: string | undefined): number {
+  const isForm = operationOf(family.operation).body === 'form'
+  if (!isForm) return Buffer.byteLength(text ?? JSON.stringify(body))
+  const texts = Object.values(body).filter((value) => !Array.isArray(value))
+  return texts.reduce<number>((sum, value) => sum + Buffer.byteLength(String(value)), 0)
+}
+
+/** The text of a body: JSON as it stands, or the content of a file. */
+function readBody(fileOrJson: string): string {
+  if (fileOrJson.trimStart().startsWith('{')) return fileOrJson
+  if (!existsSync(fileOrJson)) throw new CommandFailed(`There is no file ${fileOrJson}.`)
+  return readFileSync(fileOrJson, 'utf8')
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    value = undefined
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new WrongUsage('--body takes a JSON object, or a file that holds one.')
+  }
+  return value as Record<string, unknown>
+}

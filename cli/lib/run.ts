@@ -1,0 +1,59 @@
+// Runs a command with the exit codes that scripts rely on: 0 success, 1 failure, 2 wrong usage.
+
+import { runCommand } from 'citty'
+import { type AnyCommand, argsOf, helpOf, metaOf, partOf, usageLine } from '../view/help'
+import { paint, print, say } from '../view/output'
+import { orderWords } from './argv'
+import { describeFailure, WrongUsage } from './errors'
+
+export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void> {
+  const wantsHelp = rawArgs[0] === 'help'
+  const { command, path, rest } = await findCommand(main, wantsHelp ? rawArgs.slice(1) : rawArgs)
+  try {
+    if (rawArgs[0] === '--version' || rawArgs[0] === 'version') {
+      print(metaOf(main).version ?? '')
+    } else if ((wantsHelp && rest.length === 0) || asksForHelp(command, rest)) {
+      print(await helpOf(command, path))
+    } else if (command.subCommands) {
+      throw new WrongUsage(rest.length > 0 ? `There is no command ${path} ${rest[0]}.` : 'Which command?')
+    } else {
+      await runCommand(command, { rawArgs: orderWords(argsOf(command), rest) })
+    }
+  } catch (error) {
+    process.exitCode = await report(error, command, path)
+  }
+}
+
+async function report(error: unknown, command: AnyCommand, path: string): Promise<number> {
+  const isWrongUsage = error instanceof WrongUsage || (error instanceof Error && error.name === 'CLIError')
+  const text = isWrongUsage ? error.message : describeFailure(error)
+  say(paint('red', text, process.stderr))
+  if (!isWrongUsage) return 1
+  const help = command.subCommands
+    ? await helpOf(command, path, process.stderr)
+    : `Usage  ${usageLine(command, path)}\n${path} --help says more.`
+  say(`\n${help}`)
+  return 2
+}
+
+/** Follows the names of sub-commands as far as they go. */
+async function findCommand(main: AnyCommand, words: string[]) {
+  let command = main
+  let rest = words
+  const names = [metaOf(main).name ?? '']
+  for (;;) {
+    const name = rest[0]
+    const part = name === undefined ? undefined : await partOf(command, name)
+    if (!part || name === undefined) return { command, path: names.join(' '), rest }
+    command = part
+    names.push(name)
+    rest = rest.slice(1)
+  }
+}
+
+function asksForHelp(command: AnyCommand, words: readonly string[]): boolean {
+  // The first word is then a command that does not exist.
+  if (command.subCommands && !words[0]?.startsWith('-')) return false
+  const end = words.indexOf('--')
+  return words.slice(0, end === -1 ? words.length : end).some((word) => word === '--help' || word === '-h')
+}

@@ -1,0 +1,167 @@
+// Where the configuration and the data are: flags win over environment, over the file, over defaults.
+
+import { statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import builtIn from '../../gateway.config'
+import { databaseFile, makeDataDir, openDatabase } from '../../src/app/world'
+import { type Config, faultsOf } from '../../src/config/schema'
+import type { Db } from '../../src/db/db'
+import { say } from '../view/output'
+import { findConfig, readConfigFile } from './config-file'
+import { CommandFailed, failedFor, lineOf } from './errors'
+
+/** The flags that every command takes. */
+export const settingsArgs = {
+  config: {
+    type: 'string',
+    valueHint: 'FILE',
+    description:
+      'Configuration file (default: gateway.config.* here, beside the executable or in the folders for settings)',
+  },
+  'data-dir': {
+    type: 'string',
+    valueHint: 'DIR',
+    description: 'Where the database is (default: the data directory of this user)',
+  },
+  json: { type: 'boolean', description: 'Print one JSON document instead of text' },
+} as const
+
+/** The flags of every command but `serve`, for which the sandbox means more. */
+export const commandArgs = {
+  ...settingsArgs,
+  sandbox: { type: 'boolean', description: 'Use the data of `gateway serve --sandbox`' },
+} as const
+
+export interface SettingsFlags {
+  config?: string | undefined
+  'data-dir'?: string | undefined
+  sandbox?: boolean | undefined
+}
+
+interface LoadedConfig {
+  config: Config
+  /** The file it came from, or undefined for the built-in one. */
+  file: string | undefined
+}
+
+const OTHERS_READ_OR_WRITE = 0o066
+
+/** The configuration that is in force, with its faults. */
+interface JudgedConfig {
+  value: unknown
+  file: string | undefined
+  faults: string[]
+  /** Folders that have no configuration, where none was found. */
+  lookedIn: string[]
+}
+
+/** Loads the configuration that is in force and lists all that is wrong with it. */
+export async function judgeConfig(flags: SettingsFlags): Promise<JudgedConfig> {
+  const { file, lookedIn } = findConfig(flags.config)
+  const { value: written, faults } =
+    file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
+  const value = inForce(written, flags)
+  return { value, file, lookedIn, faults: [...faults, ...faultsOf(value)] }
+}
+
+/** Loads a configuration that is in order, or fails with all its faults. */
+export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
+  const { value, file, faults } = await judgeConfig(flags)
+  if (faults.length > 0) throw failedFor(`${nameOfConfig(file)} has faults:`, faults)
+  return { config: value as Config, file }
+}
+
+/** With what the environment says. Simulated money has a database and files of its own, whatever real money is kept in. */
+function inForce(written: unknown, flags: SettingsFlags): unknown {
+  if (typeof written !== 'object' || written === null) return written
+  const { database: fileDatabase, artifacts, ...config } = written as Partial<Config>
+  const database = databaseUrl() ?? fileDatabase
+  const { s3, ...onDisk } = artifacts ?? {}
+  const kept = flags.sandbox && s3 ? onDisk : artifacts
+  return {
+    ...config,
+    ...(database !== undefined && !flags.sandbox && { database }),
+    ...(kept !== undefined && { artifacts: kept }),
+  }
+}
+
+export function nameOfConfig(file: string | undefined): string {
+  return file ?? 'The built-in configuration'
+}
+
+/** The data directory; the sandbox has its own beside it, so that simulated and real money never mix. */
+export function dataDirOf(flags: SettingsFlags): string {
+  const named = flags['data-dir'] ?? process.env.GATEWAY_DATA_DIR
+  if (named) return resolve(named)
+  return join(dataHome(), flags.sandbox ? 'gateway-sandbox' : 'gateway')
+}
+
+/** The data directory, made if it is not there. */
+export function openDataDir(flags: SettingsFlags): string {
+  const dataDir = dataDirOf(flags)
+  try {
+    makeDataDir(dataDir)
+  } catch (error) {
+    throw new CommandFailed(`The data directory ${dataDir} cannot be used: ${lineOf(error)}.`)
+  }
+  return dataDir
+}
+
+/** What to tell an operator whose data directory is open to others; undefined where it is not. */
+export function openToOthers(dataDir: string): string | undefined {
+  // The file system of Windows has no such mode.
+  if (process.platform === 'win32' || (statSync(dataDir).mode & OTHERS_READ_OR_WRITE) === 0) return undefined
+  return `Warning: other users of this machine can read or write the data directory ${dataDir}. Close it with: chmod 700 ${dataDir}`
+}
+
+/** Runs a command's work on the database, which a running server may be using at the same time, and says so where it wrote. */
+export async function withDatabase<Result>(
+  flags: SettingsFlags,
+  work: (db: Db, config: Config) => Promise<Result>,
+): Promise<Result> {
+  const { config } = await loadConfig(flags)
+  const dataDir = openDataDir(flags)
+  const db = await openDatabase(config, dataDir, { patient: true }).catch((error) => {
+    const where = config.database ? 'The database' : `The database in ${dataDir}`
+    throw new CommandFailed(`${where} cannot be opened: ${lineOf(error)}.`)
+  })
+  let hasWritten = false
+  const watched: Db = {
+    ...db,
+    async batch(statements) {
+      const result = await db.batch(statements)
+      hasWritten ||= 'rows' in result
+      return result
+    },
+  }
+  try {
+    return await work(watched, config)
+  } finally {
+    if (hasWritten) say(`Written to ${nameOfDatabase(config, dataDir)}.`)
+    await db.close()
+  }
+}
+
+/** Where the database is, without what gives access to it. */
+function nameOfDatabase({ database }: Config, dataDir: string): string {
+  if (!database) return databaseFile(dataDir)
+  const url = URL.parse(database)
+  if (!url) return 'the PostgreSQL database of the configuration'
+  return `${url.protocol}//${url.username && `${url.username}@`}${url.host}${url.pathname}`
+}
+
+function databaseUrl(): string | undefined {
+  const url = process.env.GATEWAY_DATABASE_URL
+  if (url && !/^postgres(ql)?:\/\//.test(url)) {
+    throw new CommandFailed('GATEWAY_DATABASE_URL must begin with postgres://.')
+  }
+  return url || undefined
+}
+
+function dataHome(): string {
+  if (process.env.XDG_DATA_HOME) return process.env.XDG_DATA_HOME
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support')
+  if (process.platform === 'win32') return process.env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local')
+  return join(homedir(), '.local', 'share')
+}

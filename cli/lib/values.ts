@@ -1,0 +1,54 @@
+// Reads the values that people type: names, amounts, counts, one of several words.
+// A value that cannot be read is wrong usage, never a guess.
+
+import { MAX_NANO, NANO_PER_USD, parseUsd } from '../../src/lib/money'
+import { WrongUsage } from './errors'
+
+const NAME_FORM = /^[A-Za-z0-9._@-]{1,64}$/
+/** Keys are found by name or id, so no name may look like an id. */
+const ID_FORM = /^key_[0-9a-f]{32}$/
+
+/** The name of a key or an account. */
+export function parseName(what: string, text: string): string {
+  if (!NAME_FORM.test(text) || ID_FORM.test(text)) {
+    throw new WrongUsage(`${what} has 1 to 64 letters, digits or any of . _ @ -, which "${text}" has not.`)
+  }
+  return text
+}
+
+/** Dollars, as nano-dollars; `5`, `0.25`, `+5` or `-1.50`. */
+export function parseAmountNano(what: string, text: string): number {
+  const amountNano = parseUsd(text.replace(/^\+(?=\d)/, ''))
+  if (amountNano === undefined) {
+    const most = Math.floor(MAX_NANO / NANO_PER_USD)
+    throw new WrongUsage(
+      `${what} is an amount of dollars up to ${most} with at most nine decimals, such as 5 or 0.25, not "${text}".`,
+    )
+  }
+  return amountNano
+}
+
+export function parsePositiveNano(what: string, text: string): number {
+  const amountNano = parseAmountNano(what, text)
+  if (amountNano <= 0) throw new WrongUsage(`${what} must be more than 0, not ${text}.`)
+  return amountNano
+}
+
+export function parseCount(flag: string, text: string, least = 1): number {
+  const count = Number(text)
+  if (!/^\d{1,12}$/.test(text) || count < least) {
+    throw new WrongUsage(`--${flag} takes a whole number from ${least}, not "${text}".`)
+  }
+  return count
+}
+
+export function parseWord<Word extends string>(flag: string, text: string, words: readonly Word[]): Word {
+  const word = words.find((candidate) => candidate === text)
+  if (word === undefined) throw new WrongUsage(`--${flag} takes ${words.join(', ')}, not "${text}".`)
+  return word
+}
+
+/** Null for the word `none`, which removes a setting. */
+export function unlessNone<Value>(text: string, read: (text: string) => Value): Value | null {
+  return text === 'none' ? null : read(text)
+}

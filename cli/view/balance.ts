@@ -1,0 +1,77 @@
+// How the money of an account is shown: decimal strings of dollars, never floating-point numbers.
+
+import type { Balance, LedgerEntry } from '../../src/billing/ledger'
+import { formatUsd } from '../../src/lib/money'
+import { type Column, renderTable } from './table'
+import { isoTime, shortTime } from './times'
+
+/** `$5.00`, `-$1.50`: in sentences. */
+export function dollars(amountNano: number | bigint): string {
+  return `${amountNano < 0 ? '-' : ''}$${formatUsd(amountNano < 0 ? -amountNano : amountNano)}`
+}
+
+export function balanceJson(balance: Balance) {
+  return {
+    account: balance.account,
+    balance_usd: formatUsd(balance.balanceNano),
+    held_usd: formatUsd(balance.heldNano),
+    available_usd: formatUsd(balance.availableNano),
+  }
+}
+
+export function balanceTable(balances: readonly Balance[]): string {
+  const columns: Column[] = [
+    { title: 'ACCOUNT', flexible: true },
+    { title: 'BALANCE', align: 'decimal' },
+    { title: 'HELD', align: 'decimal' },
+    { title: 'AVAILABLE', align: 'decimal' },
+  ]
+  return renderTable(
+    columns,
+    balances.map((balance) => Object.values(balanceJson(balance))),
+  )
+}
+
+export function entryJson(entry: LedgerEntry) {
+  return {
+    id: entry.id,
+    at: isoTime(entry.at),
+    kind: entry.kind,
+    amount_usd: formatUsd(entry.amountNano),
+    balance_after_usd: formatUsd(entry.balanceAfterNano),
+    charge: entry.charge,
+    note: entry.note,
+  }
+}
+
+export function entriesTable(entries: readonly LedgerEntry[]): string {
+  const columns: Column[] = [
+    { title: 'TIME (UTC)' },
+    { title: 'KIND' },
+    { title: 'AMOUNT', align: 'decimal' },
+    { title: 'BALANCE', align: 'decimal' },
+    { title: 'NOTE OR REQUEST', flexible: true },
+  ]
+  return renderTable(
+    columns,
+    entries.map((entry) => [
+      shortTime(entry.at),
+      entry.kind,
+      formatUsd(entry.amountNano),
+      formatUsd(entry.balanceAfterNano),
+      entry.note ?? entry.charge ?? '',
+    ]),
+  )
+}
+
+/** The entries as comma-separated values, with a title line. */
+export function entriesCsv(entries: readonly LedgerEntry[]): string {
+  const titles = ['id', 'at', 'kind', 'amount_usd', 'balance_after_usd', 'charge', 'note']
+  const lines = entries.map((entry) => Object.values(entryJson(entry)))
+  return [titles, ...lines].map((line) => line.map(csvField).join(',')).join('\n')
+}
+
+function csvField(value: string | null): string {
+  if (value === null) return ''
+  return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
+}

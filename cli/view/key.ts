@@ -1,0 +1,96 @@
+// How a key is shown, to people and as JSON. The secret is no part of it: only its hint.
+
+import type { Key, KeySettings } from '../../src/accounts/keys'
+import type { Balance } from '../../src/billing/ledger'
+import { periodOf } from '../../src/billing/limits'
+import { formatUsd } from '../../src/lib/money'
+import { balanceJson, dollars } from './balance'
+import { paint } from './output'
+import { type Column, renderBlock } from './table'
+import { distance, isoTime, utcTime } from './times'
+
+type KeyStatus = 'active' | 'expired' | 'revoked'
+
+export function statusOf(key: Key, now: number): KeyStatus {
+  if (key.revokedAt !== null) return 'revoked'
+  return key.expiresAt !== null && key.expiresAt <= now ? 'expired' : 'active'
+}
+
+export function keyJson(key: Key, now: number): Record<string, unknown> {
+  return {
+    id: key.id,
+    name: key.name,
+    account: key.account,
+    hint: key.hint,
+    status: statusOf(key, now),
+    models: key.models,
+    requests_per_minute: key.requestsPerMinute,
+    tokens_per_minute: key.tokensPerMinute,
+    concurrency: key.concurrency,
+    budget_usd: key.budgetNano === null ? null : formatUsd(key.budgetNano),
+    budget_period: key.budgetPeriod,
+    expires_at: isoTime(key.expiresAt),
+    revoked_at: isoTime(key.revokedAt),
+    created_at: isoTime(key.createdAt),
+  }
+}
+
+/** The same with the money of its account. */
+export function keyWithMoneyJson(key: Key, balance: Balance, now: number): Record<string, unknown> {
+  const { account: _, ...money } = balanceJson(balance)
+  return { ...keyJson(key, now), ...money }
+}
+
+export const keyColumns: readonly Column[] = [
+  { title: 'NAME', flexible: true },
+  { title: 'ACCOUNT', flexible: true },
+  { title: 'KEY' },
+  { title: 'STATUS' },
+  { title: 'MAY USE', flexible: true },
+]
+
+export function keyRow(key: Key, now: number): string[] {
+  const may = [key.models === null ? 'all models' : key.models.join(', '), ...limitsOf(key)]
+  return [key.name, key.account, key.hint, statusText(key, now), may.join(', ')]
+}
+
+export function keyBlock(key: Key, balance: Balance, budgetUsedNano: number, now: number): string {
+  const limits = limitsOf({ ...key, budgetNano: null })
+  const moment = (at: number) => `${utcTime(at)} (${distance(at, now)})`
+  const entries: [string, string][] = [
+    ['name', paint('bold', key.name)],
+    ['status', statusText(key, now)],
+    ['id', key.id],
+    ['key', key.hint],
+    ['account', key.account],
+    ['balance', `${dollars(balance.balanceNano)}, ${dollars(balance.availableNano)} of it available`],
+    ['models', key.models === null ? 'all' : key.models.join(', ')],
+    ['limits', limits.join(', ') || 'none'],
+    ['budget', key.budgetNano === null ? 'none' : budgetText(key, key.budgetNano, budgetUsedNano, now)],
+    ['created', moment(key.createdAt)],
+    ['expires', key.expiresAt === null ? 'never' : moment(key.expiresAt)],
+  ]
+  if (key.revokedAt !== null) entries.push(['revoked', moment(key.revokedAt)])
+  return renderBlock(entries)
+}
+
+function budgetText(key: Key, budgetNano: number, usedNano: number, now: number): string {
+  const { endsAt } = periodOf(key, now)
+  return `${dollars(budgetNano)} a ${key.budgetPeriod}, ${dollars(usedNano)} used, renewed ${distance(endsAt, now)}`
+}
+
+function statusText(key: Key, now: number): string {
+  const status = statusOf(key, now)
+  if (status !== 'active') return paint('red', status)
+  return paint('green', key.expiresAt === null ? status : `expires ${distance(key.expiresAt, now)}`)
+}
+
+function limitsOf(settings: KeySettings): string[] {
+  const { requestsPerMinute, tokensPerMinute, concurrency, budgetNano, budgetPeriod } = settings
+  return [
+    ...(requestsPerMinute === null ? [] : [`${requestsPerMinute} requests/min`]),
+    ...(tokensPerMinute === null ? [] : [`${tokensPerMinute} tokens/min`]),
+    ...(concurrency === null ? [] : [`${concurrency} at a time`]),
+    ...(budgetNano === null ? [] : [`${dollars(budgetNano)}/${budgetPeriod}`]),
+  ]
+}

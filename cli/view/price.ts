@@ -1,0 +1,119 @@
+// How prices read to people and in JSON: those of a model, and what one request comes to.
+// It must never compute a price: what it shows is what the line would charge.
+
+import { aboveKey, describePrices } from '../../src/config/prices'
+import type { ModelConfig } from '../../src/config/schema'
+import type { Prices } from '../../src/contract/prices'
+import { pluralOf, type Unit } from '../../src/contract/units'
+import { formatDecimal, formatUsd } from '../../src/lib/money'
+import type { ListedModel } from '../lib/catalogue'
+import { wordsOf } from '../lib/price-question'
+import type { PriceAnswer } from '../lib/price-request'
+import { print, say } from './output'
+import { type Column, renderTable } from './table'
+
+const TOKEN_WORDS: Record<string, string> = { input: 'in', output: 'out', cached_input: 'cached' }
+
+/** The prices of an entry in few words: `0.25 in, 2.00 out per 1M tokens`, `1k 0.02, 2k 0.07 per image`. */
+export function priceText({ free, price = {} }: ModelConfig): string {
+  if (free) return 'free'
+  const { service_tiers: tiers = {}, minimum, source: _, as_of: __, ...base } = price
+  return [
+    ...rangeTexts(base),
+    ...Object.entries(tiers).map(([tier, prices]) =>
+      typeof prices === 'string' ? `${tier} x ${prices}` : `${tier}: ${rangeTexts(prices).join('; ')}`,
+    ),
+    ...(minimum === undefined ? [] : [`at least ${minimum}`]),
+  ].join('; ')
+}
+
+/** Prices, and those of longer prompts. */
+function rangeTexts(price: object): string[] {
+  const tokens: string[] = []
+  const others: string[] = []
+  const ranges: string[] = []
+  for (const [key, amount] of Object.entries(price)) {
+    const above = /^above_(.*)$/.exec(key)?.[1]
+    if (above) {
+      ranges.push(`above ${above}: ${rangeTexts(amount).join('; ')}`)
+      continue
+    }
+    const kind = /^per_1m_(.*)_tokens$/.exec(key)?.[1]
+    if (kind) tokens.push(`${amount} ${TOKEN_WORDS[kind] ?? kind.replaceAll('_', ' ')}`)
+    else others.push(`${amountText(amount)} ${keyText(key)}`)
+  }
+  return [...(tokens.length > 0 ? [`${tokens.join(', ')} per 1M tokens`] : []), ...others, ...ranges]
+}
+
+function keyText(key: string): string {
+  return key.replace('_1m_', ' 1M ').replace('_1k_', ' 1K ').replaceAll('_', ' ')
+}
+
+/** One amount, or one for each size or quality. */
+function amountText(amount: unknown): string {
+  if (typeof amount !== 'object' || amount === null) return String(amount)
+  return Object.entries(amount)
+    .map(([tier, each]) => `${tier} ${each}`)
+    .join(', ')
+}
+
+export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
+  const { operation, quantities, amountNano, isMost } = answer
+  return {
+    model: model.id,
+    operation,
+    amount_usd: formatUsd(amountNano),
+    /** True: the most that it can cost, not what it will cost. */
+    at_most: isMost,
+    quantities: Object.fromEntries(
+      Object.entries(quantities).map(([unit, count]) => [pluralOf(unit as Unit), count]),
+    ),
+    price: describePrices(answer.table.listed),
+    ...whichTable(answer),
+  }
+}
+
+export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): void {
+  const { operation, quantities, prices, amountNano, isMost } = answer
+  const columns: Column[] = [
+    {
+      title: forms.some(({ family }) => family.operation !== operation)
+        ? `${model.id} ${operation}`
+        : model.id,
+    },
+    { title: 'COUNT', align: 'right' },
+    { title: 'PRICE', align: 'right' },
+    { title: 'USD', align: 'decimal' },
+  ]
+  const rows = Object.entries(quantities).map(([unit, count]) => [
+    wordsOf(unit as Unit),
+    String(count),
+    unitPrice(unit as Unit, prices),
+    dollars(count, prices[unit as Unit] ?? 0),
+  ])
+  const { service_tier: tier, above } = whichTable(answer)
+  const which = [tier, above?.replace('_', ' ')].filter((word) => word !== undefined).join(', ')
+  const total = `${isMost ? 'at most' : 'total'}${which && ` (${which})`}`
+  print(renderTable(columns, [...rows, [total, '', '', formatUsd(amountNano)]]))
+  if (answer.table.minimumPico > 0) say(`\nIt costs at least ${dollars(1, answer.table.minimumPico)}.`)
+  if (isMost) {
+    say('\nSo much is held when the request comes in; what it really used is paid when it ends.')
+  }
+}
+
+/** By which prices it is: those of a service tier, or of longer prompts. */
+function whichTable({ table: { tier, above } }: PriceAnswer): { service_tier?: string; above?: string } {
+  return { ...(tier !== null && { service_tier: tier }), ...(above > 0 && { above: aboveKey(above) }) }
+}
+
+/** Exact, where one of them costs a part of a nano-dollar too. */
+function dollars(count: number, pico: number): string {
+  return formatDecimal(BigInt(count) * BigInt(pico), 12)
+}
+
+/** The price of one unit as the price list has it: `0.25 per 1M`, `0.02`. */
+function unitPrice(unit: Unit, prices: Prices): string {
+  const [[key, usd] = ['', '']] = Object.entries(describePrices({ [unit]: prices[unit] ?? 0 }))
+  const per = /^per_(1[mk])_/.exec(key)?.[1]
+  return per ? `${usd} per ${per.toUpperCase()}` : String(usd)
+}

@@ -1,0 +1,257 @@
+// Keys: bearer tokens of accounts. Only the SHA-256 of a secret is stored; the secret is shown once, when it is made.
+// A key must never be looked up or compared by a part of its secret.
+
+import { openAccount } from '../billing/ledger'
+import { apply, type Db, type Row, tryApply, type Value } from '../db/db'
+import { GatewayError } from '../lib/errors'
+
+export type BudgetPeriod = 'day' | 'week' | 'month'
+
+export interface Key {
+  id: string
+  name: string
+  account: string
+  /** The first and last characters of the secret, to recognise it by. */
+  hint: string
+  /** Ids of the models that the key may use; null: all. */
+  models: string[] | null
+  requestsPerMinute: number | null
+  tokensPerMinute: number | null
+  concurrency: number | null
+  budgetNano: number | null
+  budgetPeriod: BudgetPeriod | null
+  expiresAt: number | null
+  revokedAt: number | null
+  createdAt: number
+}
+
+/** What an operator sets on a key. */
+export type KeySettings = Pick<
+  Key,
+  | 'models'
+  | 'requestsPerMinute'
+  | 'tokensPerMinute'
+  | 'concurrency'
+  | 'budgetNano'
+  | 'budgetPeriod'
+  | 'expiresAt'
+>
+
+/** How old a cached key may be: a revoked key is refused within this time on every node. */
+const CACHE_MS = 500
+const CACHE_ENTRIES = 10_000
+
+const SECRET_LENGTH = 33 // base62 digits: 196 random bits
+const CHECK_LENGTH = 6
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const SECRET_FORM = new RegExp(`^sk-[0-9A-Za-z]{${SECRET_LENGTH + CHECK_LENGTH}}$`)
+
+/** Makes a secret: prefix, random digits, and a checksum that lets scanners and us tell typing errors without a look-up. */
+export function makeSecret(randomBytes: (count: number) => Uint8Array): string {
+  let digits = ''
+  while (digits.length < SECRET_LENGTH) {
+    for (const byte of randomBytes(SECRET_LENGTH)) {
+      // 248 = 4 * 62: larger bytes would make some digits likelier than others.
+      if (byte < 248 && digits.length < SECRET_LENGTH) digits += DIGITS[byte % 62]
+    }
+  }
+  return `sk-${digits}${checksum(digits)}`
+}
+
+export function isSecret(text: string): boolean {
+  return (
+    SECRET_FORM.test(text) && checksum(text.slice(3, 3 + SECRET_LENGTH)) === text.slice(3 + SECRET_LENGTH)
+  )
+}
+
+function hashSecret(secret: string): string {
+  return new Bun.CryptoHasher('sha256').update(secret).digest('hex')
+}
+
+export interface Authenticator {
+  /** The key that an Authorization header names; throws or rejects with 401. */
+  authenticate(authorization: string | null): Key | Promise<Key>
+}
+
+/** Looks keys up with a short-lived cache in front of the database. */
+export function createAuthenticator(
+  db: Db,
+  { now, monotonic }: { now: () => number; monotonic: () => number },
+): Authenticator {
+  // By the whole header, never a part of the secret. It holds nothing that the requests themselves do not.
+  const cache = new Map<string, { key: Key; readAt: number }>()
+
+  async function find(authorization: string | null): Promise<Key> {
+    const secret = secretOf(authorization)
+    if (!isSecret(secret)) {
+      throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
+    }
+    const rows = await db.query({
+      sql: 'select * from keys where hash = $1',
+      parameters: [hashSecret(secret)],
+    })
+    if (!rows[0]) throw unauthorized('Incorrect API key.')
+    const key = keyOfRow(rows[0])
+    if (cache.size >= CACHE_ENTRIES) cache.clear()
+    cache.set(authorization ?? '', { key, readAt: monotonic() })
+    return assertValid(key, now())
+  }
+
+  return {
+    authenticate(authorization) {
+      const cached = cache.get(authorization ?? '')
+      if (cached && monotonic() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
+      return find(authorization)
+    },
+  }
+}
+
+function secretOf(authorization: string | null): string {
+  if (!authorization) throw unauthorized('No API key: send the header `Authorization: Bearer <API_KEY>`.')
+  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+  if (!secret) throw unauthorized('The Authorization header must read `Bearer <API_KEY>`.')
+  return secret
+}
+
+function assertValid(key: Key, now: number): Key {
+  if (key.revokedAt !== null) throw unauthorized('This API key has been revoked.')
+  if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('This API key has expired.')
+  return key
+}
+
+export function mayUse(key: Key, modelId: string): boolean {
+  return key.models === null || key.models.includes(modelId)
+}
+
+/** Stores a new key and makes sure that its account exists. False when the name is taken. */
+export async function createKey(
+  db: Db,
+  key: {
+    id: string
+    name: string
+    account: string
+    secret: string
+    /** Webhooks of tasks of this key are signed with it. */
+    webhookSecret: string
+    createdAt: number
+  } & KeySettings,
+): Promise<boolean> {
+  const parameters: Value[] = [
+    key.id,
+    key.name,
+    key.account,
+    hashSecret(key.secret),
+    hintOf(key.secret),
+    ...settingValues(key),
+    key.createdAt,
+    key.webhookSecret,
+  ]
+  return tryApply(db, [
+    {
+      sql: `insert into keys (id, name, account, hash, hint, models, requests_per_minute, tokens_per_minute, concurrency,
+          budget, budget_period, expires_at, created_at, webhook_secret)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (name) do nothing`,
+      parameters,
+      guard: true,
+    },
+    openAccount(key.account, key.createdAt),
+  ])
+}
+
+export async function listKeys(db: Db): Promise<Key[]> {
+  return (await db.query({ sql: 'select * from keys order by created_at, name' })).map(keyOfRow)
+}
+
+/** Finds a key by its name or its id. */
+export async function findKey(db: Db, nameOrId: string): Promise<Key | undefined> {
+  const rows = await db.query({
+    sql: 'select * from keys where name = $1 or id = $1',
+    parameters: [nameOrId],
+  })
+  return rows[0] && keyOfRow(rows[0])
+}
+
+export async function updateKey(db: Db, id: string, settings: KeySettings): Promise<void> {
+  await apply(db, [
+    {
+      sql: `update keys set models = $2, requests_per_minute = $3, tokens_per_minute = $4, concurrency = $5, budget = $6,
+        budget_period = $7, expires_at = $8 where id = $1`,
+      parameters: [id, ...settingValues(settings)],
+    },
+  ])
+}
+
+/** Replaces the secret of a key; the old one is refused from then on. False when the key is revoked. */
+export async function rollKey(db: Db, id: string, secret: string): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: 'update keys set hash = $2, hint = $3 where id = $1 and revoked_at is null',
+      parameters: [id, hashSecret(secret), hintOf(secret)],
+      guard: true,
+    },
+  ])
+}
+
+/** Refuses a key for ever. False when it was revoked before. */
+export async function revokeKey(db: Db, id: string, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: 'update keys set revoked_at = $2 where id = $1 and revoked_at is null',
+      parameters: [id, now],
+      guard: true,
+    },
+  ])
+}
+
+function settingValues(settings: KeySettings): Value[] {
+  return [
+    settings.models && JSON.stringify(settings.models),
+    settings.requestsPerMinute,
+    settings.tokensPerMinute,
+    settings.concurrency,
+    settings.budgetNano,
+    settings.budgetPeriod,
+    settings.expiresAt,
+  ]
+}
+
+function hintOf(secret: string): string {
+  return `${secret.slice(0, 6)}…${secret.slice(-4)}`
+}
+
+function keyOfRow(row: Row): Key {
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    account: row.account as string,
+    hint: row.hint as string,
+    models: row.models === null ? null : JSON.parse(row.models as string),
+    requestsPerMinute: row.requests_per_minute as number | null,
+    tokensPerMinute: row.tokens_per_minute as number | null,
+    concurrency: row.concurrency as number | null,
+    budgetNano: row.budget as number | null,
+    budgetPeriod: row.budget_period as BudgetPeriod | null,
+    expiresAt: row.expires_at as number | null,
+    revokedAt: row.revoked_at as number | null,
+    createdAt: row.created_at as number,
+  }
+}
+
+function unauthorized(message: string): GatewayError {
+  return new GatewayError(401, {
+    code: 'invalid_api_key',
+    type: 'invalid_request_error',
+    message,
+    headers: { 'www-authenticate': 'Bearer' },
+  })
+}
+
+function checksum(digits: string): string {
+  let rest = Bun.hash.crc32(digits)
+  let result = ''
+  for (let index = 0; index < CHECK_LENGTH; index++) {
+    result = DIGITS[rest % 62] + result
+    rest = Math.floor(rest / 62)
+  }
+  return result
+}

@@ -1,0 +1,237 @@
+// Keeps callers' connections within limits: in all, so that there are always descriptors left for vendors and the
+// database, and for each address. Where there are too many, those go first that are silent between requests or have not
+// sent one; if that is not enough, new ones are refused for a while. A request that runs is never cut for the sum of all.
+
+import ipaddr from 'ipaddr.js'
+import type { Config } from '../config/schema'
+import type { Log } from './world'
+
+/** The files and sockets of this process, as the operating system shows them. */
+export interface Sockets {
+  /** Most descriptors that the process may have open. */
+  readonly limit: number
+  /** How many it has. */
+  open(): number
+  /** The callers among the descriptors from `from` to before `to`, and how many of these are open at all. */
+  callers(port: number, from: number, to: number): { callers: Caller[]; open: number }
+  /** Whether a caller has never sent a byte. False when the descriptor is another's by now. */
+  isSilent(caller: Caller): boolean
+  /** Whether a byte of an answer has ever gone to this caller. */
+  isAnswered(caller: Caller): boolean
+  /** Ends a connection; the server then finds that the caller has left. */
+  end(caller: Caller): void
+}
+
+export interface Caller {
+  descriptor: number
+  address: string
+  /** The caller's own, by which a connection is known from the next one on the same descriptor. */
+  port: number
+}
+
+/** The listening side of the server. */
+export interface Door {
+  readonly port: number
+  /** Closes connections that wait for their next request. Answers how many. */
+  closeIdle(): number
+  /** Takes no new connections any more; those with a request end with its answer. */
+  shut(): void
+  /** Takes new connections again. Throws where it cannot. */
+  open(): void
+}
+
+export interface GuardOptions {
+  sockets: Sockets
+  door: Door
+  config: Config
+  log: Log
+}
+
+const MAX_CONNECTIONS = 20_000
+/** An eighth of the descriptors is kept for vendors, files and the database. */
+const RESERVED_SHARE = 1 / 8
+const MIN_RESERVE = 16
+const MAX_RESERVE = 1_024
+const MAX_PER_ADDRESS = 1_000
+/** One address has no more than this share of all connections. */
+const ADDRESS_SHARE = 1 / 4
+/** Ranges in which proxies stand, and the operator's own machines. */
+const PRIVATE_RANGES = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat'])
+
+/** As many connections as callers can open within a millisecond: the next look comes before they could use up the rest. */
+const OPENED_PER_MS = 20
+const MIN_PAUSE_MS = 10
+const MAX_PAUSE_MS = 250
+/** New connections are taken again below this share, so that they are not refused again at once. */
+const ACCEPT_SHARE = 7 / 8
+/** How long new connections are refused at least. */
+const REFUSE_MS = 1_000
+const SWEEP_MS = 1_000
+/** How long a connection may be silent from its beginning when there is no room. */
+const SILENCE_MS = 10
+/** Descriptors that are looked at in one go: about a millisecond. */
+const SLICE = 1_000
+/** What was closed is told no more often, however many there are. */
+const REPORT_MS = 10_000
+
+/** Most descriptors in use, by connections to callers and vendors and by files, before connections are closed or refused. */
+export function mostConnections({ server }: Config, limit: number): number {
+  const reserve = Math.min(Math.max(Math.floor(limit * RESERVED_SHARE), MIN_RESERVE), MAX_RESERVE)
+  return Math.max(1, Math.min(server?.maxConnections ?? MAX_CONNECTIONS, limit - reserve))
+}
+
+/** Watches until the returned function is called. */
+export function guardConnections({ sockets, door, config, log }: GuardOptions): () => void {
+  const most = mostConnections(config, sockets.limit)
+  const acceptBelow = Math.ceil(most * ACCEPT_SHARE)
+  const lastResort = Math.ceil((most + sockets.limit) / 2)
+  const configured = config.server?.maxConnectionsPerAddress
+  const mostPerAddress =
+    configured ?? Math.min(MAX_PER_ADDRESS, Math.max(1, Math.floor(most * ADDRESS_SHARE)))
+  let refusingSince: number | undefined
+  let sweptAt = performance.now()
+  /** A walk over the descriptors is under way. */
+  let isWalking = false
+  let isStopped = false
+  let timer: Timer | undefined
+  const report = createReport(log, most, mostPerAddress)
+
+  function look(): void {
+    const now = performance.now()
+    const open = sockets.open()
+    if (refusingSince !== undefined && now - refusingSince >= REFUSE_MS && open < acceptBelow)
+      accept(now, open)
+    if (!isWalking) {
+      if (open >= most) void relieve()
+      else if (now - sweptAt >= SWEEP_MS && open > mostPerAddress) void sweep()
+    }
+    report.write(now)
+    const pauseMs = refusingSince === undefined ? (most - open) / OPENED_PER_MS : MAX_PAUSE_MS
+    timer = setTimeout(look, Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS))
+  }
+
+  function refuse(now: number): void {
+    door.shut()
+    refusingSince = now
+    log('connections_refused', { open: sockets.open(), most })
+  }
+
+  function accept(now: number, open: number): void {
+    try {
+      door.open()
+      log('connections_accepted', { open, most, refusedMs: Math.round(now - (refusingSince ?? now)) })
+      refusingSince = undefined
+    } catch (error) {
+      log('connections_not_accepted', { reason: String(error) })
+      refusingSince = now
+    }
+  }
+
+  /** Makes room: connections without a request are closed, and where that is not enough no new ones are taken. */
+  async function relieve(): Promise<void> {
+    isWalking = true
+    report.idle += door.closeIdle()
+    const silent: Caller[] = []
+    await walk((caller) => {
+      if (sockets.isSilent(caller)) silent.push(caller)
+    })
+    // An honest caller has sent its request with the next packet; there is time for that unless everything is taken.
+    if (sockets.open() < lastResort) await Bun.sleep(SILENCE_MS)
+    for (const caller of silent) {
+      if (!isStopped && sockets.isSilent(caller)) {
+        sockets.end(caller)
+        report.idle++
+      }
+    }
+    // The server closes them when it hears of it.
+    await Bun.sleep(1)
+    if (!isStopped && refusingSince === undefined && sockets.open() >= most) refuse(performance.now())
+    isWalking = false
+  }
+
+  /** Closes what single addresses have too many of. */
+  async function sweep(): Promise<void> {
+    isWalking = true
+    const networks = new Map<string, Caller[]>()
+    await walk((caller) => {
+      const network = networkOf(caller.address)
+      const known = networks.get(network)
+      if (known) known.push(caller)
+      else networks.set(network, [caller])
+    })
+    for (const [network, callers] of networks) {
+      const excess = callers.length - mostPerAddress
+      if (isStopped || excess <= 0 || (configured === undefined && isPrivate(network))) continue
+      for (const caller of leastUseful(callers, excess)) sockets.end(caller)
+      report.excess += excess
+      report.network = network
+    }
+    sweptAt = performance.now()
+    isWalking = false
+  }
+
+  /** Visits every caller, with a rest after each slice of the descriptors. */
+  async function walk(visit: (caller: Caller) => void): Promise<void> {
+    const total = sockets.open()
+    let seen = 0
+    for (let from = 0; from < sockets.limit && !isStopped; from += SLICE) {
+      const { callers, open } = sockets.callers(door.port, from, Math.min(from + SLICE, sockets.limit))
+      for (const caller of callers) visit(caller)
+      seen += open
+      if (seen >= total) return
+      await Bun.sleep(1)
+    }
+  }
+
+  /** Those that were never answered first, and of these the newest, which have the highest descriptors. */
+  function leastUseful(callers: Caller[], count: number): Caller[] {
+    const newestFirst = callers.toReversed()
+    const answered = new Set(newestFirst.filter((caller) => sockets.isAnswered(caller)))
+    const unanswered = newestFirst.filter((caller) => !answered.has(caller))
+    return [...unanswered, ...answered].slice(0, count)
+  }
+
+  look()
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
+  }
+}
+
+function createReport(log: Log, most: number, mostPerAddress: number) {
+  let writtenAt = Number.NEGATIVE_INFINITY
+  return {
+    idle: 0,
+    excess: 0,
+    network: '',
+    write(now: number): void {
+      if (this.idle + this.excess === 0 || now - writtenAt < REPORT_MS) return
+      if (this.idle > 0) log('connections_closed', { idle: this.idle, most })
+      if (this.excess > 0) {
+        log('connections_closed', { excess: this.excess, address: this.network, mostPerAddress })
+      }
+      this.idle = 0
+      this.excess = 0
+      writtenAt = now
+    },
+  }
+}
+
+/** What one party holds: an address, or with IPv6 the 64 bits before those that it chooses by itself. */
+function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const parsed = ipaddr.parse(address)
+  if (parsed.kind() === 'ipv4') return address
+  const { parts } = parsed as ipaddr.IPv6
+  return (parsed as ipaddr.IPv6).isIPv4MappedAddress()
+    ? (parsed as ipaddr.IPv6).toIPv4Address().toString()
+    : `${parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(':')}::`
+}
+
+/** Proxies call from there for everybody, so that only a limit that the operator has set holds for them. */
+function isPrivate(network: string): boolean {
+  return PRIVATE_RANGES.has(ipaddr.parse(network).range())
+}

@@ -1,0 +1,105 @@
+// The HTTP application: its parts in order. Read this to know what the gateway serves.
+
+import { Elysia } from 'elysia'
+import { version } from '../../package.json'
+import { operations } from '../contract/operations'
+import { BodyReader, bodyLimitsOf } from '../http/body'
+import { headersTimeoutSeconds, rest } from '../http/connection'
+import { createCors } from '../http/cors'
+import { errorResponse } from '../http/errors'
+import { artifactRoutes } from '../http/routes/artifacts'
+import { docsRoutes } from '../http/routes/docs'
+import { healthRoutes } from '../http/routes/health'
+import { mcpRoutes } from '../http/routes/mcp'
+import { modelRoutes } from '../http/routes/models'
+import { operationRoutes } from '../http/routes/operations'
+import { rootRoutes } from '../http/routes/root'
+import { taskRoutes } from '../http/routes/tasks'
+import { tokenCountRoutes } from '../http/routes/token-count'
+import { methodsAnswer, type Route, unrouted } from '../http/routes/unrouted'
+import { videoRoutes } from '../http/routes/videos'
+import { checkHost, pathOf } from '../http/target'
+import { type Dialect, GatewayError } from '../lib/errors'
+import type { Gateway } from '../request/line'
+import type { World } from './world'
+
+/** `mark` are headers of every answer of an operation, such as one that says that it came from the sandbox. */
+export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
+  const cors = createCors(world.config)
+  const bodyLimits = bodyLimitsOf(world.config)
+  const bodies = new BodyReader(world.pulse, bodyLimits)
+  const app = new Elysia({
+    name: 'gateway',
+    // Otherwise Elysia looks for the path behind the eleventh character, which misses those of hosts such as `gw`.
+    handler: { standardHostname: false },
+    serve: {
+      idleTimeout: headersTimeoutSeconds(world.config),
+      // Beyond the limit of every entrance, so that our own 413 answers first.
+      maxRequestBodySize: Math.max(...Object.values(bodyLimits)) + MEBIBYTE,
+      // What no handler caught. Without this Bun prints the source around the fault, and answers with text.
+      error: (error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log),
+    },
+  })
+  const fail = (request: Request, error: unknown) => {
+    const requestId = world.newId('req')
+    const response = errorResponse(error, dialectOf(request), requestId, world.log)
+    if (isProbe(request, error)) {
+      world.log('request_malformed', { request: requestId, method: request.method, status: response.status })
+    }
+    if (isShared(request)) cors.share(request, response.headers)
+    return response
+  }
+  app
+    .onError(({ error, code, request }) =>
+      fail(request, code === 'NOT_FOUND' ? misdirected(app.routes, request) : error),
+    )
+    .onBeforeHandle(({ request }) => checkHost(request))
+    .onAfterHandle(({ request, response }) => {
+      // What takes a body sees to its connection itself.
+      if (request.method === 'GET') rest(app.server, request, world.config)
+      if (isShared(request) && response instanceof Response) cors.share(request, response.headers)
+    })
+    .options('/v1/*', ({ request }) => cors.preflight(request) ?? methodsAnswer(app.routes, request))
+    .use(taskRoutes(world, mark))
+    .use(videoRoutes(world, gateway, bodies, mark))
+    .use(artifactRoutes(world))
+    .use(tokenCountRoutes(world, bodies, mark))
+    .use(mcpRoutes(world, gateway, bodies, { mark, version }))
+    .use(modelRoutes(world))
+    .use(healthRoutes(world))
+    .use(rootRoutes())
+    .use(docsRoutes(world, version))
+  return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))
+}
+
+const MEBIBYTE = 1024 * 1024
+
+/** Below the path of an operation, as at it, callers read its form of errors. */
+function dialectOf(request: Request): Dialect {
+  const pathname = pathOf(request)
+  return operations.find(({ path }) => `${pathname}/`.startsWith(`${path}/`))?.dialect ?? 'openai'
+}
+
+/** The error of a request that no route takes; a broken Host before a wrong path. */
+function misdirected(routes: readonly Route[], request: Request): unknown {
+  try {
+    checkHost(request)
+    return unrouted(routes, request)
+  } catch (error) {
+    return error
+  }
+}
+
+/** What no client of the API sends: an operator may want to know that somebody looks for a proxy, or has set one up wrongly. */
+function isProbe({ method }: Request, error: unknown): boolean {
+  return (
+    method === 'CONNECT' ||
+    method === 'TRACE' ||
+    (error instanceof GatewayError && error.code === 'invalid_host')
+  )
+}
+
+/** Sent by a web page to the API. Tools, which are below /v1 too, have an answer of their own for it. */
+function isShared(request: Request): boolean {
+  return request.headers.has('origin') && /^\/v1\/(?!mcp$)/.test(pathOf(request))
+}

@@ -1,0 +1,182 @@
+// Everything from outside in one object: the database, the clock, ids, the network, the log.
+// Made once at start; tests make their own.
+
+import { lookup } from 'node:dns/promises'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Authenticator, createAuthenticator } from '../accounts/keys'
+import type { Artifacts } from '../artifacts/artifacts'
+import { openArtifacts } from '../artifacts/open'
+import { buildCatalogue, type Catalogue } from '../catalogue/models'
+import type { Config } from '../config/schema'
+import type { Db } from '../db/db'
+import { migrate } from '../db/migrations'
+import { openPostgres } from '../db/postgres'
+import { openSqlite } from '../db/sqlite'
+import { openOrigin } from '../http-client/origin'
+import { createPulse, type Pulse } from '../lib/ticker'
+import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
+import { createTokenCounter, type TokenCounter } from '../media/token-counter'
+import { openUploads, type Uploads } from '../media/uploads'
+import { type Journal, openJournal } from '../request/request-log'
+import type { UpstreamWorld } from '../upstreams/upstream'
+import type { AddressRules, Lookup } from '../webhooks/address'
+import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
+
+export type Log = (event: string, fields: Record<string, unknown>) => void
+
+export interface World {
+  config: Config
+  db: Db
+  journal: Journal
+  catalogue: Catalogue
+  authenticator: Authenticator
+  tokenCounter: TokenCounter
+  mp3Encoder: Mp3Encoder
+  pulse: Pulse
+  uploads: Uploads
+  /** Null where results are not kept. */
+  artifacts: Artifacts | null
+  /** Milliseconds since 1970 by the gateway's own clock, which never jumps: for all that is stored. */
+  now: () => number
+  /** Milliseconds by a clock that cannot be set: for waits and deadlines inside this process. */
+  monotonic: () => number
+  /** Milliseconds since 1970 by the machine's clock: only for others, who compare it with theirs. */
+  wall: () => number
+  /** Runs something once, so many milliseconds from now, unless the returned function is called before. */
+  after: After
+  /** Looks at the database's clock again, where that is the reference, and notes the time for whoever starts next. */
+  followTime(): Promise<void>
+  newId: (prefix: string) => string
+  random: () => number
+  /** Where webhooks may go. */
+  addressRules: AddressRules
+  /** For webhooks. */
+  fetch: Outside['fetch']
+  log: Log
+  close(): Promise<void>
+}
+
+export type After = (milliseconds: number, run: () => void) => () => void
+
+export interface Outside extends UpstreamWorld {
+  fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
+  after: After
+  /** The clock of a database that several machines share, in milliseconds since 1970. */
+  databaseTime: (db: Db) => Promise<number>
+  lookup: Lookup
+}
+
+const standardError = Bun.stderr.writer()
+
+/** The real clock, network, and a log of JSON lines on standard error. */
+export const outside: Outside = {
+  wall: Date.now,
+  monotonic: () => Math.floor(performance.now()),
+  after(milliseconds, run) {
+    const timer = setTimeout(run, milliseconds)
+    return () => clearTimeout(timer)
+  },
+  databaseTime: timeOf,
+  openOrigin,
+  fetch: (url, init) => fetch(url, init),
+  lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  log(event, fields) {
+    // Not console.error, which paints every line red on a terminal.
+    standardError.write(`${JSON.stringify({ at: new Date().toISOString(), event, ...fields })}\n`)
+    standardError.flush()
+  },
+}
+
+/** Time-ordered and unique on any number of nodes. */
+export function newId(prefix: string): string {
+  return `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
+}
+
+export function randomBytes(count: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(count))
+}
+
+/**
+ * Opens the database that a configuration names: PostgreSQL, or SQLite in the data directory. `patient` for commands, whose
+ * reports may read for minutes: only what serves must not hold others up.
+ */
+export async function openDatabase(
+  config: Config,
+  dataDir: string,
+  options: { patient?: boolean } = {},
+): Promise<Db> {
+  const db = config.database ? openPostgres(config.database, options) : openSqlite(databaseFile(dataDir))
+  await migrate(db)
+  return db
+}
+
+export function databaseFile(dataDir: string): string {
+  return join(dataDir, 'gateway.sqlite')
+}
+
+/** Only the owner may read the data directory. */
+export function makeDataDir(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+}
+
+export async function openWorld(config: Config, dataDir: string, from: Outside = outside): Promise<World> {
+  makeDataDir(dataDir)
+  const uploads = openUploads(join(dataDir, 'uploads'), newId)
+  const db = await openDatabase(config, dataDir)
+  const { monotonic, wall, log } = from
+  const reference: Reference =
+    db.kind === 'postgres'
+      ? await followDatabase(() => from.databaseTime(db), monotonic)
+      : { at: wall, look: async () => {} }
+  const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
+  const journal = await openJournal(openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }), from.log)
+  const tokenCounter = createTokenCounter()
+  const mp3Encoder = createMp3Encoder()
+  const pulse = createPulse(from)
+  const artifacts = await openArtifacts(config, {
+    db,
+    dataDir,
+    uploads,
+    pulse,
+    newId,
+    randomBytes,
+    now,
+    monotonic,
+    log,
+  })
+  const catalogue = buildCatalogue(config, from)
+  return {
+    config,
+    db,
+    journal,
+    catalogue,
+    authenticator: createAuthenticator(db, { now, monotonic }),
+    tokenCounter,
+    mp3Encoder,
+    pulse,
+    uploads,
+    artifacts,
+    now,
+    monotonic,
+    wall,
+    after: from.after,
+    async followTime() {
+      await reference.look()
+      await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
+    },
+    newId,
+    random: Math.random,
+    addressRules: { allow: config.webhooks?.allow ?? [], lookup: from.lookup },
+    fetch: from.fetch,
+    log,
+    async close() {
+      pulse.stop()
+      for (const upstream of catalogue.upstreams.values()) upstream.close()
+      tokenCounter.close()
+      mp3Encoder.close()
+      await journal.close()
+      await db.close()
+    },
+  }
+}

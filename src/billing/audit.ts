@@ -1,0 +1,146 @@
+// Proves on any database that money is right: the invariants that must hold after whatever happened.
+// It only reads, and it must not use the code that moves money: it is the second opinion.
+
+import type { Db, Row } from '../db/db'
+import { KEEP_WEBHOOKS_MS } from '../webhooks/rows'
+
+export interface Audit {
+  accounts: number
+  charges: number
+  transfers: number
+  /**
+   * Balance of each of the operator's books, in nano-dollars: what came in, what was earned, what was given away.
+   * Bigints: over all accounts and years they outgrow what a number holds.
+   */
+  books: { fundingNano: bigint; revenueNano: bigint; shortfallNano: bigint }
+  /** One sentence for each violation; none when the books are right. */
+  problems: string[]
+}
+
+/** How long after its expiry an open hold is tolerated: the sweep runs every few seconds. */
+const EXPIRY_MARGIN_MS = 60_000
+
+interface Check {
+  /** Rows that should not exist. */
+  sql: string
+  parameters?: number[]
+  say(row: Row): string
+}
+
+/** What each book has gained, as a sub-select. */
+const moves = `select book, cast(sum(amount) as bigint) as booked from (
+  select to_book as book, amount from movements union all select from_book as book, -amount from movements
+) as legs group by book`
+
+function checks(now: number): Check[] {
+  return [
+    {
+      sql: `select name, balance, coalesce(booked, 0) as booked from accounts left join (${moves}) as moved
+        on book = 'account:' || name where balance <> coalesce(booked, 0)`,
+      say: (row) => `account ${row.name}: balance ${row.balance} differs from its ledger ${row.booked}`,
+    },
+    {
+      sql: `select book, booked from (${moves}) as moved where book like 'account:%'
+        and not exists (select 1 from accounts where 'account:' || name = book)`,
+      say: (row) => `${row.book}: the ledger has ${row.booked} for an account that does not exist`,
+    },
+    {
+      sql: `select name, accounts.held, coalesce(open, 0) as open from accounts left join
+          (select account, sum(held) as open from open_charges group by account) as holds on account = name
+        where accounts.held <> coalesce(open, 0)`,
+      say: (row) => `account ${row.name}: held ${row.held} differs from its open charges ${row.open}`,
+    },
+    {
+      sql: 'select name, balance, held from accounts where held < 0 or balance < held',
+      say: (row) => `account ${row.name}: balance ${row.balance} does not cover held ${row.held}`,
+    },
+    {
+      sql: `select id, state from ended_charges where state not in ('settled', 'released') or amount < 0 or shortfall < 0
+        or (state = 'released' and (amount <> 0 or shortfall <> 0))`,
+      say: (row) => `charge ${row.id}: impossible state ${row.state}`,
+    },
+    {
+      sql: 'select id from open_charges where expires_at < $1',
+      parameters: [now - EXPIRY_MARGIN_MS],
+      say: (row) => `charge ${row.id}: still held though it expired`,
+    },
+    {
+      sql: 'select id from charges group by id having count(*) > 1',
+      say: (row) => `charge ${row.id}: there more than once`,
+    },
+    {
+      // Below its hold a price is always covered.
+      sql: 'select id, amount, shortfall, held from ended_charges where amount < held and shortfall > 0',
+      say: (row) =>
+        `charge ${row.id}: a shortfall of ${row.shortfall} though only ${row.amount} of ${row.held} was taken`,
+    },
+    {
+      sql: `select id, kind, from_book, to_book from transfers where not (case kind
+        when 'credit' then from_book = 'funding' and to_book like 'account:%'
+        when 'adjust' then (from_book = 'funding' and to_book like 'account:%')
+          or (from_book like 'account:%' and to_book = 'funding')
+        else 1 = 0 end)`,
+      say: (row) => `transfer ${row.id}: a ${row.kind} does not go from ${row.from_book} to ${row.to_book}`,
+    },
+  ]
+}
+
+/** A task ends with its charge and its webhook, or not at all. */
+function taskChecks(now: number): Check[] {
+  return [
+    {
+      sql: `select t.id, t.state, c.state as charge_state from tasks t left join charges c on c.id = t.charge
+      where coalesce(c.state, 'none') <> case t.state when 'submitted' then 'held' when 'succeeded' then 'settled'
+        when 'failed' then 'released' else 'impossible' end`,
+      say: (row) => `task ${row.id}: ${row.state}, but its charge is ${row.charge_state ?? 'missing'}`,
+    },
+    {
+      sql: `select upstream, upstream_id from tasks where upstream_id is not null
+      group by upstream, upstream_id having count(*) > 1`,
+      say: (row) => `task ${row.upstream_id} of ${row.upstream}: known under two ids`,
+    },
+    {
+      sql: `select t.id from tasks t where t.state <> 'submitted' and t.webhook_url is not null and t.ended_at > $1
+      and not exists (select 1 from webhooks w where w.task = t.id)`,
+      // Older ones have been forgotten.
+      parameters: [now - KEEP_WEBHOOKS_MS / 2],
+      say: (row) => `task ${row.id}: it ended without its webhook`,
+    },
+  ]
+}
+
+export async function audit(db: Db, now: number): Promise<Audit> {
+  const problems: string[] = []
+  for (const check of [...checks(now), ...taskChecks(now)]) {
+    const rows = await db.query({ sql: check.sql, parameters: check.parameters ?? [] })
+    problems.push(...rows.map(check.say))
+  }
+  if (db.kind === 'sqlite') {
+    const rows = await db.query({ sql: 'pragma integrity_check' })
+    if (rows[0]?.integrity_check !== 'ok')
+      problems.push(`the database file is damaged: ${JSON.stringify(rows)}`)
+  }
+  return { ...(await figures(db, problems)), problems }
+}
+
+async function figures(db: Db, problems: string[]): Promise<Omit<Audit, 'problems'>> {
+  const rows = await db.query({ sql: `select book, cast(booked as text) as booked from (${moves}) as moved` })
+  const books = new Map(rows.map(({ book, booked }) => [book, BigInt(booked as string)]))
+  const total = (name: string) => books.get(name) ?? 0n
+  const sum = [...books.values()].reduce((all, booked) => all + booked, 0n)
+  if (sum !== 0n) problems.push(`all books together are ${sum}, not zero`)
+  const count = async (table: string) => {
+    const counted = await db.query({ sql: `select count(*) as count from ${table}` })
+    return counted[0]?.count as number
+  }
+  return {
+    accounts: await count('accounts'),
+    charges: await count('charges'),
+    transfers: await count('movements'),
+    books: {
+      fundingNano: -total('funding'),
+      revenueNano: total('revenue'),
+      shortfallNano: -total('shortfall'),
+    },
+  }
+}

@@ -1,0 +1,114 @@
+// Idempotency keys: the same key and request give the same answer and one charge, however often it is sent.
+// The key is taken in the transaction of the hold and the answer is saved in that of the settlement, or of a task's
+// submit, so neither can be there without the other. A request that failed frees its key: it can be sent again.
+
+import type { Db, Statement } from '../db/db'
+import { GatewayError, invalidRequest } from '../lib/errors'
+import type { Condition } from './ledger'
+
+const MAX_KEY_LENGTH = 255
+/** An answer larger than this is not kept. */
+export const MAX_SAVED_LENGTH = 4 * 1024 * 1024
+const KEEP_MS = 24 * 3_600_000
+
+/** A caller's key on one request of one account. */
+export interface IdempotencyKey {
+  account: string
+  value: string
+  /** Of the path and the body. */
+  requestHash: string
+}
+
+export interface SavedAnswer {
+  status: number
+  contentType: string
+  /** Bytes where it is sound. */
+  body: string | Uint8Array
+}
+
+export function idempotencyKeyOf(
+  account: string,
+  value: string | null,
+  path: string,
+  body: string,
+): IdempotencyKey | null {
+  if (value === null) return null
+  if (value === '' || value.length > MAX_KEY_LENGTH) {
+    throw invalidRequest('Idempotency-Key', `An Idempotency-Key has 1 to ${MAX_KEY_LENGTH} characters.`)
+  }
+  const requestHash = new Bun.CryptoHasher('sha256').update(path).update('\n').update(body).digest('hex')
+  return { account, value, requestHash }
+}
+
+export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Condition {
+  return {
+    name: 'idempotency',
+    statement: {
+      sql: `insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
+        values ($1, $2, $3, $4, $5) on conflict (account, idempotency_key) do nothing`,
+      parameters: [key.account, key.value, key.requestHash, chargeId, now],
+      guard: true,
+    },
+  }
+}
+
+/** Goes with the settlement. */
+export function saveAnswer(chargeId: string, answer: SavedAnswer): Statement {
+  const text = typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('base64')
+  const kept = Buffer.byteLength(text) <= MAX_SAVED_LENGTH
+  return {
+    sql: 'update saved_answers set status = $2, content_type = $3, body = $4 where charge = $1',
+    parameters: [chargeId, answer.status, answer.contentType, kept ? text : null],
+  }
+}
+
+/** Goes with the release: the key is free again. */
+export function freeKey(chargeId: string): Statement {
+  return { sql: 'delete from saved_answers where charge = $1', parameters: [chargeId] }
+}
+
+/** Drops answers that nobody can expect any more. */
+export function forgetAnswers(now: number): Statement {
+  return {
+    sql: 'delete from saved_answers where created_at < $1 and status is not null',
+    parameters: [now - KEEP_MS],
+  }
+}
+
+/** What a key that is taken answers: the saved answer, or why not. Undefined when it has just become free. */
+export async function answerAgain(db: Db, key: IdempotencyKey): Promise<SavedAnswer | undefined> {
+  const [row] = await db.query({
+    sql: 'select * from saved_answers where account = $1 and idempotency_key = $2',
+    parameters: [key.account, key.value],
+  })
+  if (!row) return undefined
+  if (row.request_hash !== key.requestHash) {
+    throw new GatewayError(422, {
+      code: 'idempotency_key_reused',
+      type: 'idempotency_error',
+      message: 'This Idempotency-Key was used for another request. Use a new key for a new request.',
+    })
+  }
+  if (row.status === null) {
+    throw new GatewayError(409, {
+      code: 'idempotency_key_in_use',
+      type: 'idempotency_error',
+      message:
+        'A request with this Idempotency-Key is still running. Try again when it has ended to get its answer.',
+      headers: { 'retry-after': '1', 'x-should-retry': 'true' },
+    })
+  }
+  if (row.body === null) {
+    throw new GatewayError(409, {
+      code: 'idempotency_answer_too_large',
+      type: 'idempotency_error',
+      message:
+        'The request with this Idempotency-Key was answered and charged; its answer was too large to be kept.',
+      headers: { 'x-should-retry': 'false' },
+    })
+  }
+  const contentType = row.content_type as string
+  const text = row.body as string
+  const body = contentType.startsWith('audio/') ? Buffer.from(text, 'base64') : text
+  return { status: row.status as number, contentType, body }
+}

@@ -1,0 +1,477 @@
+// Money: the only file that moves it. A request holds its worst price before the vendor is called, and is then
+// settled (pays its true price) or released (pays nothing), once, whoever comes first.
+// A balance must never be below what is held on it, and every movement goes from one book to another and is appended,
+// never changed: a settled charge, or a transfer by the operator. What one book loses another gains, so all books
+// together are zero.
+
+import { strict as assert } from 'node:assert'
+import { type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
+import { assertNano, formatUsd, MAX_NANO } from '../lib/money'
+import { freeKey } from './idempotency'
+
+export interface Charge {
+  id: string
+  account: string
+  keyId: string
+  model: string
+  operation: string
+  heldNano: number
+  /** The price list at admission, as JSON: it is what will be paid, whatever the catalogue says later. */
+  pricesJson: string
+  createdAt: number
+  /** When the hold is given back if nobody has ended it: the longest allowed request and a margin. */
+  expiresAt: number
+  /** The budget period that the hold counts in, for a key with a budget. */
+  budgetPeriod: string | null
+  /** The minute that the request counts in, and the tokens assumed then, for a key with a token limit. */
+  windowMinute: number | null
+  windowTokens: number
+}
+
+/** A further condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
+export interface Condition {
+  name: 'rate' | 'concurrency' | 'budget' | 'idempotency'
+  statement: Statement
+}
+
+type HoldResult = { held: true } | { refusedBy: Condition['name'] | 'balance' }
+
+export type UsageSource = 'upstream' | 'counted' | 'estimated'
+export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
+
+export interface Settlement {
+  priceNano: number
+  usageSource: UsageSource
+  /** The vendor's usage object as it came, for a later audit. */
+  usageJson: string | null
+  endedBy: EndedBy
+  endedAt: number
+  /** All tokens of the request, for the key's token limit. */
+  tokens: number
+}
+
+/** Takes the worst price of a request out of what the account may spend, if it is there; else changes nothing. */
+export async function hold(
+  db: Db,
+  charge: Charge,
+  conditions: readonly Condition[] = [],
+  also: readonly Statement[] = [],
+): Promise<HoldResult> {
+  assertNano(charge.heldNano)
+  assert(charge.heldNano >= 0, 'a hold is not negative')
+  const statements: Statement[] = [
+    {
+      sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
+      parameters: [charge.heldNano, charge.account],
+      guard: true,
+    },
+  ]
+  for (const { statement } of conditions) statements.push(statement)
+  statements.push(insertOpen(charge))
+  for (const statement of also) statements.push(statement)
+  const result = await db.batch(statements)
+  if ('rows' in result) return { held: true }
+  if (result.missed === 0) return { refusedBy: 'balance' }
+  return { refusedBy: (conditions[result.missed - 1] as Condition).name }
+}
+
+/** What the account paid, and what it could not. */
+export interface Settled {
+  paidNano: number
+  shortfallNano: number
+}
+
+/**
+ * Ends a charge with its price. Above the hold the rest is taken from what the account has available; what is then
+ * still missing goes to the operator's shortfall book. `first` opens a charge that is not open yet. Answers what the
+ * account paid, or undefined when the charge had ended already.
+ */
+export async function settle(
+  db: Db,
+  charge: Charge,
+  settlement: Settlement,
+  also: readonly Statement[] = [],
+  first: readonly Statement[] = [],
+): Promise<Settled | undefined> {
+  const { priceNano } = settlement
+  assertNano(priceNano)
+  assert(priceNano >= 0, 'a price is not negative')
+  const covered = priceNano <= charge.heldNano
+  const statements = covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement)
+  if (first.length > 0) statements.unshift(...first)
+  for (const statement of also) statements.push(statement)
+  const result = await db.batch(statements)
+  if ('missed' in result) return undefined
+  if (covered) return { paidNano: priceNano, shortfallNano: 0 }
+  const row = result.rows[first.length + 2]?.[0] as Row
+  return { paidNano: row.amount as number, shortfallNano: row.shortfall as number }
+}
+
+/** Ends a charge that costs nothing: refused, failed, or nothing was delivered. False when it had ended already. */
+export async function release(
+  db: Db,
+  charge: Charge,
+  ending: { endedBy: EndedBy; endedAt: number },
+  also: readonly Statement[] = [],
+): Promise<boolean> {
+  return tryApply(db, [
+    close(charge),
+    {
+      sql: 'update accounts set held = held - $1 where name = $2',
+      parameters: [charge.heldNano, charge.account],
+    },
+    insertEnded(charge, 'released', 0, { ...ending, usageJson: null, usageSource: null }),
+    ...correctBudget(charge, 0),
+    ...correctWindow(charge, 0),
+    ...also,
+  ])
+}
+
+/**
+ * Opens a charge that holds nothing, for what was delivered without a hold: it can only take what is available. Misses
+ * where it is open already.
+ */
+export function openUnheld(charge: Charge): Statement {
+  assert(charge.heldNano === 0, 'what is held has to be there')
+  const { sql, parameters = [] } = insertOpen(charge)
+  return { sql: `${sql} on conflict (key_id, id) do nothing`, parameters, guard: true }
+}
+
+/** A charge that has not ended. */
+export async function findOpenCharge(db: Db, keyId: string, id: string): Promise<Charge | undefined> {
+  const rows = await db.query({
+    sql: 'select * from open_charges where key_id = $1 and id = $2',
+    parameters: [keyId, id],
+  })
+  return rows[0] && chargeOfRow(rows[0])
+}
+
+/**
+ * A charge that has ended, without the counters of its key. It reads all that ever ended, as these have no index: only
+ * for what hardly ever happens.
+ */
+export async function findEndedCharge(db: Db, id: string): Promise<Charge | undefined> {
+  const rows = await db.query({
+    sql: `select *, ended_at as expires_at, null as budget_period, null as window_minute, 0 as window_tokens
+      from ended_charges where id = $1`,
+    parameters: [id],
+  })
+  return rows[0] && chargeOfRow(rows[0])
+}
+
+/**
+ * Releases charges that nobody ended in time, such as those of a process that died. Answers how many. Charges of tasks
+ * are left alone: a task outlives processes, and its end ends its charge. So are those that this process still works on,
+ * whatever the time is: `runs` knows them.
+ */
+export async function releaseExpired(
+  db: Db,
+  now: number,
+  options: { all?: boolean; runs?: (charge: string) => boolean } = {},
+): Promise<number> {
+  const rows = await db.query({
+    sql: `select * from open_charges where expires_at <= $1
+      and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit 1000`,
+    parameters: [options.all ? Number.MAX_SAFE_INTEGER : now],
+  })
+  let released = 0
+  for (const row of rows) {
+    const charge = chargeOfRow(row)
+    if (options.runs?.(charge.id)) continue
+    if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey(charge.id)])) released++
+  }
+  return rows.length === 1000 && released > 0 ? released + (await releaseExpired(db, now, options)) : released
+}
+
+/** Makes sure that an account exists. */
+export function openAccount(account: string, now: number): Statement {
+  return {
+    sql: 'insert into accounts (name, balance, held, created_at) values ($1, 0, 0, $2) on conflict (name) do nothing',
+    parameters: [account, now],
+  }
+}
+
+/** Opens an account if there is none yet, and credits it. The amount is positive. */
+export async function addCredit(
+  db: Db,
+  deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
+): Promise<void> {
+  const { id, account, amountNano, now, note } = deposit
+  assertNano(amountNano)
+  assert(amountNano > 0, 'a credit is positive')
+  const isCredited = await tryApply(db, [
+    openAccount(account, now),
+    {
+      sql: 'update accounts set balance = balance + $1 where name = $2 and balance <= $3',
+      parameters: [amountNano, account, MAX_NANO - amountNano],
+      guard: true,
+    },
+    transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, note),
+  ])
+  if (!isCredited) throw new RangeError(`An account can have at most $${formatUsd(MAX_NANO)}.`)
+}
+
+/** Corrects a balance up or down by hand; down at most by what is available. False when there is no such room. */
+export async function adjust(
+  db: Db,
+  adjustment: { id: string; account: string; amountNano: number; now: number; note: string },
+): Promise<boolean> {
+  const { id, account, amountNano, now, note } = adjustment
+  assertNano(amountNano)
+  assert(amountNano !== 0, 'an adjustment changes something')
+  const up = amountNano > 0
+  return tryApply(db, [
+    {
+      sql: `update accounts set balance = balance + $1
+        where name = $2 and balance - held + $1 >= 0 and balance <= $3 - $1`,
+      parameters: [amountNano, account, MAX_NANO],
+      guard: true,
+    },
+    up
+      ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, note)
+      : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, note),
+  ])
+}
+
+export interface Balance {
+  account: string
+  balanceNano: number
+  heldNano: number
+  availableNano: number
+}
+
+export async function balanceOf(db: Db, account: string): Promise<Balance | undefined> {
+  const rows = await db.query({ sql: 'select * from accounts where name = $1', parameters: [account] })
+  return rows[0] && balanceOfRow(rows[0])
+}
+
+export async function balances(db: Db): Promise<Balance[]> {
+  return (await db.query({ sql: 'select * from accounts order by name' })).map(balanceOfRow)
+}
+
+export interface LedgerEntry {
+  id: string
+  at: number
+  kind: string
+  /** Signed, as the account sees it. */
+  amountNano: number
+  balanceAfterNano: number
+  charge: string | null
+  note: string | null
+}
+
+/** All movements of an account, oldest first, with the balance after each. */
+export async function ledgerOf(db: Db, account: string): Promise<LedgerEntry[]> {
+  const rows = await db.query({
+    sql: 'select * from movements where from_book = $1 or to_book = $1 order by at, id',
+    parameters: [bookOf(account)],
+  })
+  let balanceAfterNano = 0
+  return rows.map((row) => {
+    const amountNano = row.to_book === bookOf(account) ? (row.amount as number) : -(row.amount as number)
+    balanceAfterNano += amountNano
+    return {
+      id: row.id as string,
+      at: row.at as number,
+      kind: row.kind as string,
+      amountNano,
+      balanceAfterNano,
+      charge: row.charge as string | null,
+      note: row.note as string | null,
+    }
+  })
+}
+
+function bookOf(account: string): string {
+  return `account:${account}`
+}
+
+function balanceOfRow(row: Row): Balance {
+  const balanceNano = row.balance as number
+  const heldNano = row.held as number
+  return { account: row.name as string, balanceNano, heldNano, availableNano: balanceNano - heldNano }
+}
+
+function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
+  const { priceNano, tokens } = settlement
+  const statements: Statement[] = [
+    close(charge),
+    {
+      sql: 'update accounts set balance = balance - $1, held = held - $2 where name = $3',
+      parameters: [priceNano, charge.heldNano, charge.account],
+    },
+    insertEnded(charge, 'settled', priceNano, settlement),
+  ]
+  // Most keys have neither limit.
+  if (charge.budgetPeriod !== null) statements.push(...correctBudget(charge, priceNano))
+  if (charge.windowMinute !== null) statements.push(...correctWindow(charge, tokens))
+  return statements
+}
+
+const ENDED_COLUMNS =
+  'id, account, key_id, model, operation, state, held, amount, shortfall, prices, usage, usage_source, ended_by, created_at, ended_at'
+
+/** A constant: a text that is put together anew would be read anew to find its prepared statement. */
+const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
+  values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`
+
+/** What an account can pay of the price $2 of a charge that holds $1: the price, or all that is available. */
+const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
+
+/** The amount depends on the balance at this moment, so it is worked out in SQL, under the lock of the account's row. */
+function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
+  const { priceNano, tokens, usageJson, usageSource, endedBy, endedAt } = settlement
+  const amounts = [charge.heldNano, priceNano, charge.account]
+  const statements: Statement[] = [
+    // First the charge, then the account, as all ends of a charge lock them: else two of them could wait for each other.
+    close(charge),
+    { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
+    {
+      sql: `insert into ended_charges (${ENDED_COLUMNS})
+        select cast($4 as text), name, cast($5 as text), cast($6 as text), cast($7 as text), 'settled',
+          cast($1 as bigint), ${PAID_BEYOND}, $2 - ${PAID_BEYOND}, cast($8 as text),
+          cast($9 as text), cast($10 as text), cast($11 as text), cast($12 as bigint), cast($13 as bigint)
+        from accounts where name = $3 returning amount, shortfall`,
+      parameters: [
+        ...amounts,
+        charge.id,
+        charge.keyId,
+        charge.model,
+        charge.operation,
+        charge.pricesJson,
+        usageJson,
+        usageSource,
+        endedBy,
+        charge.createdAt,
+        endedAt,
+      ],
+    },
+    ...correctWindow(charge, tokens),
+  ]
+  if (charge.budgetPeriod !== null) {
+    statements.push({
+      sql: `update budgets set committed = committed - $1 + (select ${PAID_BEYOND} from accounts where name = $3)
+        where key_id = $4 and period = $5`,
+      parameters: [...amounts, charge.keyId, charge.budgetPeriod],
+    })
+  }
+  // Last, because the others read the balance as it was.
+  statements.push({
+    sql: `update accounts set balance = balance - ${PAID_BEYOND}, held = held - $1 where name = $3`,
+    parameters: amounts,
+  })
+  return statements
+}
+
+/** Takes a charge off the open ones: the one way in which it ends. The guard makes every second attempt miss. */
+function close(charge: Charge): Statement {
+  return {
+    sql: 'delete from open_charges where key_id = $1 and id = $2',
+    parameters: [charge.keyId, charge.id],
+    guard: true,
+  }
+}
+
+/** The charge's row for good, which is its entry in the ledger too. */
+function insertEnded(
+  charge: Charge,
+  state: 'settled' | 'released',
+  amountNano: number,
+  ending: { usageJson: string | null; usageSource: UsageSource | null; endedBy: EndedBy; endedAt: number },
+): Statement {
+  const parameters: Value[] = [
+    charge.id,
+    charge.account,
+    charge.keyId,
+    charge.model,
+    charge.operation,
+    state,
+    charge.heldNano,
+    amountNano,
+    charge.pricesJson,
+    ending.usageJson,
+    ending.usageSource,
+    ending.endedBy,
+    charge.createdAt,
+    ending.endedAt,
+  ]
+  return { sql: INSERT_ENDED, parameters }
+}
+
+/** Replaces what was assumed at admission by what was paid, in the key's budget. */
+function correctBudget(charge: Charge, paidNano: number): Statement[] {
+  if (charge.budgetPeriod === null) return []
+  return [
+    {
+      sql: 'update budgets set committed = committed + $1 where key_id = $2 and period = $3',
+      parameters: [paidNano - charge.heldNano, charge.keyId, charge.budgetPeriod],
+    },
+  ]
+}
+
+/** The same for the tokens, in the key's minute. */
+function correctWindow(charge: Charge, tokens: number): Statement[] {
+  if (charge.windowMinute === null || tokens === charge.windowTokens) return []
+  return [
+    {
+      sql: 'update rate_windows set tokens = tokens + $1 where key_id = $2 and minute = $3',
+      parameters: [tokens - charge.windowTokens, charge.keyId, charge.windowMinute],
+    },
+  ]
+}
+
+function transfer(
+  id: string,
+  at: number,
+  kind: string,
+  from: string,
+  to: string,
+  amountNano: number,
+  note: string | null,
+): Statement {
+  return {
+    sql: `insert into transfers (id, at, kind, from_book, to_book, amount, note)
+      values ($1, $2, $3, $4, $5, $6, $7)`,
+    parameters: [id, at, kind, from, to, amountNano, note],
+  }
+}
+
+function insertOpen(charge: Charge): Statement {
+  const parameters: Value[] = [
+    charge.id,
+    charge.account,
+    charge.keyId,
+    charge.model,
+    charge.operation,
+    charge.heldNano,
+    charge.pricesJson,
+    charge.budgetPeriod,
+    charge.windowMinute,
+    charge.windowTokens,
+    charge.createdAt,
+    charge.expiresAt,
+  ]
+  return {
+    sql: `insert into open_charges (id, account, key_id, model, operation, held, prices, budget_period, window_minute,
+        window_tokens, created_at, expires_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    parameters,
+  }
+}
+
+function chargeOfRow(row: Row): Charge {
+  return {
+    id: row.id as string,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    model: row.model as string,
+    operation: row.operation as string,
+    heldNano: row.held as number,
+    pricesJson: row.prices as string,
+    createdAt: row.created_at as number,
+    expiresAt: row.expires_at as number,
+    budgetPeriod: row.budget_period as string | null,
+    windowMinute: row.window_minute as number | null,
+    windowTokens: row.window_tokens as number,
+  }
+}

@@ -1,0 +1,85 @@
+// What was asked and what was paid for it, summed from the charges, which are the truth about money.
+// It only reads.
+
+import type { Key } from '../accounts/keys'
+import type { Db, Row } from '../db/db'
+import { periodOf } from './limits'
+
+export type UsageDimension = 'key' | 'account' | 'model'
+
+export interface Usage {
+  /** The key's name, the account or the model. */
+  name: string
+  requests: number
+  /** Not ended yet. */
+  running: number
+  /** Cost nothing: refused by the vendor, failed, or cut before any output. */
+  released: number
+  /** Paid by a count of the text, because the vendor gave no figures. */
+  counted: number
+  /** Paid by an estimate, because not even the text was complete. */
+  estimated: number
+  amountNano: number
+  /** Prices that the accounts could not cover: the operator's loss. */
+  shortfallNano: number
+}
+
+const names: Record<UsageDimension, string> = {
+  key: 'coalesce((select name from keys where keys.id = charges.key_id), charges.key_id)',
+  account: 'account',
+  model: 'model',
+}
+
+/** Usage of requests that began at `since` or later, the dearest first. */
+export async function usageBy(db: Db, dimension: UsageDimension, since: number): Promise<Usage[]> {
+  const rows = await db.query({
+    sql: `select used_by, count(*) as requests,
+        cast(sum(case when state = 'held' then 1 else 0 end) as bigint) as running,
+        cast(sum(case when state = 'released' then 1 else 0 end) as bigint) as released,
+        cast(sum(case when usage_source = 'counted' then 1 else 0 end) as bigint) as counted,
+        cast(sum(case when usage_source = 'estimated' then 1 else 0 end) as bigint) as estimated,
+        cast(sum(amount) as bigint) as amount, cast(sum(shortfall) as bigint) as shortfall
+      from (select ${names[dimension]} as used_by, state, usage_source, amount, shortfall from charges
+        where created_at >= $1) as used
+      group by used_by order by amount desc, requests desc, used_by`,
+    parameters: [since],
+  })
+  return rows.map(usageOfRow)
+}
+
+export function totalUsage(usages: readonly Usage[]): Usage {
+  const sum = (field: Exclude<keyof Usage, 'name'>) => usages.reduce((all, usage) => all + usage[field], 0)
+  return {
+    name: 'total',
+    requests: sum('requests'),
+    running: sum('running'),
+    released: sum('released'),
+    counted: sum('counted'),
+    estimated: sum('estimated'),
+    amountNano: sum('amountNano'),
+    shortfallNano: sum('shortfallNano'),
+  }
+}
+
+/** What a key has spent or holds of its budget in the running period. */
+export async function budgetUsedNano(db: Db, key: Key, now: number): Promise<number> {
+  if (key.budgetNano === null) return 0
+  const rows = await db.query({
+    sql: 'select committed from budgets where key_id = $1 and period = $2',
+    parameters: [key.id, periodOf(key, now).name],
+  })
+  return (rows[0]?.committed as number | undefined) ?? 0
+}
+
+function usageOfRow(row: Row): Usage {
+  return {
+    name: row.used_by as string,
+    requests: row.requests as number,
+    running: row.running as number,
+    released: row.released as number,
+    counted: row.counted as number,
+    estimated: row.estimated as number,
+    amountNano: row.amount as number,
+    shortfallNano: row.shortfall as number,
+  }
+}

@@ -1,0 +1,218 @@
+// The catalogue: which models there are, ready to use, and why others are not.
+// It must never tell a key of a model that it may not use.
+
+import { type Key, mayUse } from '../accounts/keys'
+import { priceListOf } from '../config/prices'
+import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
+import type { Durations, Model } from '../contract/family'
+import type { Operation } from '../contract/operations'
+import { tariffOfVariant } from '../contract/prices'
+import { families } from '../families'
+import { invalidRequest } from '../lib/errors'
+import { upstreamKinds } from '../upstreams/kinds'
+import { createUpstream, type Upstream, type UpstreamWorld } from '../upstreams/upstream'
+
+/** Held for the output of a request that sets no limit. */
+const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
+
+export interface Catalogue {
+  /** A model stands once for each operation that it serves and each of its connections. */
+  models: ReadonlyMap<string, readonly Model[]>
+  /** Ids that stand for models which are tried in order. */
+  routes: ReadonlyMap<string, { models: readonly string[]; ownedBy: string }>
+  aliases: readonly { name: string; target: string }[]
+  /** The vendors' own names for models, each with the id here. A name that two models share stands for neither. */
+  realNames: ReadonlyMap<string, string>
+  upstreams: ReadonlyMap<string, Upstream>
+  /** Models that are configured but cannot be used now, with the reason. */
+  hidden: ReadonlyMap<string, string>
+}
+
+/** Builds the catalogue of a configuration that has no faults. */
+export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue {
+  const upstreams = new Map<string, Upstream>()
+  const missing = new Map<string, string>()
+  for (const [name, entry] of Object.entries(config.upstreams)) {
+    const kind = upstreamKinds.get(entry.kind)
+    if (!kind) throw new Error(`unknown upstream kind ${entry.kind}`)
+    if (entry.apiKey === undefined) {
+      missing.set(
+        name,
+        `upstream ${name} has no API key: set ${kind.secretVariable}, or apiKey in the configuration`,
+      )
+    } else {
+      upstreams.set(name, createUpstream(name, kind, entry, world))
+    }
+  }
+  const models = new Map<string, Model[]>()
+  const hidden = new Map<string, string>()
+  const routes = new Map<string, { models: readonly string[]; ownedBy: string }>()
+  for (const [id, entry] of Object.entries(config.models)) {
+    if (isRoute(entry)) {
+      routes.set(id, { models: entry.route, ownedBy: entry.ownedBy ?? 'route' })
+      continue
+    }
+    const shares = sharesOf(entry)
+    const built = shares.flatMap(([name, share]) => {
+      const upstream = upstreams.get(name)
+      return upstream ? buildModels(id, entry, upstream, share) : []
+    })
+    if (built.length > 0) models.set(id, built)
+    else
+      hidden.set(id, shares.map(([name]) => missing.get(name) ?? `there is no upstream ${name}`).join('; '))
+  }
+  for (const [id, { models: ids }] of routes) {
+    if (!ids.some((target) => models.has(target))) hidden.set(id, `none of ${ids.join(', ')} is available`)
+  }
+  // The most exact first: a name without a star, then the longest beginning.
+  const aliases = Object.entries(config.aliases ?? {})
+    .map(([name, target]) => ({ name, target }))
+    .sort(
+      (a, b) => Number(a.name.endsWith('*')) - Number(b.name.endsWith('*')) || b.name.length - a.name.length,
+    )
+  return { models, routes, aliases, realNames: realNamesOf(config), upstreams, hidden }
+}
+
+function realNamesOf({ models, realNames = true }: Config): Map<string, string> {
+  const named = Object.entries(models).flatMap(([id, entry]): [name: string, id: string][] =>
+    isRoute(entry) || !entry.upstreamModel || entry.upstreamModel in models
+      ? []
+      : [[entry.upstreamModel, id]],
+  )
+  const groups = Map.groupBy(realNames ? named : [], ([name]) => name)
+  return new Map([...groups.values()].filter(({ length }) => length === 1).flat())
+}
+
+function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
+  const priceList = priceListOf(entry)
+  const tariff = tariffOfVariant(priceList, [])
+  const own = familiesOf(entry)
+  // What the vendor itself speaks is never translated.
+  const spoken = new Set(own.map(({ operation }) => operation))
+  const bridges = own.flatMap(({ name }) =>
+    [...families.values()].filter(({ over, operation }) => over === name && !spoken.has(operation)),
+  )
+  return [...own, ...bridges].map((family) => ({
+    id,
+    family,
+    upstream,
+    upstreamModel: entry.upstreamModel ?? id,
+    share,
+    ownedBy: entry.ownedBy ?? upstream.name,
+    priceList,
+    tariff,
+    strictFields: entry.strictFields ?? false,
+    reasoning: entry.reasoning ?? false,
+    reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
+    maxOutputTokens: entry.maxOutputTokens,
+    contextTokens: entry.contextTokens,
+    dimensions: entry.dimensions,
+    batchSize: entry.batchSize,
+    batchTokens: entry.batchTokens,
+    sizes: entry.sizes,
+    referenceImages: entry.referenceImages,
+    mask: entry.mask ?? true,
+    durations: entry.durations as Durations | undefined,
+  }))
+}
+
+/**
+ * The models that a request names, in the order in which they are to be tried: one, or those of a route, each with its
+ * equal connections. Throws the same error for one that does not exist and one that the key may not use.
+ */
+export function resolveModels(
+  catalogue: Catalogue,
+  key: Key,
+  operation: Operation,
+  asked: unknown,
+  random: () => number,
+): [Model, ...Model[]] {
+  const id = idOf(catalogue, asked)
+  const route = catalogue.routes.get(id)
+  // Nearly every request names one model with one connection: no lists are made for it.
+  const only = route || !mayUse(key, id) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
+  if (only) return [only]
+  const ids = route?.models ?? [id]
+  const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
+  if (known.length === 0) {
+    // By the name that was asked for: it must not tell what another name stands for.
+    const name = asked as string
+    const shown = name.length > 128 ? `${name.slice(0, 128)}…` : name
+    throw invalidRequest(
+      'model',
+      `The model \`${shown}\` does not exist or this key may not use it. GET /v1/models lists what it may use.`,
+      'model_not_found',
+    )
+  }
+  const [first, ...others] = ids.flatMap((each) =>
+    shuffled(
+      known.filter(({ id, family }) => id === each && family.operation === operation.name),
+      random,
+    ),
+  )
+  if (first) return [first, ...others]
+  const served = [...new Set(known.map(({ family }) => family.operation))].join(' and ')
+  throw invalidRequest(
+    'model',
+    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served}.`,
+    'endpoint_model_mismatch',
+  )
+}
+
+/** The one form that serves an operation; undefined where there is none, or a choice. */
+function onlyForm(forms: readonly Model[], operation: Operation): Model | undefined {
+  let only: Model | undefined
+  for (const form of forms) {
+    if (form.family.operation !== operation.name) continue
+    if (only) return undefined
+    only = form
+  }
+  return only
+}
+
+/** The id that is meant; no other name hides a model of its own id. */
+function idOf(catalogue: Catalogue, asked: unknown): string {
+  if (asked === undefined || asked === null || asked === '') {
+    throw invalidRequest(
+      'model',
+      'You must provide a model: see GET /v1/models for the ids.',
+      'missing_required_parameter',
+    )
+  }
+  if (typeof asked !== 'string')
+    throw invalidRequest('model', "Invalid type for 'model': expected a string.", 'invalid_type')
+  return idOfName(catalogue, asked)
+}
+
+/** The id of a model that is asked for by any of its names: its id, an alias, the vendor's own name, the beginning of one. */
+export function idOfName({ aliases, realNames, models, routes, hidden }: Catalogue, asked: string): string {
+  if (models.has(asked) || routes.has(asked) || hidden.has(asked)) return asked
+  const alias = aliases.find(({ name }) =>
+    name.endsWith('*') ? asked.startsWith(name.slice(0, -1)) : asked === name,
+  )
+  if (alias?.name === asked) return alias.target
+  return realNames.get(asked) ?? alias?.target ?? asked
+}
+
+/** Equal connections in a random order, in which each comes first as often as its share says. */
+function shuffled(models: Model[], random: () => number): Model[] {
+  if (models.length < 2) return models
+  return models
+    .map((model) => ({ model, place: random() ** (1 / model.share) }))
+    .sort((a, b) => b.place - a.place)
+    .map(({ model }) => model)
+}
+
+export interface ListedModel {
+  id: string
+  ownedBy: string
+}
+
+/** What a key may ask for: each model once, whatever it serves, and the routes. */
+export function modelsOf(catalogue: Catalogue, key: Key): ListedModel[] {
+  const models = [...catalogue.models.values()].flatMap(([model]) => (model ? [model] : []))
+  const routes = [...catalogue.routes].flatMap(([id, { ownedBy }]) =>
+    catalogue.hidden.has(id) ? [] : [{ id, ownedBy }],
+  )
+  return [...models, ...routes].filter(({ id }) => mayUse(key, id))
+}

@@ -1,0 +1,76 @@
+// The part of the configuration that says how results are kept: for how long, how much, and where.
+// Off unless it is there. It must never let two nodes keep files where the other cannot read them.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { parseBytes, parseDurationMs } from '../lib/durations'
+
+const closed = { additionalProperties: false }
+const Text = Type.String({ minLength: 1 })
+/** Undefined as an unset environment variable is. */
+const Secret = Type.Optional(Type.Union([Text, Type.Undefined()]))
+
+export const ArtifactsEntry = Type.Object(
+  {
+    /** How long: `12h`, `7d`. */
+    keep: Type.String(),
+    /** How much in all, such as `500MB`; the oldest go first. Default 10GB. */
+    maxBytes: Type.Optional(Type.String()),
+    /** Keep them in a bucket in place of the data directory, as several nodes must. */
+    s3: Type.Optional(
+      Type.Object(
+        {
+          bucket: Text,
+          /** `https://s3.eu-central-1.amazonaws.com`, `http://minio:9000`. */
+          endpoint: Type.String({ pattern: '^https?://' }),
+          region: Text,
+          accessKeyId: Secret,
+          secretAccessKey: Secret,
+          /** Stands before the name of each object: `gateway/`. */
+          prefix: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._/-]*$' })),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+)
+type ArtifactsEntry = Static<typeof ArtifactsEntry>
+
+const DEFAULT_MAX_BYTES = 10e9
+
+const compiled = TypeCompiler.Compile(ArtifactsEntry)
+
+/** What its schema cannot say; nothing for an entry that does not even fit that. */
+export function artifactFaults(entry: unknown, database: unknown): string[] {
+  if (!compiled.Check(entry)) return []
+  const { keep, maxBytes, s3 } = entry
+  const faults: string[] = []
+  if (parseDurationMs(keep) === undefined) {
+    faults.push(`artifacts.keep: "${keep}" is not a duration such as "12h" or "7d"`)
+  }
+  if (maxBytes !== undefined && parseBytes(maxBytes) === undefined) {
+    faults.push(`artifacts.maxBytes: "${maxBytes}" is not a size such as "500MB" or "10GB"`)
+  }
+  if (database !== undefined && !s3) {
+    faults.push(
+      'artifacts.s3: missing; the nodes of a PostgreSQL database cannot read the files of each other’s disks, so artifacts need a bucket',
+    )
+  }
+  for (const name of ['accessKeyId', 'secretAccessKey'] as const) {
+    if (s3 && s3[name] === undefined) {
+      faults.push(`artifacts.s3.${name}: missing; is its environment variable set?`)
+    }
+  }
+  return faults
+}
+
+/** Of an entry without faults. */
+export function artifactLimitsOf({ keep, maxBytes = '' }: ArtifactsEntry): {
+  keepMs: number
+  maxBytes: number
+} {
+  const keepMs = parseDurationMs(keep)
+  if (keepMs === undefined) throw new Error('a configuration with faults')
+  return { keepMs, maxBytes: parseBytes(maxBytes) ?? DEFAULT_MAX_BYTES }
+}

@@ -1,0 +1,100 @@
+// The errors that more than one part of the line raises, in one place: what happened, and what the caller can do.
+
+import type { Balance, Charge, EndedBy } from '../billing/ledger'
+import type { DatabaseUnavailable } from '../db/db'
+import { GatewayError } from '../lib/errors'
+import { formatUsd } from '../lib/money'
+import type { Model } from './family'
+
+/** The status that the journal gives a request whose caller left before the answer. */
+const CALLER_LEFT_STATUS = 499
+
+/** Why a stream ends before its answer is complete. */
+export function cutError(endedBy: EndedBy): GatewayError {
+  if (endedBy === 'shutdown') return shuttingDown()
+  if (endedBy === 'timeout') {
+    return new GatewayError(504, {
+      code: 'upstream_timeout',
+      message: 'The upstream was silent for too long, so the answer ends here.',
+    })
+  }
+  return new GatewayError(502, {
+    code: 'upstream_cut',
+    message: 'The upstream broke off, so the answer ends here, incomplete.',
+  })
+}
+
+/** The vendor's time is up. */
+export function timedOut(model: Model): GatewayError {
+  return new GatewayError(504, {
+    code: 'upstream_timeout',
+    message: `The upstream ${model.upstream.name} did not answer in time.`,
+  })
+}
+
+/** The vendor's answer makes no sense; the cause is for the log. */
+export function garbage(model: Model, what: string, cause?: unknown): GatewayError {
+  return new GatewayError(502, {
+    code: 'upstream_garbage',
+    message: `The answer of the upstream ${model.upstream.name} was ${what}.`,
+    cause,
+  })
+}
+
+export function callerLeft(): GatewayError {
+  return new GatewayError(CALLER_LEFT_STATUS, {
+    code: 'caller_left',
+    message: 'The caller left before the answer.',
+  })
+}
+
+export function shuttingDown(): GatewayError {
+  return new GatewayError(503, {
+    code: 'shutting_down',
+    message: 'The gateway is shutting down. Try again in a moment.',
+    headers: { 'retry-after': '1' },
+  })
+}
+
+export function databaseDown(error: DatabaseUnavailable): GatewayError {
+  return new GatewayError(503, {
+    code: 'database_unavailable',
+    message: 'The gateway cannot write to its database now, so it sends nothing on. Try again in a moment.',
+    headers: { 'retry-after': '1' },
+    cause: error,
+  })
+}
+
+/** The account has too little: ever, or only while others of its requests run. */
+export function notPaid(charge: Charge, balance: Balance | undefined): GatewayError {
+  const inFlight = balance !== undefined && balance.balanceNano >= charge.heldNano
+  const left = `This request may cost up to $${formatUsd(charge.heldNano)}; the account has $${formatUsd(balance?.availableNano ?? 0)} available`
+  if (inFlight) return inFlightOnly(left, balance.heldNano)
+  return tooLittle('insufficient_balance', `${left}. Add money to the account or ask for less output.`)
+}
+
+/** There is too little, but only while others run. `left` says how much is wanted and how much there is. */
+export function inFlightOnly(left: string, heldNano: number): GatewayError {
+  return new GatewayError(402, {
+    code: 'in_flight',
+    message: `${left} while running requests hold $${formatUsd(heldNano)}. Try again when they have ended.`,
+    // Official SDKs do not try again after a 402 unless they are told to.
+    headers: { 'retry-after': '1', 'x-should-retry': 'true' },
+  })
+}
+
+/** There is too little, and waiting for others does not help. */
+export function tooLittle(code: string, message: string): GatewayError {
+  return new GatewayError(402, { code, message, headers: { 'x-should-retry': 'false' } })
+}
+
+/** How a charge ended that ended with this error. */
+export function endedByOf(error: unknown): EndedBy {
+  if (!(error instanceof GatewayError)) return 'upstream'
+  const words: Record<string, EndedBy> = {
+    caller_left: 'client',
+    upstream_timeout: 'timeout',
+    shutting_down: 'shutdown',
+  }
+  return words[error.code] ?? 'upstream'
+}

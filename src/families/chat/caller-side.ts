@@ -1,0 +1,356 @@
+// What all families of chat completions share: the caller's side of POST /v1/chat/completions (spec), and how a reply and
+// an event of that form are read. It must never decide what a vendor is sent: that is in the family's own file.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
+import { isErrorShape } from '../../lib/error-shapes'
+import { invalidRequest } from '../../lib/errors'
+import { holdsText, isObject } from '../../lib/objects'
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const open = { additionalProperties: true }
+
+const Message = Type.Object(
+  {
+    role: Type.Union(
+      (['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const).map((role) =>
+        Type.Literal(role),
+      ),
+    ),
+    content: optional(Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, open))])),
+    name: optional(Type.String()),
+    tool_call_id: optional(Type.String()),
+  },
+  open,
+)
+
+export const ChatBody = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    messages: Type.Array(Message, { minItems: 1, maxItems: 16_384 }),
+    stream: optional(Type.Boolean()),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+    max_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    max_completion_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+    tools: optional(Type.Array(Type.Unknown())),
+    tool_choice: optional(Type.Union([Type.String(), Type.Object({}, open)])),
+    response_format: optional(Type.Object({}, open)),
+    stop: optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+    n: optional(Type.Integer({ minimum: 1, maximum: 128 })),
+    seed: optional(Type.Integer()),
+    frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    logit_bias: optional(Type.Object({}, open)),
+    parallel_tool_calls: optional(Type.Boolean()),
+    logprobs: optional(Type.Boolean()),
+    top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20 })),
+    reasoning_effort: optional(Type.String()),
+    verbosity: optional(Type.String()),
+    modalities: optional(Type.Array(Type.String())),
+    audio: optional(Type.Object({}, open)),
+    prediction: optional(Type.Object({}, open)),
+    stream_options: optional(Type.Object({ include_usage: optional(Type.Boolean()) }, open)),
+    store: optional(Type.Boolean()),
+    metadata: optional(Type.Object({}, open)),
+    user: optional(Type.String()),
+    prompt_cache_key: optional(Type.String()),
+    prompt_cache_retention: optional(Type.String()),
+  },
+  open,
+)
+export type ChatBody = Static<typeof ChatBody>
+
+/** Tokens held for a part whose size its text does not show, such as a linked image. */
+const IMAGE_TOKENS = 4_096
+const MEDIA_TOKENS = 32_768
+/** Of any sound, however short, and letters of base64 for each token beyond: most vendors count 10 to 32 a second. */
+const SOUND_TOKENS = 1_024
+const SOUND_LENGTH_PER_TOKEN = 16
+
+/** The `data` that closes a stream. */
+export const CHAT_END = '[DONE]'
+
+export function checkChat(body: ChatBody): void {
+  body.messages.forEach((message, index) => {
+    const needsContent = message.role !== 'assistant' && message.role !== 'function'
+    if (needsContent && (message.content === undefined || message.content === null)) {
+      throw invalidRequest(
+        `messages[${index}].content`,
+        `Missing 'messages[${index}].content': expected a string or an array of parts.`,
+      )
+    }
+    if (message.role === 'tool' && !message.tool_call_id) {
+      throw invalidRequest(
+        `messages[${index}].tool_call_id`,
+        `Missing 'messages[${index}].tool_call_id': a message of role 'tool' names the call that it answers.`,
+      )
+    }
+  })
+}
+
+export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Quantities {
+  // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
+  const most = model.contextTokens ?? Number.POSITIVE_INFINITY
+  const media = mediaIn(body, model)
+  const input = Math.min(byteLength - media.soundLength + media.tokens, most)
+  const output = (outputLimit(body, model) + predictedTokens(body, model)) * (body.n ?? 1)
+  const speaks = body.modalities?.includes('audio') && !model.reasoning
+  const quantities: Quantities = {
+    // A vendor with a price for it writes prompts to its cache unasked.
+    [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
+    // All of it may be spoken.
+    [speaks ? 'output_audio_token' : 'output_token']: output,
+  }
+  if (media.soundTokens > 0) quantities.input_audio_token = Math.min(media.soundTokens, most)
+  const sources = sourcesOf(body)
+  if (sources > 0) quantities.search_source = sources
+  return quantities
+}
+
+export function readCompletion(reply: unknown): Reading {
+  const completion = reply as Completion
+  const choices = choicesIn(completion)
+  const reading = readChoices(completion, choices, 'message')
+  // Without a candidate it is no completion, whatever it says.
+  reading.failed =
+    isError(completion.error) || choices.length === 0 || (reading.failed === true && !reading.delivered)
+  reading.finished = true
+  return reading
+}
+
+export function readChunk(event: unknown): Reading {
+  const chunk = event as Completion
+  const choices = choicesIn(chunk)
+  const reading = readChoices(chunk, choices, 'delta')
+  if (choices.some(({ finish_reason: reason }) => reason)) reading.finished = true
+  if (choices.length === 0 && isObject(chunk.usage)) reading.usageOnly = true
+  if (isError(chunk.error)) reading.failed = true
+  else if (!Array.isArray(chunk.choices) && !isObject(chunk.usage) && isErrorShape(chunk)) {
+    reading.failed = true
+    reading.disguised = true
+  }
+  return reading
+}
+
+function readChoices(completion: Completion, choices: Choice[], field: 'message' | 'delta'): Reading {
+  const reading: Reading = { text: textOf(choices, field) }
+  const quantities = usageOf(completion.usage)
+  if (quantities !== undefined) reading.usage = quantities
+  if (typeof completion.service_tier === 'string') reading.serviceTier = completion.service_tier
+  // In whichever of the places where servers put it.
+  const holds = (part: unknown) => holdsText(part, 'name')
+  if (choices.some(({ message, delta, text }) => holds(message) || holds(delta) || holds(text))) {
+    reading.delivered = true
+  }
+  const endsBy = (word: string) => choices.some(({ finish_reason: reason }) => reason === word)
+  // A refusal, of which this vendor says nothing more.
+  if (endsBy('content_filter')) reading.delivered = true
+  // It may have thought until the limit.
+  if (endsBy('length') || thinks(completion.usage)) reading.unseen = true
+  if (endsBy('error')) reading.failed = true
+  return reading
+}
+
+/** Whether the vendor counts thinking, apart or beside the rest. */
+function thinks(usage: unknown): boolean {
+  if (!isObject(usage)) return false
+  const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  const beside = countOf(usage.total_tokens) - countOf(usage.prompt_tokens) - countOf(usage.completion_tokens)
+  return countOf(details.reasoning_tokens) > 0 || beside > 0
+}
+
+function choicesIn({ choices }: Completion): Choice[] {
+  return Array.isArray(choices) ? choices.filter(isObject) : []
+}
+
+/** The texts of a request, to be counted when the vendor reports no usage. */
+export const textsOfChat = (body: ChatBody): string[] => [
+  ...body.messages.flatMap((message) => textsIn(message)),
+  ...(body.tools ? [JSON.stringify(body.tools)] : []),
+]
+
+export const plainChat: PlainForm = {
+  fields: ['n'],
+  body: ({ text, ...options }) => ({ messages: [{ role: 'user', content: text }], ...options }),
+}
+
+interface Completion {
+  choices?: unknown
+  usage?: unknown
+  service_tier?: unknown
+  error?: unknown
+}
+
+interface Choice {
+  message?: unknown
+  delta?: unknown
+  /** Where some servers put what they write. */
+  text?: unknown
+  finish_reason?: unknown
+}
+
+/** The most output tokens of one candidate. Of two limits a vendor may know either one, so the larger counts. */
+function outputLimit(body: ChatBody, model: Model): number {
+  return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || model.reserveOutputTokens
+}
+
+/** What a prediction says wrongly is billed as output, beside the answer. Models that reason are not sent one. */
+function predictedTokens({ prediction }: ChatBody, { reasoning }: Model): number {
+  return prediction && !reasoning ? Buffer.byteLength(JSON.stringify(prediction)) : 0
+}
+
+interface Media {
+  tokens: number
+  soundTokens: number
+  /** Of the request's text, what is sound. */
+  soundLength: number
+}
+
+function mediaIn(body: ChatBody, { priceList }: Model): Media {
+  const media: Media = { tokens: 0, soundTokens: 0, soundLength: 0 }
+  // A video may be heard too, and be billed as sound then.
+  const seen = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
+  for (const { content, audio } of body.messages as (ChatBody['messages'][number] & { audio?: unknown })[]) {
+    // An earlier answer that was spoken, of which there is only the name.
+    if (isObject(audio)) media.soundTokens += MEDIA_TOKENS
+    if (!Array.isArray(content)) continue
+    for (const part of content) {
+      if (part.type === 'text') continue
+      const data = dataOf(part)
+      if (/audio/i.test(part.type) || /^data:audio/i.test(data)) addSound(media, data)
+      else if (part.type === 'image_url') media.tokens += IMAGE_TOKENS
+      else media[seen] += MEDIA_TOKENS
+    }
+  }
+  return media
+}
+
+/** The bytes of a part as text, or where they are. */
+function dataOf(part: object): string {
+  const { input_audio: sound, file, image_url: image } = part as Record<string, unknown>
+  const [data] = [detailOf(sound, 'data'), detailOf(file, 'file_data'), detailOf(image, 'url')].filter(
+    (value) => typeof value === 'string',
+  )
+  return (data as string | undefined) ?? ''
+}
+
+function addSound(media: Media, data: string): void {
+  // A link says nothing of what is behind it.
+  if (data === '' || /^https?:/.test(data)) media.soundTokens += MEDIA_TOKENS
+  else {
+    media.soundLength += data.length
+    media.soundTokens += SOUND_TOKENS + Math.ceil(data.length / SOUND_LENGTH_PER_TOKEN)
+  }
+}
+
+/** Documents that a search may use for an answer; some vendors bill each. */
+const SEARCH_SOURCES = 20
+
+function sourcesOf(body: ChatBody): number {
+  const { search_parameters: search } = body as { search_parameters?: unknown }
+  if (!isObject(search) || search.mode === 'off') return 0
+  const most = search.max_search_results
+  return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : SEARCH_SOURCES
+}
+
+/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+const ABSURD_TOKENS = 100_000_000
+
+/**
+ * OpenAI's usage in our units. Cached tokens are inside prompt_tokens. Some vendors leave reasoning out of
+ * completion_tokens but not out of total_tokens, so output is what the total leaves beside the prompt.
+ */
+function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
+  if (!isObject(usage)) return undefined
+  const prompt = countOf(usage.prompt_tokens)
+  const completion = countOf(usage.completion_tokens)
+  const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : undefined
+  const cached = countOf(details?.cached_tokens)
+  const written = countOf(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
+  const output = Math.max(completion, countOf(usage.total_tokens) - prompt)
+  // NaN, for what is no count, is not at most anything.
+  const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_TOKENS
+  if (!sane || cached + written > prompt || usage.prompt_tokens === undefined) return 'invalid'
+  const quantities: Quantities = { input_token: prompt - cached - written, output_token: output }
+  if (cached > 0) quantities.cached_input_token = cached
+  if (written > 0) quantities.cache_write_token = written
+  return addRare(quantities, usage) ? quantities : 'invalid'
+}
+
+/** Sound, and what the vendor's own tools did: few answers have any. False where the figures cannot be. */
+function addRare(quantities: Quantities, usage: Record<string, unknown>): boolean {
+  const heard = countOf(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
+  const spoken = countOf(detailOf(usage.completion_tokens_details, 'audio_tokens'))
+  const sources = countOf(usage.num_sources_used)
+  const calls = countOf(usage.num_server_side_tools_used)
+  if (heard + spoken + sources + calls === 0) return true
+  if (!(Math.max(heard, spoken, sources, calls) <= ABSURD_TOKENS)) return false
+  if (spoken > (quantities.output_token ?? 0)) return false
+  // Sound stands inside the prompt; what was read from a cache may be sound too, and is billed as sound then.
+  let rest = heard
+  for (const unit of ['input_token', 'cached_input_token', 'cache_write_token'] as const) {
+    const part = Math.min(rest, quantities[unit] ?? 0)
+    if (part > 0) quantities[unit] = (quantities[unit] ?? 0) - part
+    rest -= part
+  }
+  if (rest > 0) return false
+  if (heard > 0) quantities.input_audio_token = heard
+  if (spoken > 0) {
+    quantities.output_token = (quantities.output_token ?? 0) - spoken
+    quantities.output_audio_token = spoken
+  }
+  if (sources > 0) quantities.search_source = sources
+  if (calls > 0) quantities.tool_call = calls
+  return true
+}
+
+function detailOf(details: unknown, name: string): unknown {
+  return isObject(details) ? details[name] : undefined
+}
+
+/** NaN for what is no count; nothing said is none. */
+function countOf(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
+}
+
+/** All text that the model made in a reply or an event, of every candidate. */
+function textOf(choices: readonly Choice[], field: 'message' | 'delta'): string {
+  let text = ''
+  for (const choice of choices) {
+    const delta = choice[field]
+    if (!isObject(delta)) continue
+    text +=
+      wordsOf(delta.content) + wordsOf(delta.reasoning_content ?? delta.reasoning) + wordsOf(delta.refusal)
+    if (Array.isArray(delta.tool_calls)) text += delta.tool_calls.map(toolText).join('')
+  }
+  return text
+}
+
+function wordsOf(part: unknown): string {
+  return typeof part === 'string' ? part : ''
+}
+
+function toolText(call: unknown): string {
+  const { name, arguments: text } = isObject(call) && isObject(call.function) ? call.function : {}
+  return `${typeof name === 'string' ? name : ''}${typeof text === 'string' ? text : ''}`
+}
+
+/** Strings of a message that a model reads as text; data URLs are not among them. */
+function textsIn(message: ChatBody['messages'][number]): string[] {
+  const { content } = message
+  if (typeof content === 'string') return [content]
+  const parts = Array.isArray(content) ? content : []
+  const texts = parts.flatMap((part) =>
+    typeof (part as { text?: unknown }).text === 'string' ? [(part as unknown as { text: string }).text] : [],
+  )
+  return 'tool_calls' in message ? [...texts, JSON.stringify(message.tool_calls)] : texts
+}
+
+/** An object, as OpenAI has it, or a sentence, as other servers do. */
+function isError(error: unknown): boolean {
+  return isObject(error) || (typeof error === 'string' && error !== '')
+}

@@ -1,0 +1,220 @@
+// The fields of a chat completion beside those of the spec: what vendors of this API bill apart, and what they know beside.
+// Data only: what is done with a field is said in the families.
+
+import type { FieldRule } from '../../contract/family'
+import {
+  ANOTHER_MODEL,
+  dearerModes,
+  laterAnswers,
+  longCache,
+  otherModels,
+  serviceTier,
+  speed,
+} from '../surcharges'
+import {
+  addresses,
+  clonedVoices,
+  documentStores,
+  earlierAnswers,
+  fileIds,
+  filesInText,
+  namedCaches,
+  VOICE_OF_ALL,
+} from '../vendor-state'
+
+/** What reasoning models refuse and the spec promises to ignore (spec, chat completions, rule 1). */
+export const IGNORED_WHEN_REASONING = [
+  'temperature',
+  'top_p',
+  'stop',
+  'frequency_penalty',
+  'presence_penalty',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'modalities',
+  'audio',
+  'prediction',
+]
+
+const SEARCHES = 'it searches the web, which is billed by the search'
+const RUN_BY_VENDOR = 'a tool that the vendor runs is billed by its use'
+const isReasoning: FieldRule['unless'] = ({ reasoning }) => reasoning
+
+const toolTypes: readonly FieldRule[] = [
+  { field: 'tools[].type', plain: /^(?!.*live_search)/, why: 'it searches, which is billed by the source' },
+  { field: 'tools[].type', plain: /^(?!.*(web|google)_search)/, why: SEARCHES },
+  { field: 'tools[].type', plain: /^(function|custom|.*(web|google|live)_search.*)$/, why: RUN_BY_VENDOR },
+  ...['google_search', 'googleSearch', 'google_search_retrieval', 'web_search', 'google_maps'].map(
+    (name): FieldRule => ({ field: `tools[].${name}`, why: SEARCHES }),
+  ),
+  {
+    field: 'tools[].model',
+    why: ANOTHER_MODEL,
+    always: true,
+  },
+]
+
+const media: readonly FieldRule[] = [
+  {
+    field: 'messages[].content[].type',
+    plain: /^(?!.*audio)/i,
+    why: 'audio has a price of its own',
+    price: 'input_audio_token',
+  },
+  // Some vendors take sound as a file, or as a picture.
+  ...['messages[].content[].file.file_data', 'messages[].content[].image_url.url'].map(
+    (field): FieldRule => ({
+      field,
+      plain: /^(?!data:audio)/i,
+      why: 'audio has a price of its own',
+      price: 'input_audio_token',
+    }),
+  ),
+  { field: 'messages[].audio', why: 'audio has a price of its own', price: 'input_audio_token' },
+  {
+    field: 'modalities[]',
+    plain: ['text', 'image'],
+    why: 'spoken output has a price of its own',
+    price: 'output_audio_token',
+    unless: isReasoning,
+  },
+  {
+    field: 'modalities[]',
+    plain: ['text', 'audio'],
+    why: 'output of this kind is not billed in tokens of text',
+    unless: isReasoning,
+  },
+  {
+    field: 'audio',
+    why: 'spoken output has a price of its own',
+    price: 'output_audio_token',
+    unless: isReasoning,
+  },
+]
+
+/** What vendors of this API keep in an account. Several take what they call another's `extra_body` as it comes. */
+const state: readonly FieldRule[] = [
+  ...fileIds(
+    'messages[].content[].file.file_id',
+    'messages[].content[].file_id',
+    'messages[].content[].file_ids',
+    'messages[].content[].image_file.file_id',
+    'messages[].content[].image_url.file_id',
+    'messages[].file_ids',
+    'messages[].attachments[].file_id',
+    'file_ids',
+  ),
+  ...addresses(
+    ...['image_url', 'video_url', 'audio_url', 'file_url', 'document_url'].flatMap((kind) => [
+      `messages[].content[].${kind}`,
+      `messages[].content[].${kind}.url`,
+    ]),
+    'messages[].content[].input_audio.data',
+    'messages[].content[].file.file_data',
+    'messages[].content[].image',
+    'messages[].content[].video',
+    'messages[].content[].video[]',
+  ),
+  ...filesInText('messages[].content', 'messages[].content[].text'),
+  {
+    field: 'messages[].audio.id',
+    why: "it names an earlier answer in the vendor's account",
+    instead: "Leave 'audio' out, and send its transcript as 'content'.",
+    state: true,
+  },
+  { ...clonedVoices('audio.voice.id'), unless: isReasoning },
+  { ...clonedVoices('audio.voice', VOICE_OF_ALL), unless: isReasoning },
+  ...earlierAnswers(
+    'previous_response_id',
+    'previous_interaction_id',
+    'conversation',
+    'conversation_id',
+    'thread_id',
+    'context_id',
+  ),
+  ...namedCaches(
+    ...['', 'google.', 'extra_body.google.', 'extra_body.'].flatMap((place) => [
+      `${place}cached_content`,
+      `${place}cachedContent`,
+    ]),
+  ),
+  ...documentStores(
+    'vector_store_ids',
+    'tools[].vector_store_ids',
+    'tools[].collection_ids',
+    'tools[].file_search_store_names',
+    'tools[].file_search',
+    'tools[].retrieval',
+    'tools[].container',
+    'tools[].knowledge_base',
+  ),
+]
+
+/** Predicted output (`prediction`) is not among them: what of it is wrong counts in the output, and is held with it. */
+export const chatSurcharges: readonly FieldRule[] = [
+  serviceTier,
+  speed,
+  ...dearerModes,
+  ...otherModels,
+  ...laterAnswers,
+  ...toolTypes,
+  ...media,
+  ...state,
+  { field: 'web_search_options', why: SEARCHES },
+  {
+    field: 'search_parameters',
+    plain: ['{"mode":"off"}'],
+    why: 'it searches, which is billed by the source',
+    price: 'search_source',
+  },
+  { field: 'enable_search', plain: [false], why: SEARCHES },
+  { field: 'search_options', why: SEARCHES },
+  { field: 'enable_code_interpreter', plain: [false], why: RUN_BY_VENDOR },
+  { field: 'plugins', why: 'plugins of the vendor are billed by their use' },
+  {
+    field: 'moderation',
+    why: ANOTHER_MODEL,
+    always: true,
+  },
+  {
+    field: 'prompt_cache_options.ttl',
+    plain: ['30m'],
+    why: 'what is kept for longer costs more to write',
+  },
+  longCache('cache_control.ttl'),
+  longCache('tools[].cache_control.ttl'),
+  longCache('messages[].cache_control.ttl'),
+  longCache('messages[].content[].cache_control.ttl'),
+]
+
+/** Fields of this API and its vendors that the schema does not name. Names below `parameters` and `schema` are the caller's own. */
+export const chatFields: readonly string[] = [
+  'chat_template_kwargs',
+  'enable_thinking',
+  'function_call',
+  'functions',
+  'min_p',
+  'prompt_cache_options',
+  'reasoning',
+  'repetition_penalty',
+  'safety_identifier',
+  'thinking',
+  'thinking_budget',
+  'top_k',
+  'messages[].content[].image_url.detail',
+  'messages[].content[].image_url.url',
+  'messages[].content[].input_audio.data',
+  'messages[].content[].text',
+  'messages[].reasoning_content',
+  'messages[].tool_calls[].function.arguments',
+  'messages[].tool_calls[].function.name',
+  'messages[].tool_calls[].id',
+  'messages[].tool_calls[].type',
+  'prediction.content',
+  'response_format.json_schema.schema',
+  'response_format.type',
+  'tools[].function.description',
+  'tools[].function.name',
+  'tools[].function.parameters',
+]

@@ -1,0 +1,72 @@
+// Chat completions served by models that speak messages (spec, POST /v1/chat/completions): clients of the one form work
+// with every model of the other. Request, reply and stream are translated in files of their own.
+
+import type { Family } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
+import { quoteMessages, readMessage, readMessageEvent } from '../../messages/caller-side'
+import { ChatBody, checkChat, plainChat, textsOfChat } from '../caller-side'
+import { chatOnMessagesFields, chatOnMessagesSurcharges } from './fields'
+import { completionOf } from './reply'
+import { messageRequest } from './request'
+import { createChunks } from './stream'
+
+/** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
+const MAX_STREAMS = 16
+
+export const chatOnMessages: Family<ChatBody> = {
+  name: 'chat-on-messages',
+  operation: 'chat',
+  units: [['input_token', 'output_token']],
+  dialect: 'openai',
+  over: 'anthropic-messages',
+  body: ChatBody,
+  ignoredWhenReasoning: ['temperature', 'top_p'],
+  surcharges: chatOnMessagesSurcharges,
+  bridge: chatOnMessagesFields,
+
+  check(body, model) {
+    checkChat(body)
+    if (body.stream && (body.n ?? 1) > MAX_STREAMS) {
+      throw invalidRequest(
+        'n',
+        `Invalid 'n': ${model.id} streams at most ${MAX_STREAMS} candidates at a time. Ask for fewer, or without stream.`,
+      )
+    }
+    // What cannot be translated is refused where it is translated.
+    messageRequest({ body }, model)
+  },
+
+  quote(ask, model) {
+    const { n, max_completion_tokens: limit, max_tokens: older } = ask.body
+    const candidates = n ?? 1
+    // A limit of the model's is not the caller's: what is held is what answers usually come to.
+    const most = limit ?? older ?? model.reserveOutputTokens
+    const each = quoteMessages({ ...ask, body: { ...messageRequest(ask, model), max_tokens: most } }, model)
+    // Each candidate is a call of its own, and reads the prompt anew.
+    return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * candidates]))
+  },
+
+  call(ask, model) {
+    const call = {
+      path: '/messages',
+      protocol: 'native' as const,
+      body: { json: messageRequest(ask, model) },
+      stream: ask.body.stream === true,
+    }
+    return Array.from({ length: ask.body.n ?? 1 }, () => call)
+  },
+
+  reply: completionOf,
+  read: readMessage,
+
+  stream: {
+    end: '{"type":"message_stop"}',
+    // The chunk with the figures is only made where the caller asked for it.
+    showsUsage: () => true,
+    read: readMessageEvent,
+    translate: createChunks,
+  },
+
+  texts: textsOfChat,
+  plain: plainChat,
+}

@@ -1,0 +1,113 @@
+// What becomes of each field of a chat completion where the model behind speaks messages. The translation, the documentation
+// and its test are made from this table. A top-level field that it does not name is refused, and so is every part and tool of
+// a type that it does not name; what stands deeper is of no meaning to another vendor and is left out.
+
+import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
+import { longCache } from '../../surcharges'
+import { fileIds } from '../../vendor-state'
+import { IGNORED_WHEN_REASONING } from '../fields'
+
+const translated = bridgedFields(
+  'translated',
+  ['model', "the vendor's name of the model"],
+  [
+    'messages[].role',
+    '`user`, `assistant`; `system` and `developer` stand together in `system`, wherever they were',
+  ],
+  ['messages[].content', 'blocks of text; messages of one side in a row are one'],
+  ['messages[].content[] text', 'text'],
+  ['messages[].content[] refusal', 'text'],
+  ['messages[].content[] image_url', 'image'],
+  ['messages[].content[] file', 'document with its `filename` as title; by `file_id` it is refused'],
+  ['messages[].name', 'of a user: a text in front of what they say'],
+  ['messages[].tool_calls', '`tool_use`'],
+  ['messages[].tool_call_id', '`tool_result`'],
+  ['messages[].refusal', 'text'],
+  ['messages[].content[].cache_control', '`cache_control`'],
+  ['max_completion_tokens', '`max_tokens`'],
+  ['max_tokens', '`max_tokens`, where there is no `max_completion_tokens`'],
+  ['temperature', '`temperature`, at most 1; models that reason are not sent it'],
+  ['top_p', '`top_p`, where no temperature is set; models that reason are not sent it'],
+  ['top_k', '`top_k`'],
+  ['stop', '`stop_sequences`'],
+  ['stream', '`stream`'],
+  ['stream_options', 'the chunk with the usage, where it is asked for'],
+  ['n', 'as many calls side by side'],
+  ['tools', '`tools`, of type `function`'],
+  ['tool_choice', '`tool_choice`, with `required` as `any`'],
+  ['parallel_tool_calls', '`disable_parallel_tool_use`'],
+  ['response_format', '`output_config.format` for a schema; for `json_object` a sentence in `system`'],
+  ['reasoning_effort', '`output_config.effort`, with `minimal` as `low`; `none` disables thinking'],
+  ['thinking', '`thinking`, as it is'],
+  ['verbosity', 'for `low` and `high` a sentence in `system`'],
+  ['user', '`metadata.user_id`'],
+  ['safety_identifier', '`metadata.user_id`, where there is no `user`'],
+)
+
+const ignored = bridgedFields(
+  'ignored',
+  ['messages[].reasoning_content', 'thinking that the vendor has not signed, it does not take back'],
+  ['messages[].content[].image_url.detail', 'the vendor has one way to look at a picture'],
+  ['seed', 'answers are reproducible where possible, and there it is not'],
+  ['frequency_penalty', 'a hint of how words are chosen; what is asked is the same'],
+  ['presence_penalty', 'as above'],
+  ['repetition_penalty', 'as above'],
+  ['min_p', 'as above'],
+  ['prediction', 'it makes the same answer come faster'],
+  ['store', 'nothing is kept at the vendor'],
+  ['metadata', 'labels of what is kept'],
+  ['prompt_cache_key', 'where a cache is looked for; the answer is the same'],
+  ['prompt_cache_retention', 'as above'],
+  ['prompt_cache_options', 'as above'],
+  ['usage', 'the usage is always told'],
+  ['include_reasoning', 'what a model tells of its thinking is always shown'],
+  ['response_format.json_schema.strict', 'answers always fit the schema'],
+)
+
+const refused = bridgedFields(
+  'refused',
+  ['logit_bias', 'it weighs words by the numbers of another vocabulary', ['{}']],
+  ['logprobs', 'this model does not tell probabilities', [false]],
+  ['top_logprobs', 'this model does not tell probabilities', [0]],
+  ['modalities[]', 'this model answers in text', ['text']],
+  ['audio', 'this model answers in text'],
+  ['functions', "tools have their place in 'tools'", ['[]']],
+  ['function_call', "tools are chosen by 'tool_choice'", ['auto', 'none']],
+  ['service_tier', 'there are no such tiers behind this model', ['auto', 'default', 'standard', 'flex']],
+  ['web_search_options', 'this model does not search'],
+  ['search_parameters', 'this model does not search', ['{"mode":"off"}']],
+  ['enable_search', 'this model does not search', [false]],
+  ['moderation', 'this model has no moderation beside its own'],
+  ['plugins', 'this model has none', ['[]']],
+  ['models', 'it names other models; name one, or have a route of models configured'],
+  ['fallbacks', 'it names other models; name one, or have a route of models configured'],
+  ['reasoning', "how long to think is said by 'reasoning_effort', or by 'thinking'"],
+  ['enable_thinking', "how long to think is said by 'reasoning_effort', or by 'thinking'", [false]],
+  ['thinking_budget', "how long to think is said by 'reasoning_effort', or by 'thinking'"],
+  ['chat_template_kwargs', 'this model has no template of that kind'],
+  ['tools[].type', 'this model calls functions of the caller', ['function']],
+  ['tool_choice.type', 'one tool can be chosen, by its name', ['function']],
+  ['response_format.type', 'formats are text, JSON and JSON schemas', ['text', 'json_object', 'json_schema']],
+  ['messages[].function_call', "calls stand in 'tool_calls'"],
+  ['messages[].audio', 'this model reads text, pictures and documents'],
+  [
+    'messages[].content[].type',
+    'this model takes text, image_url and file parts',
+    ['text', 'refusal', 'image_url', 'file'],
+  ],
+)
+
+/** What the spec promises that models which reason ignore is no error for them behind this dialect either. */
+const isReasoning: NonNullable<BridgedField['unless']> = ({ reasoning }) => reasoning
+const ignoredByReasoning = new Set(IGNORED_WHEN_REASONING)
+
+export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...ignored, ...refused].map(
+  (row) => (ignoredByReasoning.has(row.field.replace('[]', '')) ? { ...row, unless: isReasoning } : row),
+)
+
+/** What of the translated can cost more, or name what is another's. */
+export const chatOnMessagesSurcharges: readonly FieldRule[] = [
+  ...fileIds('messages[].content[].file.file_id'),
+  longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
+  longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),
+]

@@ -1,0 +1,100 @@
+// A message as a chat completion: its texts, tool calls, the reason of its end, and what it used.
+// Lenient: blocks of kinds that a chat completion has no place for are passed over.
+
+import type { Ask, Model, Quantities } from '../../../contract/family'
+import { inputTokensOf, outputTokensOf } from '../../../contract/units'
+import { asObject } from '../../../lib/objects'
+import type { ChatBody } from '../caller-side'
+
+/** One message for each candidate; `usage` is what they were found to cost. Throws where the vendor has sent none. */
+export function completionOf(
+  messages: readonly unknown[],
+  ask: Ask<ChatBody>,
+  model: Model,
+  usage: Quantities,
+): unknown {
+  return {
+    id: completionId(messages[0], ask),
+    object: 'chat.completion',
+    created: Math.floor(ask.at / 1000),
+    model: model.id,
+    choices: messages.map(choiceOf),
+    usage: chatUsage(usage, messages.map(thinkingTokens)),
+  }
+}
+
+function choiceOf(message: unknown, index: number): unknown {
+  const { content, stop_reason: reason } = asObject(message)
+  if (!Array.isArray(content)) throw new Error('the vendor sent no content')
+  const blocks = content.map(asObject)
+  const join = (type: string) =>
+    blocks.flatMap((block) => (block.type === type ? [textOf(block[type])] : [])).join('')
+  const calls = blocks.filter(({ type }) => type === 'tool_use').map(toolCall)
+  const thinking = join('thinking')
+  const text = join('text')
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: text === '' && calls.length > 0 ? null : text,
+      refusal: null,
+      ...(thinking !== '' && { reasoning_content: thinking }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    logprobs: null,
+    finish_reason: finishReason(reason),
+  }
+}
+
+function toolCall({ id, name, input }: Record<string, unknown>): unknown {
+  const called = { name: textOf(name), arguments: JSON.stringify(input ?? {}) }
+  return { id: textOf(id), type: 'function', function: called }
+}
+
+/** The vendor's own id, as ids read here. */
+export function completionId(message: unknown, ask: Ask): string {
+  return `chatcmpl-${textOf(asObject(message).id).replace(/^msg_/, '') || ask.at.toString(36)}`
+}
+
+const reasons: Record<string, string> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  pause_turn: 'stop',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool_calls',
+  refusal: 'content_filter',
+}
+
+export function finishReason(reason: unknown): string {
+  return reasons[textOf(reason)] ?? 'stop'
+}
+
+/** The prompt is all input here: what was read from a cache and written to it stands beside the rest in a message. */
+export function chatUsage(usage: Quantities, thinkingTokens: readonly number[]) {
+  const cached = usage.cached_input_token ?? 0
+  const written = (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0)
+  const prompt = inputTokensOf(usage)
+  const completion = outputTokensOf(usage)
+  const thinking = thinkingTokens.reduce((sum, count) => sum + count, 0)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
+    completion_tokens_details: { reasoning_tokens: Math.min(thinking, completion) },
+  }
+}
+
+/** What of the output of a message, or of an event, was thinking, where the vendor says so. */
+export function thinkingTokens(message: unknown): number {
+  return countOf(asObject(asObject(asObject(message).usage).output_tokens_details).thinking_tokens)
+}
+
+export function countOf(value: unknown): number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

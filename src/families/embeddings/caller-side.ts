@@ -1,0 +1,138 @@
+// What all embedding families share: the caller's side of POST /v1/embeddings (spec) and the reply.
+// The vendor's side is in the family's own file.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { toBase64 } from './vectors'
+
+/** More than vendors take in a call: they are split. Each has a vector of thousands of numbers in the one answer. */
+const MAX_INPUTS = 8192
+
+export const EmbeddingsBody = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    input: Type.Union([
+      Type.String({ minLength: 1 }),
+      Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: MAX_INPUTS }),
+      Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 300_000 }),
+      Type.Array(Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 }), {
+        minItems: 1,
+        maxItems: MAX_INPUTS,
+      }),
+    ]),
+    encoding_format: Type.Optional(Type.Union([Type.Literal('float'), Type.Literal('base64'), Type.Null()])),
+    dimensions: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
+    user: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  },
+  { additionalProperties: true },
+)
+export type EmbeddingsBody = Static<typeof EmbeddingsBody>
+
+export const plainEmbeddings: PlainForm = { fields: [], body: ({ text }) => ({ input: text }) }
+
+export interface Embedding {
+  index: number
+  vector: number[]
+}
+
+/** The inputs as a list: texts, or token arrays. */
+export function inputsOf(body: EmbeddingsBody): (string | number[])[] {
+  const { input } = body
+  if (typeof input === 'string') return [input]
+  return typeof input[0] === 'number' ? [input as number[]] : (input as (string | number[])[])
+}
+
+/** The inputs of a model that reads only text. */
+export function textsOf(body: EmbeddingsBody): string[] {
+  return inputsOf(body).map((input) => {
+    if (typeof input === 'string') return input
+    throw invalidRequest(
+      'input',
+      "Invalid type for 'input': this model takes a string or an array of strings, not tokens.",
+      'invalid_type',
+    )
+  })
+}
+
+export function checkDimensions({ dimensions }: EmbeddingsBody, model: Model): void {
+  const allowed = model.dimensions
+  if (dimensions === undefined || dimensions === null || allowed === undefined) return
+  const list = Array.isArray(allowed) ? (allowed as readonly number[]) : undefined
+  const range = list ? undefined : (allowed as { min: number; max: number })
+  if (list?.includes(dimensions) || (range && dimensions >= range.min && dimensions <= range.max)) return
+  const expected = list ? `one of ${list.join(', ')}` : `${range?.min} to ${range?.max}`
+  throw invalidRequest(
+    'dimensions',
+    `Invalid 'dimensions': ${model.id} has ${expected}, but got ${dimensions} instead.`,
+  )
+}
+
+/** No tokenizer makes more tokens than the text has bytes; a token array is its own count. */
+export function quoteInputs({ body, byteLength }: Ask<EmbeddingsBody>): Quantities {
+  const inputs = inputsOf(body)
+  if (typeof inputs[0] === 'string') return { input_token: byteLength }
+  return { input_token: inputs.reduce((sum, input) => sum + input.length, 0) }
+}
+
+/** Cuts a list into runs of at most `maxItems` inputs and, where there is a limit, `maxTokens` tokens (a byte is at most one). */
+export function chunk<Input extends string | number[]>(
+  inputs: Input[],
+  maxItems: number,
+  maxTokens = Number.POSITIVE_INFINITY,
+): Input[][] {
+  const chunks: Input[][] = []
+  let current: Input[] = []
+  let tokens = 0
+  for (const input of inputs) {
+    const size = typeof input === 'string' ? Buffer.byteLength(input) : input.length
+    if (current.length > 0 && (current.length >= maxItems || tokens + size > maxTokens)) {
+      chunks.push(current)
+      current = []
+      tokens = 0
+    }
+    current.push(input)
+    tokens += size
+  }
+  return [...chunks, current]
+}
+
+/** OpenAI's reply: vectors in the order of the inputs, as the caller asked for them. */
+export function embeddingsReply(
+  chunks: Embedding[][],
+  usage: Quantities,
+  body: EmbeddingsBody,
+  model: Model,
+): unknown {
+  const tokens = usage.input_token ?? 0
+  let offset = 0
+  const data: unknown[] = []
+  for (const embeddings of chunks) {
+    for (const { index, vector } of [...embeddings].sort((a, b) => a.index - b.index)) {
+      if (!isVector(vector)) throw new Error('a vector without numbers')
+      const embedding = body.encoding_format === 'base64' ? toBase64(vector) : vector
+      data.push({ object: 'embedding', index: offset + index, embedding })
+    }
+    offset += embeddings.length
+  }
+  if (data.length !== inputsOf(body).length) throw new Error('not as many vectors as inputs')
+  return { object: 'list', data, model: model.id, usage: { prompt_tokens: tokens, total_tokens: tokens } }
+}
+
+/** Its first number is looked at, because there are millions in an answer. */
+function isVector(vector: unknown): boolean {
+  return Array.isArray(vector) && typeof vector[0] === 'number'
+}
+
+/** One reply: its list of vectors, and the vendor's token count. What each of them holds is seen where the answer is made. */
+export function readVectors(list: unknown, tokens: unknown): Reading {
+  return { ...tokenUsage(tokens), failed: !Array.isArray(list), delivered: true }
+}
+
+/** A vendor's token count, where it is one. Zero says that the vendor does not count: no input is empty. */
+function tokenUsage(tokens: unknown): { usage?: Quantities | 'invalid' } {
+  if (tokens === undefined || tokens === null || tokens === 0) return {}
+  if (!Number.isSafeInteger(tokens) || (tokens as number) < 0 || (tokens as number) > 100_000_000)
+    return { usage: 'invalid' }
+  return { usage: { input_token: tokens as number } }
+}

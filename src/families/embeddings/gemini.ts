@@ -1,0 +1,67 @@
+// Embeddings of Gemini's native API (upstream reference, batchEmbedContents), `gmx-*` in the spec.
+// Its replies carry no token count, so the texts are counted here.
+
+import type { Call, Family } from '../../contract/family'
+import {
+  checkDimensions,
+  chunk,
+  EmbeddingsBody,
+  embeddingsReply,
+  plainEmbeddings,
+  quoteInputs,
+  readVectors,
+  textsOf,
+} from './caller-side'
+import { normalize } from './vectors'
+
+const MAX_INPUTS_A_CALL = 100
+
+export const geminiEmbeddings: Family<EmbeddingsBody> = {
+  name: 'gemini-embeddings',
+  operation: 'embeddings',
+  units: [['input_token']],
+  dialect: 'openai',
+  body: EmbeddingsBody,
+
+  check(body, model) {
+    checkDimensions(body, model)
+    textsOf(body)
+  },
+
+  quote: quoteInputs,
+
+  call({ body }, model): Call[] {
+    const name = `models/${model.upstreamModel}`
+    const request = (text: string) => ({
+      model: name,
+      content: { parts: [{ text }] },
+      ...(body.dimensions ? { outputDimensionality: body.dimensions } : {}),
+    })
+    return chunk(textsOf(body), model.batchSize ?? MAX_INPUTS_A_CALL).map((texts) => ({
+      path: `/${name}:batchEmbedContents`,
+      protocol: 'native',
+      body: { json: { requests: texts.map(request) } },
+      stream: false,
+    }))
+  },
+
+  reply(replies, { body }, model, usage) {
+    const chunks = (replies as Reply[]).map(({ embeddings }) =>
+      // Shortened vectors of the older model are not of length one, which callers of this API rely on.
+      embeddings.map(({ values }, index) => ({
+        index,
+        vector: body.dimensions ? normalize(values) : values,
+      })),
+    )
+    return embeddingsReply(chunks, usage, body, model)
+  },
+
+  read: (reply) => readVectors((reply as Reply).embeddings, (reply as Reply).usageMetadata?.promptTokenCount),
+  texts: textsOf,
+  plain: plainEmbeddings,
+}
+
+interface Reply {
+  embeddings: { values: number[] }[]
+  usageMetadata?: { promptTokenCount?: unknown }
+}

@@ -1,0 +1,183 @@
+// Images of Seedream on Ark: one image or a series, from a text and reference images, whole or as a stream of images.
+// The caller's text goes through with single fields edited; what is paid for is images, never ones that failed.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Family, FieldRule, Model, Reading } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { isObject } from '../../lib/objects'
+import { otherModels } from '../surcharges'
+import { isPicture, linksIn, picturesIn } from './picture-list'
+
+/** References and results of one request together. */
+const MAX_IMAGES = 15
+const MAX_REFERENCES = 14
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const open = { additionalProperties: true }
+const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
+
+const Body = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    prompt: Type.String({ minLength: 1 }),
+    image: optional(
+      Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })]),
+    ),
+    size: optional(Type.String({ description: 'A class such as 2K, or <width>x<height>.' })),
+    sequential_image_generation: optional(words('auto', 'disabled')),
+    sequential_image_generation_options: optional(
+      Type.Object({ max_images: optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })) }, open),
+    ),
+    n: optional(Type.Integer()),
+    response_format: optional(words('url', 'b64_json')),
+    watermark: optional(Type.Boolean()),
+    stream: optional(Type.Boolean()),
+  },
+  open,
+)
+type Body = Static<typeof Body>
+
+const surcharges: readonly FieldRule[] = [
+  ...otherModels,
+  { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
+  { field: 'layer_decomposition', plain: [false], why: 'each layer is an image of its own' },
+]
+
+export const arkImages: Family<Body> = {
+  name: 'ark-images',
+  operation: 'image',
+  units: [['image']],
+  dialect: 'openai',
+  body: Body,
+  surcharges,
+  fields: ['background', 'guidance_scale', 'optimize_prompt_options', 'output_format', 'seed'],
+
+  check(body, model) {
+    if ((body.n ?? 1) !== 1) {
+      throw invalidRequest(
+        'n',
+        `Invalid 'n': for several images from ${model.id}, set sequential_image_generation to 'auto' and sequential_image_generation_options.max_images to how many.`,
+      )
+    }
+    checkReferences(body, model)
+    checkSize(body, model)
+  },
+
+  quote: ({ body }) => ({ image: mostImages(body) }),
+
+  call({ body }, model) {
+    const set = { model: JSON.stringify(model.upstreamModel) }
+    return {
+      path: '/images/generations',
+      protocol: 'native',
+      // Its own field for the number is another one.
+      body: { edit: { set, drop: ['n'] } },
+      stream: body.stream === true,
+    }
+  },
+
+  read(reply) {
+    const { data, error, usage } = reply as Reply
+    const count = picturesIn(reply).length
+    // The list may tell instead why each image failed: that is an answer, but a free one.
+    const explains = Array.isArray(data) && data.some((item) => isObject(item) && isObject(item.error))
+    if (isObject(error) || (count === 0 && !explains)) return { failed: true }
+    return { ...usageOf(usage), made: { image: count }, delivered: count > 0, finished: true }
+  },
+
+  stream: {
+    end: '[DONE]',
+    showsUsage: () => true,
+    read: readEvent,
+  },
+
+  links: linksIn,
+
+  plain: {
+    fields: ['n', 'size', 'images'],
+    body: ({ text, n = 1, size, images }) => ({
+      prompt: text,
+      ...(size !== undefined && { size }),
+      ...(images !== undefined && { image: images }),
+      ...(n > 1 && {
+        sequential_image_generation: 'auto',
+        sequential_image_generation_options: { max_images: n },
+      }),
+    }),
+  },
+}
+
+interface Reply {
+  data?: unknown
+  error?: unknown
+  usage?: unknown
+}
+
+interface Event extends Reply {
+  type?: unknown
+}
+
+function referencesOf({ image }: Body): string[] {
+  return image === undefined || image === null ? [] : [image].flat()
+}
+
+/** The most that a request can bring: a series ends by itself, at its limit, or where references leave no room. */
+function mostImages(body: Body): number {
+  if (body.sequential_image_generation !== 'auto') return 1
+  const room = MAX_IMAGES - referencesOf(body).length
+  return Math.min(body.sequential_image_generation_options?.max_images ?? room, room)
+}
+
+function checkReferences(body: Body, model: Model): void {
+  const references = referencesOf(body)
+  const { min, max } = model.referenceImages ?? { min: 0, max: MAX_REFERENCES }
+  if (references.length < min || references.length > max) {
+    throw invalidRequest(
+      'image',
+      `Invalid 'image': ${model.id} takes ${min} to ${max} reference images, but got ${references.length}.`,
+    )
+  }
+  for (const [index, reference] of references.entries()) {
+    if (/^(https?:\/\/|data:image\/)\S+$/.test(reference)) continue
+    const param = Array.isArray(body.image) ? `image[${index}]` : 'image'
+    throw invalidRequest(param, `Invalid '${param}': expected the URL of an image, or a data URL.`)
+  }
+  const results = body.sequential_image_generation_options?.max_images ?? 1
+  if (body.sequential_image_generation === 'auto' && references.length + results > MAX_IMAGES) {
+    throw invalidRequest(
+      'sequential_image_generation_options.max_images',
+      `Invalid 'sequential_image_generation_options.max_images': reference images and results may be ${MAX_IMAGES} together, so with ${references.length} references at most ${MAX_IMAGES - references.length}.`,
+    )
+  }
+}
+
+function checkSize({ size }: Body, model: Model): void {
+  if (!size || !model.sizes || model.sizes.includes(size)) return
+  throw invalidRequest('size', `Unsupported 'size': ${model.id} makes ${model.sizes.join(', ')}.`)
+}
+
+/**
+ * Every image that came is told by an event of its own, so that a stream which breaks off, or ends without its figures,
+ * costs what it brought. An event about one image that failed says nothing about the others.
+ */
+function readEvent(event: unknown): Reading {
+  const { type, error, usage } = event as Event
+  switch (type) {
+    case 'image_generation.partial_succeeded':
+      return { made: { image: isPicture(event) ? 1 : 0 }, delivered: isPicture(event) }
+    case 'image_generation.partial_failed':
+      return { made: { image: 0 } }
+    case 'image_generation.completed':
+      return { ...usageOf(usage), made: { image: 0 }, finished: true }
+    default:
+      return isObject(error) ? { failed: true } : {}
+  }
+}
+
+function usageOf(usage: unknown): Pick<Reading, 'usage'> {
+  const images = isObject(usage) ? usage.generated_images : undefined
+  if (images === undefined) return {}
+  const sane = Number.isSafeInteger(images) && (images as number) >= 0
+  return { usage: sane ? { image: images as number } : 'invalid' }
+}

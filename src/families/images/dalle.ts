@@ -1,0 +1,140 @@
+// The legacy image model, `dle-2` in the spec: images from a text, and editing of one uploaded image.
+// It must never send a field that this model refuses: its callers have the same form for newer ones.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Call, Family, Model, Quantities, Reading } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { isObject } from '../../lib/objects'
+import { linksIn, picturesIn } from './picture-list'
+import { checkUploads, formOf } from './uploads'
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
+const open = { additionalProperties: true }
+
+const fields = {
+  model: Type.String({ description: 'Id from GET /v1/models.' }),
+  prompt: Type.String({ minLength: 1 }),
+  n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
+  size: optional(Type.String({ description: '256x256, 512x512 or 1024x1024.' })),
+  quality: optional(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
+  response_format: optional(words('b64_json', 'url')),
+  output_format: optional(words('png', 'jpeg', 'webp')),
+  background: optional(words('transparent', 'opaque', 'auto')),
+  stream: optional(Type.Boolean()),
+  partial_images: optional(Type.Integer()),
+  user: optional(Type.String()),
+}
+
+const Body = Type.Object(fields, open)
+type Body = Static<typeof Body>
+
+const EditBody = Type.Object(
+  {
+    ...fields,
+    image: Type.Unknown({ description: 'A square PNG.' }),
+    mask: Type.Optional(
+      Type.Unknown({ description: 'PNG of the size of the image; its transparent area is edited.' }),
+    ),
+  },
+  open,
+)
+
+const SIZES = ['256x256', '512x512', '1024x1024']
+const LARGEST = '1024x1024'
+
+/** Fields of newer models, with the values that say what this one does anyway. There is one quality: all are that. */
+const newerFields: Record<string, readonly unknown[]> = {
+  output_format: ['png'],
+  background: ['auto'],
+  stream: [false],
+  partial_images: [0],
+}
+const UNKNOWN_TO_VENDOR = ['quality', ...Object.keys(newerFields)]
+
+const shared = {
+  units: [['image']],
+  dialect: 'openai',
+  tier: (body: Body) => ({ field: 'size', names: [sizeOf(body)] }),
+  quote: ({ body }: { body: Body }): Quantities => ({ image: body.n ?? 1 }),
+  read: readReply,
+  links: linksIn,
+} as const
+
+export const dalleImages: Family<Body> = {
+  ...shared,
+  name: 'dalle-images',
+  operation: 'image',
+  body: Body,
+  check: checkFields,
+
+  call({ body }, model): Call {
+    const set: Record<string, string> = {}
+    for (const [name, text] of Object.entries({ model: model.upstreamModel, ...choicesOf(body) })) {
+      set[name] = JSON.stringify(text)
+    }
+    const edit = { set, drop: UNKNOWN_TO_VENDOR }
+    return { path: '/images/generations', protocol: 'openai', body: { edit }, stream: false }
+  },
+
+  plain: {
+    fields: ['n', 'size'],
+    body: ({ text, ...options }) => ({ prompt: text, ...options }),
+  },
+}
+
+export const dalleImageEdits: Family<Body> = {
+  ...shared,
+  name: 'dalle-image-edits',
+  operation: 'image-edit',
+  body: EditBody,
+
+  check(body, model) {
+    checkUploads(body, model)
+    checkFields(body, model)
+  },
+
+  call({ body }, model): Call {
+    const known = Object.entries(body).filter(([name]) => !UNKNOWN_TO_VENDOR.includes(name))
+    const form = formOf({ ...Object.fromEntries(known), ...choicesOf(body) }, model.upstreamModel)
+    return { path: '/images/edits', protocol: 'openai', body: { form }, stream: false }
+  },
+
+  plain: {
+    fields: ['uploads', 'n', 'size'],
+    body: ({ text, uploads, ...options }) => ({ prompt: text, image: uploads, ...options }),
+  },
+}
+
+/** What is decided here, because the price hangs on it or the vendor's own default is another one. */
+function choicesOf(body: Body): { size: string; response_format: string } {
+  return { size: sizeOf(body), response_format: body.response_format ?? 'b64_json' }
+}
+
+function sizeOf({ size }: Body): string {
+  return !size || size === 'auto' ? LARGEST : size
+}
+
+function checkFields(body: Body, model: Model): void {
+  const size = sizeOf(body)
+  if (!SIZES.includes(size)) {
+    throw invalidRequest('size', `Unsupported 'size': ${model.id} makes ${SIZES.join(', ')}.`)
+  }
+  for (const [name, harmless] of Object.entries(newerFields)) {
+    const value = (body as Record<string, unknown>)[name] ?? harmless[0]
+    if (harmless.includes(value)) continue
+    throw invalidRequest(
+      name,
+      `Unsupported parameter: ${model.id} has no '${name}' but ${harmless.join(' or ')}. Leave it out, or choose another model.`,
+      'unsupported_parameter',
+    )
+  }
+}
+
+function readReply(reply: unknown): Reading {
+  const count = picturesIn(reply).length
+  // An answer without a picture is no better than an error.
+  if (isObject((reply as { error?: unknown }).error) || count === 0) return { failed: true }
+  return { made: { image: count }, delivered: true, finished: true }
+}

@@ -1,0 +1,196 @@
+// Images of Qwen-Image on DashScope, `qnx-image-*` in the spec: one user message of blocks with a text or an image each.
+// The caller's text goes through with single fields edited; the vendor's reply comes back as it is, and so do its flat errors.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Family, FieldRule, Model } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import type { Edit } from '../../lib/json'
+
+/** Of the spec. The first is what it promises to a request that names none; the vendor's own default is another. */
+const SIZES = [
+  '1024*1024',
+  '1664*928',
+  '1472*1140',
+  '1328*1328',
+  '1140*1472',
+  '928*1664',
+  '1280*720',
+  '720*1280',
+]
+
+const open = { additionalProperties: true }
+
+const Block = Type.Object(
+  { text: Type.Optional(Type.String({ minLength: 1 })), image: Type.Optional(Type.String({ minLength: 1 })) },
+  open,
+)
+
+const Body = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    input: Type.Object(
+      {
+        messages: Type.Array(
+          Type.Object({ role: Type.Literal('user'), content: Type.Array(Block, { minItems: 1 }) }, open),
+          { minItems: 1, maxItems: 1 },
+        ),
+      },
+      {
+        ...open,
+        description:
+          'One message, such as `{"messages": [{"role": "user", "content": [{"text": "A fox"}]}]}`.',
+      },
+    ),
+    parameters: Type.Optional(
+      Type.Object(
+        {
+          size: Type.Optional(Type.String({ description: 'Width*height, such as 1664*928.' })),
+          n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1 })),
+          seed: Type.Optional(Type.Integer()),
+          watermark: Type.Optional(Type.Boolean()),
+          negative_prompt: Type.Optional(Type.String()),
+          prompt_extend: Type.Optional(Type.Boolean()),
+        },
+        open,
+      ),
+    ),
+  },
+  open,
+)
+type Body = Static<typeof Body>
+
+/** Other models of the vendor make several images by these, or a text beside. */
+const surcharges: readonly FieldRule[] = ['enable_interleave', 'enable_sequential', 'max_images'].map(
+  (name) => ({
+    field: `parameters.${name}`,
+    plain: [false, 1],
+    why: 'each image is billed, and one is made here',
+  }),
+)
+
+export const dashscopeImages: Family<Body> = {
+  name: 'dashscope-images',
+  operation: 'image',
+  units: [['image']],
+  dialect: 'flat',
+  body: Body,
+  surcharges,
+
+  check(body, model) {
+    checkBlocks(body)
+    checkImages(body, model)
+    const size = body.parameters?.size
+    const sizes = sizesOf(model)
+    if (size !== undefined && !sizes.includes(size)) {
+      throw invalidRequest(
+        'parameters.size',
+        `Unsupported size for 'parameters.size': ${model.id} makes ${sizes.join(', ')}.`,
+      )
+    }
+  },
+
+  quote: () => ({ image: 1 }),
+
+  call({ body }, model) {
+    const set: Edit['set'] = { model: JSON.stringify(model.upstreamModel) }
+    // An edited image has the form of the last reference unless the caller wants another.
+    if (body.parameters?.size === undefined && !isEditor(model)) {
+      set.parameters = JSON.stringify({ ...body.parameters, size: sizesOf(model)[0] })
+    }
+    return {
+      path: '/services/aigc/multimodal-generation/generation',
+      protocol: 'native',
+      body: { edit: { set } },
+      stream: false,
+    }
+  },
+
+  read(reply) {
+    const { code, usage } = reply as Reply
+    const made = imagesIn(reply).length
+    // It may answer 200 with an error inside; an answer without an image is no better.
+    if ((typeof code === 'string' && code !== '') || made === 0) return { failed: true }
+    const counted = usage?.image_count ?? usage?.output_image_count ?? made
+    return {
+      usage: counted === made ? { image: made } : 'invalid',
+      made: { image: made },
+      delivered: true,
+      finished: true,
+    }
+  },
+
+  links: imagesIn,
+
+  plain: {
+    fields: ['size', 'images'],
+    body: ({ text, size, images = [] }) => ({
+      input: { messages: [{ role: 'user', content: [...images.map((image) => ({ image })), { text }] }] },
+      ...(size !== undefined && { parameters: { size: size.replace('x', '*') } }),
+    }),
+  },
+}
+
+interface Reply {
+  code?: unknown
+  output?: { choices?: { message?: { content?: { image?: unknown }[] } | null }[] | null } | null
+  /** Newer models name the count after what it counts. */
+  usage?: { image_count?: unknown; output_image_count?: unknown } | null
+}
+
+function contentOf(body: Body) {
+  return body.input.messages[0]?.content ?? []
+}
+
+function sizesOf(model: Model): readonly string[] {
+  return model.sizes ?? SIZES
+}
+
+function isEditor({ referenceImages }: Model): boolean {
+  return (referenceImages?.max ?? 0) > 0
+}
+
+function checkBlocks(body: Body): void {
+  for (const [index, { text, image }] of contentOf(body).entries()) {
+    if ((text === undefined) === (image === undefined)) {
+      const param = `input.messages[0].content[${index}]`
+      throw invalidRequest(param, `Invalid '${param}': give each block either a \`text\` or an \`image\`.`)
+    }
+    if (image !== undefined && !/^(https:\/\/|data:image\/)\S+$/.test(image)) {
+      const param = `input.messages[0].content[${index}].image`
+      throw invalidRequest(
+        param,
+        `Invalid '${param}': expected an https URL that the public internet can reach, or a data URL of an image.`,
+      )
+    }
+  }
+  if (contentOf(body).every(({ text }) => text === undefined)) {
+    throw invalidRequest(
+      'input.messages[0].content',
+      "Missing text in 'input.messages[0].content': add a block with a `text` that says what to make.",
+    )
+  }
+}
+
+function checkImages(body: Body, model: Model): void {
+  const count = contentOf(body).filter(({ image }) => image !== undefined).length
+  const { min, max } = model.referenceImages ?? { min: 0, max: 0 }
+  if (count >= min && count <= max) return
+  const wanted =
+    max === 0
+      ? `${model.id} makes images from text alone: leave the \`image\` blocks out, or take a model that edits`
+      : `${model.id} needs ${min === max ? min : `${min} to ${max}`} reference images, each in an \`image\` block, but got ${count}`
+  throw invalidRequest('input.messages[0].content', `Invalid 'input.messages[0].content': ${wanted}.`)
+}
+
+/** The addresses of the images that were made. Lenient: whatever comes, it does not throw. */
+function imagesIn(reply: unknown): string[] {
+  const { output } = reply as Reply
+  const choices = Array.isArray(output?.choices) ? output.choices : []
+  return choices.flatMap((choice) => {
+    const content = choice?.message?.content
+    if (!Array.isArray(content)) return []
+    return content.flatMap((part) =>
+      typeof part?.image === 'string' && part.image !== '' ? [part.image] : [],
+    )
+  })
+}

@@ -1,0 +1,324 @@
+// Images of Gemini models through Google's Interactions API (spec, "an image family with interaction-style payloads").
+// The caller's text goes through with the model edited; the vendor's bytes come back unchanged, whole or as a stream.
+// It must never let through what would be paid for elsewhere or later than in the answer.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Family, FieldRule, Quantities, Reading } from '../../contract/family'
+import { isErrorShape } from '../../lib/error-shapes'
+import { holdsText, isObject } from '../../lib/objects'
+import { laterAnswers, otherModels, serviceTier } from '../surcharges'
+import { addresses, documentStores, earlierAnswers, namedCaches } from '../vendor-state'
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const open = { additionalProperties: true }
+
+const Tool = Type.Object({ type: optional(Type.String()) }, open)
+
+const Body = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    input: Type.Union(
+      [
+        Type.String({ minLength: 1 }),
+        Type.Array(Type.Object({ type: optional(Type.String()) }, open), { minItems: 1 }),
+        Type.Object({}, open),
+      ],
+      { description: 'A text, parts of content such as texts and images, or the steps of a conversation.' },
+    ),
+    stream: optional(Type.Boolean()),
+    response_format: Type.Optional(
+      Type.Unknown({
+        description: 'Such as `{"type": "image", "aspect_ratio": "16:9", "image_size": "2K"}`.',
+      }),
+    ),
+    generation_config: optional(
+      Type.Object({ max_output_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })) }, open),
+    ),
+    tools: optional(Type.Array(Tool)),
+    previous_interaction_id: optional(Type.String()),
+    service_tier: optional(Type.String()),
+    background: optional(Type.Boolean()),
+    agent: Type.Optional(Type.Unknown()),
+  },
+  open,
+)
+type Body = Static<typeof Body>
+
+const NO_AUDIO = /^(?!audio)/
+const AUDIO = 'audio has a price of its own'
+const OTHER_OUTPUT = 'output of this kind has a price of its own'
+const SEARCHES = 'it is billed by the question'
+
+/** Where a part of the input stands: alone, in a list, in a step, and in the result of a function. */
+const partPlaces = [
+  'input',
+  'input[]',
+  'input.content[]',
+  'input[].content',
+  'input[].content[]',
+  'input.result[]',
+  'input[].result[]',
+]
+
+/** The vendor reads names of fields in both of its spellings. */
+const state: readonly FieldRule[] = [
+  ...earlierAnswers('previous_interaction_id', 'previousInteractionId'),
+  ...namedCaches('cached_content', 'cachedContent'),
+  ...addresses(...partPlaces.flatMap((place) => [`${place}.uri`, `${place}.file_uri`, `${place}.fileUri`])),
+  ...documentStores(
+    'tools[].file_search_store_names',
+    'tools[].fileSearchStoreNames',
+    'tools[].vertex_ai_search_config',
+    'tools[].rag_store_config',
+  ),
+]
+
+const surcharges: readonly FieldRule[] = [
+  serviceTier,
+  ...otherModels,
+  ...laterAnswers,
+  ...state,
+  { field: 'agent', why: 'this endpoint serves models only', always: true },
+  { field: 'tools[].type', plain: /^(?!google_search)/, why: SEARCHES },
+  {
+    field: 'tools[].type',
+    plain: /^(function|code_execution|url_context|computer_use|mcp_server|google_search.*)$/,
+    why: 'a tool that the vendor runs is billed by its use',
+  },
+  { field: 'input.type', plain: NO_AUDIO, why: AUDIO },
+  { field: 'input[].type', plain: NO_AUDIO, why: AUDIO },
+  { field: 'input[].content[].type', plain: NO_AUDIO, why: AUDIO },
+  { field: 'response_modalities[]', plain: /^(text|image)$/i, why: OTHER_OUTPUT },
+  { field: 'response_format.type', plain: /^(text|image|json.*|object)$/i, why: OTHER_OUTPUT },
+  { field: 'response_format[].type', plain: /^(text|image|json.*|object)$/i, why: OTHER_OUTPUT },
+]
+
+/** The largest of the vendor's tables, for one image of each class. */
+const IMAGE_TOKENS: Readonly<Record<string, number>> = { '512': 747, '1K': 1_290, '2K': 1_680, '4K': 2_520 }
+const MAX_IMAGE_TOKENS = 2_520
+/** Tokens held for a part of the input whose size its text does not show: an image at the highest resolution, longer media. */
+const INPUT_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([
+  ['image', 2_240],
+  ['document', 32_768],
+  ['audio', 32_768],
+  ['video', 32_768],
+])
+/** What an earlier interaction, which only the vendor has, may bring along where the model's limit is not known. */
+const HISTORY_TOKENS = 65_536
+
+export const geminiImages: Family<Body> = {
+  name: 'gemini-images',
+  operation: 'image',
+  units: [['input_token', 'output_token', 'output_image_token']],
+  dialect: 'openai',
+  body: Body,
+  surcharges,
+  fields: [
+    'labels',
+    'response_mime_type',
+    'response_modalities',
+    'safety_settings',
+    'store',
+    'system_instruction',
+    'webhook_config',
+  ],
+
+  quote({ body, byteLength }, model) {
+    const media = mediaIn(body.input)
+    const history = body.previous_interaction_id ? (model.contextTokens ?? HISTORY_TOKENS) : 0
+    // No tokenizer makes more tokens than the text has bytes, once the media in it are counted as what they are.
+    const input = byteLength - media.textLength + media.tokens + history
+    return {
+      input_token: Math.min(input, model.contextTokens ?? Number.POSITIVE_INFINITY),
+      output_token: body.generation_config?.max_output_tokens ?? model.reserveOutputTokens,
+      // One image for each that is asked for. A story with more of them is paid as the vendor counts it.
+      output_image_token: imageFormats(body).reduce<number>((sum, format) => sum + tokensOfImage(format), 0),
+    }
+  },
+
+  call({ body }, model) {
+    const set = { model: JSON.stringify(model.upstreamModel) }
+    return {
+      path: '/interactions',
+      protocol: 'native',
+      body: { edit: { set } },
+      stream: body.stream === true,
+    }
+  },
+
+  read(reply) {
+    const { status, usage, service_tier: tier } = reply as Interaction
+    const figures = usageOf(usage)
+    const parts = partsOf(reply as Interaction)
+    const uncounted =
+      figures !== 'invalid' && !figures?.output_image_token && parts.some(({ type }) => type === 'image')
+    const delivered = parts.some(isOutput)
+    const unseen = thinks(usage)
+    return {
+      ...(figures === undefined ? {} : { usage: uncounted ? 'invalid' : figures }),
+      ...(typeof tier === 'string' && { serviceTier: tier }),
+      delivered,
+      unseen,
+      // Neither a picture nor a word: no better than an error.
+      failed: isFailure(status) || (!delivered && !unseen),
+      finished: true,
+    }
+  },
+
+  stream: {
+    // Some versions of the API just close after the completed interaction.
+    end: '[DONE]',
+    showsUsage: () => true,
+    read(event) {
+      const { event_type: type, delta, interaction, status, error } = event as StreamEvent
+      const reading: Reading = {}
+      if (type === 'error' || isObject(error) || isFailure(status) || isFailure(interaction?.status)) {
+        reading.failed = true
+      } else if (typeof type === 'string' && type.startsWith('interaction.complete')) {
+        const usage = usageOf(interaction?.usage)
+        if (usage) reading.usage = usage
+        if (typeof interaction?.service_tier === 'string') reading.serviceTier = interaction.service_tier
+        reading.reported = interaction?.usage
+        reading.unseen = thinks(interaction?.usage)
+        reading.delivered = partsOf(interaction ?? {}).some(isOutput)
+        reading.finished = true
+      } else if (type === undefined && delta === undefined && isErrorShape(event)) {
+        reading.failed = true
+        reading.disguised = true
+      }
+      if (isObject(delta)) {
+        if (typeof delta.data === 'string' || typeof delta.uri === 'string')
+          reading.delivered = isOutput(delta)
+        else if (delta.type === 'text' && typeof delta.text === 'string') reading.text = delta.text
+        else if (isOutput(delta)) reading.unseen = true
+      }
+      return reading
+    },
+  },
+
+  plain: {
+    fields: ['size', 'images'],
+    body: ({ text, size, images = [] }) => ({
+      input: [...images.map(imagePart), { type: 'text', text }],
+      ...(size !== undefined && { response_format: { type: 'image', image_size: size } }),
+    }),
+  },
+}
+
+/** An address, or the picture itself where it came as a data URL: those the vendor does not fetch. */
+function imagePart(address: string): Record<string, unknown> {
+  const [, type, data] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/is.exec(address) ?? []
+  return data === undefined
+    ? { type: 'image', uri: address }
+    : { type: 'image', data, mime_type: type?.toLowerCase() }
+}
+
+/** The vendor's reply: `steps` since 2026, `outputs` before. */
+interface Interaction {
+  status?: unknown
+  service_tier?: unknown
+  usage?: unknown
+  steps?: unknown
+  outputs?: unknown
+}
+
+interface StreamEvent {
+  event_type?: unknown
+  delta?: unknown
+  interaction?: Interaction
+  status?: unknown
+  error?: unknown
+}
+
+/** What the model made: what its steps hold, or a step itself where it is a thought or a call. */
+function partsOf({ outputs, steps }: Interaction): Record<string, unknown>[] {
+  const made = objectsIn(steps).filter(({ type, error }) => type !== 'user_input' && !error)
+  return [outputs, ...made.map((step) => step.content ?? [step])].flatMap(objectsIn)
+}
+
+function isOutput(part: Record<string, unknown>): boolean {
+  return holdsText(part, 'mime_type')
+}
+
+/** Whether the vendor counts thinking. */
+function thinks(usage: unknown): boolean {
+  return isObject(usage) && (usage.total_thought_tokens as number) > 0
+}
+
+function isFailure(status: unknown): boolean {
+  return status === 'failed' || status === 'cancelled'
+}
+
+/** The formats of the images that are asked for: one at least, as long as the model makes images. */
+function imageFormats({ response_format: format, generation_config: config }: Body): unknown[] {
+  const images = objectsIn(Array.isArray(format) ? format : [format]).filter(({ type }) => type === 'image')
+  // The form of 2025.
+  return images.length > 0
+    ? images
+    : [(config as { image_config?: unknown } | null | undefined)?.image_config]
+}
+
+function tokensOfImage(format: unknown): number {
+  const size = isObject(format) ? format.image_size : undefined
+  if (size === undefined || size === null) return IMAGE_TOKENS['1K'] as number
+  return IMAGE_TOKENS[String(size).toUpperCase()] ?? MAX_IMAGE_TOKENS
+}
+
+/** What the media in an input count for, and the length of the text that they take up in the JSON. */
+function mediaIn(input: unknown): { tokens: number; textLength: number } {
+  if (Array.isArray(input)) {
+    const found = input.map(mediaIn)
+    return {
+      tokens: found.reduce((sum, { tokens }) => sum + tokens, 0),
+      textLength: found.reduce((sum, { textLength }) => sum + textLength, 0),
+    }
+  }
+  if (!isObject(input)) return { tokens: 0, textLength: 0 }
+  const tokens = INPUT_MEDIA_TOKENS.get(input.type)
+  if (tokens === undefined) return mediaIn(Object.values(input))
+  return {
+    tokens,
+    textLength: typeof input.data === 'string' ? input.data.length : 0,
+  }
+}
+
+/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+const ABSURD_TOKENS = 100_000_000
+
+/**
+ * The vendor's usage in our units. Only images are listed by kind for sure: text is what is left. Thoughts stand beside
+ * the output in some replies and inside it in others, so output is what the total leaves beside the input.
+ */
+function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
+  if (!isObject(usage) || (usage.total_input_tokens ?? null) === null) return undefined
+  const input = count(usage.total_input_tokens)
+  const cached = count(usage.total_cached_tokens)
+  const forTools = count(usage.total_tool_use_tokens)
+  const output = count(usage.total_output_tokens)
+  const made =
+    (usage.total_tokens ?? null) === null
+      ? output + count(usage.total_thought_tokens)
+      : Math.max(output, count(usage.total_tokens) - input - forTools)
+  const images = objectsIn(usage.output_tokens_by_modality)
+    .filter(({ modality }) => String(modality).toLowerCase() === 'image')
+    .reduce((sum, { tokens }) => sum + count(tokens), 0)
+  const sane = [input, cached, forTools, made, images].every((tokens) => tokens <= ABSURD_TOKENS)
+  if (!sane || cached > input || images > made) return 'invalid'
+  return {
+    input_token: input - cached + forTools,
+    ...(cached > 0 ? { cached_input_token: cached } : {}),
+    output_token: made - images,
+    ...(images > 0 ? { output_image_token: images } : {}),
+  }
+}
+
+/** Not a number for what is no count, so that no sum with it is sane. */
+function count(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
+}
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}

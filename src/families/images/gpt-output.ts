@@ -1,0 +1,161 @@
+// What generation and editing with GPT image models share: the fields of the output, what it costs, and the replies.
+// The rest of each is in the family's own file.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Quantities, Reading } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { isObject } from '../../lib/objects'
+import { parseSize, type Size } from '../../lib/pixel-size'
+import { isPicture, picturesIn } from './picture-list'
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
+
+/** The fields that both have. */
+export const gptImageFields = {
+  model: Type.String({ description: 'Id from GET /v1/models.' }),
+  prompt: Type.String({ minLength: 1 }),
+  n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
+  size: optional(Type.String({ description: '`auto`, or width and height such as `1536x1024`.' })),
+  quality: optional(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
+  response_format: optional(words('b64_json', 'url')),
+  output_format: optional(words('png', 'jpeg', 'webp')),
+  output_compression: optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  background: optional(words('transparent', 'opaque', 'auto')),
+  stream: optional(Type.Boolean()),
+  partial_images: optional(Type.Integer({ minimum: 0, maximum: 3 })),
+  user: optional(Type.String()),
+}
+
+const Output = Type.Object(gptImageFields)
+type Output = Static<typeof Output>
+
+type Quality = 'low' | 'medium' | 'high'
+
+/** What a model must have a price for: text and pictures are tokens of different price, in both directions. */
+export const gptImageUnits = [
+  ['input_token', 'input_image_token', 'output_token', 'output_image_token'],
+] as const
+
+export function checkBackground({ background, output_format }: Output): void {
+  if (background !== 'transparent' || output_format !== 'jpeg') return
+  throw invalidRequest(
+    'background',
+    "Invalid 'background': a JPEG cannot be transparent. Set 'output_format' to png or webp.",
+  )
+}
+
+/** The names of the older models in those of the newer ones, which refuse them. */
+export function qualityOf({ quality }: Output): Quality | 'auto' | undefined {
+  if (quality === 'standard') return 'medium'
+  return quality === 'hd' ? 'high' : (quality ?? undefined)
+}
+
+/** Beside the picture, models may write a plan of it, of a few hundred tokens. */
+const MOST_TEXT_TOKENS = 1_000
+/** Of each unfinished picture that is sent before the whole one. */
+const PARTIAL_IMAGE_TOKENS = 100
+
+/** The most that the output can come to. */
+export function quoteOutput(body: Output): Quantities {
+  const count = body.n ?? 1
+  const quality = qualityOf(body) ?? 'auto'
+  const most = mostTokens(quality === 'auto' ? 'high' : quality, parseSize(body.size ?? 'auto', 'x'))
+  return {
+    output_token: count * MOST_TEXT_TOKENS,
+    output_image_token: count * (most + (body.partial_images ?? 0) * PARTIAL_IMAGE_TOKENS),
+  }
+}
+
+/** Tokens along the longer side, from which the newer models count; a square has as many along the other. */
+const LONG_SIDE_TOKENS = { low: 16, medium: 48, high: 96 }
+/** Pixels of a token's side, from which the older ones count, up to the largest picture that they make. */
+const TOKEN_PIXELS = { low: 64, medium: 32, high: 16 }
+const OLDER_MOST_PIXELS = 1536 * 1024
+/** Where the model chooses: the tallest of the documented sizes, and a square above the largest that was seen, 1254x1254. */
+const AUTO_SIZES = [
+  { width: 1024, height: 1536 },
+  { width: 1536, height: 1536 },
+]
+
+/**
+ * Tokens of one picture, of the model that takes more. Checked against the documented figures: 272, 1056 and 4160 for a
+ * square of 1024 of the older models and 196, 1756 and 7024 of the newer, and 13342 for 3840x2160 in high quality.
+ */
+function mostTokens(quality: Quality, size: Size | undefined): number {
+  if (!size) return Math.max(...AUTO_SIZES.map((size) => mostTokens(quality, size)))
+  const { width, height } = size
+  const long = LONG_SIDE_TOKENS[quality]
+  const short = Math.round((long * Math.min(width, height)) / Math.max(width, height))
+  const newer = Math.ceil((long * short * (2_000_000 + width * height)) / 4_000_000)
+  if (width * height > OLDER_MOST_PIXELS) return newer
+  const pixels = TOKEN_PIXELS[quality]
+  // One more in each row: it ends with a token of its own.
+  const older = Math.ceil(height / pixels) * (Math.ceil(width / pixels) + 1)
+  return Math.max(newer, older)
+}
+
+export function readReply(reply: unknown): Reading {
+  const { error, usage } = reply as Reply
+  // An answer without a picture is no better than an error.
+  if (isObject(error) || picturesIn(reply).length === 0) return { failed: true }
+  return { ...usageOf(usage), delivered: true, finished: true }
+}
+
+export const gptImageStream = {
+  end: null,
+  showsUsage: () => true,
+  read: readEvent,
+}
+
+function readEvent(event: unknown): Reading {
+  const { type, error, usage } = event as Event
+  if (isObject(error) || type === 'error') return { failed: true }
+  if (typeof type !== 'string') return {}
+  if (type.endsWith('.partial_image')) return { unfinished: true }
+  if (!type.endsWith('.completed')) return {}
+  return { ...usageOf(usage), delivered: isPicture(event), finished: true }
+}
+
+interface Reply {
+  error?: unknown
+  usage?: unknown
+}
+
+interface Event extends Reply {
+  type?: unknown
+}
+
+/** More tokens than any answer can have: a figure beyond it is a fault of the vendor. */
+const ABSURD_TOKENS = 100_000_000
+
+/** What is not told to be a picture's is text in the input and a picture's in the output. */
+function usageOf(usage: unknown): Pick<Reading, 'usage'> {
+  // Some servers of this shape write zeros where they do not count: no picture is of no tokens.
+  if (!isObject(usage) || usage.output_tokens === 0) return {}
+  const input = count(usage.input_tokens)
+  const output = count(usage.output_tokens ?? Number.NaN)
+  const inputImage = count(detailOf(usage.input_tokens_details).image_tokens)
+  const outputText = count(detailOf(usage.output_tokens_details).text_tokens)
+  const sane = [input, output, inputImage, outputText].every((tokens) => tokens <= ABSURD_TOKENS)
+  if (!sane || inputImage > input || outputText > output) return { usage: 'invalid' }
+  return {
+    usage: {
+      input_token: input - inputImage,
+      ...(inputImage > 0 ? { input_image_token: inputImage } : {}),
+      ...(outputText > 0 ? { output_token: outputText } : {}),
+      output_image_token: output - outputText,
+    },
+  }
+}
+
+/** NaN for what is no count. */
+function count(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
+}
+
+function detailOf(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {}
+}

@@ -1,0 +1,83 @@
+// Editing of uploaded images by GPT image models, and by servers that speak their API (spec, POST /v1/images/edits).
+// The form goes on in an order that old servers can read; the vendor's bytes come back unchanged.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Call, Family } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { imageSurcharges } from '../surcharges'
+import {
+  checkBackground,
+  gptImageFields,
+  gptImageStream,
+  gptImageUnits,
+  qualityOf,
+  quoteOutput,
+  readReply,
+} from './gpt-output'
+import { checkUploads, formOf, uploadsIn } from './uploads'
+
+const Body = Type.Object(
+  {
+    ...gptImageFields,
+    image: Type.Unknown({ description: 'PNG, JPEG or WebP; several where the model takes several.' }),
+    mask: Type.Optional(
+      Type.Unknown({ description: 'PNG of the size of the first image; its transparent area is edited.' }),
+    ),
+  },
+  { additionalProperties: true },
+)
+type Body = Static<typeof Body>
+
+const SIZES = ['auto', '1024x1024', '1024x1536', '1536x1024']
+/** Of one uploaded image at the highest fidelity, of which a part is by its shape; a mask counts as one. */
+const INPUT_IMAGE_TOKENS = 8_192
+
+export const openaiImageEdits: Family<Body> = {
+  name: 'openai-image-edits',
+  operation: 'image-edit',
+  units: gptImageUnits,
+  dialect: 'openai',
+  body: Body,
+  surcharges: imageSurcharges,
+  fields: ['input_fidelity', 'moderation'],
+
+  check(body, model) {
+    checkUploads(body, model)
+    if (body.size && !SIZES.includes(body.size)) {
+      throw invalidRequest(
+        'size',
+        `Unsupported 'size': ${model.id} makes ${SIZES.join(', ')} on this endpoint.`,
+      )
+    }
+    checkBackground(body)
+  },
+
+  quote({ body, byteLength }) {
+    const images = uploadsIn(body, 'image').length + uploadsIn(body, 'mask').length
+    return {
+      input_token: byteLength,
+      input_image_token: images * INPUT_IMAGE_TOKENS,
+      ...quoteOutput(body),
+    }
+  },
+
+  call({ body }, model): Call {
+    // These models always answer with base64 and refuse the field.
+    const { response_format: _, ...rest } = body
+    const fields = { ...rest, quality: qualityOf(body) }
+    return {
+      path: '/images/edits',
+      protocol: 'openai',
+      body: { form: formOf(fields, model.upstreamModel) },
+      stream: body.stream === true,
+    }
+  },
+
+  read: readReply,
+  stream: gptImageStream,
+
+  plain: {
+    fields: ['uploads', 'n', 'size', 'quality'],
+    body: ({ text, uploads, ...options }) => ({ prompt: text, image: uploads, ...options }),
+  },
+}

@@ -1,0 +1,29 @@
+// The list of pictures in a reply, in the form that the image APIs of several vendors share.
+// Lenient: whatever a reply holds, it is read without a fault, and only what is a picture counts as one.
+
+import { isObject } from '../../lib/objects'
+
+interface Picture {
+  url?: unknown
+  b64_json?: unknown
+}
+
+/** The items of a reply's list that are pictures. */
+export function picturesIn(reply: unknown): Picture[] {
+  const { data } = reply as { data?: unknown }
+  return Array.isArray(data) ? data.filter(isPicture) : []
+}
+
+/** Whether an item holds a picture, or says where one lies. */
+export function isPicture(item: unknown): item is Picture {
+  return isObject(item) && (isText(item.url) || isText(item.b64_json))
+}
+
+/** The addresses of the pictures that lie elsewhere. */
+export function linksIn(reply: unknown): string[] {
+  return picturesIn(reply).flatMap(({ url }) => (isText(url) ? [url] : []))
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}

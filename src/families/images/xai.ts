@@ -1,0 +1,283 @@
+// Images of xAI's Imagine models (spec, POST /v1/images/generations with `gkx-imagine-image*`). Callers write what the
+// OpenAI SDKs write; here it becomes what the vendor understands.
+// It must never send a size, which the vendor refuses, or a reference image to the path that ignores it and bills.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Call, Family, Model } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { parseSize } from '../../lib/pixel-size'
+import { otherModels, serviceTier } from '../surcharges'
+import { addresses, fileIds } from '../vendor-state'
+import { isPicture, linksIn } from './picture-list'
+
+/** Absent and null mean the same to the SDKs. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+const word = <Word extends string | boolean>(name: Word) => Type.Literal(name)
+const qualities = ['auto', 'low', 'medium', 'high', 'standard', 'hd'] as const
+
+const Body = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    prompt: Type.String({ minLength: 1 }),
+    n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
+    size: optional(Type.String({ description: 'Width and height such as `1536x1024`, or `auto`.' })),
+    quality: optional(Type.Union(qualities.map(word))),
+    image: Type.Optional(
+      Type.Unknown({ description: 'Reference image: `{"url": "https://…"}` or a data URL.' }),
+    ),
+    images: Type.Optional(Type.Unknown({ description: 'Several reference images, each as in `image`.' })),
+    aspect_ratio: optional(Type.String({ description: 'In place of the shape of `size`, such as `16:9`.' })),
+    resolution: optional(Type.String({ description: 'In place of the pixels of `size`: `1k` or `2k`.' })),
+    response_format: optional(Type.Union([word('url'), word('b64_json')])),
+    stream: optional(word(false)),
+    user: optional(Type.String()),
+  },
+  { additionalProperties: true },
+)
+type Body = Static<typeof Body>
+
+const ASPECT_RATIOS = [
+  '1:1',
+  '4:3',
+  '3:4',
+  '3:2',
+  '2:3',
+  '16:9',
+  '9:16',
+  '2:1',
+  '1:2',
+  '19.5:9',
+  '9:19.5',
+  '20:9',
+  '9:20',
+]
+/** How far a size may be from the nearest aspect ratio before the picture would be another one. */
+const MAX_RATIO_FACTOR = 1.25
+/** Half way, as doublings go, from the 1 megapixel of `1k` to the 4 of `2k`. */
+const MAX_PIXELS_OF_1K = 2 * 1024 * 1024
+const MAX_PIXELS = 2048 * 2048
+const MAX_REFERENCES = 3
+
+export const xaiImages: Family<Body> = {
+  name: 'xai-images',
+  operation: 'image',
+  units: [['image', 'input_image']],
+  dialect: 'openai',
+  body: Body,
+  surcharges: [
+    serviceTier,
+    ...otherModels,
+    ...fileIds('image.file_id', 'images[].file_id', 'mask.file_id'),
+    ...addresses('image', 'image.url', 'images[]', 'images[].url', 'mask.url'),
+  ],
+  fields: ['storage_options'],
+
+  check(body, model) {
+    const most = model.referenceImages?.max ?? MAX_REFERENCES
+    const count = referencesOf(body).length
+    if (count > most) {
+      throw invalidRequest(
+        'images',
+        `Too many reference images: ${model.id} takes at most ${most}, but got ${count}.`,
+      )
+    }
+    settingsOf(body, model)
+  },
+
+  tier(body, model) {
+    const { resolution = '1k' } = settingsOf(body, model)
+    const field = (['resolution', 'size', 'quality'] as const).find((name) => body[name]) ?? 'resolution'
+    const exact = hasQualities(model) ? [`${resolution} ${qualityMade(body)}`] : []
+    return { field, names: [...exact, resolution] }
+  },
+
+  quote: ({ body }) => ({ image: body.n ?? 1, input_image: referencesOf(body).length }),
+
+  call({ body }, model): Call {
+    const references = referencesOf(body)
+    const settings = settingsOf(body, model)
+    const set: Record<string, string> = { model: JSON.stringify(model.upstreamModel) }
+    for (const [field, value] of Object.entries(settings)) set[field] = JSON.stringify(value)
+    if (body.image) set.image = JSON.stringify(references[0])
+    else if (references.length > 0) set.images = JSON.stringify(references)
+    const drop = ['size']
+    if (settings.quality === undefined) drop.push('quality')
+    if (references.length === 0) drop.push('image', 'images')
+    return {
+      path: references.length === 0 ? '/images/generations' : '/images/edits',
+      protocol: 'openai',
+      body: { edit: { set, drop } },
+      stream: false,
+    }
+  },
+
+  read(reply, { body }) {
+    const { shown, blocked } = imagesOf(reply)
+    if (shown.length === 0 && blocked > 0) {
+      throw invalidRequest(
+        'prompt',
+        'All images were held back by the content moderation of the model. Nothing is charged; change the prompt or the reference image.',
+        'content_policy_violation',
+      )
+    }
+    if (shown.length === 0) return { failed: true }
+    return {
+      delivered: true,
+      usage: { image: shown.length, input_image: referencesOf(body).length },
+    }
+  },
+
+  /**
+   * The list that the OpenAI SDKs read. Whoever loops over `data` finds an image in each item, so those that were held
+   * back are only counted. What the vendor takes for it is between the vendor and the operator.
+   */
+  reply([reply], { at }) {
+    const { shown, blocked } = imagesOf(reply)
+    const { data: _, usage: __, model: ___, ...rest } = reply as Record<string, unknown>
+    return { created: Math.floor(at / 1000), ...rest, data: shown, ...(blocked > 0 ? { blocked } : {}) }
+  },
+
+  plain: {
+    fields: ['n', 'size', 'quality', 'resolution', 'images'],
+    body: ({ text, images, ...options }) => ({
+      prompt: text,
+      ...options,
+      ...(images !== undefined && { images: images.map((url) => ({ url })) }),
+    }),
+  },
+
+  links: (reply) => linksIn({ data: imagesOf(reply).shown }),
+}
+
+interface Reference {
+  url: string
+}
+
+function referencesOf({ image, images }: Body): Reference[] {
+  if (image && images) throw invalidRequest('images', "Send either 'image' or 'images', not both.")
+  if (image !== undefined && image !== null) return [referenceOf('image', image)]
+  if (images === undefined || images === null) return []
+  if (Array.isArray(images)) return images.map((item, index) => referenceOf(`images[${index}]`, item))
+  throw invalidRequest(
+    'images',
+    `Invalid type for 'images': expected an array of objects such as ${SAMPLE}.`,
+    'invalid_type',
+  )
+}
+
+const SAMPLE = '{"url": "https://example.com/cat.jpg"}'
+
+/** The vendor wants the type of a reference beside its URL. */
+function referenceOf(field: string, value: unknown): Reference {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const got = typeof value === 'string' ? 'a bare string' : `\`${JSON.stringify(value).slice(0, 32)}\``
+    throw invalidRequest(
+      field,
+      `Invalid type for '${field}': expected an object, but got ${got} instead. Send ${SAMPLE}; a data URL is good too.`,
+      'invalid_type',
+    )
+  }
+  const { url } = value as Partial<Reference>
+  if (typeof url === 'string' && url !== '') return { type: 'image_url', ...value, url } as Reference
+  throw invalidRequest(
+    `${field}.url`,
+    `Missing '${field}.url': send ${SAMPLE}, or a data URL.`,
+    'missing_required_parameter',
+  )
+}
+
+/** What decides how the image looks, in the vendor's terms; absent where the vendor's default is meant. */
+interface Settings {
+  aspect_ratio?: string
+  resolution?: string
+  quality?: string
+}
+
+/** The vendor's own fields win over those of OpenAI's form where a caller sends both. */
+function settingsOf(body: Body, model: Model): Settings {
+  const size = body.size && body.size !== 'auto' ? readSize(body.size, model) : undefined
+  // One reference image gives its own shape to the result.
+  const shape = referencesOf(body).length === 1 ? undefined : size?.ratio
+  const takesQuality = hasQualities(model)
+  // For a model of one quality the nearest thing to high quality is more pixels; to any other, what it does anyway.
+  const detail = !takesQuality && (body.quality === 'high' || body.quality === 'hd') ? '2k' : undefined
+  const quality = takesQuality ? vendorQuality(body) : undefined
+  const aspectRatio = body.aspect_ratio ?? shape
+  const resolution = body.resolution ?? size?.resolution ?? detail
+  return {
+    ...(aspectRatio ? { aspect_ratio: aspectRatio } : {}),
+    ...(resolution ? { resolution } : {}),
+    ...(quality ? { quality } : {}),
+  }
+}
+
+/** From the second generation on a model has several qualities; those before refuse the field. */
+function hasQualities({ upstreamModel }: Model): boolean {
+  return /^grok-imagine-image-[2-9]/.test(upstreamModel)
+}
+
+/** Two names of OpenAI's first image models among those of the vendor; `standard` is what comes when nothing is asked for. */
+function vendorQuality({ quality }: Body): string | undefined {
+  if (quality === 'hd') return 'high'
+  return quality === 'standard' ? undefined : (quality ?? undefined)
+}
+
+/** The quality that the vendor makes, which may have its own price: without a word it edits with more care. */
+function qualityMade(body: Body): string {
+  const asked = vendorQuality(body)
+  if (asked && asked !== 'auto') return asked
+  return referencesOf(body).length > 0 ? 'medium' : 'low'
+}
+
+function readSize(text: string, model: Model): { ratio: string; resolution: string } {
+  const shown = text.slice(0, 32)
+  if (model.sizes && !model.sizes.includes(text)) {
+    throw invalidRequest(
+      'size',
+      `Invalid value for 'size': ${model.id} has ${model.sizes.join(', ')}, but got '${shown}'.`,
+    )
+  }
+  const size = parseSize(text, 'x')
+  if (!size) {
+    throw invalidRequest(
+      'size',
+      `Invalid value for 'size': expected a width and a height in pixels such as '1536x1024', or 'auto', but got '${shown}'.`,
+    )
+  }
+  const pixels = size.width * size.height
+  if (pixels > MAX_PIXELS) {
+    throw invalidRequest(
+      'size',
+      `Invalid value for 'size': ${shown} is more than the ${MAX_PIXELS} pixels of 2048x2048, the most that ${model.id} makes.`,
+    )
+  }
+  const resolution = pixels > MAX_PIXELS_OF_1K ? '2k' : '1k'
+  return { ratio: nearestRatio(size.width / size.height, shown), resolution }
+}
+
+function nearestRatio(wanted: number, size: string): string {
+  const distance = (name: string) => Math.abs(Math.log(wanted / ratioOf(name)))
+  const nearest = ASPECT_RATIOS.reduce((best, name) => (distance(name) < distance(best) ? name : best))
+  if (distance(nearest) <= Math.log(MAX_RATIO_FACTOR)) return nearest
+  throw invalidRequest(
+    'size',
+    `Invalid value for 'size': no aspect ratio of this model is near ${size}. It has ${ASPECT_RATIOS.join(', ')}.`,
+  )
+}
+
+function ratioOf(name: string): number {
+  const [width, height] = name.split(':')
+  return Number(width) / Number(height)
+}
+
+/** The images that can be shown, and how many moderation held back: those are empty, or marked, or both. */
+function imagesOf(reply: unknown): { shown: object[]; blocked: number } {
+  const { data } = reply as { data?: unknown }
+  const images = Array.isArray(data) ? data : []
+  const shown = images.filter((image) => isPicture(image) && !isHeldBack(image))
+  return { shown, blocked: images.length - shown.length }
+}
+
+function isHeldBack(image: object): boolean {
+  return (image as { respect_moderation?: unknown }).respect_moderation === false
+}

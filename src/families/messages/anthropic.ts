@@ -1,0 +1,74 @@
+// Messages of Anthropic-format upstreams (spec, POST /v1/messages): the caller's text and beta headers go through, only the
+// model is swapped. Unknown fields, blocks and events pass: clients and models know more of them than we do.
+
+import type { Ask, Call, Family, Model } from '../../contract/family'
+import {
+  MessagesBody,
+  plainMessages,
+  quoteMessages,
+  readMessage,
+  readMessageEvent,
+  textsOfMessages,
+} from './caller-side'
+import { messagesFields, messagesSurcharges } from './fields'
+
+export const anthropicMessages: Family<MessagesBody> = {
+  name: 'anthropic-messages',
+  operation: 'messages',
+  units: [['input_token', 'output_token']],
+  dialect: 'messages',
+  body: MessagesBody,
+  surcharges: messagesSurcharges,
+  fields: messagesFields,
+  quote: quoteMessages,
+
+  call: (ask, model) => ({ ...callOf('/messages', ask, model, []), stream: ask.body.stream === true }),
+
+  read: readMessage,
+
+  stream: {
+    end: '{"type":"message_stop"}',
+    // Its figures stand in events that callers need for other things too.
+    showsUsage: () => true,
+    read: readMessageEvent,
+  },
+
+  tokenCount: {
+    call: (ask, model) => callOf('/messages/count_tokens', ask, model, NOT_COUNTED),
+    read(reply) {
+      const { input_tokens: tokens } = reply as { input_tokens?: unknown }
+      return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined
+    },
+  },
+
+  texts: textsOfMessages,
+  plain: plainMessages,
+}
+
+/** What is about the answer only: the vendor refuses it where nothing is answered. */
+const NOT_COUNTED = [
+  'max_tokens',
+  'stream',
+  'metadata',
+  'service_tier',
+  'stop_sequences',
+  'temperature',
+  'top_k',
+  'top_p',
+]
+
+function callOf(
+  path: string,
+  { body, headers }: Ask<MessagesBody>,
+  { upstreamModel }: Model,
+  drop: readonly string[],
+): Call {
+  const set = upstreamModel === body.model ? {} : { model: JSON.stringify(upstreamModel) }
+  return {
+    path,
+    protocol: 'native',
+    ...(headers && { headers }),
+    body: { edit: { set, drop } },
+    stream: false,
+  }
+}

@@ -1,0 +1,276 @@
+// What all families of messages share: the caller's side of POST /v1/messages (spec), and how a reply and an event of that
+// form are read. It must never decide what a vendor is sent: that is in the family's own file.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import { isErrorShape } from '../../lib/error-shapes'
+import { holdsText, isObject } from '../../lib/objects'
+
+const open = { additionalProperties: true }
+
+export const MessagesBody = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    max_tokens: Type.Integer({ minimum: 0, maximum: 100_000_000 }),
+    messages: Type.Array(
+      Type.Object(
+        {
+          role: Type.Union([Type.Literal('user'), Type.Literal('assistant'), Type.Literal('system')]),
+          content: Type.Union([
+            Type.String(),
+            Type.Array(Type.Object({ type: Type.String() }, open), { maxItems: 16_384 }),
+          ]),
+        },
+        open,
+      ),
+      { minItems: 1, maxItems: 100_000 },
+    ),
+    system: Type.Optional(
+      Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, open)), Type.Null()]),
+    ),
+    stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+    temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()])),
+    top_p: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()])),
+    top_k: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
+    stop_sequences: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+    tools: Type.Optional(Type.Union([Type.Array(Type.Object({}, open)), Type.Null()])),
+    tool_choice: Type.Optional(Type.Union([Type.Object({ type: Type.String() }, open), Type.Null()])),
+    thinking: Type.Optional(Type.Union([Type.Object({ type: Type.String() }, open), Type.Null()])),
+    metadata: Type.Optional(Type.Union([Type.Object({}, open), Type.Null()])),
+  },
+  open,
+)
+export type MessagesBody = Static<typeof MessagesBody>
+
+export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Model): Quantities {
+  const contents = contentsOf(body)
+  // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
+  const bound = byteLength - contents.pictureBytes + contents.addedTokens
+  const input = contents.isOpen
+    ? (model.contextTokens ?? bound + OPEN_TOKENS)
+    : Math.min(bound, model.contextTokens ?? bound)
+  // Where the caller asks for a cache, all of the input may be written to it.
+  const quantities: Quantities = { [contents.inputUnit]: input, output_token: body.max_tokens }
+  if (contents.searches > 0) quantities.web_search = contents.searches
+  return quantities
+}
+
+export function readMessage(reply: unknown, { body }: Ask<{ max_tokens?: number | null }>): Reading {
+  const { type, content, usage, stop_reason: reason } = reply as Message
+  const read = usageOf(usage)
+  // Without a figure of the output they are no measure of the answer.
+  const isWhole = read.usage === 'invalid' || read.usage?.output_token !== undefined
+  return {
+    ...(isWhole ? read : {}),
+    text: blocksIn(content).map(textOfBlock).join(''),
+    // No output is what was asked for where the request only fills a cache.
+    delivered: holdsText(content) || reason === 'refusal' || body.max_tokens === 0,
+    unseen: isUnseen(reason, usage),
+    failed: type === 'error' || !Array.isArray(content),
+    finished: true,
+  }
+}
+
+/** Whether output was made that is not shown: up to the limit, or as hidden thinking. */
+function isUnseen(reason: unknown, usage: unknown): boolean {
+  if (reason === 'max_tokens') return true
+  const details = isObject(usage) && isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  return (details.thinking_tokens as number) > 0
+}
+
+/** The texts of a request, to be counted when the vendor reports no usage. */
+export const textsOfMessages = (body: MessagesBody): string[] => [
+  ...textsOf(body.system),
+  ...body.messages.flatMap(({ content }) => textsOf(content)),
+  ...(body.tools ? [JSON.stringify(body.tools)] : []),
+]
+
+export const plainMessages: PlainForm = {
+  fields: [],
+  body: ({ text }, model) => ({
+    max_tokens: model.reserveOutputTokens,
+    messages: [{ role: 'user', content: text }],
+  }),
+}
+
+/** The largest picture. */
+const PICTURE_TOKENS = 4_784
+/**
+ * Most tokens for a character of a document in base64: four for each of its bytes. A page is read as a text, which is
+ * packed to a third or so, and as a picture of up to some thousand tokens, and takes a kilobyte or more.
+ */
+const TOKENS_PER_DOCUMENT_CHARACTER = 3
+/** Sources of a document that are in the request; any other kind may be as long as the model can read. */
+const INLINE_SOURCES = new Set<unknown>(['base64', 'text', 'content'])
+/** What a vendor writes before the tools, and about each tool of its own. */
+const TOOL_TOKENS = 1_000
+/** Held for what the model reads beside the request where the catalogue does not say how much that can be. */
+const OPEN_TOKENS = 65_536
+/** Searches that are held for where the caller sets no limit. */
+const OPEN_SEARCHES = 10
+/** Tools that the vendor runs itself, with results that the model reads. */
+const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
+
+interface Contents {
+  /** Bytes of the request that are pictures, which count by their size on the screen. */
+  pictureBytes: number
+  addedTokens: number
+  /** The vendor fetches or unpacks something of which nobody knows the length: it may fill all that the model reads. */
+  isOpen: boolean
+  /** What the input costs at most: to write it to a cache is dearer than to read it. */
+  inputUnit: 'input_token' | 'cache_write_token' | 'cache_write_1h_token'
+  /** Searches of the web that the vendor may run. */
+  searches: number
+}
+
+function contentsOf(body: MessagesBody): Contents {
+  const tools = blocksIn(body.tools).filter(isObject)
+  const vendorTools = tools.filter(({ type }) => typeof type === 'string' && type !== 'custom')
+  const contents: Contents = {
+    pictureBytes: 0,
+    addedTokens: tools.length > 0 ? TOOL_TOKENS * (1 + vendorTools.length) : 0,
+    isOpen: vendorTools.some(({ type }) => VENDOR_TOOL.test(type as string)) || 'mcp_servers' in body,
+    inputUnit: 'input_token',
+    searches: vendorTools.reduce((sum, tool) => sum + searchesOf(tool), 0),
+  }
+  for (const part of [body, ...tools]) noteCache(contents, part)
+  for (const block of nestedIn([body.system, ...body.messages.map(({ content }) => content)])) {
+    const source = isObject(block.source) ? block.source : {}
+    noteCache(contents, block)
+    // A conversation may add a tool later.
+    const { definition } = isObject(block.tool) ? block.tool : {}
+    if (isObject(definition)) contents.searches += searchesOf(definition)
+    // What is in the request is only as long as its bytes can make it.
+    const isElsewhere = block.type === 'document' && !INLINE_SOURCES.has(source.type)
+    contents.isOpen ||= isElsewhere || block.type === 'container_upload'
+    if (block.type !== 'image' && block.type !== 'document') continue
+    const inline = source.type === 'base64' && typeof source.data === 'string' ? source.data.length : 0
+    contents.pictureBytes += inline
+    if (block.type === 'image') contents.addedTokens += PICTURE_TOKENS
+    else if (inline > 0) contents.addedTokens += PICTURE_TOKENS + inline * TOKENS_PER_DOCUMENT_CHARACTER
+  }
+  return contents
+}
+
+function noteCache(contents: Contents, part: object): void {
+  if (!('cache_control' in part) || !isObject(part.cache_control)) return
+  if (part.cache_control.ttl === '1h') contents.inputUnit = 'cache_write_1h_token'
+  else if (contents.inputUnit === 'input_token') contents.inputUnit = 'cache_write_token'
+}
+
+/** As many as the caller allows. */
+function searchesOf({ type, max_uses: most }: Record<string, unknown>): number {
+  if (typeof type !== 'string' || !type.startsWith('web_search')) return 0
+  return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : OPEN_SEARCHES
+}
+
+/** All blocks, those in the results of tools and in documents too. */
+function nestedIn(contents: readonly unknown[]): Record<string, unknown>[] {
+  const found: Record<string, unknown>[] = []
+  const open = [...contents]
+  // A list and not a call for each level: deep ones would be walked once for every level above them.
+  for (let content = open.pop(); content !== undefined || open.length > 0; content = open.pop()) {
+    for (const block of blocksIn(content)) {
+      if (!isObject(block)) continue
+      found.push(block)
+      open.push(block.content)
+      if (isObject(block.source)) open.push(block.source.content)
+    }
+  }
+  return found
+}
+
+interface Message {
+  type?: unknown
+  stop_reason?: unknown
+  content?: unknown
+  usage?: unknown
+}
+
+/**
+ * One event of a stream. The first one brings the input, a later one the output, and perhaps the input anew: a stream
+ * that ends between the two has figures of the input only.
+ */
+export function readMessageEvent(event: unknown): Reading {
+  const { type, message, delta, content_block: block, usage } = event as Record<string, unknown>
+  if (type === 'message_start') {
+    const { usage: first, content } = isObject(message) ? message : {}
+    return { ...usageOf(first), partial: true, early: true, reported: first, delivered: holdsText(content) }
+  }
+  if (type === 'content_block_start') return { text: textOfBlock(block), delivered: holdsText(block) }
+  if (type === 'content_block_delta') return { text: textOfDelta(delta), delivered: holdsText(delta) }
+  if (type === 'message_delta') {
+    const { stop_reason: reason } = isObject(delta) ? delta : {}
+    const isRefusal = reason === 'refusal'
+    return { ...usageOf(usage), partial: true, delivered: isRefusal, unseen: isUnseen(reason, usage) }
+  }
+  if (type === 'message_stop') return { finished: true }
+  if (type === 'error') return { failed: true }
+  // Events of unknown types pass; what has no type is none of this form.
+  const failed = typeof type !== 'string' && isErrorShape(event)
+  return { failed, disguised: failed }
+}
+
+/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+const ABSURD_TOKENS = 100_000_000
+
+/** Figures in our units, as many as there are. Cached tokens stand beside input_tokens, not inside. */
+function usageOf(usage: unknown): Pick<Reading, 'usage' | 'serviceTier'> {
+  if (!isObject(usage)) return {}
+  const lifetimes = isObject(usage.cache_creation) ? usage.cache_creation : {}
+  const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}
+  const fields = [
+    ['input_token', usage.input_tokens],
+    ['cached_input_token', usage.cache_read_input_tokens],
+    ['cache_write_token', usage.cache_creation_input_tokens ?? lifetimes.ephemeral_5m_input_tokens],
+    ['cache_write_1h_token', lifetimes.ephemeral_1h_input_tokens],
+    ['output_token', usage.output_tokens],
+    ['web_search', tools.web_search_requests || undefined],
+  ] as const
+  const quantities: Quantities = {}
+  for (const [unit, count] of fields) {
+    if (count === undefined || count === null) continue
+    if (!Number.isSafeInteger(count) || (count as number) < 0 || (count as number) > ABSURD_TOKENS) {
+      return { usage: 'invalid' }
+    }
+    quantities[unit] = count as number
+  }
+  const long = quantities.cache_write_1h_token
+  if (long !== undefined && (usage.cache_creation_input_tokens ?? null) !== null) {
+    // The total has them too.
+    quantities.cache_write_token = (quantities.cache_write_token ?? 0) - long
+    if (quantities.cache_write_token < 0) return { usage: 'invalid' }
+  }
+  // A faster mode is billed as a tier of its own, whatever the capacity was.
+  const name = usage.speed === 'fast' ? usage.speed : usage.service_tier
+  const tier = typeof name === 'string' ? { serviceTier: name } : {}
+  // Figures under no name that is known are none: they must not make an answer free.
+  return Object.keys(quantities).length > 0 ? { usage: quantities, ...tier } : {}
+}
+
+function textOfDelta(delta: unknown): string {
+  const { text, thinking, partial_json: json } = isObject(delta) ? delta : {}
+  return [text, thinking, json].filter((part) => typeof part === 'string').join('')
+}
+
+function textsOf(content: unknown): string[] {
+  return typeof content === 'string' ? [content] : blocksIn(content).map(textOfBlock)
+}
+
+/** What a model wrote or reads in a block: its words, the input of a tool, and what is inside; pictures and files are no text. */
+function textOfBlock(block: unknown): string {
+  if (!isObject(block)) return ''
+  const { text, thinking, name, input, title, content } = block
+  const source = isObject(block.source) ? block.source : {}
+  const words = [text, thinking, name, title, source.type === 'text' ? source.data : undefined]
+  return [
+    ...words.filter((word) => typeof word === 'string'),
+    ...(isObject(input) ? [JSON.stringify(input)] : []),
+    ...textsOf(content),
+    ...textsOf(source.content),
+  ].join('')
+}
+
+function blocksIn(content: unknown): unknown[] {
+  return Array.isArray(content) ? content : []
+}

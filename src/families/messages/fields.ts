@@ -1,0 +1,167 @@
+// The fields of a message beside those of the schema: what vendors of this API bill apart, and what they know beside.
+// Data only: what is done with a field is said in the families.
+
+import type { FieldRule } from '../../contract/family'
+import {
+  ANOTHER_MODEL,
+  dearerModes,
+  laterAnswers,
+  longCache,
+  otherModels,
+  serviceTier,
+  speed,
+} from '../surcharges'
+import { addresses, earlierAnswers, fileIds } from '../vendor-state'
+
+/**
+ * What clients look for that hold a conversation at the vendor: they send the whole of it then, and go on by themselves.
+ * A vendor's account holds the conversations of all callers, so none of them is continued through it.
+ */
+export const THREAD_DETAILS = { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
+
+const LONG_CACHE = 'cache_write_1h_token'
+const RUN_BY_VENDOR = 'a tool that the vendor runs is billed by its use'
+
+/** Where tools stand: in the list, and in a conversation that adds one. */
+const toolPlaces = ['tools[]', 'messages[].content[].tool.definition'] as const
+
+/** Tools that the caller runs, or that cost no more than the tokens of their results. */
+const PLAIN_TOOLS =
+  /^(custom|bash_\d+|text_editor_\d+|computer_\d+|computer_toolset_\d+|browser_toolset_\d+|memory_\d+|tool_search_tool_\w+|web_fetch_\d+|mcp_toolset)$/
+
+const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
+  {
+    field: `${place}.type`,
+    plain: /^(?!web_search)/,
+    why: 'it searches the web, which is billed by the search',
+    price: 'web_search',
+  },
+  {
+    field: `${place}.type`,
+    plain: new RegExp(`${PLAIN_TOOLS.source}|^web_search`),
+    why: RUN_BY_VENDOR,
+  },
+  {
+    field: `${place}.model`,
+    why: ANOTHER_MODEL,
+    always: true,
+  },
+])
+
+/** Where blocks may stand: in a message, in the result of a tool, and in what a tool has fetched. */
+const blockPlaces = [
+  'messages[].content[]',
+  'messages[].content[].content[]',
+  'messages[].content[].content.content',
+] as const
+
+/** Of pictures and documents, also of those within a document. */
+const sources = blockPlaces.flatMap((place) => [`${place}.source`, `${place}.source.content[].source`])
+
+/** Where a picture or a document stands that the vendor reads at an address. */
+export const messagesAddresses = addresses(...sources.map((source) => `${source}.url`))
+
+const state: readonly FieldRule[] = [
+  ...fileIds(
+    ...sources.map((source) => `${source}.file_id`),
+    'messages[].content[].file_id',
+    'messages[].content[].content[].file_id',
+    'messages[].content[].content.content[].file_id',
+  ),
+  ...messagesAddresses,
+  {
+    field: 'container',
+    why: "a container in the vendor's account holds files of other requests",
+    instead: 'Leave it out, and send the files with the request.',
+    state: true,
+  },
+  {
+    field: 'diagnostics.previous_message_id',
+    why: "it names an earlier answer in the vendor's account",
+    instead: 'Leave it out, or send null.',
+    state: true,
+  },
+  ...earlierAnswers('previous_response_id', 'conversation'),
+]
+
+export const messagesSurcharges: readonly FieldRule[] = [
+  serviceTier,
+  { ...speed, price: 'service_tier' },
+  ...dearerModes,
+  ...otherModels,
+  ...laterAnswers,
+  ...tools,
+  ...state,
+  {
+    field: 'thread',
+    why: 'conversations are not kept here',
+    instead: 'Leave it out, and send the whole conversation with each request.',
+    details: THREAD_DETAILS,
+    always: true,
+  },
+  {
+    field: 'container',
+    why: 'a container is billed by the hour, and outlives the request',
+  },
+  {
+    field: 'compaction',
+    why: 'a summary is a request of its own, which the usage of this one leaves out',
+    instead: 'Leave it out, and ask for a summary in a message.',
+  },
+  {
+    field: 'context_management.edits[].type',
+    plain: /^clear_/,
+    why: 'a summary is a request of its own, which the usage of this one leaves out',
+    instead: 'Leave that edit out.',
+  },
+  {
+    field: 'billing_policy.bill_to',
+    plain: ['self'],
+    why: 'it chooses who pays the vendor',
+    instead: 'Leave it out.',
+    always: true,
+  },
+  {
+    field: 'anthropic-beta',
+    in: 'header',
+    plain: /^(?!.*context-1m)/,
+    why: 'prompts of more than 200,000 tokens have prices of their own',
+    instead: "Take 'context-1m' out of the header, or choose another model.",
+    unless: ({ contextTokens = 0, priceList }) =>
+      contextTokens > 200_000 || priceList.tables.some(({ above }) => above > 0),
+  },
+  longCache('cache_control.ttl', LONG_CACHE),
+  longCache('system[].cache_control.ttl', LONG_CACHE),
+  longCache('tools[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].source.content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].content[].source.content[].cache_control.ttl', LONG_CACHE),
+  longCache('messages[].content[].tool.definition.cache_control.ttl', LONG_CACHE),
+]
+
+/** Fields of this API that the schema does not name. Names below `input` and `input_schema` are the caller's own. */
+export const messagesFields: readonly string[] = [
+  'context_management',
+  'diagnostics',
+  'fallback_credit_token',
+  'mcp_servers',
+  'output_config',
+  'output_format',
+  'messages[].content[].content[].source.data',
+  'messages[].content[].content[].text',
+  'messages[].content[].content[].type',
+  'messages[].content[].input',
+  'messages[].content[].source.data',
+  'messages[].content[].source.media_type',
+  'messages[].content[].source.type',
+  'messages[].content[].source.url',
+  'messages[].content[].text',
+  'messages[].content[].tool_use_id',
+  'system[].text',
+  'thinking.budget_tokens',
+  'tools[].description',
+  'tools[].input_schema',
+  'tools[].name',
+  'tools[].type',
+]

@@ -1,0 +1,50 @@
+// Messages served by models that speak chat completions (spec, POST /v1/messages): clients of the one form, such as coding
+// command lines, work with every model of the other. Request, reply and stream are translated in files of their own.
+
+import type { Family } from '../../../contract/family'
+import { CHAT_END, readChunk, readCompletion } from '../../chat/caller-side'
+import { MessagesBody, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
+import { messagesOnChatFields, messagesOnChatSurcharges } from './fields'
+import { messageOf } from './reply'
+import { chatRequest } from './request'
+import { createMessageEvents } from './stream'
+
+export const messagesOnChat: Family<MessagesBody> = {
+  name: 'messages-on-chat',
+  operation: 'messages',
+  units: [['input_token', 'output_token']],
+  dialect: 'messages',
+  over: 'openai-chat',
+  body: MessagesBody,
+  ignoredWhenReasoning: ['temperature', 'top_p', 'stop_sequences'],
+  surcharges: messagesOnChatSurcharges,
+  bridge: messagesOnChatFields,
+
+  // What cannot be translated is refused where it is translated.
+  check(body, model) {
+    chatRequest(body, model)
+  },
+
+  quote: quoteMessages,
+
+  call: ({ body }, model) => ({
+    path: '/chat/completions',
+    protocol: 'openai',
+    body: { json: chatRequest(body, model) },
+    stream: body.stream === true,
+  }),
+
+  reply: ([completion], ask, model, usage) => messageOf(completion, ask, model, usage),
+  read: readCompletion,
+
+  stream: {
+    end: CHAT_END,
+    // The closing events have the figures in them.
+    showsUsage: () => true,
+    read: readChunk,
+    translate: createMessageEvents,
+  },
+
+  texts: textsOfMessages,
+  plain: plainMessages,
+}

@@ -1,0 +1,148 @@
+// A chat completion as a message: its blocks, why it ended, and what it used, in the vocabulary of messages.
+// Lenient: whatever a vendor leaves out or misspells, the message is of the right form, and no text of it is lost.
+
+import type { Ask, Model, Quantities } from '../../../contract/family'
+import { inputTokensOf, outputTokensOf } from '../../../contract/units'
+import { parseForeign } from '../../../lib/json'
+import { isObject } from '../../../lib/objects'
+import type { MessagesBody } from '../caller-side'
+
+type Block =
+  | { type: 'thinking'; thinking: string; signature: string }
+  | { type: 'text'; text: string }
+  | { type: 'tool_use'; id: string; name: string; input: unknown }
+
+/** What a vendor's message, or a piece of it in a stream, may hold. */
+export interface Said {
+  thinking: string
+  text: string
+  refusal: string
+  calls: { index: number | undefined; id: string; name: string; arguments: string }[]
+}
+
+/** The whole message; `usage` is what it was found to cost. Throws where the vendor has sent none. */
+export function messageOf(reply: unknown, ask: Ask<MessagesBody>, model: Model, usage: Quantities): unknown {
+  const choice = choiceOf(reply)
+  if (!choice) throw new Error('the vendor sent no choice')
+  const { thinking, text, refusal, calls } = saidIn(choice.message)
+  const content: Block[] = [
+    ...(thinking === '' ? [] : [{ type: 'thinking' as const, thinking, signature: '' }]),
+    ...[text, refusal].filter((each) => each !== '').map((each) => ({ type: 'text' as const, text: each })),
+    ...calls.map(({ id, name, arguments: input }, index) => ({
+      type: 'tool_use' as const,
+      id: id || madeId(ask, index),
+      name,
+      input: inputOf(input),
+    })),
+  ]
+  return {
+    id: messageId(reply, ask),
+    type: 'message',
+    role: 'assistant',
+    model: model.id,
+    content,
+    ...stopOf(choice, { refusal, calls: calls.length, stops: ask.body.stop_sequences }),
+    usage: messageUsage(usage, reply),
+  }
+}
+
+/** The one candidate that messages have room for. */
+export function choiceOf(completion: unknown): Record<string, unknown> | undefined {
+  const choices = isObject(completion) && Array.isArray(completion.choices) ? completion.choices : []
+  return choices.find((choice) => isObject(choice) && (choice.index ?? 0) === 0)
+}
+
+export function saidIn(message: unknown): Said {
+  const fields = isObject(message) ? message : {}
+  const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls.filter(isObject) : []
+  return {
+    thinking: textOf(fields.reasoning_content ?? fields.reasoning),
+    text: textOf(fields.content),
+    refusal: textOf(fields.refusal),
+    calls: calls.map(({ index, id, function: called }) => {
+      const { name, arguments: input } = isObject(called) ? called : {}
+      return {
+        index: typeof index === 'number' ? index : undefined,
+        id: textOf(id),
+        name: textOf(name),
+        // Some servers send them parsed.
+        arguments: isObject(input) ? JSON.stringify(input) : textOf(input),
+      }
+    }),
+  }
+}
+
+const stopReasons: Record<string, string> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  function_call: 'tool_use',
+  content_filter: 'refusal',
+}
+
+/**
+ * Why the message ended. Whether tools were called is seen from the calls: many servers say `stop` then, and a client
+ * that is told of calls without any would wait for ever.
+ */
+export function stopOf(
+  { finish_reason: finish, stop_reason: matched }: Record<string, unknown>,
+  seen: { refusal: string; calls: number; stops: readonly string[] | null | undefined },
+) {
+  const named = stopReasons[textOf(finish)] ?? 'end_turn'
+  const byCalls = named === 'end_turn' || named === 'tool_use'
+  const reason = seen.refusal !== '' ? 'refusal' : !byCalls ? named : seen.calls > 0 ? 'tool_use' : 'end_turn'
+  // Some servers name the text that they stopped at.
+  const sequence = reason === 'end_turn' && seen.stops?.includes(textOf(matched)) ? textOf(matched) : null
+  return {
+    stop_reason: sequence === null ? reason : 'stop_sequence',
+    stop_sequence: sequence,
+    stop_details:
+      reason === 'refusal' ? { type: 'refusal', category: null, explanation: seen.refusal || null } : null,
+  }
+}
+
+/** Cached tokens stand beside the input here; thinking is part of the output. */
+export function messageUsage(usage: Quantities, completion: unknown) {
+  const output = outputTokensOf(usage)
+  const thinking = reasoningTokens(completion)
+  const { cache_write_token: written = 0, cached_input_token: cached = 0 } = usage
+  return {
+    input_tokens: inputTokensOf(usage) - written - cached,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cached,
+    output_tokens: output,
+    ...(thinking > 0 && thinking <= output && { output_tokens_details: { thinking_tokens: thinking } }),
+  }
+}
+
+function reasoningTokens(completion: unknown): number {
+  const usage = isObject(completion) && isObject(completion.usage) ? completion.usage : {}
+  const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  return Number.isSafeInteger(details.reasoning_tokens) ? (details.reasoning_tokens as number) : 0
+}
+
+/** The vendor's own id, as ids read here. */
+export function messageId(completion: unknown, ask: Ask): string {
+  const id = isObject(completion) ? textOf(completion.id) : ''
+  return `msg_${id.replace(/^chatcmpl-/, '') || ask.at.toString(36)}`
+}
+
+/** For a call that the vendor gave no id. The time tells it from those of earlier turns. */
+export function madeId(ask: Ask, index: number): string {
+  return `toolu_${ask.at.toString(36)}_${index}`
+}
+
+/** Arguments that are no object, as of an answer that was cut, or too deep a one, are shown as they came. */
+function inputOf(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    const input = parseForeign(text)
+    if (isObject(input)) return input
+    if (input === null) return {}
+  } catch {}
+  return { _raw: text }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,141 @@
+// A messages request as a chat request: its limits, tools and wishes in the other vocabulary.
+// What chat cannot be asked has been refused before, and what is left out here is said in the table of the fields.
+
+import type { Model } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
+import { isObject } from '../../../lib/objects'
+import type { MessagesBody } from '../caller-side'
+import { chatMessages } from './turns'
+
+/** Budgets of thinking as the efforts that come next to them. */
+const LOW_EFFORT_TOKENS = 4_096
+const MEDIUM_EFFORT_TOKENS = 16_384
+
+/** Throws 400 for what chat has no form for. */
+export function chatRequest(body: MessagesBody, model: Model): Record<string, unknown> {
+  if (body.max_tokens < 1) {
+    throw invalidRequest(
+      'max_tokens',
+      `Invalid 'max_tokens': integer below minimum value. ${model.id} writes at least 1 token, but got ${body.max_tokens}.`,
+      'integer_below_min_value',
+    )
+  }
+  return withoutGaps({
+    model: model.upstreamModel,
+    messages: chatMessages(body),
+    ...wordingOf(body, model),
+    ...toolsOf(body),
+    response_format: responseFormat(body),
+    user: userOf(body),
+    stream: body.stream === true ? true : undefined,
+    stream_options: body.stream && model.upstream.streamUsage ? { include_usage: true } : undefined,
+  })
+}
+
+/** Reasoning models have another name for the limit, refuse the rest, and have an effort instead. */
+function wordingOf(body: MessagesBody, { reasoning }: Model) {
+  if (reasoning) return { max_completion_tokens: body.max_tokens, reasoning_effort: effortOf(body) }
+  const { max_tokens, temperature, top_p, stop_sequences: stop } = body
+  return { max_tokens, temperature, top_p, stop: stop && stop.length > 0 ? stop : undefined }
+}
+
+function effortOf(body: MessagesBody): string | undefined {
+  const { thinking } = body
+  const { effort } = outputConfigOf(body)
+  if (thinking?.type === 'disabled') return 'none'
+  if (typeof effort === 'string') return effort === 'max' ? 'xhigh' : effort
+  const budget = (thinking as { budget_tokens?: unknown } | null | undefined)?.budget_tokens
+  if (thinking?.type !== 'enabled' || typeof budget !== 'number') return undefined
+  if (budget <= LOW_EFFORT_TOKENS) return 'low'
+  return budget <= MEDIUM_EFFORT_TOKENS ? 'medium' : 'high'
+}
+
+function toolsOf({ tools, tool_choice: choice }: MessagesBody) {
+  if (!tools || tools.length === 0) return {}
+  return {
+    tools: tools.map((tool, index) => chatTool(tool, `tools[${index}]`)),
+    tool_choice: choice ? chatToolChoice(choice) : undefined,
+    parallel_tool_calls:
+      choice && 'disable_parallel_tool_use' in choice ? !choice.disable_parallel_tool_use : undefined,
+  }
+}
+
+/** Fields that only this family reads. */
+interface Extras {
+  output_config?: unknown
+  output_format?: unknown
+}
+
+function chatTool(tool: object, at: string) {
+  const {
+    name,
+    description,
+    input_schema: schema,
+    input_examples: examples,
+  } = tool as Record<string, unknown>
+  if (typeof name !== 'string') throw invalidRequest(`${at}.name`, `Missing '${at}.name': expected a string.`)
+  if (!isObject(schema)) {
+    throw invalidRequest(`${at}.input_schema`, `Missing '${at}.input_schema': expected a JSON schema.`)
+  }
+  const parameters = plainSchema(schema)
+  const described = { name, description: withExamples(description, examples), parameters }
+  return { type: 'function', function: withoutGaps(described) }
+}
+
+function withExamples(description: unknown, examples: unknown): unknown {
+  if (!Array.isArray(examples) || examples.length === 0) return description
+  const lines = examples.map((example) => JSON.stringify(example))
+  const texts = typeof description === 'string' ? [description] : []
+  return [...texts, ['Examples of its input:', ...lines].join('\n')].join('\n\n')
+}
+
+function chatToolChoice(choice: { type: string }): unknown {
+  if (choice.type === 'auto' || choice.type === 'none') return choice.type
+  if (choice.type === 'any') return 'required'
+  const { name } = choice as { name?: unknown }
+  if (choice.type === 'tool' && typeof name === 'string') return { type: 'function', function: { name } }
+  throw invalidRequest(
+    'tool_choice',
+    `Invalid value for 'tool_choice': its type is 'auto', 'any', 'none', or 'tool' with a 'name'.`,
+  )
+}
+
+/** Where a schema holds values, not schemas. */
+const VALUES = new Set(['default', 'const', 'enum', 'examples', 'required'])
+
+/**
+ * Without `$schema` and `format`, which some vendors refuse; both are hints only. A parameter of such a name stays: what it
+ * stands for is a schema, and not a string.
+ */
+function plainSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(plainSchema)
+  if (!isObject(schema)) return schema
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([key, value]) => !((key === '$schema' || key === 'format') && typeof value === 'string'))
+      .map(([key, value]) => [key, VALUES.has(key) ? value : plainSchema(value)]),
+  )
+}
+
+function responseFormat(body: MessagesBody & Extras) {
+  const format = outputConfigOf(body).format ?? body.output_format
+  if (!isObject(format)) return undefined
+  return { type: 'json_schema', json_schema: { name: 'output', schema: format.schema, strict: true } }
+}
+
+/** Vendors want to tell users apart, not to know them. */
+function userOf({ metadata }: MessagesBody): string | undefined {
+  const { user_id: id } = (metadata ?? {}) as { user_id?: unknown }
+  return typeof id === 'string' ? new Bun.CryptoHasher('sha256').update(id).digest('hex') : undefined
+}
+
+function outputConfigOf({ output_config: config }: MessagesBody & Extras): Record<string, unknown> {
+  return isObject(config) ? config : {}
+}
+
+/** Absent and null mean the same in messages, and nothing is sent for them. */
+function withoutGaps(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  )
+}

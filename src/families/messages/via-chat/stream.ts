@@ -1,0 +1,219 @@
+// A stream of chat completions as the events of a message. Blocks never overlap here, while a chat stream may mix the pieces
+// of several tool calls: what belongs to a later block waits until the one before it is whole.
+// It must never throw, and never lose or repeat a piece.
+
+import type { Ask, Model, Quantities, Translator } from '../../../contract/family'
+import { readErrorShape } from '../../../lib/error-shapes'
+import { readChunk } from '../../chat/caller-side'
+import type { MessagesBody } from '../caller-side'
+import { choiceOf, madeId, messageId, messageUsage, type Said, saidIn, stopOf } from './reply'
+
+/** A block that has not ended. The first of the queue is open, the others wait. */
+interface Waiting {
+  type: 'thinking' | 'text' | 'tool_use'
+  /** What has come and was not sent yet. */
+  unsent: string
+  call?: Call
+}
+
+interface Call {
+  index: number | undefined
+  id: string
+  name: string
+  arguments: string
+  /** How long they were when they were last found not to be whole. */
+  partLength: number
+}
+
+export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Translator {
+  const blocks = createBlocks(ask)
+  let started = false
+  let failed = false
+  let refusal = ''
+  let ending: Record<string, unknown> = {}
+  let usage: Quantities = {}
+  let usageChunk: object = {}
+
+  function start(completion: object): string {
+    if (started) return ''
+    started = true
+    const message = {
+      id: messageId(completion, ask),
+      type: 'message',
+      role: 'assistant',
+      model: model.id,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      // No vendor of chat counts before the end.
+      usage: messageUsage({}, {}),
+    }
+    return eventOf({ type: 'message_start', message })
+  }
+
+  return {
+    push(chunk) {
+      if (failed) return ''
+      const reading = readChunk(chunk)
+      if (reading.failed) {
+        failed = true
+        return errorEvent(chunk)
+      }
+      if (reading.usage && reading.usage !== 'invalid') {
+        usage = reading.usage
+        usageChunk = chunk
+      }
+      const choice = choiceOf(chunk) ?? {}
+      if (choice.finish_reason) ending = choice
+      const said = saidIn(choice.delta)
+      refusal += said.refusal
+      return start(chunk) + blocks.add(said)
+    },
+    finish() {
+      if (failed) return ''
+      const opening = start({})
+      const closing = blocks.close()
+      const seen = { refusal, calls: blocks.calls(), stops: ask.body.stop_sequences }
+      const end = {
+        type: 'message_delta',
+        delta: stopOf(ending, seen),
+        usage: messageUsage(usage, usageChunk),
+      }
+      return opening + closing + eventOf(end) + eventOf({ type: 'message_stop' })
+    },
+  }
+}
+
+/** The content of the message, block after block. */
+function createBlocks(ask: Ask) {
+  const queue: Waiting[] = []
+  const calls: Call[] = []
+  let index = 0
+  let isOpen = false
+
+  function append(type: 'thinking' | 'text', piece: string): void {
+    if (piece === '') return
+    const last = queue.at(-1)
+    if (last?.type === type) last.unsent += piece
+    else queue.push({ type, unsent: piece })
+  }
+
+  function appendCall(piece: Said['calls'][number]): void {
+    const known = callOf(calls, piece)
+    const call = known ?? { index: piece.index, id: piece.id, name: '', arguments: '', partLength: 0 }
+    call.id ||= piece.id
+    call.name ||= piece.name
+    call.arguments += piece.arguments
+    if (!known) {
+      calls.push(call)
+      queue.push({ type: 'tool_use', unsent: piece.arguments, call })
+      return
+    }
+    // Behind arguments that are whole there is only white space.
+    const block = queue.find((waiting) => waiting.call === call)
+    if (block) block.unsent += piece.arguments
+  }
+
+  function open(block: Waiting): string {
+    isOpen = true
+    if (block.type === 'thinking') return startEvent(index, { type: 'thinking', thinking: '', signature: '' })
+    if (block.type === 'text') return startEvent(index, { type: 'text', text: '' })
+    const { id, name } = block.call as Call
+    const use = {
+      type: 'tool_use',
+      id: id || madeId(ask, calls.indexOf(block.call as Call)),
+      name,
+      input: {},
+    }
+    // As the vendor of messages does, so that a call without arguments has a delta too.
+    return startEvent(index, use) + deltaEvent(index, 'tool_use', '')
+  }
+
+  /** Sends what can be sent: of the open block all, of the next ones as far as those before them are whole. */
+  function advance(atEnd: boolean): string {
+    let events = ''
+    for (let block = queue[0]; block; block = queue[0]) {
+      if (!isOpen && !atEnd && block.call?.name === '') return events
+      if (!isOpen) events += open(block)
+      if (block.unsent !== '') events += deltaEvent(index, block.type, block.unsent)
+      block.unsent = ''
+      const mayEnd = atEnd || (queue.length > 1 && (!block.call || isWhole(block.call)))
+      if (!mayEnd) return events
+      events += eventOf({ type: 'content_block_stop', index })
+      queue.shift()
+      isOpen = false
+      index++
+    }
+    return events
+  }
+
+  return {
+    add({ thinking, text, refusal, calls: pieces }: Said): string {
+      append('thinking', thinking)
+      append('text', text)
+      append('text', refusal)
+      for (const piece of pieces) appendCall(piece)
+      return advance(false)
+    },
+    close: () => advance(true),
+    calls: () => calls.length,
+  }
+}
+
+/**
+ * The call that a piece belongs to; undefined where it begins a new one. Servers differ: some repeat the id or send
+ * another one with each piece, some leave out the index or give all calls the same.
+ */
+function callOf(calls: readonly Call[], { index, id, name, arguments: text }: Said['calls'][number]) {
+  const sameId = index === undefined && id !== '' ? calls.findLast((call) => call.id === id) : undefined
+  const known = sameId ?? calls.findLast((call) => index === undefined || call.index === index)
+  if (!known || name === '') return known
+  const another = id === '' ? text.trim() !== '' && isWhole(known) : known.id !== '' && known.id !== id
+  return another ? undefined : known
+}
+
+/** Whether the arguments are a whole JSON object. Only asked where something else waits behind them. */
+function isWhole(call: Call): boolean {
+  const { arguments: text, partLength } = call
+  if (text.length === partLength) return false
+  try {
+    if (text.trimEnd().endsWith('}')) return typeof JSON.parse(text) === 'object'
+  } catch {}
+  call.partLength = text.length
+  return false
+}
+
+const deltas = {
+  thinking: (thinking: string) => ({ type: 'thinking_delta', thinking }),
+  text: (text: string) => ({ type: 'text_delta', text }),
+  tool_use: (partial_json: string) => ({ type: 'input_json_delta', partial_json }),
+}
+
+function startEvent(index: number, block: object): string {
+  return eventOf({ type: 'content_block_start', index, content_block: block })
+}
+
+function deltaEvent(index: number, type: Waiting['type'], piece: string): string {
+  return eventOf({ type: 'content_block_delta', index, delta: deltas[type](piece) })
+}
+
+/** Classes of errors that clients of messages know. */
+const errorTypes = new Set([
+  'invalid_request_error',
+  'authentication_error',
+  'permission_error',
+  'not_found_error',
+  'rate_limit_error',
+  'overloaded_error',
+])
+
+/** The vendor's own words. */
+function errorEvent(chunk: object): string {
+  const { type, code, message } = readErrorShape(chunk)
+  const named = [type, code].find((word) => word !== null && errorTypes.has(word))
+  return eventOf({ type: 'error', error: { type: named ?? 'api_error', message } })
+}
+
+function eventOf(event: { type: string; [field: string]: unknown }): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+}

@@ -1,0 +1,235 @@
+// The turns of a messages request as chat messages: texts, pictures, documents, tool calls and their results.
+// It must never send what only the vendor of messages can read, such as thinking that it signed: that is left out. What
+// cannot be said in chat at all is refused by the name of its field.
+
+import { type GatewayError, invalidRequest } from '../../../lib/errors'
+import { isObject } from '../../../lib/objects'
+import type { MessagesBody } from '../caller-side'
+
+interface ChatMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool'
+  content: string | Part[] | null
+  tool_calls?: ToolCall[]
+  tool_call_id?: string
+}
+
+type Part =
+  | { type: 'text'; text: string }
+  | { type: 'image_url'; image_url: { url: string } }
+  | { type: 'file'; file: { filename: string; file_data: string } }
+
+interface ToolCall {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: string }
+}
+
+/** A block and where it stands in the request. */
+interface Placed {
+  block: Record<string, unknown>
+  at: string
+}
+
+interface Turn {
+  isAssistant: boolean
+  blocks: Placed[]
+}
+
+/** A coding client's note to its vendor: it changes with each session and would spoil the cache of every other one. */
+const ATTRIBUTION = 'x-anthropic-billing-header:'
+const BLANK_LINE = '\n\n'
+/** In a tool's result, where chat takes text only. */
+const SHOWN_BELOW = '(Shown in the next message.)'
+
+/** Throws 400 for a block that chat has no form for. */
+export function chatMessages({ system, messages }: MessagesBody): ChatMessage[] {
+  const instructions = placed(system ?? [], 'system').map(({ block, at }, index) => {
+    const text = stringAt(block, 'text', at)
+    return index === 0 && text.startsWith(ATTRIBUTION) ? '' : text
+  })
+  const prompt = joined(instructions)
+  return [
+    ...(prompt === '' ? [] : [{ role: 'system' as const, content: prompt }]),
+    ...turnsOf(messages).flatMap(({ isAssistant, blocks }) =>
+      isAssistant ? assistantMessage(blocks) : userMessages(blocks),
+    ),
+  ]
+}
+
+/**
+ * Messages of one side in a row are one turn, as they are for the vendor of messages. System messages among them are
+ * texts of the user's side: the templates of many models take them nowhere but at the beginning.
+ */
+function turnsOf(messages: MessagesBody['messages']): Turn[] {
+  const turns: Turn[] = []
+  for (const [index, { role, content }] of messages.entries()) {
+    const isAssistant = role === 'assistant'
+    const all = placed(content, `messages[${index}].content`)
+    const blocks = isAssistant ? all.filter(isReadable) : role === 'system' ? all.map(asInstruction) : all
+    const last = turns.at(-1)
+    if (last?.isAssistant === isAssistant) for (const block of blocks) last.blocks.push(block)
+    else if (blocks.length > 0) turns.push({ isAssistant, blocks })
+  }
+  return turns
+}
+
+/** Of no meaning to another vendor: thinking, which is for the one that made and signed it, and marks of which model answered. */
+const UNREADABLE = new Set<unknown>(['thinking', 'redacted_thinking', 'fallback'])
+
+function isReadable({ block }: Placed): boolean {
+  return block.type === 'text' ? block.text !== '' : !UNREADABLE.has(block.type)
+}
+
+function asInstruction({ block, at }: Placed): Placed {
+  const text = `<system>\n${stringAt(block, 'text', at)}\n</system>`
+  return { block: { type: 'text', text }, at }
+}
+
+/** What a model says in its turns. */
+const SAID = new Set<unknown>(['text', 'tool_use', 'compaction'])
+
+/** A text, or the summary that stands for what came before. */
+function wordsOf({ block, at }: Placed): string {
+  return stringAt(block, block.type === 'compaction' ? 'content' : 'text', at)
+}
+
+function assistantMessage(blocks: readonly Placed[]): ChatMessage {
+  for (const { block, at } of blocks) {
+    if (!SAID.has(block.type)) throw unsupported(at, `a block of type '${block.type}' of the assistant`)
+  }
+  const texts = blocks.filter(({ block }) => block.type !== 'tool_use')
+  const calls = blocks
+    .filter(({ block }) => block.type === 'tool_use')
+    .map(({ block, at }): ToolCall => {
+      const call = { name: stringAt(block, 'name', at), arguments: JSON.stringify(block.input ?? {}) }
+      return { id: stringAt(block, 'id', at), type: 'function', function: call }
+    })
+  return {
+    role: 'assistant',
+    content: joined(texts.map(wordsOf)) || null,
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+}
+
+/** Results come first: chat wants them right behind the calls. Their pictures follow, for there they can only be text. */
+function userMessages(blocks: readonly Placed[]): ChatMessage[] {
+  const isResult = ({ block }: Placed) => block.type === 'tool_result'
+  const results = blocks.filter(isResult).map(({ block, at }) => ({
+    id: stringAt(block, 'tool_use_id', at),
+    isError: block.is_error === true,
+    parts: placed(block.content ?? [], `${at}.content`).flatMap(partsOf),
+  }))
+  const parts = [
+    ...results.flatMap((result) => result.parts.filter(({ type }) => type !== 'text')),
+    ...blocks.filter((block) => !isResult(block)).flatMap(partsOf),
+  ]
+  return [
+    ...results.map(({ id, isError, parts }): ChatMessage => {
+      const text = joined(parts.map((part) => (part.type === 'text' ? part.text : SHOWN_BELOW)))
+      return { role: 'tool', tool_call_id: id, content: isError ? `Error: ${text}` : text }
+    }),
+    ...(parts.length > 0 ? [{ role: 'user' as const, content: contentOf(parts) }] : []),
+  ]
+}
+
+/** A plain string wherever it can be one: many servers take nothing else. */
+function contentOf(parts: Part[]): string | Part[] {
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+  return texts.length === parts.length ? joined(texts) : parts
+}
+
+function partsOf({ block, at }: Placed): Part[] {
+  switch (block.type) {
+    case 'text':
+    case 'compaction':
+      return textPart(wordsOf({ block, at }))
+    case 'image':
+      return [{ type: 'image_url', image_url: { url: imageUrl(objectAt(block, 'source', at), at) } }]
+    case 'document':
+      return documentParts(block, objectAt(block, 'source', at), at)
+    case 'search_result':
+      return textPart(
+        joined([
+          titleOf(block),
+          ...placed(block.content, `${at}.content`).map((inner) => stringAt(inner.block, 'text', inner.at)),
+        ]),
+      )
+    // The tool that a search for tools has found; all tools are sent to this model anyway.
+    case 'tool_reference':
+      return textPart(stringAt(block, 'tool_name', at))
+    default:
+      throw unsupported(at, `a block of type '${block.type}'`)
+  }
+}
+
+function imageUrl(source: Record<string, unknown>, at: string): string {
+  if (source.type === 'url') return stringAt(source, 'url', `${at}.source`)
+  if (source.type === 'base64') return dataUrl(source, at)
+  throw unsupported(`${at}.source`, `a picture by '${source.type}'; send it as base64 or by its URL`)
+}
+
+function documentParts(block: Record<string, unknown>, source: Record<string, unknown>, at: string): Part[] {
+  const title = titleOf(block)
+  const context = typeof block.context === 'string' ? block.context : ''
+  const inside = `${at}.source`
+  if (source.type === 'text') return textPart(joined([title, context, stringAt(source, 'data', inside)]))
+  if (source.type === 'content') {
+    return [
+      ...textPart(joined([title, context])),
+      ...placed(source.content, `${inside}.content`).flatMap(partsOf),
+    ]
+  }
+  if (source.type === 'base64') {
+    const file = { filename: title || 'document.pdf', file_data: dataUrl(source, at) }
+    return [...textPart(context), { type: 'file', file }]
+  }
+  throw unsupported(inside, `a document by '${source.type}'; send it as base64 or as text`)
+}
+
+function dataUrl(source: Record<string, unknown>, at: string): string {
+  const inside = `${at}.source`
+  return `data:${stringAt(source, 'media_type', inside)};base64,${stringAt(source, 'data', inside)}`
+}
+
+function titleOf({ title }: Record<string, unknown>): string {
+  return typeof title === 'string' ? title : ''
+}
+
+function textPart(text: string): Part[] {
+  return text === '' ? [] : [{ type: 'text', text }]
+}
+
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join(BLANK_LINE)
+}
+
+/** A content as blocks: a string is one of text. */
+function placed(content: unknown, at: string): Placed[] {
+  if (typeof content === 'string') return [{ block: { type: 'text', text: content }, at }]
+  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of blocks')
+  return content.map((block, index) => {
+    if (!isObject(block)) throw wrongType(`${at}[${index}]`, 'a block')
+    return { block, at: `${at}[${index}]` }
+  })
+}
+
+function stringAt(holder: Record<string, unknown>, field: string, at: string): string {
+  const value = holder[field]
+  if (typeof value !== 'string') throw wrongType(`${at}.${field}`, 'a string')
+  return value
+}
+
+function objectAt(holder: Record<string, unknown>, field: string, at: string): Record<string, unknown> {
+  const value = holder[field]
+  if (!isObject(value)) throw wrongType(`${at}.${field}`, 'an object')
+  return value
+}
+
+function wrongType(at: string, expected: string): GatewayError {
+  return invalidRequest(at, `Invalid type for '${at}': expected ${expected}.`, 'invalid_type')
+}
+
+function unsupported(at: string, what: string): GatewayError {
+  const message = `Unsupported value: '${at}' is ${what}. This model is served through chat completions, which have no form for it: leave it out, or choose another model.`
+  return invalidRequest(at, message, 'unsupported_value')
+}

@@ -1,0 +1,154 @@
+// Speech of Alibaba's `qwen3-tts` models, `qnx3-tts-*` in the spec: the caller's side of POST /v1/audio/speech and the
+// vendor's native call. The vendor makes plain samples only, as events; the file around them is made by the gateway.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Call, Family, Model } from '../../contract/family'
+import { isErrorShape } from '../../lib/error-shapes'
+import { invalidRequest } from '../../lib/errors'
+import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
+
+const PATH = '/services/aigc/multimodal-generation/generation'
+/** Asks for events, so that the first sound comes while the rest is still being made. */
+const EVENTS = { 'x-dashscope-sse': 'enable' }
+
+const DEFAULT_VOICE = 'Cherry'
+/** The names of this vendor's voices. Which of them a model has only the vendor knows. */
+const OWN_VOICES =
+  'Cherry,Serena,Ethan,Chelsie,Momo,Vivian,Moon,Maia,Kai,Nofish,Bella,Eldric Sage,Mia,Mochi,Bellona,Vincent,Bunny,Neil,Elias,Arthur,Nini,Ebona,Seren,Pip,Stella,Bodega,Sonrisa,Alek,Dolce,Sohee,Ono Anna,Lenn,Emilien,Andre,Radio Gol,Jennifer,Ryan,Katerina,Aiden,Jada,Dylan,Li,Marcus,Roy,Peter,Sunny,Eric,Rocky,Kiki'
+/** A name in the vendor's own naming: a voice with a number or a word behind it, or one that was made to order. */
+const OWN_NAMING = new RegExp(
+  `^(?:${OWN_VOICES.replaceAll(',', '|')})(?:\\d+|[-_ ].+)?$|^(?:qwen|cosyvoice|sambert|long[a-z]{2,})[\\w-]*$`,
+  'i',
+)
+/** DashScope's own fields, for callers who know them. */
+const NATIVE_FIELDS = ['language_type', 'optimize_instructions'] as const
+
+const Nullable = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+
+const SpeechBody = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    input: Type.String({ minLength: 1, description: 'The text to speak; each character is paid for.' }),
+    voice: Nullable(
+      Type.Union([
+        Type.String({ description: `A preset voice of the model; default ${DEFAULT_VOICE}.` }),
+        Type.Object({ id: Type.String() }, { additionalProperties: true }),
+      ]),
+    ),
+    response_format: Nullable(Type.Union([Type.Literal('mp3'), Type.Literal('wav')])),
+    instructions: Nullable(
+      Type.String({ description: 'How to speak: tone, speed, emotion. Only for models that take it.' }),
+    ),
+    speed: Nullable(Type.Number({ description: 'Has no effect; say it in `instructions`.' })),
+    stream_format: Nullable(Type.Literal('audio')),
+  },
+  { additionalProperties: true },
+)
+type SpeechBody = Static<typeof SpeechBody>
+
+export const dashscopeSpeech: Family<SpeechBody> = {
+  name: 'dashscope-speech',
+  operation: 'speech',
+  units: [['character']],
+  dialect: 'openai',
+  body: SpeechBody,
+  // A voice that another API names by an object is none here, and its default is spoken.
+  surcharges: [clonedVoices('voice', VOICE_OF_ALL)],
+  fields: NATIVE_FIELDS,
+
+  check(body, model) {
+    if (body.input.trim() === '') {
+      throw invalidRequest(
+        'input',
+        "Invalid 'input': there is nothing to speak in it. Send a text.",
+        'empty_string',
+      )
+    }
+    if (takesInstructions(model)) {
+      if (!body.response_format) return
+      throw invalidRequest(
+        'response_format',
+        `Invalid 'response_format': ${model.id} does not take it and always answers with wav. Leave it out.`,
+      )
+    }
+    if (!body.instructions) return
+    throw invalidRequest(
+      'instructions',
+      `Invalid 'instructions': ${model.id} does not take them. Leave them out, or choose a model that does.`,
+    )
+  },
+
+  // What a character is does not depend on how it is written: 😀 is one.
+  quote: ({ body }) => ({ character: countCodePoints(body.input) }),
+
+  call({ body }, model): Call {
+    const input: Record<string, unknown> = { text: body.input, voice: voiceOf(body) }
+    if (body.instructions) input.instructions = body.instructions
+    for (const field of NATIVE_FIELDS) {
+      if (field in body) input[field] = (body as Record<string, unknown>)[field]
+    }
+    return {
+      path: PATH,
+      protocol: 'native',
+      body: { json: { model: model.upstreamModel, input } },
+      headers: EVENTS,
+      stream: true,
+    }
+  },
+
+  // The price is of the caller's own characters: the vendor counts some of them twice.
+  read(reply) {
+    const { code, output } = reply as Reply
+    if ((typeof code === 'string' && code !== '') || (!output && isErrorShape(reply))) return { failed: true }
+    return { finished: output?.finish_reason === 'stop' || isText(output?.audio?.url) }
+  },
+
+  sound: {
+    format: (body, model) => (takesInstructions(model) ? 'wav' : (body.response_format ?? 'mp3')),
+    plain: { sampleRate: 24_000, channels: 1 },
+    read(json) {
+      const { data, url } = (json as Reply).output?.audio ?? {}
+      return {
+        ...(isText(data) && { piece: Buffer.from(data, 'base64') }),
+        ...(isText(url) && { url }),
+      }
+    },
+    status(json, event) {
+      const { status_code: stated } = json as Reply
+      const status = Number(/^: ?HTTP_STATUS\/(\d{3})$/m.exec(event)?.[1] ?? stated)
+      return status >= 400 && status <= 599 ? status : undefined
+    },
+  },
+
+  plain: { fields: [], body: ({ text }) => ({ input: text }) },
+}
+
+interface Reply {
+  /** Empty where all is well; an error may come with the status 200. */
+  code?: unknown
+  status_code?: unknown
+  output?: { finish_reason?: unknown; audio?: { data?: unknown; url?: unknown } | null } | null
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** The vendor marks these models by their names. */
+function takesInstructions({ upstreamModel }: Model): boolean {
+  return /(^|-)instruct(-|$)/.test(upstreamModel)
+}
+
+function voiceOf({ voice }: SpeechBody): string {
+  // Another provider names voices of one's own by an object.
+  if (typeof voice !== 'string' || voice === '') return DEFAULT_VOICE
+  // Clients send the names that other providers have: whatever is none of this vendor's is one of theirs.
+  return OWN_NAMING.test(voice) ? voice : DEFAULT_VOICE
+}
+
+function countCodePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}

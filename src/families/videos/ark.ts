@@ -1,0 +1,263 @@
+// Videos of Seedance on Ark: first and last frame, reference images, videos and sounds, drafts, seeds.
+// The body is the vendor's own and goes through; the task that it answers with has the very form that the spec gives tasks.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { otherModels, serviceTier } from '../surcharges'
+import { addresses } from '../vendor-state'
+import {
+  checkDuration,
+  checkReferences,
+  OWN_FIELDS,
+  optional,
+  ownFields,
+  plainPicture,
+  quoteSeconds,
+  secondsOf,
+  secondsReported,
+  seedAsked,
+  textOf,
+  tierNames,
+  VENDOR_CHOOSES,
+  withoutVideo,
+} from './caller-side'
+
+const open = { additionalProperties: true }
+
+const Body = Type.Object(
+  {
+    ...ownFields,
+    content: Type.Array(Type.Object({ type: Type.String(), text: optional(Type.String()) }, open), {
+      minItems: 1,
+      maxItems: 128,
+    }),
+    duration: optional(Type.Integer({ description: 'Seconds; -1 leaves it to the model.' })),
+    resolution: optional(Type.String({ description: 'Such as 720p.' })),
+    ratio: optional(Type.String()),
+    seed: optional(Type.Integer({ minimum: -1, maximum: 4_294_967_295 })),
+    draft: optional(Type.Boolean()),
+    generate_audio: optional(Type.Boolean()),
+    execution_expires_after: optional(Type.Integer({ minimum: 3_600, maximum: 259_200 })),
+  },
+  open,
+)
+type Body = Static<typeof Body>
+
+const DEFAULT_RESOLUTION = '720p'
+const DRAFT_RESOLUTION = '480p'
+/** How long the vendor lets a task wait and run where the request does not say. */
+const VENDOR_EXPIRY_SECONDS = 172_800
+const LEAST_EXPIRY_SECONDS = 3_600
+/** Settings that older models read out of the prompt, where nobody could bill them. */
+const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=[\s=:]|$)/i
+/** What goes to the vendor, or what callers are told to use, in their place. */
+const NOT_TAKEN: Record<string, string> = {
+  frames: "'duration' in seconds",
+  callback_url: "'webhook_url'",
+}
+
+const surcharges: readonly FieldRule[] = [
+  serviceTier,
+  ...otherModels,
+  { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
+  ...addresses(
+    ...['image_url', 'video_url', 'audio_url'].flatMap((kind) => [
+      `content[].${kind}`,
+      `content[].${kind}.url`,
+    ]),
+  ),
+]
+
+export const arkVideo: Family<Body> = {
+  name: 'ark-video',
+  operation: 'video',
+  units: [['second']],
+  dialect: 'openai',
+  body: Body,
+  surcharges,
+  fields: [
+    'content[].draft_task.id',
+    'camera_fixed',
+    'omni_reference_task_type',
+    'output_format',
+    'priority',
+    'return_last_frame',
+    'safety_identifier',
+    'watermark',
+  ],
+
+  check(body, model) {
+    checkDuration(body.duration, model)
+    checkReferences(body.content.filter(({ type }) => type === 'image_url').length, 'content', model)
+    for (const [field, instead] of Object.entries(NOT_TAKEN)) {
+      if ((body as Record<string, unknown>)[field] === undefined) continue
+      throw invalidRequest(field, `'${field}' is not taken here: use ${instead}.`, 'unsupported_parameter')
+    }
+    checkTexts(body)
+    checkExpiry(body, model)
+  },
+
+  tier(body) {
+    const resolution = resolutionOf(body)
+    const isSilent = body.generate_audio === false
+    const drafts = body.draft && resolution === DRAFT_RESOLUTION ? tierNames('draft', isSilent) : []
+    return { field: 'resolution', names: [...drafts, ...tierNames(resolution, isSilent)] }
+  },
+
+  quote: ({ body }, model) => quoteSeconds(durationOf(body), model),
+
+  call({ body, earlierTasks }, model) {
+    const expiry = Math.min(expirySeconds(model), VENDOR_EXPIRY_SECONDS)
+    const isDraftsEnd = madeFromDraft(body)
+    return {
+      path: '/contents/generations/tasks',
+      protocol: 'native',
+      body: {
+        edit: {
+          set: {
+            model: JSON.stringify(model.upstreamModel),
+            ...(earlierTasks && { content: JSON.stringify(withVendorIds(body, earlierTasks)) }),
+            resolution: JSON.stringify(resolutionOf(body)),
+            ...(!isDraftsEnd && { duration: String(body.duration ?? secondsOf(undefined, model)) }),
+            ...(expiry < VENDOR_EXPIRY_SECONDS &&
+              !body.execution_expires_after && { execution_expires_after: String(expiry) }),
+          },
+          drop: isDraftsEnd ? [...OWN_FIELDS, 'duration'] : OWN_FIELDS,
+        },
+      },
+      stream: false,
+    }
+  },
+
+  read: (reply) => ({ failed: 'error' in (reply as object) && !textOf((reply as Reply).id) }),
+
+  task: {
+    submittedStatus: 202,
+    id: (reply) => textOf((reply as Reply).id),
+    memo: (body) => ({ ...seedAsked(body.seed), vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
+    earlier: ({ content }) =>
+      content.flatMap((item, index) => {
+        const draft = draftIn(item)
+        return draft ? [{ field: `content[${index}].draft_task.id`, id: draft.id }] : []
+      }),
+    poll: (upstreamId) => ({ ...taskCall(upstreamId), method: 'GET' }),
+    cancel: (upstreamId) => ({ ...taskCall(upstreamId), method: 'DELETE' }),
+    outcome,
+  },
+
+  // The poller knows that of the video.
+  links(reply) {
+    const lastFrame = textOf((reply as Reply).content?.last_frame_url)
+    return lastFrame === undefined ? [] : [lastFrame]
+  },
+
+  plain: { fields: ['duration', 'resolution', 'size', 'images'], body: plainBody },
+}
+
+interface Reply {
+  id?: unknown
+  status?: unknown
+  error?: { code?: unknown; message?: unknown } | null
+  content?: { video_url?: unknown; last_frame_url?: unknown } | null
+  duration?: unknown
+  service_tier?: unknown
+}
+
+function taskCall(upstreamId: string) {
+  return {
+    path: `/contents/generations/tasks/${encodeURIComponent(upstreamId)}`,
+    protocol: 'native' as const,
+    body: null,
+    stream: false,
+  }
+}
+
+function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
+  // It says null for an error where there is none.
+  const { error, ...task } = reply as Reply
+  const status = textOf(task.status)
+  // A complaint of the vendor's about the question, not about the task.
+  if (status === undefined) return undefined
+  if (status === 'failed' || status === 'cancelled' || status === 'expired') {
+    const message = textOf(error?.message) ?? `The upstream ended the task as ${status}.`
+    return { status: 'failed', document: reply, error: { code: textOf(error?.code) ?? status, message } }
+  }
+  if (status !== 'succeeded') return { status: 'submitted', document: task }
+  const videoUrl = textOf(task.content?.video_url)
+  const tier = textOf(task.service_tier)
+  if (videoUrl === undefined) return withoutVideo(reply)
+  return {
+    status: 'succeeded',
+    videoUrl,
+    document: { ...task, video_url: videoUrl },
+    ...(tier !== undefined && { serviceTier: tier }),
+    ...(memo.vendorChooses === true && { quantities: secondsReported(task.duration) }),
+  }
+}
+
+function resolutionOf({ resolution, draft }: Body): string {
+  return resolution?.toLowerCase() ?? (draft ? DRAFT_RESOLUTION : DEFAULT_RESOLUTION)
+}
+
+/** The final video has the duration of its draft, which only the vendor knows, whatever the request says. */
+function durationOf(body: Body): number | null | undefined {
+  return madeFromDraft(body) ? VENDOR_CHOOSES : body.duration
+}
+
+function madeFromDraft({ content }: Body): boolean {
+  return content.some((item) => item.type === 'draft_task' || draftIn(item))
+}
+
+/** The vendor is not asked to read what is none: an object without an id is an id that is not known. */
+function draftIn(item: Body['content'][number]): { id?: unknown } | undefined {
+  const { draft_task: draft } = item as { draft_task?: unknown }
+  return draft === undefined || draft === null ? undefined : Object(draft)
+}
+
+function withVendorIds({ content }: Body, ids: ReadonlyMap<string, string>): unknown[] {
+  return content.map((item) => {
+    const draft = draftIn(item)
+    return draft ? { ...item, draft_task: { ...draft, id: ids.get(draft.id as string) } } : item
+  })
+}
+
+function checkTexts({ content }: Body): void {
+  for (const [index, { text }] of content.entries()) {
+    const command = text && COMMANDS.exec(text)?.[0].trim()
+    if (!command) continue
+    throw invalidRequest(
+      `content[${index}].text`,
+      `The text has the setting '${command}': give it as 'duration' or 'resolution' instead.`,
+    )
+  }
+}
+
+/** How long a task is waited for here: the vendor must give it up no later, or it would be made for nobody. */
+function expirySeconds({ upstream }: Model): number {
+  return Math.max(LEAST_EXPIRY_SECONDS, Math.floor(upstream.taskDeadlineMs / 1000))
+}
+
+function checkExpiry({ execution_expires_after: asked }: Body, model: Model): void {
+  if (!asked || asked <= expirySeconds(model)) return
+  throw invalidRequest(
+    'execution_expires_after',
+    `Invalid 'execution_expires_after': tasks are waited for at most ${expirySeconds(model)} seconds here, but got ${asked}.`,
+  )
+}
+
+function plainBody(request: PlainRequest): Record<string, unknown> {
+  const { text, duration, images = [] } = request
+  const { resolution, ratio } = plainPicture(request)
+  // One image is where the video begins; several cannot be.
+  const role = images.length === 1 ? 'first_frame' : 'reference_image'
+  return {
+    content: [
+      { type: 'text', text },
+      ...images.map((url) => ({ type: 'image_url', image_url: { url }, role })),
+    ],
+    ...(duration !== undefined && { duration }),
+    ...(resolution !== undefined && { resolution }),
+    ...(ratio !== undefined && { ratio }),
+  }
+}

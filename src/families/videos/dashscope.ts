@@ -1,0 +1,331 @@
+// Videos of Wan and its neighbours on DashScope, `vidw*` in the spec: `input` and `parameters` are the vendor's own and go
+// through byte for byte; the fields beside them say what is billed. What they say must be the same, and what `parameters`
+// leaves out of it is added.
+// The vendor hardly checks a submit: most of its complaints come with the failed task.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import { parseSize } from '../../lib/pixel-size'
+import { addresses } from '../vendor-state'
+import {
+  checkDuration,
+  checkReferences,
+  OWN_FIELDS,
+  optional,
+  ownFields,
+  plainPicture,
+  quoteSeconds,
+  resolutionOfSize,
+  secondsOf,
+  secondsReported,
+  seedAsked,
+  textOf,
+  tierNames,
+  VENDOR_CHOOSES,
+  withoutVideo,
+} from './caller-side'
+
+const open = { additionalProperties: true }
+
+const Body = Type.Object(
+  {
+    ...ownFields,
+    duration: optional(Type.Integer({ description: 'Seconds, for billing.' })),
+    resolution: optional(Type.String({ description: 'Such as 720p, for billing.' })),
+    aspect_ratio: optional(Type.String()),
+    input: Type.Object({}, { ...open, description: 'What to make, such as `{"prompt": "A red fox"}`.' }),
+    parameters: optional(
+      Type.Object(
+        {
+          duration: optional(Type.Integer()),
+          resolution: optional(Type.String()),
+          size: optional(Type.String()),
+        },
+        open,
+      ),
+    ),
+  },
+  open,
+)
+type Body = Static<typeof Body>
+
+const DEFAULT_RESOLUTION = '720p'
+const DEFAULT_RATIO = '16:9'
+const TASKS = '/tasks'
+
+/** Models that take a size; all others, and image to video, take a resolution. What a model does not take it ignores. */
+const TAKES_SIZE = /^wanx?2\.[0-6]-/
+const FROM_IMAGE = /-i2v/
+const FROM_TEXT = /-t2v/
+const FROM_REFERENCES = /-r2v/
+/** The sizes of each resolution by their shape. */
+const SIZES: Record<string, Record<string, string>> = {
+  '480p': { '16:9': '832*480', '9:16': '480*832', '1:1': '624*624' },
+  '720p': {
+    '16:9': '1280*720',
+    '9:16': '720*1280',
+    '1:1': '960*960',
+    '4:3': '1088*832',
+    '3:4': '832*1088',
+  },
+  '1080p': {
+    '16:9': '1920*1080',
+    '9:16': '1080*1920',
+    '1:1': '1440*1440',
+    '4:3': '1632*1248',
+    '3:4': '1248*1632',
+  },
+}
+
+/** Rewriting of the prompt, shots and water marks cost nothing; sound is a tier of the price. */
+const surcharges: readonly FieldRule[] = [
+  { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
+  ...addresses(
+    ...[
+      'img_url',
+      'audio_url',
+      'video_url',
+      'image_url',
+      'first_frame_url',
+      'last_frame_url',
+      'mask_image_url',
+      'mask_video_url',
+      'first_clip_url',
+      'last_clip_url',
+      'ref_images_url[]',
+      'images_url[]',
+      'reference_urls[]',
+      'reference_video_urls[]',
+      'media[].url',
+      'media[].reference_voice',
+    ].map((field) => `input.${field}`),
+  ),
+]
+
+export const dashscopeVideo: Family<Body> = {
+  name: 'dashscope-video',
+  operation: 'video',
+  units: [['second']],
+  dialect: 'openai',
+  body: Body,
+  surcharges,
+
+  check(body, model) {
+    checkDuration(body.duration, model)
+    checkSameDuration(body, model)
+    checkSameResolution(body)
+    // A shape that the resolution does not have is refused.
+    missingParameters(body, model)
+    checkReferences(referencesIn(body), 'input.media', model)
+  },
+
+  tier: (body) => ({
+    field: 'resolution',
+    names: tierNames(resolutionOf(body), (body.parameters as { audio?: unknown } | null)?.audio === false),
+  }),
+
+  quote: ({ body }, model) => quoteSeconds(body.duration, model),
+
+  call({ body }, model) {
+    return {
+      path: '/services/aigc/video-generation/video-synthesis',
+      protocol: 'native',
+      headers: { 'x-dashscope-async': 'enable' },
+      body: {
+        edit: {
+          set: { model: JSON.stringify(model.upstreamModel) },
+          inside: { parameters: { set: missingParameters(body, model) } },
+          drop: ['duration', 'resolution', 'aspect_ratio', ...OWN_FIELDS],
+        },
+      },
+      stream: false,
+    }
+  },
+
+  read(reply) {
+    const { code, output } = reply as Reply
+    return { failed: textOf(code) !== undefined && !output?.task_id }
+  },
+
+  task: {
+    submittedStatus: 202,
+    id: (reply) => textOf((reply as Reply).output?.task_id),
+    memo: ({ duration, parameters }) => ({
+      ...seedAsked((parameters as { seed?: unknown } | null | undefined)?.seed),
+      vendorChooses: duration === VENDOR_CHOOSES,
+    }),
+    poll: (upstreamId) => ({
+      method: 'GET',
+      path: `${TASKS}/${encodeURIComponent(upstreamId)}`,
+      protocol: 'native',
+      body: null,
+      stream: false,
+    }),
+    cancel: (upstreamId) => ({
+      path: `${TASKS}/${encodeURIComponent(upstreamId)}/cancel`,
+      protocol: 'native',
+      body: null,
+      stream: false,
+    }),
+    outcome,
+  },
+
+  plain: { fields: ['duration', 'resolution', 'size', 'images'], body: plainBody },
+}
+
+interface Reply {
+  code?: unknown
+  message?: unknown
+  output?: {
+    task_id?: unknown
+    task_status?: unknown
+    video_url?: unknown
+    code?: unknown
+    message?: unknown
+  } | null
+  usage?: { duration?: unknown; output_video_duration?: unknown } | null
+}
+
+function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
+  const { output, usage } = reply as Reply
+  const status = textOf(output?.task_status)
+  // A complaint of the vendor's about the question, not about the task.
+  if (status === undefined) return undefined
+  if (status === 'FAILED' || status === 'CANCELED') {
+    const code = textOf(output?.code) ?? status.toLowerCase()
+    const message = textOf(output?.message) ?? 'The upstream gave no reason.'
+    return { status: 'failed', document: reply, error: { code, message } }
+  }
+  // Unknown is what it says of tasks of other days and, for a while, of new ones: only the deadline tells.
+  if (status !== 'SUCCEEDED') return { status: 'submitted', document: reply }
+  const videoUrl = textOf(output?.video_url)
+  if (videoUrl === undefined) return withoutVideo(reply)
+  return {
+    status: 'succeeded',
+    videoUrl,
+    document: {
+      ...reply,
+      content: { video_url: videoUrl },
+      video_url: videoUrl,
+    },
+    ...(memo.vendorChooses === true && {
+      quantities: secondsReported(usage?.output_video_duration ?? usage?.duration),
+    }),
+  }
+}
+
+function resolutionOf({ resolution }: Body): string {
+  return resolution?.toLowerCase() ?? DEFAULT_RESOLUTION
+}
+
+/** The vendor obeys `parameters`; who could state another duration beside them would pay for less than they get. */
+function checkSameDuration({ duration, parameters }: Body, model: Model): void {
+  const billed = duration ?? secondsOf(undefined, model)
+  const asked = parameters?.duration ?? billed
+  if (asked === billed) return
+  throw invalidRequest(
+    'parameters.duration',
+    `'parameters.duration' is ${asked}, but 'duration' is ${billed}: give the same in both.`,
+  )
+}
+
+function checkSameResolution(body: Body): void {
+  const billed = resolutionOf(body)
+  const { resolution, size } = body.parameters ?? {}
+  const parsed = parseSize(size ?? '', '*')
+  // The vendor may read more writings of a size than is known here, and would make another one than is billed.
+  if (given(size) && !parsed) {
+    throw invalidRequest(
+      'parameters.size',
+      `Invalid 'parameters.size': expected width*height such as "1280*720", without spaces, but got "${size.slice(0, 32)}".`,
+    )
+  }
+  const fields = [
+    ['resolution', resolution, resolution?.toLowerCase()],
+    ['size', size, parsed && resolutionOfSize(parsed)],
+  ] as const
+  for (const [name, value, means] of fields) {
+    if (!given(value) || means === billed) continue
+    throw invalidRequest(
+      `parameters.${name}`,
+      `'parameters.${name}' is ${value}${name === 'size' ? `, which is ${means}` : ''}, but 'resolution' is ${billed}: give the same in both.`,
+    )
+  }
+}
+
+/** What `parameters` leaves out of that which is billed, in the form that the model reads: else the vendor would choose. */
+function missingParameters(body: Body, model: Model): Record<string, string> {
+  const { duration, resolution, size, ratio } = (body.parameters ?? {}) as Parameters
+  const { upstreamModel } = model
+  const missing: Record<string, unknown> = {}
+  if (!given(duration)) missing.duration = body.duration ?? secondsOf(undefined, model)
+  if (takesSize(upstreamModel)) {
+    if (!given(size)) missing.size = sizeOf(body)
+  } else {
+    if (!given(resolution)) missing.resolution = resolutionOf(body).toUpperCase()
+    const shape = body.aspect_ratio ?? (FROM_TEXT.test(upstreamModel) ? DEFAULT_RATIO : undefined)
+    // Image to video has the shape of its image.
+    if (!given(ratio) && shape && !FROM_IMAGE.test(upstreamModel)) missing.ratio = shape
+  }
+  const known = Object.entries(missing).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(known.map(([name, value]) => [name, JSON.stringify(value)]))
+}
+
+interface Parameters {
+  duration?: unknown
+  resolution?: unknown
+  size?: unknown
+  ratio?: unknown
+}
+
+/** The size of a resolution and a shape. A resolution that has no sizes is refused with its price. */
+function sizeOf(body: Body): string | undefined {
+  const resolution = resolutionOf(body)
+  const ratio = body.aspect_ratio ?? DEFAULT_RATIO
+  const sizes = SIZES[resolution]
+  if (!sizes) return undefined
+  const size = sizes[ratio]
+  if (size !== undefined) return size
+  throw invalidRequest(
+    'aspect_ratio',
+    `Unsupported 'aspect_ratio': at ${resolution} there is ${Object.keys(sizes).join(', ')}, but got ${ratio.slice(0, 32)}. Give another size in 'parameters.size'.`,
+  )
+}
+
+function takesSize(upstreamModel: string): boolean {
+  return TAKES_SIZE.test(upstreamModel) && !FROM_IMAGE.test(upstreamModel)
+}
+
+function given<Value>(value: Value | null | undefined): value is Value {
+  return value !== undefined && value !== null
+}
+
+/** Only where the newer models have them; in the form of the older ones they are one list with videos. */
+function referencesIn({ input }: Body): number {
+  const { media } = input as { media?: unknown }
+  return Array.isArray(media) ? media.filter((item) => item?.type === 'reference_image').length : 0
+}
+
+/** What is not asked for in so many words is added to the call as to any other. */
+function plainBody(request: PlainRequest, { upstreamModel }: Model): Record<string, unknown> {
+  const { text, duration, images = [] } = request
+  const { resolution, ratio, size } = plainPicture(request)
+  const exact = size && takesSize(upstreamModel) && { size: `${size.width}*${size.height}` }
+  return {
+    ...(duration !== undefined && { duration }),
+    ...(resolution !== undefined && { resolution }),
+    ...(ratio !== undefined && { aspect_ratio: ratio }),
+    input: { prompt: text, ...(images.length > 0 && plainImages(images, upstreamModel)) },
+    ...(exact && { parameters: exact }),
+  }
+}
+
+/** One image is where the video begins, unless the model wants references. */
+function plainImages(images: readonly string[], upstreamModel: string): Record<string, unknown> {
+  const areReferences = images.length > 1 || FROM_REFERENCES.test(upstreamModel)
+  if (TAKES_SIZE.test(upstreamModel))
+    return areReferences ? { reference_urls: images } : { img_url: images[0] }
+  const type = areReferences ? 'reference_image' : 'first_frame'
+  return { media: images.map((url) => ({ type, url })) }
+}

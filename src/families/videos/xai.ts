@@ -1,0 +1,215 @@
+// Videos of Grok Imagine, `gkx-imagine-video*` in the spec: from a text, or from an image as the first frame.
+// Duration and resolution are always stated to the vendor, so that what is billed is what it makes.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Family, TaskOutcome } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
+import { invalidRequest } from '../../lib/errors'
+import { otherModels, serviceTier } from '../surcharges'
+import { addresses, clonedVoices, fileIds } from '../vendor-state'
+import {
+  checkDuration,
+  checkReferences,
+  OWN_FIELDS,
+  optional,
+  ownFields,
+  plainPicture,
+  quoteSeconds,
+  secondsOf,
+  textOf,
+} from './caller-side'
+
+const open = { additionalProperties: true }
+
+const Body = Type.Object(
+  {
+    ...ownFields,
+    prompt: optional(Type.String({ minLength: 1 })),
+    duration: optional(Type.Number({ description: 'Seconds.' })),
+    resolution: optional(Type.String({ description: 'Such as 480p or 720p.' })),
+    aspect_ratio: optional(Type.String()),
+    image: Type.Optional(
+      Type.Unknown({ description: 'First frame: `{"url": "https://…"}`, or with a data URL in it.' }),
+    ),
+    reference_images: Type.Optional(Type.Unknown({ description: 'Images as in `image`.' })),
+  },
+  open,
+)
+type Body = Static<typeof Body>
+
+const DEFAULT_RESOLUTION = '480p'
+
+export const xaiVideo: Family<Body> = {
+  name: 'xai-video',
+  operation: 'video',
+  units: [['second']],
+  dialect: 'openai',
+  body: Body,
+  surcharges: [
+    serviceTier,
+    ...otherModels,
+    ...fileIds('image.file_id', 'reference_images[].file_id', 'reference_audios[].file_id', 'video.file_id'),
+    ...addresses('image.url', 'reference_images[].url', 'reference_audios[].url', 'video.url'),
+    clonedVoices('reference_audios[].voice_id', /^(ara|eve|leo|rex|sal)$/i),
+  ],
+  fields: ['generate_audio', 'reference_audios', 'storage_options', 'user'],
+
+  check(body, model) {
+    checkDuration(body.duration, model)
+    checkImages(body)
+    const { image, prompt } = body
+    if (!image && (model.referenceImages?.min ?? 0) > 0) {
+      throw invalidRequest(
+        'image',
+        `Missing required parameter: 'image'. ${model.id} makes videos from an image: send an object with its 'url'.`,
+        'missing_required_parameter',
+      )
+    }
+    const references = referencesOf(body).length
+    checkReferences(references, image ? 'image' : 'reference_images', model)
+    if (references === 0 && !prompt) {
+      throw invalidRequest(
+        'prompt',
+        "Missing required parameter: 'prompt'. Only a video from an image can do without.",
+        'missing_required_parameter',
+      )
+    }
+  },
+
+  tier: (body) => ({ field: 'resolution', names: [resolutionOf(body)] }),
+
+  quote: ({ body }, model) => ({
+    ...quoteSeconds(body.duration, model),
+    // The vendor bills them; a list without a price for them has them in that of the second.
+    ...(hasPrice(model.priceList, 'input_image') && { input_image: referencesOf(body).length }),
+  }),
+
+  call({ body }, model) {
+    return {
+      path: '/videos/generations',
+      protocol: 'native',
+      body: {
+        edit: {
+          set: {
+            model: JSON.stringify(model.upstreamModel),
+            // Begun seconds are billed, so that many are made.
+            duration: String(secondsOf(body.duration, model)),
+            resolution: JSON.stringify(resolutionOf(body)),
+          },
+          drop: OWN_FIELDS,
+        },
+      },
+      stream: false,
+    }
+  },
+
+  read: (reply) => ({ failed: 'error' in (reply as object) && !textOf((reply as Reply).request_id) }),
+
+  task: {
+    submittedStatus: 200,
+    id: (reply) => textOf((reply as Reply).request_id),
+    memo: () => ({}),
+    poll: (upstreamId) => ({
+      method: 'GET',
+      path: `/videos/${encodeURIComponent(upstreamId)}`,
+      protocol: 'native',
+      body: null,
+      stream: false,
+    }),
+    outcome,
+  },
+
+  plain: {
+    fields: ['duration', 'resolution', 'size', 'images'],
+    body(request) {
+      const { text, duration, images = [] } = request
+      const { resolution, ratio } = plainPicture(request)
+      const references = images.map((url) => ({ url }))
+      return {
+        prompt: text,
+        ...(duration !== undefined && { duration }),
+        ...(resolution !== undefined && { resolution }),
+        ...(ratio !== undefined && { aspect_ratio: ratio }),
+        ...(references.length === 1 && { image: references[0] }),
+        ...(references.length > 1 && { reference_images: references }),
+      }
+    },
+  },
+}
+
+interface Reply {
+  request_id?: unknown
+  status?: unknown
+  progress?: unknown
+  error?: unknown
+  video?: { url?: unknown; respect_moderation?: unknown } | null
+}
+
+function outcome(reply: object): TaskOutcome | undefined {
+  const { status, video, progress, error } = reply as Reply
+  const videoUrl = textOf(video?.url)
+  if (status === 'failed' || status === 'expired') {
+    return { status: 'failed', document: reply, error: errorOf(reply as Reply, status) }
+  }
+  // A complaint of the vendor's about the question, not about the task.
+  if (status === undefined && error) return undefined
+  // Older answers have no status: that there is a video says that it is done.
+  const done = status === 'done' || (status === undefined && video)
+  if (!done) {
+    const known = typeof progress === 'number' ? { progress } : {}
+    return { status: 'submitted', document: reply, ...known }
+  }
+  if (videoUrl === undefined || video?.respect_moderation === false) {
+    const message =
+      'The video was held back by the content moderation of the upstream. Nothing was charged; change the prompt or the image.'
+    return { status: 'failed', document: reply, error: { code: 'content_policy_violation', message } }
+  }
+  return {
+    status: 'succeeded',
+    videoUrl,
+    document: { ...reply, content: { video_url: videoUrl }, video_url: videoUrl },
+  }
+}
+
+function errorOf({ error }: Reply, status: string): { code: string; message: string } {
+  const { code, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<
+    string,
+    unknown
+  >
+  const words =
+    textOf(message) ??
+    textOf(error) ??
+    (status === 'expired' ? 'The upstream let the task expire.' : 'The upstream gave no reason.')
+  return { code: textOf(code) ?? status, message: words }
+}
+
+function resolutionOf({ resolution }: Body): string {
+  return resolution?.toLowerCase() ?? DEFAULT_RESOLUTION
+}
+
+function referencesOf({ image, reference_images: references }: Body): unknown[] {
+  return [...(image ? [image] : []), ...(Array.isArray(references) ? references : [])]
+}
+
+/** The vendor's own refusal of these is a riddle. */
+function checkImages({ image, reference_images: references }: Body): void {
+  if (image !== undefined && image !== null) checkImage(image, 'image')
+  if (references === undefined || references === null) return
+  if (!Array.isArray(references)) {
+    throw invalidRequest(
+      'reference_images',
+      "Invalid type for 'reference_images': expected an array of objects with a 'url'.",
+      'invalid_type',
+    )
+  }
+  for (const [index, reference] of references.entries()) checkImage(reference, `reference_images[${index}]`)
+}
+
+function checkImage(image: unknown, field: string): void {
+  if (textOf((image as { url?: unknown } | null)?.url) !== undefined) return
+  throw invalidRequest(
+    field,
+    `Invalid '${field}': expected an object such as {"url": "https://example.com/cat.jpg"}${typeof image === 'string' ? ', but got a string' : ''}.`,
+    'invalid_type',
+  )
+}

@@ -1,0 +1,111 @@
+// GET /v1/artifacts/{id}: a kept result, for whoever has its signed address; no key is asked for.
+// Whatever is wrong with an address, the answer must be the same 404, and nothing may run as a script from here.
+
+import { Elysia } from 'elysia'
+import type { World } from '../../app/world'
+import { ARTIFACTS_PATH } from '../../artifacts/addresses'
+import type { Artifact } from '../../artifacts/rows'
+import { GatewayError } from '../../lib/errors'
+import { endingOf } from '../../lib/media-types'
+import { errorResponse } from '../errors'
+import { partOf } from '../range'
+import { queryOf } from '../target'
+
+export function artifactRoutes(world: World) {
+  async function answer(request: Request, id: string): Promise<Response> {
+    const requestId = world.newId('req')
+    try {
+      const artifact = await findArtifact(world, id, queryOf(request))
+      if (!artifact) throw notFound()
+      return await sendArtifact(world, artifact, request, requestId)
+    } catch (error) {
+      return errorResponse(error, 'openai', requestId, world.log)
+    }
+  }
+
+  return new Elysia({ name: 'artifacts' })
+    .get(`${ARTIFACTS_PATH}/:id`, ({ request, params }) => answer(request, params.id))
+    .head(`${ARTIFACTS_PATH}/:id`, ({ request, params }) => answer(request, params.id))
+}
+
+/** `query` is that of its signed address. */
+export async function findArtifact(
+  { artifacts }: World,
+  id: string,
+  query: URLSearchParams,
+): Promise<Artifact | undefined> {
+  return artifacts?.find(id, query.get('expires') ?? '', query.get('signature') ?? '')
+}
+
+/** The whole of it, or the part that the request wants. */
+export async function sendArtifact(
+  world: World,
+  artifact: Artifact,
+  request: Request,
+  requestId: string,
+): Promise<Response> {
+  const headers = headersOf(artifact, world.now(), requestId)
+  if (request.headers.get('if-none-match') === headers.etag)
+    return new Response(null, { status: 304, headers })
+  const { bytes } = artifact
+  const isHead = request.method === 'HEAD'
+  const part = isHead ? 'all' : partOf(request.headers, bytes, headers.etag)
+  if (part === 'none') {
+    return new Response(null, {
+      status: 416,
+      headers: { 'content-range': `bytes */${bytes}`, 'x-request-id': requestId },
+    })
+  }
+  const { start, end } = part === 'all' ? { start: 0, end: bytes } : part
+  const body = isHead ? null : await read(world, artifact, start, end)
+  return new Response(body, {
+    status: part === 'all' ? 200 : 206,
+    headers: {
+      ...headers,
+      'content-length': String(end - start),
+      ...(part !== 'all' && { 'content-range': `bytes ${start}-${end - 1}/${bytes}` }),
+    },
+  })
+}
+
+/** As a stream, because Bun applies the Range header to files by itself, without a look at If-Range. */
+async function read(
+  world: World,
+  artifact: Artifact,
+  start: number,
+  end: number,
+): Promise<ReadableStream<Uint8Array>> {
+  const body = await world.artifacts?.read(artifact, start, end).catch((cause) => {
+    throw new GatewayError(503, {
+      code: 'artifact_unavailable',
+      message: 'The gateway cannot read this file now. Try again later.',
+      headers: { 'retry-after': '30' },
+      cause,
+    })
+  })
+  if (body) return body
+  world.log('artifact_lost', { artifact: artifact.id, place: artifact.place })
+  throw notFound()
+}
+
+function headersOf({ id, contentType, sha256, expiresAt }: Artifact, now: number, requestId: string) {
+  return {
+    'x-request-id': requestId,
+    'content-type': contentType,
+    'content-disposition': `inline; filename="${id}.${endingOf(contentType)}"`,
+    'x-content-type-options': 'nosniff',
+    'accept-ranges': 'bytes',
+    etag: `"${sha256}"`,
+    'repr-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+    'cache-control': `private, max-age=${Math.floor((expiresAt - now) / 1000)}, immutable`,
+  }
+}
+
+function notFound(): GatewayError {
+  return new GatewayError(404, {
+    code: 'artifact_not_found',
+    type: 'invalid_request_error',
+    message:
+      'There is no such file, or its address has expired or was changed on its way: use it exactly as it came, with its query.',
+  })
+}

@@ -1,0 +1,174 @@
+// POST /mcp: tools for models, over streamable HTTP. Every message stands alone and brings its key.
+// A web page of a foreign origin must get nothing, and nothing is read before the key is known.
+
+import { Elysia } from 'elysia'
+import type { World } from '../../app/world'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { parseBody, scanBody } from '../../lib/json-body'
+import type { Gateway } from '../../request/line'
+import { authorizationOf } from '../authorization'
+import type { BodyReader } from '../body'
+import { exempt, type Listener, rest } from '../connection'
+import { gatewayUrlOf } from '../gateway-url'
+import { tolerated } from '../paths'
+
+const VERSION_HEADER = 'mcp-protocol-version'
+const VERSION_FIELD = 'io.modelcontextprotocol/protocolVersion'
+const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]']
+/** Codes of JSON-RPC and of the protocol. */
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
+const SERVER_ERROR = -32000
+const UNSUPPORTED_VERSION = -32022
+
+type McpServer = typeof import('../../mcp/server')
+interface Mcp {
+  answerMessage: ReturnType<McpServer['createMcp']>
+  supportedVersions: McpServer['supportedVersions']
+}
+
+export function mcpRoutes(
+  world: World,
+  gateway: Gateway,
+  bodies: BodyReader,
+  { mark, version }: { mark: Readonly<Record<string, string>>; version: string },
+) {
+  const { config, log } = world
+  const { publicUrl, allowedOrigins = [] } = config.server ?? {}
+  // Loaded with the first message: most gateways never see one, and none shall start later for it.
+  let loaded: Promise<Mcp> | undefined
+  const load = () => {
+    loaded ??= import('../../mcp/server').then(({ createMcp, supportedVersions }) => ({
+      answerMessage: createMcp(world, gateway, version),
+      supportedVersions,
+    }))
+    return loaded
+  }
+  const origins = [...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])]
+
+  async function answer(request: Request, listener: Listener | null): Promise<Response> {
+    const requestId = world.newId('req')
+    rest(listener, request, config)
+    const origin = request.headers.get('origin')
+    const isAllowed = origin === null || origins.includes(origin) || isLocal(origin)
+    const response = await (isAllowed
+      ? serve(request, listener, requestId)
+      : Promise.reject(foreign(origin))
+    ).catch((error) => errorResponse(error, requestId))
+    // A stream of a tool is never silent for long.
+    rest(listener, request, config)
+    const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
+    const headers = { 'x-request-id': requestId, ...mark, ...shared }
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    return response.ok ? response : bodies.answer(request, response)
+  }
+
+  async function serve(request: Request, listener: Listener | null, requestId: string): Promise<Response> {
+    // Browsers ask first, without a key.
+    if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
+    if (request.method !== 'POST') throw notPost(request.method)
+    const authorization = authorizationOf(request.headers, config, 'openai')
+    const key = await world.authenticator.authenticate(authorization)
+    const bytes = await bodies.read(request, 'mcp', () => exempt(listener, request))
+    const value = parse(bytes)
+    const { answerMessage, supportedVersions } = await load()
+    const refused = unsupportedVersion(request, value, supportedVersions)
+    if (refused) return refused
+    const signal = () => request.signal
+    const gatewayUrl = () => gatewayUrlOf(publicUrl, request, listener)
+    return answerMessage({ request, value, caller: { key, authorization, requestId, signal, gatewayUrl } })
+  }
+
+  function errorResponse(thrown: unknown, requestId: string): Response {
+    if (!(thrown instanceof GatewayError)) {
+      const error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+      log('internal_error', { request: requestId, error })
+    }
+    const error = thrown instanceof GatewayError ? thrown : fault(requestId)
+    const { status, code, message, headers } = error
+    const number = code === 'invalid_json' ? PARSE_ERROR : status === 400 ? INVALID_REQUEST : SERVER_ERROR
+    return rpcError(status, number, message, { code, request_id: requestId }, headers)
+  }
+
+  const app = new Elysia({ name: 'mcp' })
+  for (const path of tolerated('/mcp')) {
+    app.all(path, ({ request, server }) => answer(request, server), { parse: 'none' })
+  }
+  return app
+}
+
+function parse(bytes: Uint8Array): object {
+  // Lists were messages once.
+  if (/^\s*\[/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))) throw notAMessage()
+  return parseBody(scanBody(bytes))
+}
+
+/** A client of a revision that works without initialize learns which ones are spoken here. */
+function unsupportedVersion(
+  request: Request,
+  value: object,
+  supportedVersions: readonly string[],
+): Response | undefined {
+  const { id, params } = value as { id?: unknown; params?: { _meta?: Record<string, unknown> } | null }
+  const named = [request.headers.get(VERSION_HEADER), params?._meta?.[VERSION_FIELD] ?? null]
+  const requested = named.find((each) => each !== null && !supportedVersions.includes(String(each)))
+  if (requested === undefined || requested === null) return undefined
+  const data = { supported: supportedVersions, requested: String(requested).slice(0, 128) }
+  return rpcError(400, UNSUPPORTED_VERSION, 'Unsupported protocol version', data, {}, id)
+}
+
+function rpcError(
+  status: number,
+  code: number,
+  message: string,
+  data: object,
+  headers: Record<string, string>,
+  id: unknown = null,
+): Response {
+  return Response.json({ jsonrpc: '2.0', id, error: { code, message, data } }, { status, headers })
+}
+
+/** A page on this computer. Never the Host header: a page that has itself resolved to this address sends its own there. */
+function isLocal(origin: string): boolean {
+  return LOCAL_HOSTS.includes(URL.parse(origin)?.hostname ?? '')
+}
+
+function sharedWith(origin: string): Record<string, string> {
+  return {
+    vary: 'origin',
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': `authorization, content-type, accept, x-api-key, mcp-session-id, last-event-id, ${VERSION_HEADER}`,
+    'access-control-expose-headers': 'x-request-id, www-authenticate',
+  }
+}
+
+function foreign(origin: string | null): GatewayError {
+  return new GatewayError(403, {
+    code: 'origin_not_allowed',
+    message: `Web pages of ${String(origin).slice(0, 200)} may not use this server. Its operator allows them in server.allowedOrigins.`,
+  })
+}
+
+function notPost(method: string): GatewayError {
+  return new GatewayError(405, {
+    code: 'method_not_allowed',
+    message: `This server takes POST, not ${method}: it has no sessions, and answers each message by itself.`,
+    headers: { allow: 'POST' },
+  })
+}
+
+function notAMessage(): GatewayError {
+  return invalidRequest(
+    null,
+    'The body is not one JSON-RPC message: send one object, without deep nesting; lists of messages are not taken.',
+    'invalid_message',
+  )
+}
+
+function fault(requestId: string): GatewayError {
+  return new GatewayError(500, {
+    code: 'internal_error',
+    message: `The gateway failed. Its operator finds the reason in the log under ${requestId}.`,
+  })
+}

@@ -1,0 +1,103 @@
+// GET /v1/models: what the calling key may use (spec, Model list), and never more. Clients of messages, who send a
+// version of theirs, get the same in the form that they know.
+
+import { Elysia } from 'elysia'
+import type { World } from '../../app/world'
+import { idOfName, type ListedModel, modelsOf } from '../../catalogue/models'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { tolerated } from '../paths'
+import { queryOf } from '../target'
+import { answerKeyed } from '../with-key'
+
+const MESSAGES_VERSION = 'anthropic-version'
+/** Models on a page of the list that clients of messages read, and the most that they may ask for. */
+const PAGE_SIZE = 20
+const MAX_PAGE_SIZE = 1_000
+
+type Show = (model: ListedModel) => object
+
+export function modelRoutes(world: World) {
+  // The catalogue does not say when a model was made; the start of this process is as good a time as any.
+  const startedAt = world.now()
+  const created = Math.floor(startedAt / 1000)
+  const createdAt = new Date(created * 1000).toISOString().replace('.000Z', 'Z')
+  const show: Show = ({ id, ownedBy }) => ({ id, object: 'model', created, owned_by: ownedBy })
+  const showForMessages: Show = ({ id }) => ({ type: 'model', id, display_name: id, created_at: createdAt })
+
+  function answer(request: Request, read: (models: ListedModel[], forMessages: boolean) => unknown) {
+    const forMessages = request.headers.has(MESSAGES_VERSION)
+    return answerKeyed(world, request, forMessages ? 'messages' : 'openai', (key, requestId) => {
+      const headers = { 'x-request-id': requestId, ...(forMessages && { 'request-id': requestId }) }
+      return Response.json(read(modelsOf(world.catalogue, key), forMessages), { headers })
+    })
+  }
+
+  const list = (request: Request) =>
+    answer(request, (models, forMessages) =>
+      forMessages
+        ? pageOf(models, queryOf(request), showForMessages)
+        : { object: 'list', data: models.map(show) },
+    )
+
+  const find = (request: Request, id: string) =>
+    answer(request, (models, forMessages) => {
+      const meant = idOfName(world.catalogue, id)
+      const model = models.find((candidate) => candidate.id === meant)
+      if (model) return (forMessages ? showForMessages : show)(model)
+      throw new GatewayError(404, {
+        code: 'model_not_found',
+        message: `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it.`,
+        param: 'model',
+      })
+    })
+
+  const app = new Elysia({ name: 'models' })
+  for (const path of tolerated('/v1/models')) {
+    app.get(path, ({ request }) => list(request))
+    app.get(`${path}/*`, ({ request, params }) => find(request, decoded(params['*'])))
+  }
+  return app
+}
+
+/** A page of the list, and the ids at its ends, from which a client asks on. */
+function pageOf(models: ListedModel[], query: URLSearchParams, show: Show) {
+  const limit = Number(query.get('limit') ?? PAGE_SIZE)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
+    throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_PAGE_SIZE}.`)
+  }
+  const after = placeOf(models, 'after_id', query)
+  const before = placeOf(models, 'before_id', query)
+  const rest = models.slice(after === undefined ? 0 : after + 1, before)
+  // Backwards the page is the one that ends before the id.
+  const page = before === undefined ? rest.slice(0, limit) : rest.slice(-limit)
+  return {
+    data: page.map(show),
+    has_more: page.length < rest.length,
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+  }
+}
+
+function placeOf(
+  models: ListedModel[],
+  field: 'after_id' | 'before_id',
+  query: URLSearchParams,
+): number | undefined {
+  const id = query.get(field)
+  if (id === null) return undefined
+  const place = models.findIndex((model) => model.id === id)
+  if (place !== -1) return place
+  throw invalidRequest(
+    field,
+    `Invalid '${field}': there is no model \`${id.slice(0, 128)}\` in the list. Begin without it.`,
+  )
+}
+
+/** Clients encode ids such as `owner/name:tag`; what does not decode is no id of ours. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
+}

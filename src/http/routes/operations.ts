@@ -1,0 +1,122 @@
+// A route for each operation of the table; all of them lead into the line.
+
+import { Elysia } from 'elysia'
+import type { World } from '../../app/world'
+import type { Form } from '../../contract/form'
+import { type Operation, operations } from '../../contract/operations'
+import { waitOfRequest } from '../../lib/waiting'
+import type { CheckModel, Gateway, Incoming } from '../../request/line'
+import { authorizationOf } from '../authorization'
+import type { BodyReader } from '../body'
+import { exempt, type Listener, rest } from '../connection'
+import { errorResponse } from '../errors'
+import { readForm } from '../form'
+import { gatewayUrlOf } from '../gateway-url'
+import { tolerated } from '../paths'
+
+/** `listener` is the server. Not Elysia's `server`, a getter that it defines anew for each request. */
+export function operationRoutes(
+  world: World,
+  gateway: Gateway,
+  bodies: BodyReader,
+  mark: Readonly<Record<string, string>>,
+  listener: () => Listener | null,
+) {
+  const app = new Elysia({ name: 'operations' })
+  const routes = operations.flatMap((operation) =>
+    [operation.path, ...(operation.aliases ?? [])].flatMap(tolerated).map((path) => ({ operation, path })),
+  )
+  for (const { operation, path } of routes) {
+    app.post(
+      path,
+      async ({ request }) => {
+        const requestId = world.newId('req')
+        try {
+          const response = await gateway.handle(
+            new HttpIncoming(world, bodies, operation, request, listener(), requestId),
+          )
+          for (const name in mark) response.headers.set(name, mark[name] as string)
+          return response
+        } catch (error) {
+          return bodies.answer(request, errorResponse(error, operation.dialect, requestId, world.log))
+        }
+      },
+      { parse: 'none', detail: { summary: operation.summary } },
+    )
+  }
+  return app
+}
+
+/** A request over HTTP, as the line takes it. A class, because functions made anew for each request would cost more. */
+export class HttpIncoming implements Incoming {
+  readonly operation: Operation
+  readonly requestId: string
+  readonly authorization: string | null
+  readonly idempotencyKey: string | null
+  readonly waitMs: number
+  readonly headers: Readonly<Record<string, string>>
+  protected readonly world: World
+  protected readonly bodies: BodyReader
+  protected readonly request: Request
+  private readonly listener: Listener | null
+
+  constructor(
+    world: World,
+    bodies: BodyReader,
+    operation: Operation,
+    request: Request,
+    listener: Listener | null,
+    requestId: string,
+  ) {
+    const { headers } = request
+    this.operation = operation
+    this.requestId = requestId
+    this.authorization = authorizationOf(headers, world.config, operation.dialect)
+    this.idempotencyKey = headers.get('idempotency-key')
+    this.waitMs = operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0
+    this.headers = forwardedOf(operation, headers)
+    this.world = world
+    this.bodies = bodies
+    this.request = request
+    this.listener = listener
+  }
+
+  body(check: CheckModel): Promise<Uint8Array | Form> {
+    // The head is there; a small body may take its time.
+    this.rest()
+    const { body, name } = this.operation
+    const exempt = () => this.exempt()
+    return body === 'form'
+      ? readForm(this.request, this.world.uploads, this.bodies.pieces(this.request, name, exempt))
+      : this.bodies.read(this.request, name, exempt, check)
+  }
+
+  signal(): AbortSignal {
+    return this.request.signal
+  }
+
+  gatewayUrl(): string {
+    return gatewayUrlOf(this.world.config.server?.publicUrl, this.request, this.listener)
+  }
+
+  rest(): void {
+    rest(this.listener, this.request, this.world.config)
+  }
+
+  protected exempt(): void {
+    exempt(this.listener, this.request)
+  }
+}
+
+const NOTHING = {}
+
+/** What the caller says to the vendor in headers. */
+export function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
+  if (!forwards) return NOTHING
+  return Object.fromEntries(
+    forwards.flatMap((name) => {
+      const value = headers.get(name)
+      return value === null ? [] : [[name, value]]
+    }),
+  )
+}

@@ -1,0 +1,37 @@
+// GET /v1/videos/generations/{id}: how a video task stands, for the account that it belongs to (spec).
+// Another account's task must read exactly as one that does not exist.
+
+import { Elysia } from 'elysia'
+import type { World } from '../../app/world'
+import { waitOfRequest } from '../../lib/waiting'
+import { requireTask, showTask } from '../../tasks/rows'
+import { waitForTask } from '../../tasks/submit'
+import { exempt, type Listener } from '../connection'
+import { answerKeyed } from '../with-key'
+
+export function taskRoutes(world: World, mark: Readonly<Record<string, string>>) {
+  const show = (request: Request, id: string, exempt: () => void) =>
+    answerKeyed(world, request, 'openai', async ({ account }, requestId) => {
+      const task = await requireTask(world.db, account, id)
+      const waitMs = waitOfRequest(request.url, request.headers.get('prefer'))
+      if (waitMs > 0) exempt()
+      const leaves = () => request.signal.aborted
+      const ended =
+        waitMs > 0 && (await waitForTask(world, task.id, account, world.monotonic() + waitMs, leaves))
+      return new Response(ended ? ended.body : showTask(task), {
+        headers: { 'content-type': 'application/json', 'x-request-id': requestId, ...mark },
+      })
+    })
+
+  const lift = (request: Request, server: Listener | null) => () => exempt(server, request)
+  return (
+    new Elysia({ name: 'tasks' })
+      .get('/v1/videos/generations/:id', ({ request, params, server }) =>
+        show(request, params.id, lift(request, server)),
+      )
+      // What callers of other gateways use.
+      .get('/v1/video/generations/:id', ({ request, params, server }) =>
+        show(request, params.id, lift(request, server)),
+      )
+  )
+}

@@ -1,0 +1,42 @@
+// POST /v1/messages/count_tokens: how many tokens a request has, for nothing. It must never hold or charge anything.
+
+import { Elysia } from 'elysia'
+import type { World } from '../../app/world'
+import { createTokenCount, messagesOperation } from '../../request/token-count'
+import { authorizationOf } from '../authorization'
+import type { BodyReader } from '../body'
+import { exempt, type Listener, rest } from '../connection'
+import { errorResponse } from '../errors'
+import { tolerated } from '../paths'
+import { forwardedOf } from './operations'
+
+const PATH = `${messagesOperation.path}/count_tokens`
+
+export function tokenCountRoutes(world: World, bodies: BodyReader, mark: Readonly<Record<string, string>>) {
+  const countTokens = createTokenCount(world)
+
+  async function answer(request: Request, listener: Listener | null): Promise<Response> {
+    const requestId = world.newId('req')
+    rest(listener, request, world.config)
+    try {
+      const tokens = await countTokens({
+        authorization: authorizationOf(request.headers, world.config, messagesOperation.dialect),
+        headers: forwardedOf(messagesOperation, request.headers),
+        body: (check) => bodies.read(request, messagesOperation.name, () => exempt(listener, request), check),
+        signal: request.signal,
+      })
+      const headers = { 'x-request-id': requestId, 'request-id': requestId, ...mark }
+      return Response.json({ input_tokens: tokens }, { headers })
+    } catch (error) {
+      return bodies.answer(request, errorResponse(error, messagesOperation.dialect, requestId, world.log))
+    } finally {
+      rest(listener, request, world.config)
+    }
+  }
+
+  const app = new Elysia({ name: 'token count' })
+  for (const path of tolerated(PATH)) {
+    app.post(path, ({ request, server }) => answer(request, server), { parse: 'none' })
+  }
+  return app
+}

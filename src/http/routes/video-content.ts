@@ -1,0 +1,139 @@
+// GET /v1/videos/{id}/content: the bytes of a finished video, from where it is kept here or else from the vendor.
+// It must never fetch what the vendor may not point to, nor keep a video in memory.
+
+import type { World } from '../../app/world'
+import type { HttpBody, HttpResponse } from '../../http-client/response'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { safeTypeOf } from '../../lib/media-types'
+import { showTask, type Task } from '../../tasks/rows'
+import { queryOf } from '../target'
+import { findArtifact, sendArtifact } from './artifacts'
+
+/** What of the request and the answer the two have in common. */
+const ASKED = ['range', 'if-range']
+const TOLD = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
+/** How long the vendor may take to begin. */
+const TIMEOUT_MS = 30_000
+/** How long vendors keep videos. */
+const VENDOR_KEEPS_MS = 24 * 3_600_000
+
+export async function sendVideo(
+  world: World,
+  task: Task,
+  request: Request,
+  requestId: string,
+): Promise<Response> {
+  const variant = queryOf(request).get('variant') ?? 'video'
+  if (variant !== 'video') {
+    throw invalidRequest('variant', `Invalid 'variant': there is only 'video' here.`)
+  }
+  const url = addressOf(task)
+  const kept = await keptAt(world, task)
+  return kept ? sendArtifact(world, kept, request, requestId) : relay(world, task, url, request, requestId)
+}
+
+/** Where the vendor has it. */
+function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): string {
+  if (state === 'failed') {
+    throw new GatewayError(404, {
+      code: 'video_failed',
+      message: `There is no video of ${id}: the task failed (${errorCode}: ${errorMessage}).`,
+    })
+  }
+  if (videoUrl !== null) return videoUrl
+  throw new GatewayError(409, {
+    code: 'video_not_ready',
+    message: `The video of ${id} is not ready. GET /v1/videos/${id} tells how it stands: come back when its status is completed.`,
+    type: 'invalid_request_error',
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
+/** Undefined where it never was kept, or no longer is. */
+function keptAt(world: World, task: Task) {
+  const { video_url: shown } = JSON.parse(showTask(task)) as { video_url?: string }
+  const url = shown === undefined || shown === task.videoUrl ? null : URL.parse(shown)
+  return url ? findArtifact(world, url.pathname.split('/').at(-1) ?? '', url.searchParams) : undefined
+}
+
+async function relay(
+  world: World,
+  task: Task,
+  url: string,
+  request: Request,
+  requestId: string,
+): Promise<Response> {
+  const response = await fetchFile(world, task, url, request)
+  const headers = new Headers({
+    'x-request-id': requestId,
+    'content-type': safeTypeOf(response.header('content-type'), URL.parse(url)?.pathname ?? ''),
+    'content-disposition': `inline; filename="${task.id}.mp4"`,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'private',
+  })
+  copyHeaders((name) => response.header(name), headers, TOLD)
+  const body = piecesOf(response.body, (reason) => {
+    world.log('video_cut', { task: task.id, upstream: task.upstream, reason })
+  })
+  return new Response(body, { status: response.status, headers })
+}
+
+/** The vendor's bytes as they come. When they break off so does the answer, without the vendor's address in any log. */
+function piecesOf(source: HttpBody, tell: (reason: string) => void) {
+  const pieces = source[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await pieces.next()
+          if (done) controller.close()
+          else controller.enqueue(value)
+        } catch (error) {
+          tell(String(error))
+          controller.error(new Error('the vendor broke off'))
+        }
+      },
+      cancel: () => source.cancel(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+async function fetchFile(world: World, task: Task, url: string, request: Request): Promise<HttpResponse> {
+  const upstream = world.catalogue.upstreams.get(task.upstream)
+  if (!upstream) throw gone(task)
+  const part = new Headers()
+  copyHeaders((name) => request.headers.get(name), part, ASKED)
+  const controller = new AbortController()
+  const signal = AbortSignal.any([request.signal, controller.signal])
+  const timer = setTimeout(() => controller.abort(late(task)), TIMEOUT_MS)
+  try {
+    return await upstream.fetchFile(url, signal, Object.fromEntries(part))
+  } catch (error) {
+    const isGone = error instanceof GatewayError && error.code === 'upstream_file_unavailable'
+    throw isGone && world.now() - (task.endedAt ?? 0) >= VENDOR_KEEPS_MS ? gone(task) : error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function copyHeaders(from: (name: string) => string | null, to: Headers, names: readonly string[]): void {
+  for (const name of names) {
+    const value = from(name)
+    if (value !== null) to.set(name, value)
+  }
+}
+
+function gone({ id }: Task): GatewayError {
+  return new GatewayError(404, {
+    code: 'video_expired',
+    message: `The video of ${id} is no longer there: vendors keep videos for a day.`,
+  })
+}
+
+function late({ upstream }: Task): GatewayError {
+  return new GatewayError(504, {
+    code: 'upstream_timeout',
+    message: `The upstream ${upstream} did not hand over the video in time. Try again.`,
+  })
+}

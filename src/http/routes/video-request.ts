@@ -1,0 +1,142 @@
+// POST /v1/videos: a request for a video in the words of OpenAI's API, and how it reads in a model's own.
+// What a model cannot be asked for in these words is refused: nothing that a caller says may be silently dropped.
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Model, Upload } from '../../contract/family'
+import type { Form } from '../../contract/form'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { createValidator } from '../../lib/validate'
+import type { Uploads } from '../../media/uploads'
+import type { BodyReader } from '../body'
+import { readForm } from '../form'
+
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
+
+const Body = Type.Object({
+  model: Type.String(),
+  prompt: Type.String({ minLength: 1 }),
+  seconds: optional(Type.Union([Type.String(), Type.Integer()])),
+  size: optional(Type.String()),
+  input_reference: optional(Type.Object({ image_url: optional(Type.String()) })),
+  webhook_url: optional(Type.String()),
+})
+type Body = Static<typeof Body>
+
+const validate = createValidator(Body)
+const IMAGE = 'input_reference'
+const FIELDS = Object.keys(Body.properties)
+/** The families' words for what is called otherwise here. */
+const NAMES: Readonly<Record<string, string>> = { duration: 'seconds', resolution: 'size' }
+
+/** The request as JSON, whichever way it comes: the official SDKs send a form even where there is no file in it. */
+export async function readVideoRequest(
+  request: Request,
+  uploads: Uploads,
+  bodies: BodyReader,
+  exempt: () => void,
+  check: (model: string) => void,
+): Promise<Uint8Array> {
+  const isForm = request.headers.get('content-type')?.toLowerCase().startsWith('multipart/form-data')
+  if (!isForm) return bodies.read(request, 'video', exempt, check)
+  const form = await readForm(request, uploads, bodies.pieces(request, 'video', exempt))
+  try {
+    return Buffer.from(JSON.stringify(await bodyOf(form)))
+  } finally {
+    await form.dispose()
+  }
+}
+
+/** The request in the words of its model's family. */
+export function reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
+  refuseUnknown(body)
+  validate(body)
+  const { prompt, seconds, size, input_reference: reference, webhook_url: webhookUrl } = body as Body
+  const { plain } = model.family
+  if (!plain) {
+    throw invalidRequest('model', `${model.id} has a form of its own: use POST /v1/videos/generations.`)
+  }
+  const images = reference ? [addressOf(reference)] : []
+  checkImages(images.length, model)
+  const own = plain.body(
+    {
+      text: prompt,
+      ...(given(seconds) && { duration: readSeconds(seconds) }),
+      ...(given(size) && { size }),
+      ...(images.length > 0 && { images }),
+    },
+    model,
+  )
+  return { ...own, model: body.model, ...(given(webhookUrl) && { webhook_url: webhookUrl }) }
+}
+
+/** The same error with the names of fields that this caller knows. */
+export function inTheseWords(error: unknown): unknown {
+  const name = error instanceof GatewayError && error.param !== null ? NAMES[error.param] : undefined
+  if (!(error instanceof GatewayError) || name === undefined) return error
+  const { status, code, type, headers, cause, param } = error
+  const message = error.message.replaceAll(`'${param}'`, `'${name}'`)
+  return new GatewayError(status, { code, type, headers, cause, message, param: name })
+}
+
+async function bodyOf({ fields, files }: Form): Promise<Record<string, unknown>> {
+  const texts = [...fields].filter(([name]) => name !== `${IMAGE}[image_url]`)
+  const address = fields.get(`${IMAGE}[image_url]`)
+  const [image, second] = files.get(IMAGE) ?? []
+  if (second)
+    throw invalidRequest(IMAGE, `The form has more than one '${IMAGE}': a video begins with one image.`)
+  const reference = image ? await dataUrlOf(image) : address
+  const entries: [name: string, value: unknown][] = [
+    ...texts,
+    // Files of other names are as unknown as texts are.
+    ...[...files.keys()].map((name): [string, null] => [name, null]),
+  ]
+  if (reference !== undefined) entries.push([IMAGE, { image_url: reference }])
+  // In one order, because some clients shuffle the fields of a retry, and that must still be the same request.
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+async function dataUrlOf({ bytes, contentType, picture }: Upload): Promise<string> {
+  if (!picture) throw invalidRequest(IMAGE, `'${IMAGE}' is not an image: send a PNG, JPEG or WebP file.`)
+  return `data:${contentType};base64,${Buffer.from(await bytes.arrayBuffer()).toString('base64')}`
+}
+
+function refuseUnknown(body: Record<string, unknown>): void {
+  const unknown = Object.keys(body).find((name) => !FIELDS.includes(name))
+  if (unknown === undefined) return
+  const shown = unknown.slice(0, 128)
+  throw invalidRequest(
+    shown,
+    `Unknown parameter: '${shown}'. This form of request has ${FIELDS.join(', ')}; what else a model takes goes to POST /v1/videos/generations.`,
+    'unknown_parameter',
+  )
+}
+
+function addressOf({ image_url: address }: NonNullable<Body['input_reference']>): string {
+  if (address) return address
+  throw invalidRequest(
+    `${IMAGE}.image_url`,
+    `'${IMAGE}' has no 'image_url': give the address of an image or a data URL, or send the image as a file. Ids of files are not known here.`,
+    'missing_required_parameter',
+  )
+}
+
+function checkImages(count: number, { id, referenceImages: allowed }: Model): void {
+  if (!allowed || (count >= allowed.min && count <= allowed.max)) return
+  if (count > 0 && allowed.max === 0)
+    throw invalidRequest(IMAGE, `'${IMAGE}' is not taken by ${id}, which makes videos from text alone.`)
+  const needs = allowed.min > 1 ? `${allowed.min} images: use POST /v1/videos/generations` : 'an image'
+  throw invalidRequest(
+    IMAGE,
+    `Missing required parameter: '${IMAGE}'. ${id} makes videos from ${needs}.`,
+    'missing_required_parameter',
+  )
+}
+
+function readSeconds(seconds: string | number): number {
+  if (/^[1-9]\d{0,3}$/.test(String(seconds))) return Number(seconds)
+  throw invalidRequest('seconds', `Invalid 'seconds': expected a whole number such as '4'.`)
+}
+
+function given<Value>(value: Value | null | undefined): value is Value {
+  return value !== undefined && value !== null
+}

@@ -1,0 +1,174 @@
+// OpenAI's video API, for callers that come from there: the same tasks as POST /v1/videos/generations, in other words.
+// Requests go through the same line. Another account's task must read exactly as one that does not exist.
+
+import { Elysia, NotFoundError } from 'elysia'
+import type { Key } from '../../accounts/keys'
+import type { World } from '../../app/world'
+import type { Model } from '../../contract/family'
+import { operationOf } from '../../contract/operations'
+import { invalidRequest } from '../../lib/errors'
+import type { CheckModel, Gateway } from '../../request/line'
+import { findTask, listTasks, requireTask, showTask, type Task } from '../../tasks/rows'
+import type { BodyReader } from '../body'
+import type { Listener } from '../connection'
+import { errorResponse } from '../errors'
+import { queryOf } from '../target'
+import { answerKeyed } from '../with-key'
+import { HttpIncoming } from './operations'
+import { sendVideo } from './video-content'
+import { inTheseWords, readVideoRequest, reword } from './video-request'
+
+const PATH = '/v1/videos'
+/** Below it lies the operation itself, which is no video. */
+const RESERVED = 'generations'
+const DEFAULT_LIMIT = 20
+const MAX_LIMIT = 100
+
+/** A request in OpenAI's words, which are the same for every family. */
+class VideoIncoming extends HttpIncoming {
+  #size: string | undefined
+
+  override body(check: CheckModel) {
+    this.rest()
+    return readVideoRequest(this.request, this.world.uploads, this.bodies, () => this.exempt(), check)
+  }
+
+  reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
+    const own = reword(body, model)
+    this.#size = (body.size as string | null | undefined) ?? undefined
+    return own
+  }
+
+  videoSize(): string | undefined {
+    return this.#size
+  }
+}
+
+export function videoRoutes(
+  world: World,
+  gateway: Gateway,
+  bodies: BodyReader,
+  mark: Readonly<Record<string, string>>,
+) {
+  const operation = operationOf('video')
+
+  const answer = (request: Request, work: (key: Key, requestId: string) => Promise<Response>) =>
+    answerKeyed(world, request, 'openai', async (key, requestId) => {
+      const response = await work(key, requestId)
+      for (const name in mark) response.headers.set(name, mark[name] as string)
+      return response
+    })
+
+  async function create(request: Request, listener: Listener | null): Promise<Response> {
+    const requestId = world.newId('req')
+    try {
+      const response = await gateway.handle(
+        new VideoIncoming(world, bodies, operation, request, listener, requestId),
+      )
+      const document = (await response.json()) as TaskDocument
+      // The vendor has begun: an answer that lacks some fields is better than an error, after which clients send it again.
+      const task = await findTask(world.db, null, document.id).catch(() => undefined)
+      const headers = new Headers({ ...Object.fromEntries(response.headers), ...mark })
+      return Response.json(videoOf(document, task), { headers })
+    } catch (error) {
+      return bodies.answer(
+        request,
+        errorResponse(inTheseWords(error), operation.dialect, requestId, world.log),
+      )
+    }
+  }
+
+  const show = (request: Request, id: string) =>
+    answer(request, async ({ account }, requestId) =>
+      json(videoOfTask(await requireTask(world.db, account, id)), requestId),
+    )
+
+  const content = (request: Request, id: string) =>
+    answer(request, async ({ account }, requestId) =>
+      sendVideo(world, await requireTask(world.db, account, id), request, requestId),
+    )
+
+  const list = (request: Request) =>
+    answer(request, async ({ account }, requestId) => {
+      const { limit, ...page } = await pageOf(world, account, queryOf(request))
+      // One more than is wanted tells whether there are more.
+      const tasks = await listTasks(world.db, { account, ...page, limit: limit + 1 })
+      const data = tasks.slice(0, limit).map(videoOfTask)
+      const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
+      return json({ object: 'list', data, first_id, last_id, has_more: tasks.length > limit }, requestId)
+    })
+
+  return new Elysia({ name: 'videos' })
+    .post(PATH, ({ request, server }) => create(request, server), { parse: 'none' })
+    .get(PATH, ({ request }) => list(request))
+    .get(`${PATH}/:id`, ({ request, params }) => {
+      if (params.id === RESERVED) throw new NotFoundError()
+      return show(request, params.id)
+    })
+    .get(`${PATH}/:id/content`, ({ request, params }) => content(request, params.id))
+}
+
+/** A task as its readers get it in the gateway's own form. */
+interface TaskDocument {
+  id: string
+  model: string
+  status: Task['state']
+  created_at: number
+  progress?: number
+  video_url?: string
+  error?: { code: string; message: string }
+}
+
+const statuses = { submitted: 'queued', succeeded: 'completed', failed: 'failed' } as const
+
+function videoOfTask(task: Task) {
+  return videoOf(JSON.parse(showTask(task)), task)
+}
+
+function videoOf(document: TaskDocument, task: Task | undefined) {
+  const { id, model, status, error } = document
+  const isBegun = status === 'submitted' && typeof task?.document === 'string'
+  return {
+    id,
+    object: 'video',
+    model,
+    status: isBegun ? 'in_progress' : statuses[status],
+    progress: status === 'succeeded' ? 100 : Math.round(document.progress ?? 0),
+    created_at: document.created_at,
+    completed_at: secondsOf(task?.endedAt),
+    expires_at: expiryOf(document, task),
+    seconds: task?.quantities.second === undefined ? null : String(task.quantities.second),
+    size: task?.size ?? null,
+    prompt: null,
+    remixed_from_video_id: null,
+    error: status === 'failed' && error ? error : null,
+  }
+}
+
+/** Only of a video that is kept here: vendors do not say how long they keep theirs. */
+function expiryOf({ video_url: url }: TaskDocument, task: Task | undefined): number | null {
+  if (url === undefined || !task || url === task.videoUrl) return null
+  return Number(URL.parse(url)?.searchParams.get('expires')) || null
+}
+
+function secondsOf(at: number | null | undefined): number | null {
+  return typeof at === 'number' ? Math.floor(at / 1000) : null
+}
+
+async function pageOf(world: World, account: string, query: URLSearchParams) {
+  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_LIMIT}.`)
+  const order = query.get('order') ?? 'desc'
+  if (order !== 'desc' && order !== 'asc')
+    throw invalidRequest('order', `Invalid value for 'order'. Supported values are: 'asc', 'desc'.`)
+  const afterId = query.get('after')
+  const after = afterId ? await findTask(world.db, account, afterId) : undefined
+  if (afterId && !after)
+    throw invalidRequest('after', `Invalid 'after': there is no such task on this account.`)
+  return { limit, oldestFirst: order === 'asc', ...(after && { after }) }
+}
+
+function json(value: unknown, requestId: string): Response {
+  return Response.json(value, { headers: { 'x-request-id': requestId } })
+}

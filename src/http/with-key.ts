@@ -1,0 +1,25 @@
+// Answers what a key may ask for beside the operations: lists, tasks, results. None of it goes the line, or costs anything.
+// It must never do any work before the key is known, nor let an error go without its form.
+
+import type { Key } from '../accounts/keys'
+import type { World } from '../app/world'
+import type { Dialect } from '../lib/errors'
+import { authorizationOf } from './authorization'
+import { errorResponse } from './errors'
+
+export async function answerKeyed(
+  world: World,
+  request: Request,
+  dialect: Dialect,
+  work: (key: Key, requestId: string) => Response | Promise<Response>,
+): Promise<Response> {
+  const requestId = world.newId('req')
+  try {
+    const key = await world.authenticator.authenticate(
+      authorizationOf(request.headers, world.config, dialect),
+    )
+    return await work(key, requestId)
+  } catch (error) {
+    return errorResponse(error, dialect, requestId, world.log)
+  }
+}

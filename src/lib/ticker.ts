@@ -1,0 +1,46 @@
+// One slow clock for everything that waits: a thousand streams need no thousand timers.
+
+import type { World } from '../app/world'
+import { type Member, Roster } from './indexed-set'
+
+export interface Pulse {
+  /** Calls `beat` with the monotonic time a few times a second until the returned function is called. */
+  watch(beat: (at: number) => void): () => void
+  stop(): void
+}
+
+const BEAT_MS = 250
+
+interface Watcher extends Member {
+  beat(at: number): void
+}
+
+export function createPulse({ monotonic, after }: Pick<World, 'monotonic' | 'after'>): Pulse {
+  const watchers = new Roster<Watcher>()
+  let cancel: (() => void) | undefined
+  const stop = () => {
+    cancel?.()
+    cancel = undefined
+  }
+  const tick = () => {
+    // Before the watchers, so that one that throws does not stop the others for good.
+    cancel = after(BEAT_MS, tick)
+    const at = monotonic()
+    for (const watcher of watchers.all()) {
+      // One that an earlier beat has ended is not called any more.
+      if (watcher.place !== -1) watcher.beat(at)
+    }
+  }
+  return {
+    watch(beat) {
+      const watcher: Watcher = { beat, place: -1 }
+      watchers.add(watcher)
+      cancel ??= after(BEAT_MS, tick)
+      return () => {
+        watchers.delete(watcher)
+        if (watchers.size === 0) stop()
+      }
+    },
+    stop,
+  }
+}

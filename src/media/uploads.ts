@@ -1,0 +1,73 @@
+// The folder in which files of a form, or of a vendor, lie while their request runs: larger things than memory should hold.
+// It must never keep a file beyond its request, nor let anybody but the owner of the process read one.
+
+import { mkdirSync, rmSync } from 'node:fs'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { GatewayError } from '../lib/errors'
+
+export interface Uploads {
+  /** Writes the pieces to a new file, no faster than the disk takes them. What the pieces throw passes through. */
+  save(pieces: AsyncIterable<Uint8Array>): Promise<SavedFile>
+}
+
+export interface SavedFile {
+  path: string
+  /** Reads from the disk whenever it is read. */
+  file: Blob
+  sha256: string
+  remove(): Promise<void>
+}
+
+/** Takes the folder for its own: whatever lies in it was left behind by a process that was killed. */
+export function openUploads(folder: string, newId: (prefix: string) => string): Uploads {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return {
+    async save(pieces) {
+      const path = join(folder, newId('upload'))
+      // A file that cannot be removed now is removed at the next start: no reason to fail an answer.
+      const remove = () => rm(path, { force: true }).catch(() => {})
+      const handle = await orUnavailable(open(path, 'wx', 0o600))
+      try {
+        const sha256 = await write(handle, pieces)
+        return { path, file: Bun.file(path), sha256, remove }
+      } catch (error) {
+        await remove()
+        throw error
+      }
+    },
+  }
+}
+
+async function write(handle: FileHandle, pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const hasher = new Bun.CryptoHasher('sha256')
+  try {
+    for await (const piece of pieces) {
+      hasher.update(piece)
+      await orUnavailable(writeAll(handle, piece))
+    }
+  } finally {
+    await orUnavailable(handle.close())
+  }
+  return hasher.digest('hex')
+}
+
+async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (cause) {
+    throw new GatewayError(503, {
+      code: 'uploads_unavailable',
+      message:
+        'The gateway cannot store uploaded files now: its disk is full or not writable. Try again later.',
+      headers: { 'retry-after': '30' },
+      cause,
+    })
+  }
+}
+
+/** A disk that is nearly full takes a part. */
+async function writeAll(handle: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let at = 0; at < piece.byteLength; ) at += (await handle.write(piece, at)).bytesWritten
+}

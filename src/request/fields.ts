@@ -1,0 +1,176 @@
+// Which fields a request may have: what a vendor bills beside the plain price needs a price of its own, what names another
+// caller's data at the vendor and what a model behind another dialect cannot be asked is refused, and a strict model takes no field that nobody has described.
+// The rules are data of the families; nothing here may know one of them, or alter a request.
+
+import type { Ask, BridgedField, Family, FieldRule, Model } from '../contract/family'
+import { hasPrice, hasServiceTier } from '../contract/prices'
+import { rowOf } from '../contract/units'
+import { GatewayError } from '../lib/errors'
+import { stepsOf } from '../lib/field-names'
+
+/** Most of a caller's own word that an error repeats. */
+const MAX_SHOWN_LENGTH = 64
+
+/** A place in a request, with the rules about what stands there and the places below that have any. */
+interface Place {
+  rules: FieldRule[]
+  items: Place | undefined
+  members: Map<string, Place>
+}
+
+interface Rules {
+  /** The request as a whole. */
+  body: Place
+  ofHeaders: readonly FieldRule[]
+  /** Every top-level field that the family's contract describes. */
+  known: ReadonlySet<string>
+}
+
+/** Made with a family's first request. */
+const compiled = new Map<Family, Rules>()
+
+/** Throws 400 for a field that the request may not have, with its name and what to do. */
+export function checkFields(model: Model, { body, headers }: Ask): void {
+  const { family } = model
+  const { body: outermost, ofHeaders, known } = rulesOf(family)
+  const fields = body as Record<string, unknown>
+  const isClosed = model.strictFields || family.bridge !== undefined
+  for (const field in fields) {
+    const value = fields[field]
+    if (isClosed && !known.has(field) && (model.strictFields || value !== null)) throw unknown(field, model)
+    const place = outermost.members.get(field)
+    const fault = place && faultAt(value, place, model)
+    if (fault) throw refusal(fault.rule, field + fault.place, fault.value, model)
+  }
+  if (!headers) return
+  for (const rule of ofHeaders) {
+    const value = headers[rule.field]
+    if (value === undefined || isAllowed(rule, value, model) || isPlain(value, rule)) continue
+    throw refusal(rule, rule.field, value, model)
+  }
+}
+
+function rulesOf(family: Family): Rules {
+  const known = compiled.get(family)
+  if (known) return known
+  const rules = compile(family)
+  compiled.set(family, rules)
+  return rules
+}
+
+function compile({ body: schema, surcharges = [], bridge = [], fields = [] }: Family): Rules {
+  const all = [...surcharges, ...bridge.filter(({ treatment }) => treatment === 'refused').map(ruleOf)]
+  const body: Place = emptyPlace()
+  const inBody = all.filter((rule) => rule.in === undefined)
+  for (const rule of inBody) placeOf(body, stepsOf(rule.field)).rules.push(rule)
+  const heads = [...inBody, ...bridge].map(({ field }) => headOf(field))
+  return {
+    body,
+    ofHeaders: all.filter((rule) => rule.in === 'header'),
+    known: new Set([...Object.keys(schema.properties ?? {}), ...fields.map(headOf), ...heads]),
+  }
+}
+
+function emptyPlace(): Place {
+  return { rules: [], items: undefined, members: new Map() }
+}
+
+/** The place at the end of the way, made where there is none yet. */
+function placeOf(from: Place, steps: readonly string[]): Place {
+  let place = from
+  for (const step of steps) {
+    let next = step === '[]' ? place.items : place.members.get(step)
+    if (!next) {
+      next = emptyPlace()
+      if (step === '[]') place.items = next
+      else place.members.set(step, next)
+    }
+    place = next
+  }
+  return place
+}
+
+/** Behind another dialect a field is refused at any price. */
+function ruleOf({ treatment: _, note: why, ...rule }: BridgedField): FieldRule {
+  return { ...rule, why, always: true }
+}
+
+function headOf(field: string): string {
+  return stepsOf(field)[0] as string
+}
+
+/** All fields that are known beside those of the schema, as paths. */
+export function pathsOf({ surcharges = [], bridge = [], fields = [] }: Family): string[] {
+  const ruled = [...surcharges, ...bridge].filter((rule) => !('in' in rule) || rule.in === undefined)
+  return [...fields, ...ruled.map(({ field }) => field)]
+}
+
+interface Fault {
+  rule: FieldRule
+  /** Behind the place where the search began. */
+  place: string
+  value: unknown
+}
+
+/** The first value that breaks a rule of its place, in one walk for all rules. */
+function faultAt(value: unknown, { rules, items, members }: Place, model: Model): Fault | undefined {
+  if (value === null || value === undefined) return undefined
+  for (const rule of rules) {
+    if (!isAllowed(rule, value, model) && !isPlain(value, rule)) return { rule, place: '', value }
+  }
+  if (typeof value !== 'object') return undefined
+  if (!Array.isArray(value)) return faultInMembers(value as Record<string, unknown>, members, model)
+  if (!items) return undefined
+  for (let index = 0; index < value.length; index++) {
+    const fault = faultAt(value[index], items, model)
+    if (fault) return { ...fault, place: `[${index}]${fault.place}` }
+  }
+  return undefined
+}
+
+function faultInMembers(value: Record<string, unknown>, members: Place['members'], model: Model) {
+  for (const [name, place] of members) {
+    const fault = faultAt(value[name], place, model)
+    if (fault) return { ...fault, place: `.${name}${fault.place}` }
+  }
+  return undefined
+}
+
+/** Objects and lists are written as JSON among the plain values. */
+function isPlain(value: unknown, { plain, state }: FieldRule): boolean {
+  if (plain instanceof RegExp) return typeof value === 'string' ? plain.test(value) : state === true
+  return plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true
+}
+
+function isAllowed({ price, always, state, unless }: FieldRule, value: unknown, model: Model): boolean {
+  const { priceList, upstream } = model
+  if (state) return !upstream.sharedAccount || unless?.(model) === true
+  if (unless?.(model) || (!always && priceList.isFree)) return true
+  if (price === 'service_tier') return typeof value === 'string' && hasServiceTier(priceList, value)
+  return price !== undefined && hasPrice(priceList, price)
+}
+
+function refusal(rule: FieldRule, place: string, value: unknown, model: Model): GatewayError {
+  const { why, instead = 'Leave it out, or choose another model.', price, always, state, details } = rule
+  const shown = typeof value === 'string' ? ` is '${value.slice(0, MAX_SHOWN_LENGTH)}'` : ' is set'
+  const key = price === undefined || price === 'service_tier' ? '' : ` (${rowOf(price).key})`
+  const lacking = always || state ? '' : `, and ${model.id} has no price for it${key}`
+  return new GatewayError(400, {
+    code: rule.plain === undefined ? 'unsupported_parameter' : 'unsupported_value',
+    message: `Unsupported value: '${place}'${shown}: ${why}${lacking}. ${instead}`,
+    param: place,
+    details,
+  })
+}
+
+function unknown(field: string, model: Model): GatewayError {
+  const shown = field.slice(0, MAX_SHOWN_LENGTH)
+  const why = model.strictFields
+    ? 'takes only the fields that its documentation names'
+    : 'is served through another API, which has no such field'
+  return new GatewayError(400, {
+    code: 'unknown_parameter',
+    message: `Unknown parameter: '${shown}'. ${model.id} ${why}: leave it out.`,
+    param: shown,
+  })
+}

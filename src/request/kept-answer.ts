@@ -1,0 +1,52 @@
+// Puts the gateway's own addresses into an answer, in the place of those under which the vendor keeps its results for a
+// while. The request has been paid when this begins: nothing that goes wrong here may reach the caller.
+
+import type { World } from '../app/world'
+import type { Source } from '../artifacts/artifacts'
+import { saveAnswer } from '../billing/idempotency'
+import { apply } from '../db/db'
+import { replaceStrings } from '../lib/json'
+import type { Flight } from './reservation'
+
+/** The longest that an answer waits for copies of what it points to. */
+const COPY_TIMEOUT_MS = 60_000
+
+/** `replies` are the vendor's, `body` is the answer that was made of them. */
+export async function keepResults(
+  world: World,
+  flight: Flight,
+  body: string,
+  replies: readonly object[],
+  from: { gatewayUrl(): string },
+): Promise<string> {
+  const { model, charge, idempotencyKey } = flight
+  const { links } = flight.family
+  if (!world.artifacts || !links) return body
+  try {
+    const source: Source = {
+      account: charge.account,
+      charge: charge.id,
+      fetchFile: model.upstream.fetchFile,
+      gatewayUrl: from.gatewayUrl(),
+      timeoutMs: COPY_TIMEOUT_MS,
+    }
+    const kept = await world.artifacts.keepAll(
+      replies.flatMap((reply) => links(reply)),
+      source,
+    )
+    const answer = replaceStrings(body, kept)
+    if (idempotencyKey && kept.size > 0) {
+      const saved = { status: 200, contentType: 'application/json', body: answer }
+      // Until then the same key answers with the vendor's addresses, which are as good for a day.
+      await apply(world.db, [saveAnswer(charge.id, saved)]).catch((error) => logFailure(world, flight, error))
+    }
+    return answer
+  } catch (error) {
+    logFailure(world, flight, error)
+    return body
+  }
+}
+
+function logFailure(world: World, { charge }: Flight, error: unknown): void {
+  world.log('results_not_kept', { request: charge.id, reason: String(error) })
+}

@@ -1,0 +1,120 @@
+// How many tokens a messages request has: asked of the vendor where it can tell, else counted here from the texts.
+// It costs nothing, so it must not crowd out what is paid for: it counts in the key's limit of requests, and only a few
+// texts are counted at a time.
+
+import type { World } from '../app/world'
+import { countFreeRequest } from '../billing/limits'
+import { resolveModels } from '../catalogue/models'
+import { callerLeft, databaseDown, garbage, timedOut } from '../contract/failures'
+import type { Model } from '../contract/family'
+import { operationOf } from '../contract/operations'
+import { DatabaseUnavailable } from '../db/db'
+import { GatewayError } from '../lib/errors'
+import { editObject, scanObject } from '../lib/json'
+import { BODY_LIMITS } from '../lib/json-body'
+import { createTurns } from '../lib/semaphore'
+import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
+import { type CheckedRequest, checkRequest } from './check'
+
+interface CountRequest {
+  authorization: string | null
+  /** Headers that vendors of messages want to see. */
+  headers: Readonly<Record<string, string>>
+  /** `check` may be given the model that a large body names, before the rest of it is read. */
+  body(check: (model: string) => void): Promise<Uint8Array>
+  signal: AbortSignal
+}
+
+type CountTokens = (request: CountRequest) => Promise<number>
+
+/** Texts that are counted at a time; a count that is paid for never waits for more than these. */
+const MOST_COUNTS = 2
+/** How long a vendor may take. */
+const TIMEOUT_MS = 30_000
+
+export const messagesOperation = operationOf('messages')
+
+export function createTokenCount(world: World): CountTokens {
+  const turns = createTurns(MOST_COUNTS)
+
+  async function count(request: CountRequest, controller: AbortController): Promise<number> {
+    const key = await world.authenticator.authenticate(request.authorization)
+    const body = await request.body((model) => {
+      resolveModels(world.catalogue, key, messagesOperation, model, world.random)
+    })
+    const content = withLimit(body)
+    const from = { operation: messagesOperation, headers: request.headers }
+    const checked = checkRequest(world.catalogue, key, from, content, {
+      now: world.now(),
+      random: world.random,
+    })
+    await countFreeRequest(world.db, key, world.now())
+    const asked = checked.family.tokenCount && (await askVendors(key.account, checked, controller))
+    if (asked !== undefined) return asked
+    const texts = checked.family.texts?.(checked.ask.body) ?? []
+    const counted = await turns.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
+    return counted.tokens
+  }
+
+  /** The first answer of the models that may serve the request; undefined where none of them can tell. */
+  async function askVendors(account: string, checked: CheckedRequest, controller: AbortController) {
+    let failure: GatewayError | undefined
+    for (const model of [checked.model, ...checked.others]) {
+      try {
+        if (model.family.tokenCount) return await askVendor(account, checked, model, controller)
+      } catch (error) {
+        if (!(error instanceof GatewayError) || (error.status < 500 && error.status !== 429)) throw error
+        failure = error
+      }
+    }
+    // A server that speaks the format may still not have this path.
+    if (failure && failure.code !== 'upstream_model_missing') throw failure
+    return undefined
+  }
+
+  async function askVendor(
+    account: string,
+    { ask, source }: CheckedRequest,
+    model: Model,
+    controller: AbortController,
+  ) {
+    const { family, upstream } = model
+    const call = family.tokenCount?.call(ask, model)
+    if (!call?.body || !('edit' in call.body) || !source) return undefined
+    const { signal } = controller
+    const cancel = world.after(TIMEOUT_MS, () => controller.abort(timedOut(model)))
+    try {
+      const text = editObject(source.text, source.scanned, call.body.edit)
+      const { response, done } = await upstream.send(call, text, signal, account)
+      const document = { mostBytes: MAX_DOCUMENT_BYTES }
+      const { json } = await readReply(response, model, signal, document).finally(done)
+      const tokens = family.tokenCount?.read(json)
+      if (tokens === undefined) throw garbage(model, 'without a number of tokens')
+      return tokens
+    } finally {
+      cancel()
+    }
+  }
+
+  return async (request) => {
+    const controller = new AbortController()
+    const leave = () => controller.abort(callerLeft())
+    request.signal.addEventListener('abort', leave, { once: true })
+    try {
+      return await count(request, controller)
+    } catch (error) {
+      throw error instanceof DatabaseUnavailable ? databaseDown(error) : error
+    } finally {
+      request.signal.removeEventListener('abort', leave)
+    }
+  }
+}
+
+/** A request that is only counted may leave out the limit of its answer, which the families of messages want. */
+function withLimit(content: Uint8Array): Uint8Array {
+  // One character a byte: what is not UTF-8 stays so, and is refused by the check.
+  const text = Buffer.from(content).toString('latin1')
+  const scanned = scanObject(text, BODY_LIMITS)
+  if (!('members' in scanned) || scanned.members.has('max_tokens')) return content
+  return Buffer.from(editObject(text, scanned, { set: { max_tokens: '1' } }), 'latin1')
+}

@@ -1,0 +1,153 @@
+// Reads the sound in a vendor's answer, whatever way it comes: pieces in a stream of events, one piece in a reply, or a
+// file that the answer points to. It must never take a sound that broke off for a whole one.
+
+import { garbage } from '../contract/failures'
+import type { Family } from '../contract/family'
+import type { HttpResponse } from '../http-client/response'
+import { GatewayError } from '../lib/errors'
+import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
+import { createPcmReader, type PcmFormat, type PcmReader } from '../lib/wav'
+import { readReply, usageJsonOf } from '../upstreams/reply'
+import type { Flight } from './reservation'
+
+export interface SoundPiece {
+  format: PcmFormat
+  /** Whole frames. */
+  samples: Uint8Array
+}
+
+/** What is said beside the sound. */
+export interface SoundNotes {
+  /** The vendor's figures as it wrote them. */
+  usageJson: string | null
+}
+
+interface Message {
+  json: object
+  /** What it stands for where it is an error: the answer itself had the status 200. */
+  status: number
+}
+
+type Sound = NonNullable<Family['sound']>
+type Source = Pick<Flight, 'model' | 'ask' | 'controller'>
+
+/** How long a vendor may leave its stream open after it has said that the sound is complete. */
+const CLOSE_MS = 1_000
+
+/** Throws the vendor's error, or what is wrong with its answer. */
+export async function* readSound(
+  response: HttpResponse,
+  sound: Sound,
+  source: Source,
+  notes: SoundNotes,
+): AsyncGenerator<SoundPiece, void, void> {
+  const { model, ask } = source
+  const isStream = response.header('content-type')?.includes('text/event-stream') === true
+  let closing: Timer | undefined
+  let isComplete = !isStream
+  let isHeard = false
+  let url: string | undefined
+  const reader = createPcmReader(sound.plain)
+  const messages = isStream ? readEvents(response, sound, source) : readWhole(response, sound, source)
+  try {
+    for await (const { json, status } of messages) {
+      const reading = model.family.read(json, ask)
+      if (reading.failed) throw model.upstream.errorOf(status, json)
+      notes.usageJson = usageJsonOf(json) ?? notes.usageJson
+      const part = sound.read(json)
+      url = part.url ?? url
+      const piece = part.piece && take(reader, part.piece, source)
+      if (piece) {
+        isHeard = true
+        yield piece
+      }
+      if (!reading.finished) continue
+      isComplete = true
+      closing ??= setTimeout(() => response.body.cancel(), CLOSE_MS)
+    }
+  } finally {
+    clearTimeout(closing)
+  }
+  if (!isComplete) throw garbage(model, 'cut off')
+  if (isHeard) return
+  if (url === undefined) throw garbage(model, 'without a sound')
+  yield* readFile(url, source)
+}
+
+/** The file that an answer points to. */
+async function* readFile(url: string, source: Source): AsyncGenerator<SoundPiece, void, void> {
+  const { model, controller } = source
+  const response = await model.upstream.fetchFile(url, controller.signal)
+  const reader = createPcmReader()
+  let isHeard = false
+  for await (const bytes of readBytes(response.body, source)) {
+    const piece = take(reader, bytes, source)
+    if (!piece) continue
+    isHeard = true
+    yield piece
+  }
+  if (!reader.isWhole()) throw garbage(model, 'cut off')
+  if (!isHeard) throw garbage(model, 'without a sound')
+}
+
+function take(reader: PcmReader, bytes: Uint8Array, { model }: Source): SoundPiece | undefined {
+  try {
+    const samples = reader.push(bytes)
+    const format = reader.format()
+    return format && samples.length > 0 ? { format, samples } : undefined
+  } catch (error) {
+    throw garbage(model, 'a sound that cannot be read', error)
+  }
+}
+
+async function* readWhole(response: HttpResponse, sound: Sound, source: Source): AsyncGenerator<Message> {
+  const { json } = await readReply(response, source.model, source.controller.signal)
+  yield { json, status: statusOf(sound, json, '') }
+}
+
+/** Of an error without a word about its status the caller's request is the likeliest cause. */
+function statusOf(sound: Sound, json: object, event: string): number {
+  return sound.status?.(json, event) ?? 400
+}
+
+async function* readEvents({ body }: HttpResponse, sound: Sound, source: Source): AsyncGenerator<Message> {
+  const splitter = createEventSplitter()
+  for await (const bytes of readBytes(body, source)) {
+    for (const event of splitEvents(split(bytes).toString('latin1'))) yield* messageIn(event)
+  }
+  yield* messageIn(splitter.rest().toString('latin1').trimEnd())
+
+  function split(bytes: Uint8Array): Buffer {
+    try {
+      return splitter.push(bytes)
+    } catch (error) {
+      throw garbage(source.model, 'too large', error)
+    }
+  }
+
+  /** None where an event is only a comment. */
+  function* messageIn(event: string): Generator<Message> {
+    const data = dataOfEvent(event)
+    if (data === undefined) return
+    const json = objectIn(data)
+    if (!json) throw garbage(source.model, 'not JSON')
+    yield { json, status: statusOf(sound, json, event) }
+  }
+}
+
+/** The bytes of an answer, which end with the call that they answer. */
+async function* readBytes(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  { model, controller: { signal } }: Source,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for await (const bytes of body) {
+      if (signal.aborted) throw signal.reason
+      yield bytes
+    }
+    if (signal.aborted) throw signal.reason
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    throw error instanceof GatewayError ? error : garbage(model, 'cut off', error)
+  }
+}

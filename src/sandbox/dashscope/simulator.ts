@@ -1,0 +1,191 @@
+// Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and which part answers on its native paths.
+// Must never accept what the true service refuses: big batches, odd vector lengths, base64 vectors.
+
+import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
+import { type ChatDialect, chatReply, readChat, type TokenCounts } from '../openai/chat'
+import { countInputs, embeddingItems, embeddingList, readInputs } from '../openai/embeddings'
+import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
+import type { Reply, Simulator, VendorRequest } from '../simulator'
+import { errorReply, headers, internalError, invalid, unknownModel, wordsFor } from './errors'
+import { answerImages, imageFile, imageNames } from './images'
+import { answerSpeech, speechFile, speechNames } from './speech'
+import { videoFile, videoReply } from './video'
+
+const chatNames = /^(qwen|qwq|qvq|deepseek|kimi|glm)/
+// The default comes first.
+const embeddingLengths = new Map<string, readonly number[]>([
+  ['text-embedding-v4', [1024, 2048, 1536, 768, 512, 256, 128, 64]],
+  ['text-embedding-v3', [1024, 768, 512, 256, 128, 64]],
+])
+const inputsMax = 10
+const tokensPerInputMax = 8192
+const thinkingTokens = 24
+
+export const dashscope: Simulator = {
+  secret: 'sk-sandbox-dashscope-0001',
+  basePath: '',
+
+  refuse(request) {
+    const key = bearerToken(request)
+    if (key === dashscope.secret) return undefined
+    const message = key === undefined ? 'No API-key provided.' : 'Invalid API-key provided.'
+    return errorReply(request, {
+      status: 401,
+      code: 'InvalidApiKey',
+      compatibleCode: 'invalid_api_key',
+      message,
+    })
+  },
+
+  fail(request, failure) {
+    const error = wordsFor(failure)
+    const code = failure.code ?? error.code
+    const compatibleCode = failure.code ?? error.compatibleCode
+    const message = failure.text ?? error.message
+    const reply = errorReply(request, { ...error, code, compatibleCode, message })
+    return { ...reply, headers: { ...reply.headers, ...retryAfterHeader(failure.retryAfterSeconds) } }
+  },
+
+  outOfQuota(request) {
+    const message = 'Access denied, please make sure your account is in good standing.'
+    const code = 'Arrearage'
+    return errorReply(request, { status: 400, code, compatibleCode: code, type: code, message })
+  },
+
+  answer(request) {
+    const video = videoReply(request)
+    if (video) return video
+    const { method, path } = request
+    const body = asObject(request.json)
+    const serve = services.get(path)
+    if (!serve) {
+      const message = `The path ${path} is not known.`
+      return errorReply(request, { status: 404, code: 'NotFound', compatibleCode: 'not_found', message })
+    }
+    if (method !== 'POST') {
+      const message = `Request method '${method}' not supported`
+      return errorReply(request, { status: 405, code: 'BadRequest', compatibleCode: 'bad_request', message })
+    }
+    if (!body) return invalid(request, 'Request body is not valid JSON.')
+    if (asString(body.model) === undefined) {
+      return invalid(request, "you must provide a model parameter, 'model' is a required property")
+    }
+    return serve(request, body)
+  },
+
+  file: (path, query) => videoFile(path) ?? imageFile(path, query) ?? speechFile(path, query),
+}
+
+const services: ReadonlyMap<string, (request: VendorRequest, body: JsonObject) => Reply> = new Map([
+  ['/compatible-mode/v1/chat/completions', chat],
+  ['/compatible-mode/v1/embeddings', embeddings],
+  ['/api/v1/services/aigc/multimodal-generation/generation', generate],
+])
+
+/** Several kinds of models share this path. */
+function generate(request: VendorRequest, body: JsonObject): Reply {
+  const model = asString(body.model) ?? ''
+  if (imageNames.test(model)) return answerImages(request, body)
+  if (speechNames.test(model)) return answerSpeech(request, body)
+  return unknownModel(request, model)
+}
+
+const dialect: ChatDialect = {
+  replyModel: (model) => model,
+  envelope: { system_fingerprint: null },
+  message: {},
+  firstDelta: {},
+  padded: false,
+  showsReasoning: true,
+  toolCalls: 'pieces-with-empty-id',
+  usage: chatUsage,
+  streamFailure: {
+    error: {
+      code: 'internal_error',
+      param: null,
+      message: internalError[2],
+      type: 'server_error',
+    },
+    request_id: '4909100c-7b5a-9f92-bfe5-000000000000',
+  },
+  headers: {},
+}
+
+function chatUsage(counts: TokenCounts): JsonObject {
+  const completion = counts.output + counts.reasoning
+  const details =
+    counts.reasoning > 0 ? { completion_tokens_details: { reasoning_tokens: counts.reasoning } } : {}
+  return {
+    prompt_tokens: counts.prompt,
+    completion_tokens: completion,
+    total_tokens: counts.prompt + completion,
+    prompt_tokens_details: { cached_tokens: counts.cached },
+    ...details,
+  }
+}
+
+function chat(request: VendorRequest, body: JsonObject): Reply {
+  const model = asString(body.model) ?? ''
+  if (!chatNames.test(model)) return unknownModel(request, model)
+  const messages = asArray(body.messages)
+  if (!messages || messages.length === 0) {
+    return invalid(request, "<400> InternalError.Algo.InvalidParameter: 'messages' must not be empty")
+  }
+  if (messages.some((message) => asString(asObject(message)?.role) === undefined)) {
+    return invalid(request, "'role' is a required property - 'messages.0'")
+  }
+  if (isGiven(body.stream_options) && body.stream !== true) {
+    return invalid(request, "'stream_options' can only be used when stream is enabled")
+  }
+  if (/^(qwq|qvq)/.test(model) && body.stream !== true) {
+    return invalid(
+      request,
+      'This model only support stream mode, please enable the stream parameter to access the model.',
+    )
+  }
+  const thinks = body.enable_thinking === true || /^(qwq|qvq)|-thinking/.test(model)
+  const budget = asNumber(body.thinking_budget) ?? thinkingTokens
+  const asked = readChat(request, thinks ? Math.min(thinkingTokens, budget) : 0)
+  return chatReply(asked, { ...dialect, headers: headers() })
+}
+
+function embeddings(request: VendorRequest, body: JsonObject): Reply {
+  const name = asString(body.model) ?? ''
+  const lengths = embeddingLengths.get(name)
+  if (!lengths) return unknownModel(request, name)
+  const inputs = readInputs(body.input)
+  const isText = typeof body.input === 'string' || asArray(body.input)?.every((i) => typeof i === 'string')
+  if (!inputs || inputs.length === 0 || !isText) {
+    return algorithmError(request, 'Value error, contents is neither str nor list of str.: input.contents')
+  }
+  if (inputs.length > inputsMax) {
+    const rule = `it should not be larger than ${inputsMax}.`
+    return algorithmError(request, `Value error, batch size is invalid, ${rule}: input.contents`)
+  }
+  if (inputs.some((input) => input.tokens === 0 || input.tokens > tokensPerInputMax)) {
+    return algorithmError(request, `Range of input length should be [1, ${tokensPerInputMax}]`)
+  }
+  if (isGiven(body.dimensions) && !lengths.includes(asNumber(body.dimensions) ?? 0)) {
+    const allowed = [...lengths].sort((left, right) => left - right).join(', ')
+    return algorithmError(
+      request,
+      `Value error, dimension is invalid, it should be in [${allowed}].: parameters.dimension`,
+    )
+  }
+  if (isGiven(body.encoding_format) && body.encoding_format !== 'float') {
+    return algorithmError(request, "Value error, encoding_format is invalid, only 'float' is supported.")
+  }
+  const tokens = countInputs(inputs, request)
+  // Longer vectors than the default exist too.
+  const dimensions = asNumber(body.dimensions) ?? lengths[0] ?? 1024
+  const items = embeddingItems(request, inputs, { dimensions, normalised: true })
+  const list = embeddingList(request, items, name, { prompt_tokens: tokens, total_tokens: tokens })
+  return jsonReply(200, { ...list, id: crypto.randomUUID() }, headers())
+}
+
+/** Embeddings report the model's own complaint, with its status in the sentence. */
+function algorithmError(request: VendorRequest, sentence: string): Reply {
+  const code = 'InvalidParameter'
+  const message = `<400> InternalError.Algo.InvalidParameter: ${sentence}`
+  return errorReply(request, { status: 400, code, compatibleCode: code, type: code, message })
+}

@@ -1,0 +1,124 @@
+// What single OpenAI models can do: names, reasoning efforts, what a reasoning model refuses, context sizes.
+// Must never be asked about a model before the body itself was found sound.
+
+import { asNumber, asString, isGiven, type JsonObject } from '../json'
+import { badRequest, type Fault, invalidValue, quotedList } from './fields'
+
+const family = /^(gpt-3\.5-turbo|gpt-4|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5(?:\.\d)?|o1|o3|o4)(?:-[a-z0-9-]+)?$/
+
+export const listedModels = [
+  'gpt-4.1',
+  'gpt-4.1-mini',
+  'gpt-4o',
+  'gpt-4o-mini',
+  'gpt-5',
+  'gpt-5-mini',
+  'gpt-5-nano',
+  'gpt-5.1',
+  'gpt-5.4',
+  'gpt-5.4-mini',
+  'o3',
+  'o4-mini',
+  'text-embedding-3-large',
+  'text-embedding-3-small',
+  'text-embedding-ada-002',
+  'gpt-image-2',
+]
+
+/** Stands for any server that speaks this shape and does not mind unknown fields. */
+export function isLenient(model: string): boolean {
+  return model.startsWith('local-')
+}
+
+export function isChatModel(model: string): boolean {
+  return isLenient(model) || family.test(model)
+}
+
+/** The dated name that the true service puts into its replies. */
+export function datedName(model: string): string {
+  return isLenient(model) || /\d{4}-\d\d-\d\d$/.test(model) ? model : `${model}-2025-08-07`
+}
+
+/** Supported efforts, the default first; undefined for a model that does not reason. */
+function effortsOf(model: string): readonly string[] | undefined {
+  if (/^o[134]/.test(model)) return ['medium', 'low', 'high']
+  const minor = /^gpt-5(?:\.(\d))?/.exec(model)
+  if (!minor) return undefined
+  if (minor[1] === undefined) return ['medium', 'minimal', 'low', 'high']
+  return minor[1] === '1' ? ['none', 'low', 'medium', 'high'] : ['none', 'low', 'medium', 'high', 'xhigh']
+}
+
+const effortOrder = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+const reasoningByEffort = new Map([
+  ['none', 0],
+  ['minimal', 4],
+  ['low', 8],
+  ['medium', 16],
+  ['high', 32],
+  ['xhigh', 64],
+])
+
+export function reasoningTokens(model: string, body: JsonObject): number {
+  const effort = effortsOf(model) ? effortIn(model, body) : 'none'
+  return reasoningByEffort.get(effort) ?? 0
+}
+
+export function contextTokensMax(model: string): number {
+  return /^gpt-5/.test(model) ? 400_000 : /^gpt-4\.1/.test(model) ? 1_047_576 : 128_000
+}
+
+export function findModelFault(model: string, body: JsonObject): Fault | undefined {
+  const efforts = effortsOf(model)
+  if (!efforts) {
+    return isGiven(body.reasoning_effort) ? unsupportedParameter('reasoning_effort') : undefined
+  }
+  const effort = effortIn(model, body)
+  if (!efforts.includes(effort)) {
+    const ordered = effortOrder.filter((known) => efforts.includes(known))
+    // A word that no model knows is refused as such, before the question of what this one supports.
+    if (!effortOrder.includes(effort)) return invalidValue('reasoning_effort', effort, effortOrder)
+    const message = `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model. Supported values are: ${quotedList(ordered)}.`
+    return badRequest(message, 'reasoning_effort', 'unsupported_value')
+  }
+  return findReasoningFault(model, body, effort !== 'none')
+}
+
+function effortIn(model: string, body: JsonObject): string {
+  return asString(body.reasoning_effort) ?? effortsOf(model)?.[0] ?? 'none'
+}
+
+function unsupportedParameter(name: string, hint = ''): Fault {
+  const message = `Unsupported parameter: '${name}' is not supported with this model.${hint}`
+  return badRequest(message, name, 'unsupported_parameter')
+}
+
+function findReasoningFault(model: string, body: JsonObject, reasons: boolean): Fault | undefined {
+  if (isGiven(body.max_tokens)) {
+    return unsupportedParameter('max_tokens', " Use 'max_completion_tokens' instead.")
+  }
+  for (const name of ['modalities', 'audio']) {
+    if (isGiven(body[name]) && model.startsWith('gpt-5')) {
+      return badRequest(`Unknown parameter: '${name}'.`, name, 'unknown_parameter')
+    }
+  }
+  for (const name of ['stop', 'logit_bias', 'prediction']) {
+    if (isGiven(body[name])) return unsupportedParameter(name)
+  }
+  const choices = asNumber(body.n) ?? 1
+  if (choices > 8) {
+    const message = `Invalid 'n': integer above maximum value. Expected a value <= 8, but got ${choices} instead.`
+    return badRequest(message, 'n', 'integer_above_max_value')
+  }
+  if (!reasons) return undefined
+  for (const name of ['presence_penalty', 'frequency_penalty']) {
+    if (isGiven(body[name])) return unsupportedParameter(name)
+  }
+  if (body.logprobs === true) return unsupportedParameter('logprobs')
+  for (const name of ['temperature', 'top_p']) {
+    if (isGiven(body[name]) && body[name] !== 1) {
+      const message = `Unsupported value: '${name}' does not support ${String(body[name])} with this model. Only the default (1) value is supported.`
+      return badRequest(message, name, 'unsupported_value')
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,136 @@
+// The end of a video task: with its charge and its webhook, in one transaction.
+// A task must never end twice, and never without its charge, whoever wants to end it at the same time.
+
+import {
+  type Charge,
+  findOpenCharge,
+  release,
+  type Settled,
+  settle,
+  type UsageSource,
+} from '../billing/ledger'
+import { billedTable, tableNano, tariffOfJson } from '../contract/prices'
+import type { Quantities } from '../contract/units'
+import { apply, type Db, type Statement } from '../db/db'
+import { insertWebhook } from '../webhooks/rows'
+import { documentOf, type Task } from './rows'
+
+export interface Success {
+  state: 'succeeded'
+  document: object
+  videoUrl: string
+  usageJson: string | null
+  /** What the vendor says is to be paid, instead of what was asked for. */
+  quantities?: Quantities
+  /** The service tier that the vendor says it has served. */
+  serviceTier?: string
+  /** Default: counted, because the price is of the seconds that were asked for. */
+  usageSource?: UsageSource
+}
+
+interface Failure {
+  state: 'failed'
+  document: object
+  error: { code: string; message: string }
+}
+
+/** The document of an end for which nothing is read that was stored before: it may be what made other ends throw. */
+export const NOTHING_READ: object = {}
+
+export type TaskEnding = Success | Failure
+
+export interface EndOptions {
+  now: number
+  webhookId: string
+}
+
+/**
+ * Ends a task: its charge is settled when it succeeded, released when it failed.
+ * False when the lease was lost or somebody else has ended it: then nothing was changed.
+ */
+export async function endTask(db: Db, task: Task, ending: TaskEnding, options: EndOptions): Promise<boolean> {
+  // A charge ends with its task: where it is not open any more, somebody else was first.
+  const charge = await findOpenCharge(db, task.keyId, task.charge)
+  if (!charge) return false
+  if (ending.state === 'succeeded') return (await succeed(db, task, charge, ending, options)) !== undefined
+  const also = endStatements(task, charge, ending, 0, options)
+  return release(db, charge, { endedBy: 'upstream', endedAt: options.now }, also)
+}
+
+/** Ends a task well, as long as it stands as it was seen. `first` is what the charge needs to be there. */
+export async function succeed(
+  db: Db,
+  task: Task,
+  charge: Charge,
+  ending: Success,
+  options: EndOptions & { first?: readonly Statement[] },
+): Promise<Settled | undefined> {
+  const quantities = ending.quantities ?? task.quantities
+  const costNano = tableNano(
+    quantities,
+    billedTable(tariffOfJson(charge.pricesJson), quantities, ending.serviceTier, undefined),
+  )
+  const settled = await settle(
+    db,
+    charge,
+    {
+      priceNano: costNano,
+      usageSource: ending.usageSource ?? 'counted',
+      usageJson: ending.usageJson,
+      endedBy: 'done',
+      endedAt: options.now,
+      tokens: 0,
+    },
+    endStatements(task, charge, ending, costNano, options),
+    options.first,
+  )
+  // What the account could not pay is only known now; the books have it already, this is for whoever looks at the task.
+  if (settled && settled.shortfallNano > 0) await apply(db, [correctCost(task, settled.paidNano)])
+  return settled
+}
+
+function endStatements(
+  task: Task,
+  charge: Charge,
+  ending: TaskEnding,
+  costNano: number,
+  { now, webhookId }: EndOptions,
+): Statement[] {
+  const error = ending.state === 'failed' ? ending.error : undefined
+  const made = ending.state === 'succeeded' ? ending : undefined
+  // A task that has ended has a seed (spec, Video task): the vendor's, else the one that was asked for.
+  const seed = ending.document === NOTHING_READ ? null : (task.memo.seed ?? null)
+  const shown = { seed, ...ending.document }
+  const document = documentOf(task, shown, ending.state, error)
+  const statements: Statement[] = [
+    {
+      // The state that it was seen in: submitted, or failed where a success comes late.
+      sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
+        quantities = coalesce($9, quantities), cost = $10, charge = $11, lease_until = 0, polls = polls + 1
+        where id = $1 and fence = $2 and state = $12`,
+      parameters: [
+        task.id,
+        task.fence,
+        ending.state,
+        document,
+        error?.code ?? null,
+        error?.message ?? null,
+        now,
+        made?.videoUrl ?? null,
+        made?.quantities ? JSON.stringify(made.quantities) : null,
+        costNano,
+        charge.id,
+        task.state,
+      ],
+      guard: true,
+    },
+  ]
+  const { id, account, keyId, webhookUrl } = task
+  if (webhookUrl !== null)
+    statements.push(insertWebhook(webhookId, { id, account, keyId, webhookUrl }, ending.state, document, now))
+  return statements
+}
+
+function correctCost(task: Task, paidNano: number): Statement {
+  return { sql: 'update tasks set cost = $2 where id = $1', parameters: [task.id, paidNano] }
+}

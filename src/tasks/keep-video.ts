@@ -1,0 +1,35 @@
+// Puts the gateway's own address into a task that has ended well, before its end is told: its webhook and all who ask
+// get the same one. A video that cannot be copied in time keeps the vendor's address, and nothing here fails a task.
+
+import type { World } from '../app/world'
+import type { Model } from '../contract/family'
+import { replaceStrings } from '../lib/json'
+import type { Success } from './finish'
+import { extendLease, type Task } from './rows'
+
+/** The longest that an end waits for its copies. */
+const COPY_TIMEOUT_MS = 120_000
+/** From the end of the copies to the end of the task. */
+const LEASE_MARGIN_MS = 15_000
+
+export async function keepVideo(
+  world: World,
+  task: Task,
+  { family, upstream }: Model,
+  ending: Success,
+): Promise<Success> {
+  const { artifacts, db, now } = world
+  const { document, videoUrl } = ending
+  // At the deadline the hold is about to be given back: then there is only time to end the task.
+  const timeoutMs = Math.min(COPY_TIMEOUT_MS, task.deadlineAt - now())
+  if (!artifacts || timeoutMs <= 0) return ending
+  if (!(await extendLease(db, task, now() + timeoutMs + LEASE_MARGIN_MS))) return ending
+  const kept = await artifacts.keepAll([videoUrl, ...(family.links?.(document) ?? [])], {
+    account: task.account,
+    charge: task.charge,
+    fetchFile: upstream.fetchFile,
+    gatewayUrl: task.gatewayUrl,
+    timeoutMs,
+  })
+  return { ...ending, document: JSON.parse(replaceStrings(JSON.stringify(document), kept)) }
+}

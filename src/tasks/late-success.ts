@@ -1,0 +1,56 @@
+// A success that is told after its task has ended as failed: the hold is given back by then, but the video is there.
+// It is a charge of its own at the prices of admission, and takes only what is available. However often it is told, it
+// must be charged once, and what was stopped on purpose must never be.
+
+import { findKey } from '../accounts/keys'
+import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger'
+import { budgetPeriodOf } from '../billing/limits'
+import { type Db, tryApply } from '../db/db'
+import { type EndOptions, type Success, succeed } from './finish'
+import { CANCELED, findTask, type Task } from './rows'
+
+/** How long a vendor is asked after a task that had failed: some polls, and time to copy the video. */
+const ASK_AGAIN_MS = 60_000
+/** For the last poll. */
+const CHARGE_MARGIN_MS = 60_000
+
+/** Turns a task from failed to succeeded. Undefined when it did not fail, was stopped, or somebody else was first. */
+export async function succeedLate(
+  db: Db,
+  { id }: Task,
+  ending: Success,
+  options: EndOptions,
+): Promise<Settled | undefined> {
+  const failed = await findTask(db, null, id)
+  const charge = failed && (await lateCharge(db, failed, options.now))
+  if (!charge) return undefined
+  return succeed(db, failed, charge, ending, { ...options, first: [openUnheld(charge)] })
+}
+
+/** Opens a failed task once more, so that whoever polls asks its vendor. False when there is nothing to ask. */
+export async function askAgain(db: Db, task: Task, now: number): Promise<boolean> {
+  const deadlineAt = now + ASK_AGAIN_MS
+  const charge = await lateCharge(db, task, deadlineAt + CHARGE_MARGIN_MS)
+  if (!charge || task.upstreamId === null) return false
+  return tryApply(db, [
+    openUnheld(charge),
+    {
+      sql: `update tasks set state = 'submitted', charge = $3, document = null, error_code = null, error_message = null,
+          ended_at = null, poll_at = created_at, deadline_at = $4, misses = 0, missing = 0, cancel_at = null,
+          cancel_answer = null, fence = fence + 1
+        where id = $1 and fence = $2 and state = 'failed'`,
+      parameters: [task.id, task.fence, charge.id, deadlineAt],
+      guard: true,
+    },
+  ])
+}
+
+/** Where a video is charged whose hold was given back. Named after that hold, so that there cannot be two. */
+async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge | undefined> {
+  if (task.state !== 'failed' || task.errorCode === CANCELED) return undefined
+  const released = await findEndedCharge(db, task.charge)
+  if (!released) return undefined
+  const key = await findKey(db, task.keyId)
+  const budgetPeriod = key ? budgetPeriodOf(key, released.createdAt) : null
+  return { ...released, id: `${released.id}:late`, heldNano: 0, budgetPeriod, expiresAt }
+}

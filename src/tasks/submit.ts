@@ -1,0 +1,160 @@
+// Submits a task to a vendor, once. The task's row and its hold are there before; that it is being sent is written down
+// before the first byte goes out. Whatever becomes of the answer, nothing here may send it again.
+
+import type { World } from '../app/world'
+import { saveAnswer } from '../billing/idempotency'
+import { garbage } from '../contract/failures'
+import type { Call } from '../contract/family'
+import { DatabaseUnavailable, type Statement } from '../db/db'
+import { GatewayError, invalidRequest } from '../lib/errors'
+import type { CheckedRequest } from '../request/check'
+import type { Flight, Flights } from '../request/reservation'
+import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
+import type { Upstream } from '../upstreams/upstream'
+import { acceptTask, documentOf, findTask, markSent, markUnknown, type NewTask, showTask } from './rows'
+
+interface Submitted {
+  status: number
+  /** The task as JSON. */
+  body: string
+}
+
+type Send = (flight: Flight, call: Call) => ReturnType<Upstream['send']>
+
+/** From the submit to the first question after it. */
+const FIRST_POLL_MS = 2_000
+/** Between looks at a task that somebody waits for. */
+const LOOK_MS = 250
+/** Each is a look into the database before anything is paid. */
+const MAX_EARLIER_TASKS = 8
+
+/**
+ * Looks up the earlier tasks that a request names, for the vendor knows them by its own ids, and those of all accounts.
+ * Throws the same 400 for one of another account and one that there is not. The earliest decides which of equal
+ * connections is asked: the vendor's account that has it.
+ */
+export async function findEarlierTasks({ db }: Pick<World, 'db'>, checked: CheckedRequest): Promise<void> {
+  const { family, ask, key } = checked
+  const named = family.task?.earlier?.(ask.body) ?? []
+  if (named.length > MAX_EARLIER_TASKS) {
+    const { field } = named[MAX_EARLIER_TASKS] as { field: string }
+    throw invalidRequest(
+      field,
+      `Invalid '${field}': a request names at most ${MAX_EARLIER_TASKS} earlier tasks.`,
+    )
+  }
+  const ids = new Map<string, string>()
+  for (const { field, id } of named) {
+    const task = typeof id === 'string' ? await findTask(db, key.account, id) : undefined
+    const model = [checked.model, ...checked.others].find(
+      (each) => each.family === family && each.upstream.name === task?.upstream,
+    )
+    if (task?.upstreamId && model) {
+      if (ids.size === 0) checked.model = model
+      if (model === checked.model) {
+        ids.set(id as string, task.upstreamId)
+        continue
+      }
+    }
+    if (typeof id === 'string' && !checked.model.upstream.sharedAccount) ids.set(id, id)
+    else throw noEarlierTask(field, checked.model.id)
+  }
+  if (ids.size > 0) ask.earlierTasks = ids
+}
+
+function noEarlierTask(field: string, model: string): GatewayError {
+  return invalidRequest(
+    field,
+    `Invalid '${field}': this account has no such task that the upstream of ${model} has begun. Give the \`id\` of a task that POST /v1/videos/generations has answered.`,
+    'task_not_found',
+  )
+}
+
+/** Answers what the caller gets; throws what the vendor refuses, and then nothing was begun. */
+export async function submitTask(
+  world: World,
+  flights: Flights,
+  flight: Flight,
+  call: Call,
+  send: Send,
+): Promise<Submitted> {
+  const { task, family, idempotencyKey, charge } = flight
+  if (!task || !family.task) throw new Error(`${family.name} has no tasks`)
+  await markSent(world.db, task.id, world.now())
+  const upstreamId = await sendOnce(flight, call, send).catch((error) => {
+    if (error instanceof GatewayError && error.notTaken) throw error
+    world.log('task_unknown', { task: task.id, upstream: task.upstream, reason: String(error) })
+    return undefined
+  })
+  const status = family.task.submittedStatus
+  const body = documentOf(task, {}, 'submitted')
+  const saved = saveAnswer(charge.id, { status, contentType: 'application/json', body })
+  const also = idempotencyKey ? [saved] : []
+  const stored = await flights.persist(flight, async () => {
+    if (upstreamId !== undefined && (await storeId(world, task, upstreamId, also))) return
+    await world.db.batch([markUnknown(task.id), ...also])
+  })
+  // Should this process die before, the log has what an operator needs to find the task again.
+  if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
+  flights.depart(flight, status)
+  return { status, body }
+}
+
+/** False when this cannot be the task's id, or is another's: the vendor has begun something, nobody knows what. */
+async function storeId(
+  world: World,
+  task: NewTask,
+  upstreamId: string,
+  also: readonly Statement[],
+): Promise<boolean> {
+  const { db, now, log } = world
+  const about = { task: task.id, upstream: task.upstream, upstream_id: upstreamId }
+  try {
+    if (await acceptTask(db, task.id, upstreamId, now() + FIRST_POLL_MS, also)) return true
+    // A commit whose confirmation was lost is tried again, and then finds its own work.
+    const found = await findTask(db, task.account, task.id)
+    if (found?.upstreamId === upstreamId) return true
+    log('task_id_refused', about)
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) throw error
+    // Two nodes that store the same id at the same moment: only the index sees it.
+    log('task_id_refused', { ...about, error: String(error) })
+  }
+  return false
+}
+
+/** The vendor's id of the task. Every error but a plain refusal leaves open whether the vendor has begun. */
+async function sendOnce(flight: Flight, call: Call, send: Send): Promise<string> {
+  const { model, family, controller } = flight
+  const { response, done } = await send(flight, call)
+  const document = { mostBytes: MAX_DOCUMENT_BYTES }
+  const reply = await readReply(response, model, controller.signal, document).finally(done)
+  const id = family.task?.id(reply.json)
+  if (id !== undefined) return id
+  if (!family.read(reply.json, flight.ask).failed) throw garbage(model, 'without the id of a task')
+  // An error in a successful answer is a refusal all the same.
+  const refusal = model.upstream.errorOf(400, reply.json)
+  refusal.notTaken = true
+  throw refusal
+}
+
+/** Waits until a task has ended, at most until `until` on the monotonic clock; answers how it stands then. */
+export async function waitForTask(
+  world: World,
+  id: string,
+  account: string,
+  until: number,
+  leaves: () => boolean,
+): Promise<Submitted | undefined> {
+  for (;;) {
+    const task = await findTask(world.db, account, id).catch(unknownWhileAway)
+    if (task && task.state !== 'submitted') return { status: 200, body: showTask(task) }
+    if (world.monotonic() >= until || leaves()) return undefined
+    await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
+  }
+}
+
+/** The task goes on without the database, and so does the wait for it. */
+function unknownWhileAway(error: unknown): undefined {
+  if (!(error instanceof DatabaseUnavailable)) throw error
+}

@@ -1,0 +1,144 @@
+// What callers see of a vendor's answer: without what it cost the operator, and without the operator's account with the
+// vendor. It must never change an answer that tells neither, nor what a model has written.
+
+import { editObject, scanObject } from '../lib/json'
+import { dataOfEvent, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
+
+type Members = Record<string, unknown>
+
+/** Beside the figures of usage: `cost`, `cost_details`, `cost_in_usd_ticks`, `estimated_cost`, `is_byok`, `total_price`. */
+const COST_OF_USAGE = /cost|price|currency|byok/i
+/** Beside the answer itself, where other names are more likely something else. */
+const TOLD_BY_ANSWER =
+  /^(costs?|is_byok|(cost_|estimated_cost|total_cost|upstream_cost).*|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id)$/i
+/** How deep figures may lie in one another. */
+const USAGE_DEPTH = 3
+
+/** The same object where it tells nothing of the operator's. */
+export function callerView<Answer extends object>(answer: Answer): Answer {
+  return viewOf(answer as Members) as Answer
+}
+
+/** An answer's text with the same members left out and every other character as it came. */
+export function callerText(text: string, answer: object): string {
+  return edited(text, answer as Members, callerView(answer) as Members)
+}
+
+/** An event of a stream, in latin1. */
+export function callerEvent(event: string, isError: boolean): string {
+  if (isError) return toLatin1(callerWords(fromLatin1(event)))
+  // Only an event that has such a word, in whatever place, is worth a closer look.
+  if (!COST_OF_USAGE.test(event)) return event
+  const data = dataOfEvent(event)
+  const json = data === undefined ? undefined : objectIn(data)
+  const seen = json && callerView(json)
+  if (data === undefined || !json || seen === json) return event
+  const shown = toLatin1(callerText(data, json))
+  const whole = toLatin1(data)
+  if (event.includes(whole)) return event.replace(whole, () => shown)
+  // Its data stands in several lines.
+  const names = event.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data'))
+  return `${[...names, `data: ${shown.replaceAll(/\s*\n\s*/g, ' ')}`].join('\n')}\n\n`
+}
+
+const IDENTIFIER = String.raw`(?:[0-9a-f]{8}-[0-9a-f-]{27}|\d{6,}|(?=[\w-]*\d)[A-Za-z0-9][\w-]{7,})`
+const ACCOUNTS: readonly (readonly [RegExp, string])[] = [
+  // An id that says itself what it is: org-…, proj_…, wrkspc_….
+  [/\b(?:org|proj|acct|team|user|wrkspc)[-_](?=[A-Za-z_-]*[0-9A-Z])[A-Za-z0-9_-]{8,}/g, '…'],
+  // projects/123456, project_number:123456
+  [
+    /\b(projects|project_number|organizations|accounts|teams|workspaces|subscriptions|tenants)([/:=]\s*)[\w-]{4,}/gi,
+    '$1$2…',
+  ],
+  [
+    new RegExp(
+      String.raw`\b((?:org(?:ani[sz]ation)?|account|project|team|workspace|tenant|subscription|consumer|uid|key)(?:[ _-]?(?:id|uuid|number))?[\s:=("'\x60#\\]+)${IDENTIFIER}`,
+      'gi',
+    ),
+    '$1…',
+  ],
+]
+
+/** A vendor's complaint without the ids of the operator's organization, project, team or account; also one that is JSON. */
+export function callerWords(text: string): string {
+  return ACCOUNTS.reduce((words, [pattern, shown]) => words.replace(pattern, shown), text)
+}
+
+/** The answer of a task that has failed, or an error event: all that it says is about the failure. */
+export function callerComplaint<Complaint extends object>(complaint: Complaint): Complaint {
+  return JSON.parse(callerWords(JSON.stringify(complaint)))
+}
+
+/** Usage stands in the answer, in an object of it such as `message`, or in one of its choices. */
+function viewOf(answer: Members): Members {
+  const changes = new Map<string, unknown>()
+  for (const name in answer) {
+    const value = answer[name]
+    const seen = TOLD_BY_ANSWER.test(name) ? undefined : viewOfMember(name, value)
+    if (seen !== value) changes.set(name, seen)
+  }
+  return changed(answer, changes)
+}
+
+function viewOfMember(name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (name === 'usage') return usageView(value, USAGE_DEPTH)
+  if (!Array.isArray(value)) return withUsageView(value)
+  if (name !== 'choices') return value
+  const views = value.map(withUsageView)
+  return views.some((view, index) => view !== value[index]) ? views : value
+}
+
+function withUsageView(value: unknown): unknown {
+  if (!isMembers(value)) return value
+  const seen = usageView(value.usage, USAGE_DEPTH)
+  return seen === value.usage ? value : { ...value, usage: seen }
+}
+
+function usageView(usage: unknown, depth: number): unknown {
+  if (!isMembers(usage)) return usage
+  const changes = new Map<string, unknown>()
+  for (const name in usage) {
+    const value = usage[name]
+    const seen = COST_OF_USAGE.test(name) ? undefined : depth > 0 ? usageView(value, depth - 1) : value
+    if (seen !== value) changes.set(name, seen)
+  }
+  return changed(usage, changes)
+}
+
+/** The same members with some others in their places, and without those that are undefined now. */
+function changed(members: Members, changes: ReadonlyMap<string, unknown>): Members {
+  if (changes.size === 0) return members
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) => {
+      const seen = changes.has(name) ? changes.get(name) : value
+      return seen === undefined ? [] : [[name, seen]]
+    }),
+  )
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The text of an object, changed as the object was. */
+function edited(text: string, before: Members, after: Members): string {
+  if (before === after) return text
+  const scanned = scanObject(text)
+  // Lists, and what says a thing twice.
+  if (!('members' in scanned)) return JSON.stringify(after)
+  const set: Record<string, string> = {}
+  const drop: string[] = []
+  for (const name of Object.keys(before)) {
+    const member = scanned.members.get(name)
+    if (!member || before[name] === after[name]) continue
+    if (!(name in after)) drop.push(name)
+    else
+      set[name] = edited(
+        text.slice(member.valueStart, member.valueEnd),
+        before[name] as Members,
+        after[name] as Members,
+      )
+  }
+  return editObject(text, scanned, { set, drop })
+}

@@ -1,0 +1,209 @@
+// Takes an upstream's keys out of the bytes that it answers, before anything of them is read, relayed, logged or stored.
+// It must never hold back a whole event or document, nor change an answer in which no key stands.
+
+import { HttpBody, HttpResponse } from '../http-client/response'
+
+export interface Mask {
+  /** The same answer with a body that has been searched. */
+  response(response: HttpResponse): HttpResponse
+  /** For short texts that did not come in an answer's body. Masks keys of any length. */
+  text(text: string): string
+}
+
+/** What stands in the place of a key. */
+const MASK = '…'
+const MASK_BYTES = Buffer.from(MASK)
+/** Shorter values are placeholders such as `none` or `ollama`, which stand in honest answers too. */
+const SECRET_LENGTH_LEAST = 8
+/** How every JSON escape of an ASCII character begins. */
+const ESCAPE = Buffer.from('\\u00')
+const ESCAPE_LENGTH = 6
+const ESCAPED_SLASH = Buffer.from('\\/')
+const BACKSLASH = 92
+const SLASH = 47
+const NOTHING = Buffer.alloc(0)
+
+export function createMask(secrets: readonly (string | null)[]): Mask {
+  // As they are sent: a key from a file often has a line break behind it.
+  const keys = [...new Set(secrets.flatMap((secret) => secret?.trim() || []))].sort(longestFirst)
+  const needles = keys.filter(({ length }) => length >= SECRET_LENGTH_LEAST).map((key) => Buffer.from(key))
+  const search = needles.length === 0 ? undefined : createSearch(needles)
+  return {
+    response(response) {
+      if (!search) return response
+      const head = { status: response.status, get: (name: string) => response.header(name) }
+      return new HttpResponse(head, maskedBody(response.body, search))
+    },
+    text: (text) => keys.reduce((masked, key) => masked.replaceAll(key, MASK), text),
+  }
+}
+
+function longestFirst(one: string, other: string): number {
+  return other.length - one.length
+}
+
+function maskedBody(body: HttpBody, search: Search): HttpBody {
+  const masked = new HttpBody({
+    pause: () => body.pause(),
+    resume: () => body.resume(),
+    cancel: () => body.cancel(),
+  })
+  // The beginning of what may be a key, at the end of a piece.
+  let held: Buffer = NOTHING
+
+  /** What is held when the body ends can only be a part of a key. */
+  function release(): void {
+    if (held.length > 0) masked.push(held.length < SECRET_LENGTH_LEAST ? held : MASK_BYTES)
+    held = NOTHING
+  }
+
+  body.start({
+    data(piece) {
+      const bytes = search.mask(held.length === 0 ? bufferOf(piece) : Buffer.concat([held, piece]))
+      const end = search.beginningAt(bytes)
+      held = end === bytes.length ? NOTHING : Buffer.from(bytes.subarray(end))
+      if (end > 0) masked.push(end === bytes.length ? bytes : bytes.subarray(0, end))
+    },
+    end() {
+      release()
+      masked.end()
+    },
+    fail(error) {
+      release()
+      masked.fail(error)
+    },
+  })
+  return masked
+}
+
+function bufferOf(piece: Uint8Array): Buffer {
+  return Buffer.isBuffer(piece) ? piece : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+}
+
+interface Search {
+  /** The same bytes where they have no key. */
+  mask(bytes: Buffer): Buffer
+  /** Where a key begins that the bytes break off in; their length where there is none. */
+  beginningAt(bytes: Buffer): number
+}
+
+function createSearch(keys: readonly Buffer[]): Search {
+  const plain = [...keys, ...keys.flatMap(inAddress)]
+  // Looking for all of a long key would take twenty times as long.
+  const beginnings = plain.map((form) => form.subarray(0, SECRET_LENGTH_LEAST))
+  const characters = new Set(keys.flatMap((key) => [...key]))
+  /** What a key's last byte may be where it is cut off anywhere. */
+  const inside = new Set([
+    ...characters,
+    ...plain.flatMap((form) => [...form]),
+    ...Buffer.from('\\u0123456789abcdefABCDEF'),
+  ])
+  const longest = ESCAPE_LENGTH * Math.max(...keys.map(({ length }) => length))
+
+  /** Whether some character of a key is written as `\u00…`. Accents and the like are no reason to look closer. */
+  function hasEscapes(bytes: Buffer): boolean {
+    if (characters.has(SLASH) && bytes.indexOf(ESCAPED_SLASH) !== -1) return true
+    for (let at = bytes.indexOf(ESCAPE); at !== -1; at = bytes.indexOf(ESCAPE, at + ESCAPE_LENGTH)) {
+      if (characters.has(escapedAt(bytes, at))) return true
+    }
+    return false
+  }
+
+  return {
+    mask(bytes) {
+      let masked = bytes
+      for (let index = 0; index < plain.length; index++) {
+        if (masked.indexOf(beginnings[index] as Buffer) !== -1)
+          masked = withoutForm(masked, plain[index] as Buffer)
+      }
+      return hasEscapes(masked) ? replaced(masked, (from) => findEscaped(masked, from, keys)) : masked
+    },
+    beginningAt(bytes) {
+      if (!inside.has(bytes[bytes.length - 1] as number)) return bytes.length
+      for (let at = Math.max(0, bytes.length - longest); at < bytes.length; at++) {
+        if (plain.some((form) => beginsWithRest(form, bytes, at))) return at
+        if (keys.some((key) => readKey(key, bytes, at) === BROKEN_OFF)) return at
+      }
+      return bytes.length
+    },
+  }
+}
+
+/** A key as it stands in an address, where that is another form. */
+function inAddress(key: Buffer): Buffer[] {
+  const text = encodeURIComponent(key.toString())
+  return text.length === key.length ? [] : [Buffer.from(text)]
+}
+
+function beginsWithRest(form: Buffer, bytes: Buffer, at: number): boolean {
+  const length = bytes.length - at
+  return length < form.length && form.compare(bytes, at, bytes.length, 0, length) === 0
+}
+
+function withoutForm(bytes: Buffer, form: Buffer): Buffer {
+  return replaced(bytes, (from) => {
+    const start = bytes.indexOf(form, from)
+    return start === -1 ? undefined : [start, start + form.length]
+  })
+}
+
+/** With the mask in the place of each range that `find` gives from an index on. */
+function replaced(bytes: Buffer, find: (from: number) => [start: number, end: number] | undefined): Buffer {
+  let found = find(0)
+  if (!found) return bytes
+  const pieces: Buffer[] = []
+  let at = 0
+  for (; found; found = find(at)) {
+    pieces.push(bytes.subarray(at, found[0]), MASK_BYTES)
+    at = found[1]
+  }
+  return Buffer.concat([...pieces, bytes.subarray(at)])
+}
+
+/** The first key from an index on, however its characters are escaped. */
+function findEscaped(bytes: Buffer, from: number, keys: readonly Buffer[]): [number, number] | undefined {
+  for (let at = from; at < bytes.length; at++) {
+    for (const key of keys) {
+      const end = readKey(key, bytes, at)
+      if (end > 0) return [at, end]
+    }
+  }
+  return undefined
+}
+
+const NO_KEY = -1
+const BROKEN_OFF = -2
+
+/** The index behind the key that begins at `at`, its characters as they are or escaped. */
+function readKey(key: Buffer, bytes: Buffer, at: number): number {
+  let index = at
+  for (let position = 0; position < key.length; position++) {
+    const character = key[position]
+    if (index >= bytes.length) return BROKEN_OFF
+    const byte = bytes[index]
+    if (byte === BACKSLASH && character !== BACKSLASH) {
+      const next = bytes[index + 1]
+      if (next === SLASH && character === SLASH) index += 2
+      else if (
+        index + ESCAPE_LENGTH > bytes.length &&
+        ESCAPE.indexOf(bytes.subarray(index, index + ESCAPE.length)) === 0
+      )
+        return BROKEN_OFF
+      else if (escapedAt(bytes, index) === character) index += ESCAPE_LENGTH
+      else return NO_KEY
+    } else if (byte === character) index++
+    else return NO_KEY
+  }
+  return index
+}
+
+/** The character that the escape `\u00…` at `at` stands for; NaN where there is none. */
+function escapedAt(bytes: Buffer, at: number): number {
+  for (let index = 0; index < ESCAPE.length; index++)
+    if (bytes[at + index] !== ESCAPE[index]) return Number.NaN
+  return 16 * hexDigit(bytes[at + 4]) + hexDigit(bytes[at + 5])
+}
+
+function hexDigit(byte: number | undefined): number {
+  return byte === undefined ? Number.NaN : Number.parseInt(String.fromCharCode(byte), 16)
+}

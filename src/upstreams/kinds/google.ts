@@ -1,0 +1,57 @@
+// Google Gemini: the native API with its interactions, and the OpenAI-compatible one below `/openai`.
+
+import { readErrorShape } from '../../lib/error-shapes'
+import type { UpstreamKind } from '../upstream'
+
+export const google: UpstreamKind = {
+  kind: 'google',
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  secretVariable: 'GEMINI_API_KEY',
+  prefix: { openai: '/openai', native: '' },
+  fileHosts: [],
+  headers: (secret, protocol) =>
+    protocol === 'openai' ? { authorization: `Bearer ${secret}` } : { 'x-goog-api-key': secret },
+  error(status, body) {
+    const shape = readErrorShape(reasonOf(body))
+    const { status: word, details } = errorOf(body)
+    // A bad key is a 400 here, with the reason in the details.
+    const badKey =
+      details.some(({ reason }) => reason === 'API_KEY_INVALID') ||
+      shape.message.startsWith('API key not valid')
+    const operator = badKey || [401, 403, 404].includes(status) || word === 'FAILED_PRECONDITION'
+    const delay = details.map(({ retryDelay }) => retryDelay).find((value) => typeof value === 'string')
+    const seconds = Number.parseFloat(delay ?? '')
+    return {
+      ...shape,
+      code: word ?? shape.code,
+      whose: operator ? 'operator' : 'caller',
+      ...(Number.isNaN(seconds) ? {} : { retryAfterSeconds: seconds }),
+    }
+  },
+}
+
+/** An interaction that failed is no error by its form: it says why in a list of errors, or in the step that failed. */
+function reasonOf(body: unknown): unknown {
+  const { error, errors, steps } = (body ?? {}) as { error?: unknown; errors?: unknown; steps?: unknown }
+  if (error) return body
+  if (Array.isArray(errors) && errors.length > 0) return { error: errors[0] }
+  const failed = Array.isArray(steps) ? steps.findLast((step) => step?.error) : undefined
+  return failed ?? body
+}
+
+interface GoogleError {
+  status?: string
+  details: { reason?: string; retryDelay?: string }[]
+}
+
+function errorOf(body: unknown): GoogleError {
+  const outer = (Array.isArray(body) ? body[0] : body) as { error?: Partial<GoogleError> } | null
+  const error =
+    outer && typeof outer === 'object' && outer.error && typeof outer.error === 'object' ? outer.error : {}
+  return {
+    ...(typeof error.status === 'string' ? { status: error.status } : {}),
+    details: Array.isArray(error.details)
+      ? error.details.filter((detail) => detail && typeof detail === 'object')
+      : [],
+  }
+}

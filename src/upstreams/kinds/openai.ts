@@ -1,0 +1,28 @@
+// OpenAI, and every server that speaks its API: Ollama, llama.cpp, vLLM, other gateways. Source: upstream reference, errors.
+
+import { readErrorShape } from '../../lib/error-shapes'
+import type { UpstreamKind } from '../upstream'
+
+/** About the operator's account or set-up, whatever the status. */
+const OPERATOR_CODES = new Set([
+  'insufficient_quota',
+  'billing_hard_limit_reached',
+  'account_deactivated',
+  'model_not_found',
+  'unsupported_country_region_territory',
+])
+
+export const openai: UpstreamKind = {
+  kind: 'openai',
+  baseUrl: 'https://api.openai.com/v1',
+  secretVariable: 'OPENAI_API_KEY',
+  prefix: { openai: '', native: '' },
+  fileHosts: ['oaidalleapiprodscus.blob.core.windows.net'],
+  headers: (secret) => ({ authorization: `Bearer ${secret}` }),
+  error(status, body) {
+    const shape = readErrorShape(body)
+    const operator =
+      status === 401 || status === 403 || status === 404 || OPERATOR_CODES.has(shape.code ?? '')
+    return { ...shape, whose: operator ? 'operator' : 'caller' }
+  },
+}

@@ -1,0 +1,26 @@
+// xAI. Errors come in three shapes, and a bad key is a 400 or a 403 with a sentence in place of a code.
+// It must never show callers whose team and key a refusal of content names.
+
+import { readErrorShape } from '../../lib/error-shapes'
+import type { UpstreamKind } from '../upstream'
+
+/** Its refusals of a prompt or an image; only the first sentence is for the caller. */
+const MODERATED = /content moderation|content violates usage guidelines/i
+
+export const xai: UpstreamKind = {
+  kind: 'xai',
+  baseUrl: 'https://api.x.ai/v1',
+  secretVariable: 'XAI_API_KEY',
+  prefix: { openai: '', native: '' },
+  fileHosts: ['.x.ai'],
+  headers: (secret) => ({ authorization: `Bearer ${secret}` }),
+  error(status, body) {
+    const shape = readErrorShape(body)
+    if (MODERATED.test(shape.message)) {
+      const message = `${shape.message.split('.', 1)[0]}.`
+      return { ...shape, message, code: 'content_policy_violation', whose: 'caller' }
+    }
+    const operator = [401, 403, 404].includes(status) || shape.message.startsWith('Incorrect API key')
+    return { ...shape, whose: operator ? 'operator' : 'caller' }
+  },
+}

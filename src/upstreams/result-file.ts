@@ -1,0 +1,99 @@
+// Fetches a result that a vendor's reply points to, such as a sound or a picture, over a connection of its own.
+// It must only ever reach hosts of that vendor, never follow a redirect, and never carry the vendor's key.
+
+import type { UpstreamConfig } from '../config/schema'
+import { HttpBody, HttpResponse } from '../http-client/response'
+import type { Cancellation } from '../lib/cancel-token'
+import { GatewayError } from '../lib/errors'
+import type { UpstreamKind, UpstreamWorld } from './upstream'
+
+/**
+ * Fetches a file of a vendor. The body is still to be read; throws a GatewayError where it is not to be had. `part` are the
+ * headers that ask for a part of it: then the answer may also be that there is no such part (416).
+ */
+export type FetchFile = (
+  url: string,
+  signal: Cancellation,
+  part?: Readonly<Record<string, string>>,
+) => Promise<HttpResponse>
+
+export function createFetchFile(
+  name: string,
+  kind: UpstreamKind,
+  config: UpstreamConfig,
+  world: UpstreamWorld,
+): FetchFile {
+  const ownHost = new URL(config.baseUrl ?? kind.baseUrl).host
+  const hosts = [...kind.fileHosts, ...(config.fileHosts ?? [])]
+
+  return async (text, signal, part) => {
+    const url = parse(text)
+    if (!url || !isAllowed(url, ownHost, hosts)) {
+      world.log('upstream_file_refused', { upstream: name, host: url?.host.slice(0, 255) ?? null })
+      throw new GatewayError(502, {
+        code: 'upstream_file_refused',
+        message: `The upstream ${name} points to a file on a host that is not one of its own. The operator can allow it as one of \`fileHosts\`.`,
+      })
+    }
+    const response = await fetchOnce(url, signal, part)
+    if (response.ok || (part && response.status === 416)) return response
+    response.body.cancel()
+    throw unavailable(`HTTP ${response.status}`)
+  }
+
+  async function fetchOnce(url: URL, signal: Cancellation, part = {}): Promise<HttpResponse> {
+    const origin = world.openOrigin(url.href)
+    try {
+      return await origin.send({
+        method: 'GET',
+        path: url.pathname + url.search,
+        headers: { ...part, 'accept-encoding': 'identity', 'user-agent': 'unified-model-gateway' },
+        body: null,
+        signal,
+      })
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      throw unavailable('no connection', error)
+    } finally {
+      // The connection ends with the file.
+      origin.close()
+    }
+  }
+
+  function unavailable(why: string, cause?: unknown): GatewayError {
+    return new GatewayError(502, {
+      code: 'upstream_file_unavailable',
+      message: `The upstream ${name} made a result but did not hand it over (${why}). Try again.`,
+      cause,
+    })
+  }
+}
+
+/** A file that is here already, as if it had been fetched. */
+export function fileOf(bytes: Uint8Array, contentType: string): HttpResponse {
+  const body = new HttpBody({ pause() {}, resume() {}, cancel() {} })
+  body.push(bytes)
+  body.end()
+  return new HttpResponse(
+    { status: 200, get: (name) => (name === 'content-type' ? contentType : null) },
+    body,
+  )
+}
+
+function parse(text: string): URL | undefined {
+  const url = URL.parse(text)
+  return url && (url.protocol === 'https:' || url.protocol === 'http:') && !url.username && !url.password
+    ? url
+    : undefined
+}
+
+/**
+ * The host of the connection itself, or one that is listed: by its name, or as `.example.com` with all hosts below it.
+ * A listed host is only reached at the usual ports, unless it is listed with another one.
+ */
+function isAllowed(url: URL, ownHost: string, hosts: readonly string[]): boolean {
+  if (url.host === ownHost) return true
+  return hosts.some((host) =>
+    host.startsWith('.') ? url.port === '' && url.hostname.endsWith(host) : url.host === host,
+  )
+}

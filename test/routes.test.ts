@@ -55,6 +55,10 @@ const models: Record<string, ModelConfig | RouteConfig> = {
   routed: { route: ['first', 'second', 'third'] },
   'any-form': { route: ['first', 'test-messages', 'third'], ownedBy: 'us' },
   'any-kind': { route: ['test-embedding', 'third'] },
+  strict: { ...modelOf('second'), strictFields: true },
+  tiered: { ...modelOf('third'), price: { ...modelOf('third').price, service_tiers: { flex: '0.5' } } },
+  'by-price': { route: ['first', 'tiered'] },
+  'by-need': { route: ['strict', 'first', 'test-messages', 'tiered'] },
   'half-there': { route: ['keyless', 'third'] },
   'not-there': { route: ['keyless'] },
   equals: modelOf('first', { first: 1, second: 1 }),
@@ -348,6 +352,34 @@ describe('a route', () => {
     const image = await gateway.post('/v1/images/generations', { model: 'any-kind', prompt: 'A' })
     expect(image.status).toBe(400)
     expect(await image.json()).toMatchObject({ error: { code: 'endpoint_model_mismatch' } })
+  })
+
+  test.each([
+    ['a tier that only the last has a price for', 'tiered', { model: 'by-price', service_tier: 'flex' }],
+    ['a field that only an open model takes', 'first', { anything: 1 }],
+    ['both', 'tiered', { service_tier: 'flex', anything: 1 }],
+    ['more candidates than the third can stream', 'tiered', { service_tier: 'flex', stream: true, n: 17 }],
+  ])('begins with the first that can take the request: %s', async (_, answers, body) => {
+    vendors.third.answer = 'stream' in body ? goodStream : good
+    const { status, text, charge, charges, turns } = await ask({ model: 'by-need', ...body })
+    expect({ status, text }).toEqual({ status: 200, text })
+    expect({ charges, ...charge }).toMatchObject({ charges: 1, state: 'settled', model: answers })
+    // Nobody was asked in vain.
+    expect(turns).toEqual([])
+    expect(asked().reduce((sum, requests) => sum + requests)).toBe(1)
+  })
+
+  test('that nobody can take is refused as by the first, for nothing', async () => {
+    for (const [path, body, param] of [
+      ['/v1/chat/completions', { service_tier: 'ultra' }, 'service_tier'],
+      ['/v1/chat/completions', { unknown: 1, service_tier: 'ultra' }, 'unknown'],
+      ['/v1/chat/completions', { n: 'many' }, 'n'],
+      ['/v1/messages', { fallbacks: ['dear'] }, undefined],
+    ] as const) {
+      const { status, json, charges } = await ask({ model: 'by-need', ...body }, { path })
+      expect({ status, charges, param: json.error.param }).toMatchObject({ status: 400, charges: 0, param })
+    }
+    expect(asked()).toEqual([0, 0, 0])
   })
 
   test.each(['/v1/chat/completions', '/v1/messages'])(

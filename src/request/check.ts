@@ -36,44 +36,82 @@ const NONE: readonly Model[] = []
 /** Made with a family's first request: all of them together would hold up the start. */
 const contracts = new Map<Family, Contract>()
 
-/** Throws a GatewayError that names the field at fault, in the dialect of its family as soon as that is known. */
+/**
+ * For the first of the models that can take it. Throws a GatewayError that names the field at fault, as the first that is
+ * asked refuses it, in the dialect of its family as soon as that is known.
+ */
 export function checkRequest(
   catalogue: Catalogue,
   key: Key,
-  from: { operation: Operation; headers: Readonly<Record<string, string>>; reword?: Reword },
+  from: RequestSource,
   content: Uint8Array | Form,
   { now, random }: { now: number; random: () => number },
 ): CheckedRequest {
-  const { operation, headers } = from
+  const { operation } = from
   const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
-  const asked = json ? fieldOf(json, 'model') : (content as Form).fields.get('model')
+  const form = json ? undefined : (content as Form)
+  const named = json ? fieldOf(json, 'model') : form?.fields.get('model')
   // Before anything is built of the body, which may be large.
-  const candidates = resolveModels(catalogue, key, operation, asked, random)
-  const [model] = candidates
-  const { family } = model
-  let parsed: Parsed
-  let ask: Ask
+  const candidates = resolveModels(catalogue, key, operation, named, random)
+  let refusal: unknown
   try {
-    const given = json ? parseJson(json, (content as Uint8Array).byteLength) : parseForm(content as Form)
-    parsed = from.reword ? reworded(given, from.reword(given.body, model)) : given
-    const body = json ? parsed.body : bodyOfForm(content as Form, family.body)
-    ask = { body: bodyFor(model, body), byteLength: parsed.byteLength, at: now, headers }
-    checkFor(model, ask, !json)
+    const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
+    for (let place = 0; place < candidates.length; place++) {
+      const model = candidates[place] as Model
+      const asked = tryAsk(model, given, from, form, now)
+      if (asked instanceof GatewayError) {
+        refusal ??= asked
+        continue
+      }
+      const { source, fingerprint, ask } = asked
+      const others = othersOf(candidates, place + 1, ask, form)
+      return { operation, key, model, family: model.family, others, ask, source, fingerprint }
+    }
   } catch (error) {
-    throw inDialect(error, family.dialect)
+    refusal = error
   }
-  const others =
-    candidates.length === 1 ? NONE : candidates.slice(1).filter((other) => fits(other, ask, !json))
-  return {
-    operation,
-    key,
-    model,
-    family,
-    others,
-    ask,
-    source: parsed.source,
-    fingerprint: parsed.fingerprint,
+  throw inDialect(refusal, candidates[0].family.dialect)
+}
+
+/** Where a request comes from, and in which words. */
+interface RequestSource {
+  operation: Operation
+  headers: Readonly<Record<string, string>>
+  reword?: Reword
+}
+
+interface Asked extends Pick<CheckedRequest, 'ask' | 'source' | 'fingerprint'> {}
+
+/** The request as this model is asked it, or why it cannot be. */
+function tryAsk(
+  model: Model,
+  given: Parsed,
+  from: RequestSource,
+  form: Form | undefined,
+  now: number,
+): Asked | GatewayError {
+  try {
+    const asked = from.reword ? reworded(given, from.reword(given.body, model)) : given
+    const { body, byteLength, source, fingerprint } = asked
+    const own = bodyFor(model, form ? bodyOfForm(form, model.family.body) : body)
+    const ask = { body: own, byteLength, at: now, headers: from.headers }
+    checkFor(model, ask, form !== undefined)
+    return { ask, source, fingerprint }
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
   }
+}
+
+/** Those behind a place that could take the request too. */
+function othersOf(
+  candidates: readonly Model[],
+  from: number,
+  ask: Ask,
+  form: Form | undefined,
+): readonly Model[] {
+  if (from === candidates.length) return NONE
+  return candidates.slice(from).filter((other) => fits(other, ask, form !== undefined))
 }
 
 function checkFor(model: Model, ask: Ask, isForm: boolean): void {
@@ -124,7 +162,7 @@ function otherwiseWritten({ path, known }: Variant): GatewayError {
   )
 }
 
-/** Whether a further choice could take this request: one that could not is passed over. */
+/** Whether a further choice could take this request: one that could not is passed over, as it is when it comes first. */
 function fits(model: Model, ask: Ask, isForm: boolean): boolean {
   try {
     checkFor(model, { ...ask, body: bodyFor(model, ask.body as Record<string, unknown>) }, isForm)

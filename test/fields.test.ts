@@ -6,7 +6,7 @@ import { outside } from '../src/app/world'
 import { buildCatalogue } from '../src/catalogue/models'
 import type { ModelConfig } from '../src/config/schema'
 import type { Family, FieldRule, Model } from '../src/contract/family'
-import { rowOf } from '../src/contract/units'
+import { callUnits, rowOf } from '../src/contract/units'
 import { families } from '../src/families'
 import { GatewayError } from '../src/lib/errors'
 import { stepsOf } from '../src/lib/field-names'
@@ -138,6 +138,39 @@ describe('a field that a vendor bills apart', () => {
       matching.some(({ always, state }) => always || state),
     )
   })
+
+  test('that the vendor counts by itself has a unit, and each such unit has a field', () => {
+    const priced = all.flatMap(({ surcharges = [] }) => surcharges.map(({ price }) => price))
+    for (const unit of callUnits) expect(priced).toContain(unit)
+  })
+
+  test.each([
+    ['web_search_options', { web_search_options: {} }, 'searches'],
+    ['enable_search', { enable_search: true }, 'searches'],
+    ['search_options', { search_options: { forced_search: true } }, 'searches'],
+    ['tools[0].type', { tools: [{ type: 'web_search' }] }, 'searches'],
+    ['tools[0].type', { tools: [{ type: 'openrouter:web_search' }] }, 'searches'],
+    ['tools[0].google_search', { tools: [{ google_search: {} }] }, 'searches'],
+    ['enable_code_interpreter', { enable_code_interpreter: true }, 'does it'],
+    ['tools[0].type', { tools: [{ type: 'code_interpreter' }] }, 'does it'],
+    ['plugins', { plugins: [{ id: 'web' }] }, 'does it'],
+  ])(
+    'that no answer counts is refused at any price list, and told what to do instead: %s',
+    (field, more, what) => {
+      const family = families.get('openai-chat') as Family
+      const price = {
+        per_1m_input_tokens: '1',
+        per_1m_output_tokens: '2',
+        per_1k_web_searches: '10',
+        per_1k_search_sources: '25',
+      }
+      const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...more }
+      const check = () => checkFields(modelOf(family, { price }), { body, byteLength: 0, at: 0 })
+      expect(check).toThrow(`'${field}'`)
+      expect(check).toThrow('a price list has no price for it')
+      expect(check).toThrow(`Leave it out, and give the model a function of yours that ${what}.`)
+    },
+  )
 
   test('stands in the list of each family once for each reason', () => {
     for (const { surcharges = [] } of all) {

@@ -59,11 +59,10 @@ describe('a completion', () => {
       prompt_tokens: 1,
       completion_tokens: 1,
       num_sources_used: 3,
-      num_server_side_tools_used: 2,
     }
     expect(readCompletion({ choices: [], usage, service_tier: 'flex' })).toMatchObject({
       serviceTier: 'flex',
-      usage: { search_source: 3, tool_call: 2 },
+      usage: { search_source: 3 },
     })
     expect(readChunk({ choices: [], service_tier: 'priority' }).serviceTier).toBe('priority')
     expect(readChunk({ choices: [], service_tier: null }).serviceTier).toBeUndefined()

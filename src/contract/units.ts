@@ -84,8 +84,6 @@ export const unitTable = {
   web_search: { key: 'per_1k_web_searches', per: 1_000, flat: true },
   /** Documents that such a search has used, where the vendor bills those. */
   search_source: { key: 'per_1k_search_sources', per: 1_000, flat: true },
-  /** Calls of any other tool that the vendor runs itself. */
-  tool_call: { key: 'per_1k_tool_calls', per: 1_000, flat: true },
 } as const satisfies Record<string, UnitRow>
 
 export type Unit = keyof typeof unitTable
@@ -97,8 +95,8 @@ export const units = Object.keys(unitTable) as readonly Unit[]
 /** How many of each unit. */
 export type Quantities = { [unit in Unit]?: number }
 
-/** Calls of tools that the vendor runs, which it bills one by one. */
-export const callUnits = ['web_search', 'search_source', 'tool_call'] as const satisfies readonly Unit[]
+/** What the vendor's own tools did, which it bills one by one and tells the number of. */
+export const callUnits = ['web_search', 'search_source'] as const satisfies readonly Unit[]
 
 /** The row of a unit, in which other units are known to be some. */
 export function rowOf(unit: Unit): Row {

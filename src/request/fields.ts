@@ -154,7 +154,9 @@ function refusal(rule: FieldRule, place: string, value: unknown, model: Model): 
   const { why, instead = 'Leave it out, or choose another model.', price, always, state, details } = rule
   const shown = typeof value === 'string' ? ` is '${value.slice(0, MAX_SHOWN_LENGTH)}'` : ' is set'
   const key = price === undefined || price === 'service_tier' ? '' : ` (${rowOf(price).key})`
-  const lacking = always || state ? '' : `, and ${model.id} has no price for it${key}`
+  const unpriced =
+    price === undefined ? 'a price list has no price for it' : `${model.id} has no price for it${key}`
+  const lacking = always || state ? '' : `, and ${unpriced}`
   return new GatewayError(400, {
     code: rule.plain === undefined ? 'unsupported_parameter' : 'unsupported_value',
     message: `Unsupported value: '${place}'${shown}: ${why}${lacking}. ${instead}`,

@@ -285,9 +285,8 @@ function addRare(quantities: Quantities, usage: Record<string, unknown>): boolea
   const heard = countOf(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
   const spoken = countOf(detailOf(usage.completion_tokens_details, 'audio_tokens'))
   const sources = countOf(usage.num_sources_used)
-  const calls = countOf(usage.num_server_side_tools_used)
-  if (heard + spoken + sources + calls === 0) return true
-  if (!(Math.max(heard, spoken, sources, calls) <= ABSURD_TOKENS)) return false
+  if (heard + spoken + sources === 0) return true
+  if (!(Math.max(heard, spoken, sources) <= ABSURD_TOKENS)) return false
   if (spoken > (quantities.output_token ?? 0)) return false
   // Sound stands inside the prompt; what was read from a cache may be sound too, and is billed as sound then.
   let rest = heard
@@ -303,7 +302,6 @@ function addRare(quantities: Quantities, usage: Record<string, unknown>): boolea
     quantities.output_audio_token = spoken
   }
   if (sources > 0) quantities.search_source = sources
-  if (calls > 0) quantities.tool_call = calls
   return true
 }
 

@@ -37,16 +37,23 @@ export const IGNORED_WHEN_REASONING = [
   'prediction',
 ]
 
-const SEARCHES = 'it searches the web, which is billed by the search'
-const RUN_BY_VENDOR = 'a tool that the vendor runs is billed by its use'
+/** Answers of this API do not say how many searches and calls of tools there were. */
+const SEARCHES = {
+  why: 'it searches the web, which is billed by the search, and answers of this API do not count them',
+  instead: 'Leave it out, and give the model a function of yours that searches.',
+}
+const RUN_BY_VENDOR = {
+  why: 'a tool that the vendor runs is billed by its use, and answers of this API do not count it',
+  instead: 'Leave it out, and give the model a function of yours that does it.',
+}
 const isReasoning: FieldRule['unless'] = ({ reasoning }) => reasoning
 
 const toolTypes: readonly FieldRule[] = [
   { field: 'tools[].type', plain: /^(?!.*live_search)/, why: 'it searches, which is billed by the source' },
-  { field: 'tools[].type', plain: /^(?!.*(web|google)_search)/, why: SEARCHES },
-  { field: 'tools[].type', plain: /^(function|custom|.*(web|google|live)_search.*)$/, why: RUN_BY_VENDOR },
+  { field: 'tools[].type', plain: /^(?!.*(web|google)_search)/, ...SEARCHES },
+  { field: 'tools[].type', plain: /^(function|custom|.*(web|google|live)_search.*)$/, ...RUN_BY_VENDOR },
   ...['google_search', 'googleSearch', 'google_search_retrieval', 'web_search', 'google_maps'].map(
-    (name): FieldRule => ({ field: `tools[].${name}`, why: SEARCHES }),
+    (name): FieldRule => ({ field: `tools[].${name}`, ...SEARCHES }),
   ),
   {
     field: 'tools[].model',
@@ -161,17 +168,17 @@ export const chatSurcharges: readonly FieldRule[] = [
   ...toolTypes,
   ...media,
   ...state,
-  { field: 'web_search_options', why: SEARCHES },
+  { field: 'web_search_options', ...SEARCHES },
   {
     field: 'search_parameters',
     plain: ['{"mode":"off"}'],
     why: 'it searches, which is billed by the source',
     price: 'search_source',
   },
-  { field: 'enable_search', plain: [false], why: SEARCHES },
-  { field: 'search_options', why: SEARCHES },
-  { field: 'enable_code_interpreter', plain: [false], why: RUN_BY_VENDOR },
-  { field: 'plugins', why: 'plugins of the vendor are billed by their use' },
+  { field: 'enable_search', plain: [false], ...SEARCHES },
+  { field: 'search_options', ...SEARCHES },
+  { field: 'enable_code_interpreter', plain: [false], ...RUN_BY_VENDOR },
+  { field: 'plugins', ...RUN_BY_VENDOR, why: 'plugins of the vendor are billed by their use' },
   {
     field: 'moderation',
     why: ANOTHER_MODEL,

@@ -20,7 +20,6 @@ import { addresses, earlierAnswers, fileIds } from '../vendor-state'
 export const THREAD_DETAILS = { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
 
 const LONG_CACHE = 'cache_write_1h_token'
-const RUN_BY_VENDOR = 'a tool that the vendor runs is billed by its use'
 
 /** Where tools stand: in the list, and in a conversation that adds one. */
 const toolPlaces = ['tools[]', 'messages[].content[].tool.definition'] as const
@@ -39,7 +38,8 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   {
     field: `${place}.type`,
     plain: new RegExp(`${PLAIN_TOOLS.source}|^web_search`),
-    why: RUN_BY_VENDOR,
+    why: 'a tool that the vendor runs is billed by its use, and answers do not say how much that was',
+    instead: 'Leave it out, and give the model a tool of yours that does it.',
   },
   {
     field: `${place}.model`,

@@ -47,6 +47,15 @@ describe('the source keeps', () => {
       [],
     )
   })
+  test('tests in their folders, and a line for each file that they share', async () => {
+    const tests = around.filter(({ path }) => path.endsWith('.test.ts')).map(({ path }) => path)
+    const folders = /^test\/((unit|contract|scenario|cli|load)\/[^/]+|architecture)\.test\.ts$/
+    expect(tests.filter((path) => !folders.test(path))).toEqual([])
+    const readme = await Bun.file(`${import.meta.dir}/support/README.md`).text()
+    const listed = [...readme.matchAll(/^- `([\w-]+\.ts)`: /gm)].map(([, file]) => `test/support/${file}`)
+    const shared = around.map(({ path }) => path).filter((path) => path.startsWith('test/support/'))
+    expect(listed.sort()).toEqual(shared)
+  })
   test('lists of exceptions without one that is no longer needed', () => {
     const files = longFiles(programs, FILE_LINES_MOST)
     const functions = longFunctions([...program, ...around], FUNCTION_LINES_MOST)

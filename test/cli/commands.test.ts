@@ -1,0 +1,630 @@
+// The command line as a shell sees it: real processes, their exit codes, what they print and what is then in the books.
+// Every row of a table is a command line, so that a changed name or flag cannot go unnoticed.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isSecret } from '../../src/accounts/keys'
+import { type Charge, hold, release, settle } from '../../src/billing/ledger'
+import { openSqlite } from '../../src/db/sqlite'
+import { openJournal } from '../../src/request/request-log'
+import { createCommandLine, MAIN, WRITTEN } from '../support/command-line'
+import { postgresUrl, temporaryFolder } from '../support/databases'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(60_000)
+
+const folder = temporaryFolder()
+const configFile = join(folder, 'gateway.config.ts')
+const dataDir = join(folder, 'data')
+
+const price = { per_1m_input_tokens: '0.25', per_1m_output_tokens: '2.00' }
+const config = {
+  upstreams: { ready: { kind: 'openai', apiKey: 'sk-vendor' }, keyless: { kind: 'voyage' } },
+  models: {
+    chat: {
+      family: 'openai-chat',
+      upstream: 'ready',
+      upstreamModel: 'vendor-chat',
+      ownedBy: 'somebody',
+      price,
+    },
+    embed: {
+      family: 'voyage-embeddings',
+      upstream: 'keyless',
+      price: { per_1m_input_tokens: '0.02', per_request: '0.001' },
+    },
+    gratis: { family: 'openai-chat', upstream: 'ready', free: true },
+  },
+}
+writeFileSync(configFile, `export default ${JSON.stringify(config)}\n`)
+
+const { environment, call, run, json, allFail } = createCommandLine(folder, dataDir)
+
+/** A process that keeps the database of its own folder from being written to, from the start of the tests on. */
+const lockedDir = join(folder, 'locked')
+const refusedByLock = (async () => {
+  await run('keys create alice', lockedDir)
+  const source = `const db = new (require('bun:sqlite').Database)(${JSON.stringify(join(lockedDir, 'gateway.sqlite'))})
+    db.run('begin immediate'); console.log('locked'); setInterval(() => db.inTransaction, 1000)`
+  const locker = Bun.spawn([process.execPath, '-e', source], { stdout: 'pipe' })
+  await locker.stdout.getReader().read()
+  const ran = await run('balance add alice 5', lockedDir)
+  locker.kill()
+  return ran
+})()
+
+const leaves = [
+  'serve',
+  'keys create',
+  'keys list',
+  'keys show',
+  'keys update',
+  'keys roll',
+  'keys roll-webhook',
+  'keys revoke',
+  'balance show',
+  'balance add',
+  'balance adjust',
+  'balance ledger',
+  'balance verify',
+  'tasks list',
+  'tasks show',
+  'tasks watch',
+  'tasks cancel',
+  'tasks redeliver',
+  'tasks reconcile',
+  'usage',
+  'models list',
+  'models price',
+  'env',
+  'config check',
+]
+
+test('every command explains itself, with examples and without colour', async () => {
+  await Promise.all(
+    leaves.map(async (path) => {
+      const help = await call([...path.split(' '), '--help'])
+      expect({ path, code: help.code, stderr: help.stderr }).toEqual({ path, code: 0, stderr: '' })
+      for (const words of [
+        `Usage  gateway ${path}`,
+        '--config',
+        '--data-dir',
+        '--json',
+        'Examples',
+        `  gateway ${path}`,
+      ]) {
+        expect(help.stdout).toContain(words)
+      }
+      expect(help.stdout).not.toContain('\u001b')
+    }),
+  )
+  const [alone, help, group, byWord, version] = await Promise.all([
+    call([]),
+    call(['help']),
+    call(['keys']),
+    call(['help', 'keys', 'create']),
+    call(['--version']),
+  ])
+  expect(alone).toMatchObject({ code: 2, stdout: '' })
+  expect(alone.stderr).toContain('Usage  gateway COMMAND')
+  expect(help.code).toBe(0)
+  for (const name of ['serve', 'keys', 'balance', 'usage', 'models', 'config']) {
+    expect(help.stdout).toMatch(new RegExp(`^  ${name} +\\S`, 'm'))
+  }
+  expect(group).toMatchObject({ code: 2, stdout: '' })
+  expect(group.stderr).toContain('revoke')
+  expect(byWord.stdout).toContain('Usage  gateway keys create NAME [flags]')
+  expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('wrong usage is exit 2 and says what is wrong', async () => {
+  await allFail(2, [
+    ['nothing', 'There is no command gateway nothing'],
+    ['keys nothing', 'There is no command gateway keys nothing'],
+    ['keys nothing --help', 'There is no command gateway keys nothing'],
+    ['keys create', 'NAME'],
+    ['keys create alice bob', 'Unexpected argument "bob"'],
+    ['keys create alice --balnce 5', 'Unknown flag --balnce'],
+    ['keys create alice -x', 'Unknown flag -x'],
+    ['keys create alice --balance', '--balance needs a value'],
+    ['keys create alice --balance --json', '--balance needs a value'],
+    ['keys create alice --balance 5 --balance 6', '--balance is given twice'],
+    ['keys create alice --json=yes', '--json takes no value'],
+    ['keys create alice --no-json', 'Unknown flag --no-json'],
+    ['keys create alice --balance five', '--balance is an amount of dollars'],
+    ['keys create alice --balance -5', 'must not be negative'],
+    ['keys create alice --balance 0.0000000001', 'is an amount of dollars'],
+    ["keys create 'al ice'", 'A name has 1 to 64'],
+    [`keys create ${'a'.repeat(65)}`, 'A name has 1 to 64'],
+    [`keys create key_${'0'.repeat(32)}`, 'A name has 1 to 64'],
+    ['keys create alice --account a/b', 'An account has 1 to 64'],
+    ['keys create alice --rpm 0', '--rpm takes a whole number from 1'],
+    ['keys create alice --tpm 1.5', '--tpm takes a whole number'],
+    ['keys create alice --concurrency many', '--concurrency takes a whole number'],
+    ['keys create alice --expires 30', '--expires takes a duration'],
+    ['keys create alice --expires 0d', '--expires takes a duration'],
+    ['keys create alice --budget 5', '--budget needs --per'],
+    ['keys create alice --per day', '--per needs --budget'],
+    ['keys create alice --budget 5 --per year', '--per takes day, week, month'],
+    ['keys create alice --budget 0 --per day', 'must be more than 0'],
+    ['keys create alice --models ,', '--models takes the ids'],
+    ['keys update alice', 'Give at least one setting'],
+    ['keys show', 'NAME'],
+    ['balance add alice', 'USD'],
+    ['balance add alice 0', 'must be more than 0'],
+    ['balance add alice -5', 'must be more than 0'],
+    ['balance add alice 1e3', 'is an amount of dollars'],
+    ['balance add alice 9999999', 'is an amount of dollars up to 9007199'],
+    ['balance adjust alice 5', 'needs a reason: --note TEXT'],
+    ['balance adjust alice 0 --note nothing', 'must not be 0'],
+    ['balance ledger alice --csv --json', 'Choose one of --csv and --json'],
+    ['usage --by colour', '--by takes key, account, model'],
+    ['usage --since yesterday', '--since takes a duration'],
+    ['usage --limit 5', '--limit goes with --requests'],
+    ['usage --requests --by key', '--requests takes --limit'],
+    ['usage --requests --limit 0', '--limit takes a whole number from 1'],
+    ['serve --port 65536', '--port takes a number'],
+  ])
+})
+
+test('what cannot be done is exit 1 and one line', async () => {
+  writeFileSync(join(folder, 'file'), '')
+  mkdirSync(join(folder, 'odd', 'gateway.sqlite'), { recursive: true })
+  writeFileSync(join(folder, 'broken.ts'), 'export default {{')
+  writeFileSync(join(folder, 'typo.ts'), `export default ${JSON.stringify({ ...config, modles: {} })}`)
+  writeFileSync(join(folder, 'throws.ts'), 'throw new Error("no such secret\\nand more")')
+  await run('keys create alice --balance 1', join(folder, 'failures'))
+  await allFail(
+    1,
+    [
+      ['keys create alice', 'There is a key of the name alice already'],
+      ['keys create bob --models chat,unknown,other', 'no model "unknown", "other"'],
+      ['keys create bob --account alice --balance 9007199', 'the most it can have'],
+      ['keys show nobody', 'There is no key "nobody"'],
+      ['keys update nobody --rpm 1', 'There is no key "nobody"'],
+      ['keys roll nobody', 'There is no key "nobody"'],
+      ['keys revoke nobody', 'There is no key "nobody"'],
+      ['balance show nobody', 'There is no account "nobody"'],
+      ['balance add nobody 5', 'keys create NAME --account ACCOUNT'],
+      ['balance add alice 9007199', 'the most it can have'],
+      ['balance adjust alice -2 --note why', 'Account alice has only $1.00 available'],
+      ['balance ledger nobody', 'There is no account "nobody"'],
+      ['config check --config missing.ts', 'There is no configuration file'],
+      ['config check --config typo.ts', 'typo.ts has one fault:\n  modles: '],
+      ['keys list --config typo.ts', 'typo.ts has faults:\n  modles: '],
+      ['config check --config broken.ts', 'broken.ts cannot be loaded'],
+      ['config check --config throws.ts', 'throws.ts cannot be loaded: no such secret.\n'],
+    ],
+    join(folder, 'failures'),
+  )
+  await allFail(1, [['keys list', 'The data directory']], join(folder, 'file'))
+  await allFail(1, [['keys list', 'cannot be opened: unable to open database file']], join(folder, 'odd'))
+  const noServer = await call(['keys', 'list'], {
+    env: { GATEWAY_DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/b' },
+  })
+  expect(noServer).toMatchObject({ code: 1, stdout: '' })
+  expect(noServer.stderr.trim().split('\n')).toHaveLength(1)
+  expect(noServer.stderr).not.toContain('hidden')
+})
+
+test('a key from its making to its end', async () => {
+  const made = await json(
+    'keys create alice --account team --balance 5.25 --models chat,embed --expires 30d --rpm 60 --tpm 1000 --concurrency 4 --budget 1.50 --per week',
+  )
+  const { key, webhook_secret, id, hint, expires_at, created_at, ...rest } = made
+  expect(webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect(isSecret(key)).toBe(true)
+  expect(id).toMatch(/^key_[0-9a-f]{32}$/)
+  expect(key.startsWith(hint.slice(0, 6))).toBe(true)
+  expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(30 * 86_400_000)
+  expect(rest).toEqual({
+    name: 'alice',
+    account: 'team',
+    status: 'active',
+    models: ['chat', 'embed'],
+    requests_per_minute: 60,
+    tokens_per_minute: 1000,
+    concurrency: 4,
+    budget_usd: '1.50',
+    budget_period: 'week',
+    revoked_at: null,
+    balance_usd: '5.25',
+    held_usd: '0.00',
+    available_usd: '5.25',
+  })
+
+  const human = await run('keys create bob')
+  expect(human.code).toBe(0)
+  // The secret and nothing else, so that it can be put into a variable.
+  expect(isSecret(human.stdout.trimEnd())).toBe(true)
+  expect(human.stderr).toContain('only this once')
+  expect(human.stderr).toContain('balance add bob 5')
+
+  const list = await json('keys list')
+  expect(list.map((each: Json) => [each.name, each.account])).toEqual([
+    ['alice', 'team'],
+    ['bob', 'bob'],
+  ])
+  expect(JSON.stringify(list)).not.toContain(key)
+  const shown = await json(`keys show ${id}`)
+  expect(shown).toEqual({ id, hint, expires_at, created_at, ...rest, budget_used_usd: '0.00' })
+
+  const updated = await json(
+    'keys update alice --rpm none --models none --tpm 5 --budget 3 --per day --expires 2w',
+  )
+  expect(updated).toMatchObject({
+    models: null,
+    requests_per_minute: null,
+    tokens_per_minute: 5,
+    concurrency: 4,
+    budget_usd: '3.00',
+    budget_period: 'day',
+  })
+  const freed = await json('keys update alice --budget none --tpm none --concurrency none --expires none')
+  expect(freed).toMatchObject({
+    tokens_per_minute: null,
+    concurrency: null,
+    budget_usd: null,
+    budget_period: null,
+    expires_at: null,
+  })
+
+  const rolled = await json('keys roll alice')
+  expect(isSecret(rolled.key)).toBe(true)
+  expect(rolled.key).not.toBe(key)
+  expect(rolled.hint).not.toBe(hint)
+
+  const revoked = await json('keys revoke alice')
+  expect(revoked.status).toBe('revoked')
+  // To revoke again is to find it done.
+  expect((await json('keys revoke alice')).revoked_at).toBe(revoked.revoked_at)
+  await allFail(1, [
+    ['keys roll alice', 'was revoked'],
+    ['keys update alice --rpm 1', 'was revoked'],
+    ['keys create alice', 'names are not used again'],
+  ])
+  const [table, block] = await Promise.all([run('keys list'), run('keys show alice')])
+  expect(table.stdout).toMatch(/^alice +team +\S+ +revoked +all models$/m)
+  expect(block.stdout).toMatch(/^ {2}account +team$/m)
+})
+
+test('money in, corrections, the ledger and the proof', async () => {
+  const data = join(folder, 'money')
+  await run('keys create alice', data)
+  expect(await json('balance add alice 5 --note start', data)).toMatchObject({
+    account: 'alice',
+    amount_usd: '5.00',
+    balance_usd: '5.00',
+    held_usd: '0.00',
+    available_usd: '5.00',
+    note: 'start',
+  })
+  expect(await json('balance adjust alice -1.50 --note \'cash, "back"\'', data)).toMatchObject({
+    amount_usd: '-1.50',
+    balance_usd: '3.50',
+  })
+  expect(await json('balance adjust --note goodwill alice +0.000000001', data)).toMatchObject({
+    balance_usd: '3.500000001',
+  })
+  const dashed = await run('balance adjust --note again -- alice -0.5', data)
+  expect(dashed).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Adjusted alice by -\$0\.50\.\n/) })
+
+  const balance = {
+    account: 'alice',
+    balance_usd: '3.000000001',
+    held_usd: '0.00',
+    available_usd: '3.000000001',
+  }
+  expect(await json('balance show alice', data)).toEqual(balance)
+  expect(await json('balance show', data)).toEqual([balance])
+  const ledger = await json('balance ledger alice', data)
+  expect(ledger.map((each: Json) => [each.kind, each.amount_usd, each.balance_after_usd, each.note])).toEqual(
+    [
+      ['credit', '5.00', '5.00', 'start'],
+      ['adjust', '-1.50', '3.50', 'cash, "back"'],
+      ['adjust', '0.000000001', '3.500000001', 'goodwill'],
+      ['adjust', '-0.50', '3.000000001', 'again'],
+    ],
+  )
+  const csv = await run('balance ledger alice --csv', data)
+  const lines = csv.stdout.trimEnd().split('\n')
+  expect(lines[0]).toBe('id,at,kind,amount_usd,balance_after_usd,charge,note')
+  expect(lines).toHaveLength(5)
+  expect(lines[2]).toMatch(/^tr_[0-9a-f]+,\d{4}-\d\d-\d\dT[\d:.]+Z,adjust,-1\.50,3\.50,,"cash, ""back"""$/)
+
+  expect(await json('balance verify', data)).toEqual({
+    ok: true,
+    accounts: 1,
+    charges: 0,
+    transfers: 4,
+    books: {
+      funding_usd: '3.000000001',
+      revenue_usd: '0.00',
+      shortfall_usd: '0.00',
+      accounts_usd: '3.000000001',
+    },
+    problems: [],
+  })
+  const db = openSqlite(join(data, 'gateway.sqlite'))
+  await db.batch([{ sql: 'update accounts set balance = balance + 7' }])
+  await db.close()
+  const [wrong, document] = await Promise.all([
+    run('balance verify', data),
+    run('balance verify --json', data),
+  ])
+  expect(wrong.code).toBe(1)
+  expect(wrong.stderr).toContain('One problem in the books:\n  account alice: balance')
+  expect(document.code).toBe(1)
+  expect(JSON.parse(document.stdout)).toMatchObject({
+    ok: false,
+    problems: [expect.stringContaining('account alice')],
+  })
+})
+
+/** Four requests as a server leaves them: paid, paid beyond the balance by a count, released, running. */
+async function makeHistory(data: string): Promise<void> {
+  const key = await json('keys create alice --balance 1', data)
+  const db = openSqlite(join(data, 'gateway.sqlite'))
+  const now = Date.now()
+  const charge = (id: string, model: string, heldNano: number): Charge => ({
+    id,
+    account: 'alice',
+    keyId: key.id,
+    model,
+    operation: 'chat',
+    heldNano,
+    pricesJson: '{}',
+    createdAt: now,
+    expiresAt: now + 60_000,
+    budgetPeriod: null,
+    windowMinute: null,
+    windowTokens: 0,
+  })
+  const ending = { usageJson: null, endedBy: 'done', endedAt: now, tokens: 0 } as const
+  const [paid, beyond, failed, running] = [
+    charge('req_1', 'chat', 200_000_000),
+    charge('req_2', 'embed', 100_000_000),
+    charge('req_3', 'chat', 100_000_000),
+    charge('req_4', 'chat', 0),
+  ] as const
+  for (const each of [paid, beyond, failed, running]) await hold(db, each)
+  await settle(db, paid, { ...ending, priceNano: 150_000_000, usageSource: 'upstream' })
+  await release(db, failed, { endedBy: 'upstream', endedAt: now })
+  await settle(db, beyond, { ...ending, priceNano: 1_000_000_000, usageSource: 'counted' })
+  await db.close()
+  const journal = await openJournal(openSqlite(join(data, 'journal.sqlite')), () => {})
+  const entry = {
+    account: 'alice',
+    keyId: key.id,
+    upstream: 'ready',
+    stream: true,
+    startedAt: 0,
+    firstByteMs: 1.4,
+    durationMs: 9.6,
+  }
+  const ended = { usageSource: 'upstream', endedBy: 'done', operation: 'chat', errorCode: null, at: now }
+  const figures = { inputTokens: 3, outputTokens: 4, amountNano: 150_000_000, status: 200, model: 'chat' }
+  journal.write({ id: 'req_1', ...entry, ...ended, ...figures })
+  journal.write({
+    id: 'req_9',
+    ...entry,
+    ...ended,
+    ...figures,
+    status: 429,
+    errorCode: 'slow',
+    amountNano: null,
+  })
+  await journal.close()
+}
+
+test('usage sums the charges and lists the newest requests', async () => {
+  const data = join(folder, 'usage')
+  expect(await json('usage --requests', data)).toEqual([])
+  expect((await run('usage', data)).stderr).toContain('no requests')
+  await makeHistory(data)
+  const total = {
+    requests: 4,
+    running: 1,
+    released: 1,
+    counted: 1,
+    estimated: 0,
+    amount_usd: '1.00',
+    shortfall_usd: '0.15',
+  }
+  const [byKey, byModel, byAccount, table] = await Promise.all([
+    json('usage', data),
+    json('usage --since all --by model', data),
+    json('usage --by account --since 45m', data),
+    run('usage --by model', data),
+  ])
+  expect(byKey).toMatchObject({ by: 'key', rows: [{ key: 'alice', ...total }], total })
+  expect(Date.now() - Date.parse(byKey.since)).toBeLessThan(86_500_000)
+  expect(byAccount).toMatchObject({ by: 'account', rows: [{ account: 'alice', ...total }] })
+  expect(byModel).toMatchObject({
+    since: null,
+    rows: [
+      { model: 'embed', requests: 1, counted: 1, amount_usd: '0.85', shortfall_usd: '0.15' },
+      { model: 'chat', requests: 3, running: 1, released: 1, amount_usd: '0.15', shortfall_usd: '0.00' },
+    ],
+    total,
+  })
+  expect(table.stdout).toMatch(/^MODEL +REQUESTS +RUNNING +RELEASED +COUNTED +PAID +SHORTFALL$/m)
+  expect(table.stdout).toMatch(/^embed +1 +0 +0 +1 \(100%\) +0\.85 +0\.15$/m)
+  expect(table.stdout).toMatch(/^total +4 +1 +1 +1 \(50%\) +1\.00 +0\.15$/m)
+
+  const [requests, newest] = await Promise.all([
+    json('usage --requests', data),
+    run('usage --requests --limit 1', data),
+  ])
+  expect(requests.map((each: Json) => each.id)).toEqual(['req_9', 'req_1'])
+  expect(requests[1]).toMatchObject({
+    key: 'alice',
+    model: 'chat',
+    status: 200,
+    stream: true,
+    input_tokens: 3,
+    output_tokens: 4,
+    duration_ms: 10,
+    amount_usd: '0.15',
+    error_code: null,
+  })
+  expect(newest.stdout.trimEnd().split('\n')).toHaveLength(2)
+  expect(newest.stdout).toMatch(/alice +429 +3\+4 +10 ms +chat slow$/m)
+  expect(await json('balance verify', data)).toMatchObject({ ok: true, books: { shortfall_usd: '0.15' } })
+})
+
+test('a right configuration says what it offers, a wrong one all its faults at once', async () => {
+  expect(await json('config check')).toEqual({
+    ok: true,
+    file: configFile,
+    faults: [],
+    models: ['chat', 'gratis'],
+    hidden: [{ id: 'embed', reason: expect.stringContaining('upstream keyless has no API key') }],
+  })
+  const human = await run('config check')
+  expect(human.stdout).toMatch(/^ {2}models +chat, gratis$/m)
+  expect(human.stdout).toMatch(/^ {2}not available +embed: upstream keyless/m)
+
+  const model = config.models.chat
+  const wrong = {
+    upstreams: { ...config.upstreams, odd: { kind: 'nobody' } },
+    models: {
+      cheap: { ...model, price: { ...price, per_1m_input_tokens: 'little' } },
+      fine: { ...model, price: { ...price, per_1m_output_tokens: '0.0000001' } },
+      lost: { ...model, upstream: 'nowhere' },
+      strange: { ...model, family: 'unheard' },
+      priceless: { family: 'openai-chat', upstream: 'ready' },
+      half: { ...model, price: { per_1m_input_tokens: '1' } },
+      tiered: { ...model, price: { ...price, per_image: { '1k': '0.02' } } },
+    },
+  }
+  writeFileSync(join(folder, 'wrong.ts'), `export default ${JSON.stringify(wrong)}`)
+  const faults = [
+    'upstreams.odd.kind: unknown kind "nobody"',
+    'models.cheap.price.per_1m_input_tokens: "little" is not an amount',
+    'models.fine.price.per_1m_output_tokens: "0.0000001" is not a whole number',
+    'models.lost.upstream: there is no upstream "nowhere"',
+    'models.strange.family: unknown family "unheard"',
+    'models.priceless.price: missing',
+    'models.half.price: the family openai-chat needs per_1m_output_tokens',
+    'models.tiered.price.per_image: the family openai-chat has no tiers: give one amount',
+  ]
+  const [text, document] = await Promise.all([
+    run('config check --config wrong.ts'),
+    run('config check --config wrong.ts --json'),
+  ])
+  expect(text).toMatchObject({ code: 1, stdout: '' })
+  for (const fault of faults) expect(text.stderr).toContain(fault)
+  expect(document.code).toBe(1)
+  expect(JSON.parse(document.stdout)).toMatchObject({
+    ok: false,
+    faults: faults.map((fault) => expect.stringContaining(fault)),
+    models: [],
+  })
+})
+
+test('flags win over the environment, and the sandbox has a directory of its own', async () => {
+  const names = async (words: string[], env: Record<string, string> = {}): Promise<string[]> => {
+    const { stdout } = await call(['balance', 'show', '--json', ...words], { env })
+    return JSON.parse(stdout).map((each: Json) => each.account)
+  }
+  const byFlag = join(folder, 'by-flag')
+  const byEnvironment = join(folder, 'by-environment')
+  await Promise.all([
+    run('keys create flagged', byFlag),
+    run('keys create surrounded', byEnvironment),
+    call(['keys', 'create', 'real']),
+    call(['keys', 'create', 'simulated', '--sandbox']),
+  ])
+  const env = { GATEWAY_DATA_DIR: byEnvironment }
+  expect(await names(['--data-dir', byFlag], env)).toEqual(['flagged'])
+  expect(await names([], env)).toEqual(['surrounded'])
+  expect(await names([])).toEqual(['real'])
+  // A database for real money is not asked about simulated money.
+  expect(await names(['--sandbox'], { GATEWAY_DATABASE_URL: 'postgres://127.0.0.1:1/none' })).toEqual([
+    'simulated',
+  ])
+  if (process.platform === 'linux') expect(existsSync(join(folder, 'share', 'gateway-sandbox'))).toBe(true)
+  const elsewhere = { cwd: temporaryFolder(), env: { GATEWAY_CONFIG: configFile } }
+  const checked = await call(['config', 'check', '--json'], elsewhere)
+  expect(JSON.parse(checked.stdout).file).toBe(configFile)
+})
+
+test('the same commands on PostgreSQL', async () => {
+  const env = { GATEWAY_DATABASE_URL: await postgresUrl() }
+  const at = async (line: string): Promise<Json> => {
+    const { stdout, stderr, code } = await call([...line.split(' '), '--json', '--data-dir', dataDir], {
+      env,
+    })
+    expect({ line, code, stderr: stderr.replace(WRITTEN, '') }).toEqual({ line, code: 0, stderr: '' })
+    return JSON.parse(stdout)
+  }
+  await at('keys create alice --balance 5 --budget 1 --per day')
+  await at('balance adjust alice -1.50 --note why')
+  expect(await at('balance show alice')).toMatchObject({ available_usd: '3.50' })
+  expect(await at('balance ledger alice')).toHaveLength(2)
+  expect(await at('keys show alice')).toMatchObject({ budget_used_usd: '0.00' })
+  expect(await at('usage --by key')).toMatchObject({ rows: [], total: { requests: 0 } })
+  expect(await at('balance verify')).toMatchObject({ ok: true, books: { accounts_usd: '3.50' } })
+})
+
+test('output for people: a terminal gets colour and lines that fit, others neither', async () => {
+  const onTerminal = async (words: string[], env: Record<string, string> = {}) => {
+    let shown = ''
+    const decoder = new TextDecoder()
+    const terminal = {
+      cols: 80,
+      rows: 24,
+      data: (_: unknown, bytes: Uint8Array) => (shown += decoder.decode(bytes)),
+    }
+    const options = { cwd: folder, env: environment({ TERM: 'xterm', ...env }), terminal }
+    await Bun.spawn([process.execPath, MAIN, ...words], options as object).exited
+    // What the process wrote last may still be on its way.
+    for (let wait = 0; wait < 20 && !shown.endsWith('\n'); wait++) await Bun.sleep(10)
+    return shown
+  }
+  const many = Object.fromEntries(
+    Array.from({ length: 30 }, (_, index) => [`model-number-${index}`, config.models.chat]),
+  )
+  writeFileSync(join(folder, 'many.ts'), `export default ${JSON.stringify({ ...config, models: many })}`)
+  const words = ['config', 'check', '--config', 'many.ts']
+  const [coloured, plain, piped] = await Promise.all([
+    onTerminal(words),
+    onTerminal(words, { NO_COLOR: '1' }),
+    call(words),
+  ])
+  expect(coloured).toContain('\u001b[')
+  expect(plain).not.toContain('\u001b[')
+  for (const line of plain.split(/\r?\n/)) expect(line.length).toBeLessThanOrEqual(80)
+  expect(plain).toContain('model-number-29')
+  expect(piped.stdout).not.toContain('\u001b[')
+  expect(piped.stdout.trimEnd().split('\n')).toHaveLength(3)
+})
+
+test('a reader that leaves early is no fault', async () => {
+  const data = join(folder, 'money')
+  const db = openSqlite(join(data, 'gateway.sqlite'))
+  await db.batch(
+    Array.from({ length: 3_000 }, (_, index) => ({
+      sql: `insert into transfers (id, at, kind, from_book, to_book, amount) values ($1, 1, 'credit', 'funding', 'account:alice', 1)`,
+      parameters: [`many_${index}`],
+    })),
+  )
+  await db.close()
+  const line = `'${process.execPath}' '${MAIN}' balance ledger alice --csv --data-dir '${data}' | head -n 1`
+  const child = Bun.spawn(['sh', '-c', line], {
+    cwd: folder,
+    env: environment(),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  expect(await new Response(child.stdout).text()).toContain('balance_after_usd')
+  expect(await new Response(child.stderr).text()).toBe('')
+})
+
+test('a database that another process keeps locked is one clear line', async () => {
+  const ran = await refusedByLock
+  expect(ran).toMatchObject({ code: 1, stdout: '' })
+  expect(ran.stderr).toMatch(/^The database .* locked.*\n$/)
+})

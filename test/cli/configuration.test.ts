@@ -1,0 +1,306 @@
+// Where the configuration is found, in which formats, and what `${NAME}` means there; and that nothing of an upstream's
+// address is lost. Commands run as processes in folders of their own.
+
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands for a variable in a data format looks so
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findConfig, readConfigFile, type Surroundings } from '../../cli/lib/config-file'
+import { type Config, faultsOf, type ModelConfig } from '../../src/config/schema'
+import { createCommandLine } from '../support/command-line'
+import { temporaryFolder } from '../support/databases'
+import { say, startTestGateway, testModels, waitFor } from '../support/gateway'
+import { startTaskVendor, videoBody } from '../support/task-vendor'
+import { completion, startVendor } from '../support/vendor'
+
+setDefaultTimeout(60_000)
+
+const SECRET = 'sk-from-the-environment'
+
+/** The same configuration in every format. */
+const formats: Record<string, string> = {
+  ts: `export default { upstreams: { a: { kind: 'openai', apiKey: process.env.A_KEY } }, models: { found: { family: 'openai-chat', upstream: 'a', free: true } } } as const`,
+  js: `export default { upstreams: { a: { kind: 'openai', apiKey: process.env.A_KEY } }, models: { found: { family: 'openai-chat', upstream: 'a', free: true } } }`,
+  json: '{"upstreams":{"a":{"kind":"openai","apiKey":"${A_KEY}"}},"models":{"found":{"family":"openai-chat","upstream":"a","free":true}}}',
+  jsonc:
+    '{ // a comment\n"upstreams":{"a":{"kind":"openai","apiKey":"${A_KEY}"}},"models":{"found":{"family":"openai-chat","upstream":"a","free":true},},}',
+  yaml: 'upstreams:\n  a: { kind: openai, apiKey: "${A_KEY}" }\nmodels:\n  found:\n    family: openai-chat\n    upstream: a\n    free: true\n',
+  yml: 'upstreams:\n  a:\n    kind: openai\n    apiKey: ${A_KEY}\nmodels:\n  found: { family: openai-chat, upstream: a, free: true }\n',
+  toml: '[upstreams.a]\nkind = "openai"\napiKey = "${A_KEY}"\n[models.found]\nfamily = "openai-chat"\nupstream = "a"\nfree = true\n',
+}
+const right: Config = {
+  upstreams: { a: { kind: 'openai', apiKey: SECRET } },
+  models: { found: { family: 'openai-chat', upstream: 'a', free: true } },
+}
+
+function fileIn(folder: string, name: string, text: string): string {
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, name)
+  writeFileSync(file, text)
+  return file
+}
+
+describe('a configuration is read', () => {
+  for (const [format, text] of Object.entries(formats)) {
+    test(`as .${format}`, async () => {
+      const folder = temporaryFolder()
+      const file = fileIn(folder, `gateway.config.${format}`, text)
+      const { call } = createCommandLine(folder)
+      const check = (env: Record<string, string>) => call(['config', 'check', '--json'], { env })
+      const found = await check({ A_KEY: SECRET })
+      expect(found.stderr).toBe('')
+      expect(JSON.parse(found.stdout)).toEqual({ ok: true, file, faults: [], models: ['found'], hidden: [] })
+      expect(found.stdout).not.toContain(SECRET)
+      // An unset key hides the models of its upstream, whatever the format.
+      const hidden = await check({})
+      expect(JSON.parse(hidden.stdout)).toMatchObject({ ok: true, models: [], hidden: [{ id: 'found' }] })
+    })
+
+    test(`as .${format}, with what is in it`, async () => {
+      const file = fileIn(
+        temporaryFolder(),
+        `other.${format}`,
+        format === 'ts' || format === 'js' ? text.replaceAll('process.env.A_KEY', `'${SECRET}'`) : text,
+      )
+      const { value, faults } = await readConfigFile(file, { A_KEY: SECRET })
+      expect({ value, faults }).toEqual({ value: right, faults: [] })
+      expect(faultsOf(value)).toEqual([])
+    })
+  }
+
+  const broken: Record<string, string> = {
+    json: '{"upstreams": // no comments here\n{}}',
+    jsonc: '{"upstreams": {} b}',
+    yaml: 'upstreams: [1',
+    toml: 'a = [1',
+    ts: 'export default {',
+    ini: 'a=1',
+  }
+  for (const [format, text] of Object.entries(broken)) {
+    test(`not where it is broken: .${format}`, async () => {
+      const folder = temporaryFolder()
+      const file = fileIn(folder, `broken.${format}`, text)
+      const { code, stdout, stderr } = await createCommandLine(folder).call([
+        'config',
+        'check',
+        '--config',
+        file,
+      ])
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toContain(
+        format === 'ini' ? 'is of no format that is known' : `${file} cannot be loaded`,
+      )
+      expect(stderr).not.toMatch(/\n\s+at /)
+    })
+  }
+})
+
+describe('a variable in a data format', () => {
+  const read = (config: object, environment: Record<string, string>) =>
+    readConfigFile(fileIn(temporaryFolder(), 'c.json', JSON.stringify(config)), environment)
+
+  test('stands for itself with two dollars, and may be a part of a text', async () => {
+    const config = { a: '$${A}', b: 'x-${A}-${B}-${A}', c: ['${B}', { d: '$A {A} $' }], e: 1, f: null }
+    expect(await read(config, { A: 'one', B: '' })).toEqual({
+      value: { a: '${A}', b: 'x-one--one', c: ['', { d: '$A {A} $' }], e: 1, f: null },
+      faults: [],
+    })
+  })
+
+  test('is not replaced within what a variable says, nor in names', async () => {
+    expect(await read({ '${A}': '${A}' }, { A: '${B}', B: 'no' })).toEqual({
+      value: { '${A}': '${B}' },
+      faults: [],
+    })
+  })
+
+  test('that is not set is a fault, all of them at once, but for a key', async () => {
+    const config = {
+      database: '${DATABASE}',
+      upstreams: {
+        a: { kind: 'openai', apiKey: '${KEY}', baseUrl: 'https://${HOST}/v1' },
+        'b.c': { kind: 'openai', apiKey: '${EMPTY}' },
+      },
+      models: {},
+    }
+    const { value, faults } = await read(config, { EMPTY: '' })
+    expect(faults).toEqual([
+      'database: the environment variable DATABASE is not set',
+      'upstreams.a.baseUrl: the environment variable HOST is not set',
+    ])
+    expect(value).toEqual({ upstreams: { a: { kind: 'openai' }, 'b.c': { kind: 'openai' } }, models: {} })
+    const folder = temporaryFolder()
+    fileIn(folder, 'gateway.config.json', JSON.stringify(config))
+    const { code, stderr } = await createCommandLine(folder).call(['keys', 'list'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('the environment variable DATABASE is not set')
+    expect(stderr).toContain('the environment variable HOST is not set')
+  })
+
+  test('of no possible name is a fault', async () => {
+    const { faults } = await read({ server: { host: '${a b}' } }, {})
+    expect(faults).toEqual([expect.stringContaining('server.host: ${a b} is not the name of a variable')])
+  })
+
+  test('false says that a server wants no key, because TOML has no null', async () => {
+    const file = fileIn(
+      temporaryFolder(),
+      'c.toml',
+      '[upstreams.a]\nkind = "openai"\napiKey = false\n[models]\n',
+    )
+    const { value } = await readConfigFile(file, {})
+    expect(value).toEqual({ upstreams: { a: { kind: 'openai', apiKey: null } }, models: {} })
+    expect(faultsOf(value)).toEqual([])
+  })
+})
+
+describe('a configuration is found', () => {
+  const base = temporaryFolder()
+  const around = (more: Partial<Surroundings> = {}): Surroundings => ({
+    workingDirectory: join(base, 'work'),
+    executableDirectory: join(base, 'bin'),
+    home: join(base, 'home'),
+    platform: 'linux',
+    environment: { XDG_CONFIG_HOME: join(base, 'xdg') },
+    ...more,
+  })
+
+  test('the nearest first: working directory, executable, user', () => {
+    const places: [folder: string, name: string][] = [
+      ['xdg/gateway', 'config.toml'],
+      ['bin', 'gateway.config.yaml'],
+      ['work', 'gateway.config.jsonc'],
+    ]
+    expect(findConfig(undefined, around())).toEqual({
+      file: undefined,
+      lookedIn: [join(base, 'work'), join(base, 'bin'), join(base, 'xdg/gateway'), '/etc/gateway'],
+    })
+    // Each shadows those before it.
+    for (const [folder, name] of places) {
+      const file = fileIn(join(base, folder), name, '')
+      expect(findConfig(undefined, around()).file).toBe(file)
+    }
+    const named = fileIn(base, 'named.json', '')
+    const environment = { ...around().environment, GATEWAY_CONFIG: named }
+    expect(findConfig(undefined, around({ environment })).file).toBe(named)
+    const flag = fileIn(base, 'flag.json', '')
+    expect(findConfig(flag, around({ environment })).file).toBe(flag)
+  })
+
+  test('in the folders of each system', () => {
+    const lookedIn = (more: Partial<Surroundings>) =>
+      findConfig(undefined, {
+        ...around(),
+        workingDirectory: '/nowhere',
+        executableDirectory: '/nowhere',
+        home: '/home/a',
+        environment: {},
+        ...more,
+      }).lookedIn
+    expect(lookedIn({})).toEqual(['/nowhere', '/home/a/.config/gateway', '/etc/gateway'])
+    expect(lookedIn({ environment: { XDG_CONFIG_HOME: 'relative' } })).toEqual([
+      '/nowhere',
+      '/home/a/.config/gateway',
+      '/etc/gateway',
+    ])
+    expect(lookedIn({ platform: 'darwin' })).toEqual([
+      '/nowhere',
+      '/home/a/.config/gateway',
+      '/home/a/Library/Application Support/gateway',
+      '/Library/Application Support/gateway',
+      '/etc/gateway',
+    ])
+    expect(
+      lookedIn({ platform: 'win32', environment: { APPDATA: '/roaming', PROGRAMDATA: '/data' } }),
+    ).toEqual(['/nowhere', '/roaming/gateway', '/data/gateway'])
+  })
+
+  test('not where two lie in one folder: nobody can know which is meant', () => {
+    const folder = temporaryFolder()
+    const files = ['gateway.config.json', 'gateway.config.yaml'].map((name) => fileIn(folder, name, ''))
+    expect(() => findConfig(undefined, around({ workingDirectory: folder }))).toThrow(
+      `There are several configurations: ${files.join(', ')}.`,
+    )
+  })
+
+  test('or the one that is built in, and then it is said where it was looked for', async () => {
+    const folder = temporaryFolder()
+    const { call } = createCommandLine(folder)
+    const { stdout } = await call(['config', 'check'])
+    expect(stdout).toContain('The built-in configuration is right.')
+    expect(stdout).toContain(`in: ${folder}, ${folder}/.config/gateway, /etc/gateway.`)
+    const file = fileIn(join(folder, '.config/gateway'), 'config.yaml', formats.yaml ?? '')
+    expect((await call(['config', 'check'])).stdout).toContain(`${file} is right.`)
+  })
+
+  test('by a name that leads nowhere: it says who named it', async () => {
+    const { call } = createCommandLine(temporaryFolder())
+    const rows = [
+      [['--config', 'gone.ts'], {}, 'gone.ts, which --config names'],
+      [[], { GATEWAY_CONFIG: '/gone.ts' }, '/gone.ts, which GATEWAY_CONFIG names'],
+      [['--config', '/tmp'], {}, '/tmp, which --config names, is not a file'],
+    ] as const
+    for (const [words, env, text] of rows) {
+      const { code, stderr } = await call(['config', 'check', ...words], { env })
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(text) })
+    }
+  })
+})
+
+describe('the address of an upstream', () => {
+  test('keeps its query in every call', async () => {
+    const vendor = startVendor()
+    using tasks = startTaskVendor()
+    const addresses: string[] = []
+    vendor.answer = ({ url }) => {
+      addresses.push(url.slice(vendor.url.length))
+      return Response.json(completion('Hi', 1, 1))
+    }
+    const polled: string[] = []
+    const proxy = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      async fetch(request) {
+        const { pathname, search } = new URL(request.url)
+        polled.push(`${request.method} ${search}`)
+        const body = request.method === 'POST' ? await request.text() : null
+        return fetch(`${tasks.upstream.baseUrl}${pathname}`, { method: request.method, body })
+      },
+    })
+    const gateway = await startTestGateway({
+      upstreams: {
+        odd: { ...vendor.upstream, baseUrl: `${vendor.url}/v1/?api-version=2024-10-21&x=%20y` },
+        dashscope: { ...tasks.upstream, baseUrl: `http://127.0.0.1:${proxy.port}?region=eu` },
+      },
+      models: { odd: { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' } },
+    })
+    await gateway.post('/v1/chat/completions', { model: 'odd', messages: say('Hi') })
+    expect(addresses).toEqual(['/v1/chat/completions?api-version=2024-10-21&x=%20y'])
+    await gateway.post('/v1/videos/generations', videoBody('x'))
+    await waitFor(() => polled.includes('GET ?region=eu'), 20_000)
+    expect([...new Set(polled)].sort()).toEqual(['GET ?region=eu', 'POST ?region=eu'])
+    await gateway.server.world.db.batch([])
+    tasks.answerPoll = (id) => Response.json({ output: { task_id: id, task_status: 'FAILED' } })
+    await waitFor(async () => (await gateway.charges()).every(({ state }) => state !== 'held'), 20_000)
+    await gateway.close()
+    await Promise.all([vendor.stop(), proxy.stop(true)])
+  })
+
+  const rows: [baseUrl: string, fault: string | undefined][] = [
+    ['https://api.example.com/v1?api-version=1', undefined],
+    ['http://127.0.0.1:11434/v1', undefined],
+    ['https://', 'not an address'],
+    ['http://a b/v1', 'not an address'],
+    ['https://user:word@api.example.com/v1', 'use apiKey'],
+    ['https://api.example.com/v1#part', 'what stands behind #'],
+    ['api.example.com', 'Expected'],
+  ]
+  for (const [baseUrl, fault] of rows) {
+    test(`${baseUrl} ${fault ? 'is a fault' : 'is right'}`, () => {
+      const faults = faultsOf({ upstreams: { a: { kind: 'openai', baseUrl } }, models: {} })
+      expect(faults).toEqual(fault ? [expect.stringContaining(fault)] : [])
+      expect(faults.join()).not.toContain('word@')
+    })
+  }
+})

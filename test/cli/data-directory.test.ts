@@ -1,0 +1,122 @@
+// The files of the data directory: whatever its mode and the umask, only their owner may read them, and a directory that
+// is open to others is warned of.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lockDataDir } from '../../cli/lib/serve-lock'
+import { openSqlite } from '../../src/db/sqlite'
+import { MAIN } from '../support/command-line'
+import { temporaryFolder } from '../support/databases'
+import { startTestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(60_000)
+
+let umask = 0
+beforeAll(() => {
+  umask = process.umask(0)
+})
+afterAll(() => {
+  process.umask(umask)
+})
+
+/** Every file below, with its mode; folders of ours among them. */
+function modesIn(folder: string): Record<string, string> {
+  const modes: Record<string, string> = {}
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    modes[path.slice(folder.length + 1)] = (statSync(path).mode & 0o777).toString(8)
+  }
+  return modes
+}
+
+function openFolder(): string {
+  const folder = join(temporaryFolder(), 'wide open')
+  mkdirSync(folder)
+  chmodSync(folder, 0o777)
+  return folder
+}
+
+test('databases, what lies beside them, uploads, kept results and the lock are the owner’s alone', async () => {
+  const dataDir = openFolder()
+  // As an earlier version left it.
+  await openSqlite(join(dataDir, 'gateway.sqlite')).close()
+  chmodSync(join(dataDir, 'gateway.sqlite'), 0o644)
+  lockDataDir(dataDir)
+  const gateway = await startTestGateway({
+    dataDir,
+    config: { artifacts: { keep: '1d' } },
+    models: {
+      'gkx-imagine-image': {
+        family: 'xai-images',
+        upstream: 'xai',
+        upstreamModel: 'grok-imagine-image',
+        price: { per_image: '0.02', per_input_image: '0.01' },
+      },
+    },
+  })
+  await (await gateway.chat()).text()
+  const picture = await gateway.post('/v1/images/generations', {
+    model: 'gkx-imagine-image',
+    prompt: 'a fox',
+  })
+  expect(await picture.text()).toContain('/artifacts/')
+  const saving = gateway.server.world.uploads.save(
+    (async function* () {
+      yield Buffer.from('half')
+      await waitFor(() => readdirSync(join(dataDir, 'uploads')).length > 0)
+    })(),
+  )
+  await waitFor(() => readdirSync(join(dataDir, 'uploads')).length > 0)
+  await gateway.journal()
+  const modes = modesIn(dataDir)
+  const files = Object.entries(modes).filter(([path]) => statSync(join(dataDir, path)).isFile())
+  for (const name of [
+    'gateway.sqlite',
+    'gateway.sqlite-wal',
+    'gateway.sqlite-shm',
+    'journal.sqlite',
+    'journal.sqlite-wal',
+    'serve.lock',
+  ]) {
+    expect({ name, is: existsSync(join(dataDir, name)) }).toEqual({ name, is: true })
+  }
+  expect(files.length).toBeGreaterThan(8)
+  expect(Object.fromEntries(files.filter(([, mode]) => mode !== '600'))).toEqual({})
+  const folders = Object.entries(modes).filter(([path]) => statSync(join(dataDir, path)).isDirectory())
+  expect(folders.length).toBeGreaterThan(2)
+  expect(Object.fromEntries(folders.filter(([, mode]) => mode !== '700'))).toEqual({})
+  await (await saving).remove()
+  await gateway.close()
+})
+
+test('a directory that others can read is warned of at start, and one of the owner’s is not', async () => {
+  const wide = openFolder()
+  const own = join(temporaryFolder(), 'own')
+  for (const [dataDir, words] of [
+    [wide, 'chmod 700'],
+    [own, ''],
+  ] as const) {
+    const config = join(temporaryFolder(), 'gateway.config.ts')
+    writeFileSync(config, 'export default { upstreams: {}, models: {} }\n')
+    const child = Bun.spawn(
+      [process.execPath, MAIN, 'serve', '--port', '0', '--data-dir', dataDir, '--config', config],
+      {
+        env: { PATH: process.env.PATH ?? '', HOME: temporaryFolder() },
+        stdout: 'pipe',
+        stderr: 'pipe',
+      },
+    )
+    const reader = child.stdout.getReader()
+    await reader.read()
+    child.kill('SIGTERM')
+    const [stderr] = await Promise.all([new Response(child.stderr).text(), child.exited])
+    if (words === '') expect(stderr).not.toContain('Warning')
+    else
+      expect(stderr).toContain(
+        `Warning: other users of this machine can read or write the data directory ${dataDir}`,
+      )
+    expect(stderr).toContain(words)
+    expect(statSync(join(dataDir, 'gateway.sqlite')).mode & 0o777).toBe(0o600)
+  }
+})

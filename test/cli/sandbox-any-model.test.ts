@@ -1,0 +1,211 @@
+// `serve --sandbox` with any configuration: models that no simulator knows, upstreams at any address, configurations
+// without a chat model or without any, and a demonstration key that stays the same.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { simulated } from '../../cli/commands/serve'
+import builtIn from '../../gateway.config'
+import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
+import type { Model } from '../../src/contract/family'
+import { operationOf } from '../../src/contract/operations'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { createCommandLine, MAIN } from '../support/command-line'
+import { temporaryFolder } from '../support/databases'
+import { say, startTestGateway, type TestGateway } from '../support/gateway'
+
+setDefaultTimeout(60_000)
+
+const chatPrice = { per_1m_input_tokens: '0.05', per_1m_output_tokens: '0.20' }
+const kinds = ['openai', 'anthropic', 'dashscope', 'google', 'voyage', 'xai', 'ark']
+
+/** What the README shows, and a server of one's own at an odd address. */
+const ownServers: Config = {
+  upstreams: { ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1?x=1', apiKey: null } },
+  models: {
+    'llama3.2': { family: 'openai-chat', upstream: 'ollama', free: true },
+    qwen3: { family: 'openai-chat', upstream: 'ollama', upstreamModel: 'qwen3:8b', price: chatPrice },
+  },
+}
+
+/** Every model of the catalogue under a name that no vendor has. */
+function renamed(models: Config['models']): Config['models'] {
+  return Object.fromEntries(
+    Object.entries(models)
+      .filter(([, model]) => !isRoute(model))
+      .map(([id, model]) => [
+        `${id}-x`,
+        { ...(model as ModelConfig), upstreamModel: `zebra-9${/-[tir]2v/.exec(id)?.[0] ?? ''}` },
+      ]),
+  )
+}
+
+const built = builtIn as Config
+const config: Config = {
+  upstreams: {
+    ...Object.fromEntries(
+      kinds.map((kind) => [kind, { kind, apiKey: 'none', baseUrl: 'https://elsewhere.example/a/b' }]),
+    ),
+    ...ownServers.upstreams,
+  },
+  models: { ...built.models, ...renamed(built.models), ...ownServers.models },
+}
+
+let sandbox: Sandbox
+let gateway: TestGateway
+
+beforeAll(async () => {
+  sandbox = startSandbox({ anyModel: true })
+  const { upstreams, models } = simulated(config, sandbox)
+  gateway = await startTestGateway({ sandbox, balance: '1000', upstreams, models: models as never })
+})
+afterAll(async () => {
+  await gateway.close()
+  await sandbox.stop()
+})
+
+describe('every model of the catalogue, and the same under a name that nobody knows, is simulated', () => {
+  const families = new Set(
+    Object.values(config.models).flatMap((model) => (isRoute(model) ? [] : [model.family].flat())),
+  )
+  for (const family of families) {
+    test(family, async () => {
+      const { catalogue } = gateway.server.world
+      const models = [...catalogue.models].flatMap(([id, forms]) =>
+        id in config.models ? forms.filter((form) => form.family.name === family) : [],
+      )
+      expect(models.length).toBeGreaterThan(1)
+      // Side by side: videos take a while.
+      const faults = (await Promise.all(models.map(resultOf))).filter(({ text }) => text !== '')
+      expect(faults).toEqual([])
+    })
+  }
+
+  async function resultOf(model: Model) {
+    const { path, body: form } = operationOf(model.family.operation)
+    if (form === 'form') return { id: model.id, status: 200, text: '' }
+    const { plain } = model.family
+    const wantsPictures = (model.referenceImages?.min ?? 0) > 0 || /[ir]2v/.test(model.id)
+    const images =
+      wantsPictures && plain?.fields.includes('images') ? { images: ['https://example.com/a.png'] } : {}
+    const body = { model: model.id, ...plain?.body({ text: '[sandbox task_ms=1] Hello!', ...images }, model) }
+    const response = await gateway.post(`${path}${model.family.task ? '?wait=20' : ''}`, body)
+    const text = model.family.sound ? '' : await response.text()
+    await (response.bodyUsed ? undefined : response.arrayBuffer())
+    return {
+      id: model.id,
+      status: response.status,
+      text: response.status > 202 || text.includes('"failed"') ? text : '',
+    }
+  }
+
+  test('an image edit', async () => {
+    const form = new FormData()
+    const picture = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    )
+    form.set('model', 'pgt-image-2-x')
+    form.set('prompt', 'a hat')
+    form.set('image', new File([picture], 'a.png', { type: 'image/png' }))
+    const headers = { authorization: `Bearer ${gateway.secret}` }
+    const response = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body: form })
+    expect({ status: response.status, text: (await response.text()).slice(0, 20) }).toMatchObject({
+      status: 200,
+    })
+  })
+
+  test('in streams and errors too', async () => {
+    const stream = await gateway.chat({ model: 'qwen3', stream: true })
+    expect(await stream.text()).toEndWith('data: [DONE]\n\n')
+    const refused = await gateway.chat({ model: 'qwen3', messages: say('[sandbox status=404]') })
+    expect(refused.status).toBe(502)
+  })
+})
+
+test('a simulator is as strict as the true vendor unless it is told to take any model', async () => {
+  const strict = startSandbox()
+  const response = await fetch(`${strict.baseUrls.openai}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${strict.secrets.openai}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'zebra-9', messages: say('Hi') }),
+  })
+  expect(response.status).toBe(404)
+  await strict.stop()
+})
+
+test('a kind without a simulator is said to be that, and never reaches the true vendor', () => {
+  const odd = { upstreams: { far: { kind: 'telepathy', apiKey: 'k' } }, models: {} } as Config
+  expect(() => simulated(odd, sandbox)).toThrow(
+    'The sandbox has no simulator for upstreams of kind "telepathy", as far is.',
+  )
+})
+
+describe('the demonstration', () => {
+  const speech = { family: 'dashscope-speech', upstream: 'd', price: { per_1m_characters: '10' } }
+  const configs: readonly [name: string, config: Config, tries: RegExp | undefined, answer: string][] = [
+    ['of servers of one’s own', ownServers, /chat\/completions/, 'data: [DONE]'],
+    [
+      'without a chat model',
+      {
+        upstreams: { o: { kind: 'openai', apiKey: 'k' }, d: { kind: 'dashscope', apiKey: 'k' } },
+        models: {
+          voice: speech,
+          vectors: { family: 'openai-embeddings', upstream: 'o', price: { per_1m_input_tokens: '1' } },
+        },
+      },
+      /v1\/embeddings/,
+      '"embedding"',
+    ],
+    [
+      'with pictures only',
+      {
+        upstreams: { x: { kind: 'xai' } },
+        models: {
+          p: { family: 'xai-images', upstream: 'x', price: { per_image: '0.1', per_input_image: '0.1' } },
+        },
+      },
+      /images\/generations/,
+      '"data"',
+    ],
+    ['without any model', { upstreams: {}, models: {} }, undefined, ''],
+  ]
+  for (const [name, written, tries, answer] of configs) {
+    test(`${name} starts, and the line that it prints works`, async () => {
+      expect(faultsOf(written)).toEqual([])
+      const folder = temporaryFolder()
+      writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify(written))
+      const first = await serveOnce(folder)
+      if (tries === undefined) expect(first.told.try).toBeNull()
+      else expect(first.told.try).toMatch(tries)
+      expect(first.answer).toContain(answer)
+      expect(first.told.key).toStartWith('sk-')
+      // Whoever has set up a client with it goes on after a restart.
+      const second = await serveOnce(folder)
+      expect(second.told.key).toBe(first.told.key)
+      expect(second.answer).toContain(answer)
+    })
+  }
+
+  async function serveOnce(folder: string) {
+    const env = createCommandLine(folder).environment()
+    const child = Bun.spawn([process.execPath, MAIN, 'serve', '--sandbox', '--port', '0', '--json'], {
+      cwd: folder,
+      env,
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const { value } = await child.stdout.getReader().read()
+    const told = JSON.parse(Buffer.from(value ?? []).toString() || (await new Response(child.stderr).text()))
+    const shell = Bun.spawn(['sh', '-c', told.try ?? 'true'], {
+      cwd: folder,
+      env,
+      stdout: 'pipe',
+      stderr: 'ignore',
+    })
+    const answer = await new Response(shell.stdout).text()
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(0)
+    return { told, answer }
+  }
+})

@@ -1,0 +1,333 @@
+// gateway serve as a process: what it prints can be pasted, commands take effect while it runs, and it stops in order.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import { WRITTEN } from '../support/command-line'
+import { temporaryFolder } from '../support/databases'
+import type { Json } from '../support/scenario'
+import { completion } from '../support/vendor'
+
+setDefaultTimeout(60_000)
+
+const MAIN = resolve(import.meta.dir, '../../cli/main.ts')
+const folder = temporaryFolder()
+const env = { PATH: process.env.PATH ?? '', HOME: folder, XDG_DATA_HOME: join(folder, 'share') }
+
+interface Process {
+  stop(signal?: NodeJS.Signals): void
+  /** Waits until the text is on standard output, and answers all of it so far. */
+  until(words: string | RegExp): Promise<string>
+  ended: Promise<{ code: number; stdout: string; stderr: string }>
+}
+
+function start(words: string[], more: Record<string, string> = {}): Process {
+  const child = Bun.spawn([process.execPath, MAIN, ...words], {
+    cwd: folder,
+    env: { ...env, ...more },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  let stdout = ''
+  const reading = (async () => {
+    const decoder = new TextDecoder()
+    for await (const bytes of child.stdout) stdout += decoder.decode(bytes, { stream: true })
+  })()
+  const stderr = new Response(child.stderr).text()
+  return {
+    stop: (signal = 'SIGTERM') => child.kill(signal),
+    async until(words) {
+      while (stdout.search(words) === -1) {
+        if (child.exitCode !== null) throw new Error(`it ended: ${stdout}${await stderr}`)
+        await Bun.sleep(10)
+      }
+      return stdout
+    },
+    ended: (async () => {
+      const code = await child.exited
+      await reading
+      return { code, stdout, stderr: await stderr }
+    })(),
+  }
+}
+
+async function json(words: string[]): Promise<Json> {
+  const { code, stdout, stderr } = await start([...words, '--json']).ended
+  expect({ words, code, stderr: stderr.replace(WRITTEN, '') }).toEqual({ words, code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+
+async function serve(words: string[] = []): Promise<{ server: Process; told: Json }> {
+  const server = start(['serve', '--sandbox', '--port', '0', '--json', ...words])
+  return { server, told: JSON.parse(await server.until(/\}\n/)) }
+}
+
+function chat(url: string, key: string, body: Record<string, unknown> = {}): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'pgt-5-mini', messages: [{ role: 'user', content: 'Hello' }], ...body }),
+  })
+}
+
+async function statusOf(response: Promise<Response>): Promise<number> {
+  const { status, body } = await response
+  await body?.cancel()
+  return status
+}
+
+/** What the shell makes of a line that was printed to be pasted. */
+async function paste(line: string | undefined): Promise<string> {
+  const shell = Bun.spawn(['sh', '-c', line ?? 'false'], {
+    cwd: folder,
+    env,
+    stdout: 'pipe',
+    stderr: 'ignore',
+  })
+  return new Response(shell.stdout).text()
+}
+
+test('the lines that it prints work when they are pasted', async () => {
+  const server = start(['serve', '--sandbox', '--port', '0', '--data-dir', 'data dir'])
+  const shown = await server.until('usage --requests')
+  expect(shown).toMatch(
+    /^Gateway listening on http:\/\/127\.0\.0\.1:[1-9]\d* \(sandbox: vendors are simulated\)$/m,
+  )
+  expect(shown).toMatch(/^ {2}data +\S.*data dir$/m)
+  expect(shown).toMatch(/^ {2}models +pgt-5-mini, /m)
+  const lines = shown.split('\n')
+  const answer = await paste(lines.find((line) => line.startsWith('curl ')))
+  expect(answer).toContain('data: {')
+  expect(answer).toEndWith('data: [DONE]\n\n')
+  // The journal is written a moment after the answer.
+  await Bun.sleep(400)
+  const usage = await paste(lines.find((line) => line.includes('usage --requests')))
+  expect(usage).toMatch(/ demo +200 .* pgt-5-mini$/m)
+  server.stop('SIGINT')
+  expect(await server.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('Stopping') })
+})
+
+test('commands take effect while it runs', async () => {
+  const { server, told } = await serve()
+  expect(told).toMatchObject({ sandbox: true, config: null, hidden: [] })
+  const answer = await chat(told.url, told.key)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('x-gateway-sandbox')).toBe('true')
+
+  const { key } = await json(['keys', 'create', 'alice', '--sandbox'])
+  expect(await statusOf(chat(told.url, key))).toBe(402)
+  await json(['balance', 'add', 'alice', '5', '--sandbox'])
+  expect(await statusOf(chat(told.url, key))).toBe(200)
+  const refused = async (secret: string, status: number) => {
+    await Bun.sleep(1_000)
+    expect(await statusOf(chat(told.url, secret))).toBe(status)
+  }
+  await json(['keys', 'update', 'alice', '--models', 'vgx-4', '--sandbox'])
+  await refused(key, 400)
+  await json(['keys', 'update', 'alice', '--models', 'none', '--sandbox'])
+  const rolled = await json(['keys', 'roll', 'alice', '--sandbox'])
+  await refused(key, 401)
+  expect(await statusOf(chat(told.url, rolled.key))).toBe(200)
+  await json(['keys', 'revoke', 'alice', '--sandbox'])
+  await refused(rolled.key, 401)
+
+  const usage = await json(['usage', '--sandbox'])
+  expect(usage.rows.map(({ key, requests }: Json) => [key, requests]).sort()).toEqual([
+    ['alice', 2],
+    ['demo', 1],
+  ])
+  expect(await json(['balance', 'verify', '--sandbox'])).toMatchObject({ ok: true })
+
+  const second = await start(['serve', '--sandbox', '--port', '0']).ended
+  expect(second).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('Another gateway is serving'),
+  })
+  server.stop()
+  expect((await server.ended).code).toBe(0)
+})
+
+test('every start fills the demonstration account, and passes over a revoked demonstration key', async () => {
+  const words = ['--data-dir', 'demo']
+  const { server, told } = await serve(words)
+  await json(['balance', 'adjust', 'demo', '-4', '--note', 'spent', ...words])
+  await json(['keys', 'revoke', 'demo', ...words])
+  server.stop()
+  await server.ended
+  const again = await serve(words)
+  expect(await statusOf(chat(again.told.url, told.key))).toBe(401)
+  expect(await statusOf(chat(again.told.url, again.told.key))).toBe(200)
+  again.server.stop()
+  await again.server.ended
+  const keys = await json(['keys', 'list', ...words])
+  expect(keys.map((key: Json) => [key.name, key.status])).toEqual([
+    ['demo', 'revoked'],
+    ['demo-2', 'active'],
+  ])
+  const ledger = await json(['balance', 'ledger', 'demo', ...words])
+  const deposits = ledger.filter((entry: Json) => entry.kind === 'credit')
+  expect(deposits.map((entry: Json) => entry.balance_after_usd)).toEqual(['10.00', '10.00'])
+})
+
+const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
+  ['SIGINT', 'SIGINT'],
+  ['SIGTERM', 'SIGTERM'],
+  ['SIGTERM', 'SIGINT'],
+  ['SIGINT', 'SIGTERM'],
+]
+for (const [first, second] of stoppings) {
+  test(`${first} and ${second} within a second are one wish, as from a terminal and a script runner`, async () => {
+    const { server, told } = await serve(['--data-dir', `${first}-${second}`])
+    const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+    server.stop(first)
+    await Bun.sleep(50)
+    server.stop(second)
+    expect(await whole).toEndWith('data: [DONE]\n\n')
+    expect((await server.ended).code).toBe(0)
+  })
+}
+
+test('a signal that comes more than a second after the first stops at once', async () => {
+  const { server, told } = await serve(['--data-dir', 'later'])
+  const cut = (await streamFrom(told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text()
+  const failure = cut.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  server.stop('SIGINT')
+  await Bun.sleep(1_500)
+  server.stop('SIGINT')
+  expect((await server.ended).code).toBe(1)
+  expect(await failure).toBeInstanceOf(Error)
+})
+
+test('SIGHUP is ignored with a log line: the stream goes on, is paid, and the gateway serves', async () => {
+  const { server, told } = await serve(['--data-dir', 'hang-up'])
+  const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+  server.stop('SIGHUP')
+  await Bun.sleep(50)
+  server.stop('SIGHUP')
+  expect(await whole).toEndWith('data: [DONE]\n\n')
+  expect(await statusOf(chat(told.url, told.key))).toBe(200)
+  server.stop()
+  const { code, stderr } = await server.ended
+  expect(code).toBe(0)
+  expect(stderr.match(/"event":"signal_ignored","signal":"SIGHUP"/g)).toHaveLength(2)
+  expect(await json(['usage', '--requests', '--data-dir', 'hang-up'])).toMatchObject([
+    { status: 200 },
+    { status: 200 },
+  ])
+  expect(await json(['balance', 'show', 'demo', '--data-dir', 'hang-up'])).toMatchObject({ held_usd: '0.00' })
+})
+
+function streamFrom(told: Json, prompt: string): Promise<Response> {
+  return chat(told.url, told.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
+}
+
+test('SIGTERM lets a running stream end, and takes no new request', async () => {
+  const { server, told } = await serve(['--data-dir', 'drain'])
+  const response = await chat(told.url, told.key, {
+    stream: true,
+    messages: [{ role: 'user', content: '[sandbox tokens=60 token_delay_ms=20] Hello' }],
+  })
+  const text = response.text()
+  await Bun.sleep(200)
+  server.stop()
+  expect(await text).toEndWith('data: [DONE]\n\n')
+  const { code, stderr } = await server.ended
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: 'Stopping: no new requests; waiting for the running ones.\n',
+  })
+  expect(await json(['balance', 'verify', '--data-dir', 'drain'])).toMatchObject({ ok: true })
+  expect(await json(['balance', 'show', 'demo', '--data-dir', 'drain'])).toMatchObject({ held_usd: '0.00' })
+})
+
+test('without vendors it starts and says what is missing; the environment names host and port', async () => {
+  const server = start(['serve', '--data-dir', 'real'], { GATEWAY_PORT: '0', GATEWAY_HOST: 'localhost' })
+  const shown = await server.until('keys create NAME')
+  expect(shown).toMatch(/^Gateway listening on http:\/\/localhost:[1-9]\d*$/m)
+  expect(shown).toMatch(
+    /^ {2}not available +pgt-5-mini, .*: upstream openai has no API key: set OPENAI_API_KEY/m,
+  )
+  server.stop()
+  expect((await server.ended).code).toBe(0)
+})
+
+test('behind a proxy vendors are reached through it, and what NO_PROXY names without it', async () => {
+  const asked: string[] = []
+  const answer = completion('By way of the proxy.', 7, 4)
+  const proxy = createServer((request, response) => {
+    // A proxy is asked for whole addresses.
+    asked.push(`${request.method} ${request.url}`)
+    response.setHeader('content-type', 'application/json')
+    request.resume().on('end', () => response.end(JSON.stringify(answer)))
+  })
+  await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done))
+  const { port } = proxy.address() as AddressInfo
+  const model = {
+    family: 'openai-chat',
+    upstreamModel: 'far',
+    ownedBy: 'test',
+    price: { per_1m_input_tokens: '1', per_1m_output_tokens: '1' },
+  }
+  const upstream = (baseUrl: string) => ({ kind: 'openai', baseUrl, apiKey: 'sk-far' })
+  const config = {
+    upstreams: {
+      far: upstream('http://vendor.invalid/v1'),
+      near: upstream(`http://127.0.0.1:${port}/v1`),
+    },
+    models: { far: { ...model, upstream: 'far' }, near: { ...model, upstream: 'near' } },
+  }
+  writeFileSync(join(folder, 'proxied.config.ts'), `export default ${JSON.stringify(config)}\n`)
+  const flags = ['--config', 'proxied.config.ts', '--data-dir', 'proxied']
+  const { key } = await json(['keys', 'create', 'alice', '--balance', '5', ...flags])
+  const server = start(['serve', '--port', '0', '--json', ...flags], {
+    HTTP_PROXY: `http://127.0.0.1:${port}`,
+    NO_PROXY: '127.0.0.1',
+  })
+  const { url } = JSON.parse(await server.until(/\}\n/))
+  for (const name of ['far', 'near']) {
+    const response = await chat(url, key, { model: name })
+    expect((await response.json()) as Json).toMatchObject({
+      choices: [{ message: { content: 'By way of the proxy.' } }],
+    })
+  }
+  expect(asked).toEqual(['POST http://vendor.invalid/v1/chat/completions', 'POST /v1/chat/completions'])
+  server.stop()
+  expect(await server.ended).toMatchObject({ code: 0 })
+  proxy.close()
+  proxy.closeAllConnections()
+})
+
+test('what keeps it from starting is one line', async () => {
+  writeFileSync(join(folder, 'file'), '')
+  mkdirSync(join(folder, 'odd', 'gateway.sqlite'), { recursive: true })
+  const holder = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+  const rows: [string[], string][] = [
+    [['--port', String(holder.port), '--data-dir', 'busy'], 'is in use: choose another with --port'],
+    [
+      ['--port', '0', '--host', '192.0.2.1', '--data-dir', 'address'],
+      'This machine has no address 192.0.2.1',
+    ],
+    [['--data-dir', 'file'], 'cannot be used'],
+    [['--data-dir', 'odd'], 'The gateway cannot start: '],
+  ]
+  await Promise.all(
+    rows.map(async ([words, reason]) => {
+      const { code, stdout, stderr } = await start(['serve', ...words]).ended
+      expect({ words, code, stdout, stderr }).toEqual({
+        words,
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining(reason),
+      })
+      expect(stderr.trim().split('\n')).toHaveLength(1)
+    }),
+  )
+  await holder.stop()
+})

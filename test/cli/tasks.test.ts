@@ -1,0 +1,470 @@
+// gateway tasks, and the keys that sign webhooks, as an operator uses them beside a running gateway: what is printed,
+// what it is worth as an exit code, and what has then become of the money and the webhook.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '../../src/config/schema'
+import { jobId } from '../../src/sandbox/video-jobs'
+import { type CommandLine, createCommandLine, MAIN, WRITTEN } from '../support/command-line'
+import { temporaryFolder } from '../support/databases'
+import { startTestGateway, testModels, videoModels, waitFor } from '../support/gateway'
+import type { Json } from '../support/scenario'
+import { type Serving, startServing } from '../support/serving'
+import { RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
+
+setDefaultTimeout(60_000)
+
+const LONG = '[sandbox task_ms=600000]'
+const LOST = '[sandbox garbage]'
+const kinds = ['openai', 'dashscope', 'xai', 'ark']
+const config: Config = {
+  upstreams: {
+    ...Object.fromEntries(kinds.map((kind) => [kind, { kind, apiKey: 'none' }])),
+    // Its tasks are called failed before they are ready.
+    hasty: { kind: 'ark', apiKey: 'none', taskDeadlineMs: 1_000 },
+  },
+  models: {
+    'test-chat': testModels['test-chat'],
+    ...videoModels,
+    'test-hasty': { ...videoModels['test-seedance'], upstream: 'hasty' },
+  } as Config['models'],
+  webhooks: { allow: [RECEIVER_NETWORK] },
+}
+
+let serving: Serving
+let line: CommandLine
+let alice: Json
+
+beforeAll(async () => {
+  serving = await startServing(config)
+  line = createCommandLine(serving.folder, serving.dataDir)
+  alice = await line.json('keys create alice --balance 50')
+})
+
+afterAll(async () => {
+  // Those that would take ten minutes.
+  const open: Json[] = await line.json('tasks list --state submitted')
+  await Promise.all(open.map(({ id }) => line.run(`tasks cancel ${id}`)))
+  await serving.stop()
+})
+
+/** The id of a new task of alice's. */
+async function submit(prompt: string, more: object = {}): Promise<string> {
+  const body = {
+    model: 'vidw2.6-t2v',
+    duration: 5,
+    resolution: '720p',
+    input: { prompt },
+    parameters: { duration: 5, size: '1280*720' },
+    ...more,
+  }
+  return submitted(body)
+}
+
+async function submitted(body: object): Promise<string> {
+  const response = await fetch(`${serving.url}/v1/videos/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${alice.key}` },
+    body: JSON.stringify(body),
+  })
+  const task = (await response.json()) as Json
+  expect({ task, ok: response.ok }).toMatchObject({ ok: true })
+  return task.id
+}
+
+const show = (id: string): Promise<Json> => line.json(`tasks show ${id}`)
+
+/** Runs a command on a terminal of 80 columns. */
+async function onTerminal(words: string[]): Promise<string> {
+  let shown = ''
+  const decoder = new TextDecoder()
+  const data = (_: unknown, bytes: Uint8Array) => {
+    shown += decoder.decode(bytes)
+  }
+  const options = {
+    cwd: serving.folder,
+    env: line.environment({ TERM: 'xterm', NO_COLOR: '1', GATEWAY_DATA_DIR: serving.dataDir }),
+    terminal: { cols: 80, rows: 24, data },
+  }
+  await Bun.spawn([process.execPath, MAIN, ...words], options as object).exited
+  await waitFor(() => shown.endsWith('\n'), 500)
+  return shown
+}
+
+describe('looking', () => {
+  let vendors: string
+  let failing: string
+  beforeAll(async () => {
+    vendors = await submit(`a fox ${LONG}`)
+    failing = await submitted({
+      model: 'test-seedance',
+      content: [{ type: 'text', text: 'a fox [sandbox task_ms=0 task_end=failed]' }],
+    })
+    await waitFor(async () => (await show(failing)).state === 'failed', 10_000)
+  })
+
+  test('list shows the newest first, and what is asked for', async () => {
+    const ids = async (flags: string) => (await line.json(`tasks list ${flags}`)).map(({ id }: Json) => id)
+    const [all, open, failed, byModel, byAccount, ofNobody, ofToday, one] = await Promise.all([
+      ids(''),
+      ids('--state submitted'),
+      ids('--state failed'),
+      ids('--model test-seedance'),
+      ids('--account alice'),
+      ids('--account nobody'),
+      ids('--since 1h'),
+      ids('--limit 1'),
+    ])
+    expect(all.indexOf(failing)).toBeLessThan(all.indexOf(vendors))
+    expect(open).toContain(vendors)
+    expect(open).not.toContain(failing)
+    expect(failed).toEqual([failing])
+    expect(byModel).toEqual([failing])
+    expect(byAccount).toEqual(all)
+    expect(ofNobody).toEqual([])
+    expect(ofToday).toEqual(all)
+    expect(one).toEqual([all[0]])
+    const nobody = await line.run('tasks list --account nobody')
+    expect(nobody).toEqual({ code: 0, stdout: '', stderr: 'There are no such tasks.\n' })
+  })
+
+  test('the list fits a terminal, and is whole elsewhere', async () => {
+    const [narrow, piped] = await Promise.all([onTerminal(['tasks', 'list']), line.run('tasks list')])
+    for (const row of narrow.split(/\r?\n/)) expect(row.length).toBeLessThanOrEqual(80)
+    expect(narrow).toContain(vendors)
+    expect(piped.stdout).toMatch(/^TASK +STATE +MODEL +ACCOUNT +AGE +USD$/m)
+    expect(piped.stdout).toMatch(
+      new RegExp(`^${vendors} +submitted +vidw2.6-t2v +alice +\\d+[sm] +0.05$`, 'm'),
+    )
+    expect(piped.stdout).toMatch(
+      new RegExp(`^${failing} +failed +test-seedance +alice +\\d+[sm] +0.00$`, 'm'),
+    )
+  })
+
+  test('show says all of a task, by either id', async () => {
+    const { upstream_id: upstreamId, ...task } = await show(vendors)
+    expect(upstreamId).toMatch(/^ds-/)
+    expect(task).toMatchObject({
+      id: vendors,
+      state: 'submitted',
+      model: 'vidw2.6-t2v',
+      account: 'alice',
+      upstream: 'dashscope',
+      held_usd: '0.05',
+      amount_usd: '0.00',
+      error: null,
+      ended_at: null,
+      webhook: null,
+    })
+    expect((await show(upstreamId)).id).toBe(vendors)
+    const [open, ended, narrow] = await Promise.all([
+      line.run(`tasks show ${vendors}`),
+      line.run(`tasks show ${failing}`),
+      onTerminal(['tasks', 'show', vendors]),
+    ])
+    expect(open.stdout).toMatch(/^ {2}money +\$0\.05 held$/m)
+    expect(open.stdout).toMatch(/^ {2}polls +\d+, the next (is due|in \d+ seconds?)$/m)
+    expect(ended.stdout).toMatch(/^ {2}money +nothing paid$/m)
+    expect(ended.stdout).toMatch(/^ {2}error +OutputVideoSensitiveContentDetected: /m)
+    // What is to be copied is not shortened, however long it is.
+    expect(narrow.replaceAll(/\s/g, '')).toContain(upstreamId)
+  })
+
+  test('watch fails with the task', async () => {
+    const ran = await line.run(`tasks watch ${failing}`)
+    expect(ran.code).toBe(1)
+    expect(ran.stdout).toContain(failing)
+    expect(ran.stderr).toContain('The task failed: The request failed because the output video may contain')
+  })
+})
+
+describe('a task that runs', () => {
+  test.concurrent('watch follows it to a good end', async () => {
+    const [quiet, watched, paid] = await Promise.all(
+      [1, 2, 3].map(() => submitted({ model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=6000]' })),
+    )
+    const [ran, terminal, free] = await Promise.all([
+      line.run(`tasks watch ${quiet} --json`),
+      onTerminal(['tasks', 'watch', watched as string]),
+      line.run(`tasks watch ${paid}`),
+    ])
+    expect(ran.code).toBe(0)
+    expect(JSON.parse(ran.stdout)).toMatchObject({ id: quiet, state: 'succeeded', amount_usd: '0.04' })
+    const lines = ran.stderr.trimEnd().split('\n')
+    expect(lines[0]).toBe('submitted, 0 polls')
+    expect(lines).toContainEqual(expect.stringMatching(/^submitted \d+ %, \d polls?$/))
+    expect(lines.at(-1)).toMatch(/^succeeded 100 %, \d polls$/)
+    expect(new Set(lines).size).toBe(lines.length)
+    // One line that changes, and nothing of it left above the result.
+    const shown = terminal.slice(0, terminal.indexOf(`${watched}`))
+    expect(shown.split('\r\u001b[2K').length).toBeGreaterThan(3)
+    expect(shown).not.toContain('\n')
+    expect(shown).toEndWith('\u001b[2K')
+    expect(free.stdout).toMatch(/^ {2}video +http:\/\/127\.0\.0\.1:\d+\/xai\/files\/\S+\.mp4$/m)
+  })
+
+  test.concurrent('cancel has the vendor’s own words, and it goes on to its end', async () => {
+    const id = await submit('a fox [sandbox task_ms=9000]')
+    const status = async () => (await show(id)).document?.output?.task_status
+    await waitFor(async () => (await status()) === 'RUNNING', 20_000)
+    const ran = await line.run(`tasks cancel ${id}`)
+    expect(ran).toMatchObject({ code: 1, stdout: '' })
+    expect(ran.stderr).toMatch(new RegExp(`^${id} goes on: .*(cancel|pending)`, 'im'))
+    const watched = await line.run(`tasks watch ${id} --json`)
+    expect(JSON.parse(watched.stdout)).toMatchObject({ state: 'succeeded', amount_usd: '0.05' })
+  })
+})
+
+describe('stopping', () => {
+  test('a task that has not begun: the hold comes back, and the webhook tells', async () => {
+    using receiver = startReceiver()
+    const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
+    const ran = await line.json(`tasks cancel ${id}`)
+    expect(ran).toMatchObject({ id, state: 'failed', held_usd: '0.00', amount_usd: '0.00' })
+    expect(ran.error).toMatchObject({ code: 'canceled' })
+    const charges = await serving.rows(`select state, amount from charges where id = '${ran.charge}'`)
+    expect(charges).toEqual([{ state: 'released', amount: 0 }])
+    await waitFor(() => receiver.deliveries.length > 0, 5_000)
+    expect(JSON.parse(receiver.deliveries[0]?.body ?? '')).toMatchObject({
+      type: 'video.generation.failed',
+      data: { id, status: 'failed', error: { code: 'canceled' } },
+    })
+    await line.allFail(1, [[`tasks cancel ${id}`, `${id} has ended: it failed.`]])
+  })
+
+  test('a task of a vendor that stops none', async () => {
+    const id = await submitted({ model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=5000]' })
+    const ran = await line.run(`tasks cancel ${id}`)
+    expect(ran).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        new RegExp(`^Written to .*\n${id} goes on: Tasks of this model cannot be stopped.\n$`),
+      ),
+    })
+  })
+
+  test('a task whose vendor’s id is not known', async () => {
+    const id = await submit(`a fox ${LOST}`)
+    await line.allFail(1, [[`tasks cancel ${id}`, 'see `tasks reconcile`']])
+    await line.json(`tasks reconcile ${id} --not-begun`)
+  })
+
+  test('is done by the next server where none runs', async () => {
+    const folder = temporaryFolder()
+    const dataDir = join(folder, 'data')
+    mkdirSync(dataDir)
+    writeFileSync(join(folder, 'gateway.config.ts'), `export default ${JSON.stringify(config)}\n`)
+    const offline = createCommandLine(folder, dataDir)
+    const first = await startTestGateway({ dataDir })
+    const body = { model: 'gkx-imagine-video', prompt: `a fox ${LONG}` }
+    const content = [{ type: 'text', text: `a fox ${LONG}` }]
+    const answers = [await first.post('/v1/videos/generations', { model: 'test-seedance', content })]
+    answers.push(await first.post('/v1/videos/generations', body))
+    const [stopped, other] = await Promise.all(
+      answers.map(async (answer) => ((await answer.json()) as Json).id),
+    )
+    await first.server.stop(0)
+    await offline.allFail(1, [
+      [`tasks cancel ${stopped}`, `No server has taken it up: ${stopped} is stopped as soon as one runs`],
+      [`tasks redeliver ${other}`, 'was submitted without a webhook_url'],
+    ])
+    const next = await startTestGateway({ dataDir, sandbox: first.sandbox, balance: '0' })
+    await waitFor(async () => (await offline.json(`tasks show ${stopped}`)).state === 'failed', 10_000)
+    expect(await offline.json(`tasks show ${stopped}`)).toMatchObject({
+      error: { code: 'canceled' },
+      held_usd: '0.00',
+    })
+    await next.server.stop(0)
+    await offline.allFail(1, [[`tasks reconcile ${stopped} --ask-again`, 'No server runs that could ask']])
+    await first.sandbox.stop()
+  })
+})
+
+describe('a task whose submit had no answer', () => {
+  test('is found in the list, and followed under the id that the vendor lists', async () => {
+    const id = await submit(`a fox ${LOST}`)
+    const unknown: Json[] = await line.json('tasks list --state unknown')
+    expect(unknown.map((task) => task.id)).toContain(id)
+    const job = {
+      durationMs: 0,
+      end: 'succeeded',
+      code: '',
+      message: '',
+      seconds: 5,
+      model: 'wan2.6-t2v',
+    } as const
+    const upstreamId = jobId('ds-', { ...job, startedAt: Date.now(), echo: {}, pollStatus: undefined })
+    const taken = await line.json(`tasks reconcile ${id} --upstream-id ${upstreamId}`)
+    expect(taken).toMatchObject({
+      state: 'submitted',
+      upstream_id: upstreamId,
+      error: null,
+      held_usd: '0.05',
+    })
+    const ended = await line.run(`tasks watch ${id} --json`)
+    expect(JSON.parse(ended.stdout)).toMatchObject({ state: 'succeeded', amount_usd: '0.05' })
+    const other = await submit(`a fox ${LOST}`)
+    await line.allFail(1, [
+      [`tasks reconcile ${id} --not-begun`, `${id} has ended: it succeeded.`],
+      [`tasks reconcile ${other} --upstream-id ${upstreamId}`, 'the id is of another task'],
+    ])
+    await line.json(`tasks reconcile ${other} --not-begun`)
+  })
+
+  test('is given up as never begun: nothing is paid, and the webhook tells', async () => {
+    using receiver = startReceiver()
+    const id = await submit(`a fox ${LOST}`, { webhook_url: receiver.url })
+    expect(await show(id)).toMatchObject({ state: 'unknown', upstream_id: null, held_usd: '0.05' })
+    const ran = await line.run(`tasks reconcile ${id} --not-begun`)
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringMatching(WRITTEN) })
+    expect(ran.stdout).toMatch(/^ {2}error +not_begun: /m)
+    await waitFor(() => receiver.deliveries.length > 0, 5_000)
+    expect(JSON.parse(receiver.deliveries[0]?.body ?? '')).toMatchObject({ error: { code: 'not_begun' } })
+    expect(await show(id)).toMatchObject({ held_usd: '0.00', amount_usd: '0.00' })
+  })
+
+  test('is not any other task', async () => {
+    const id = await submit(`a fox ${LONG}`)
+    await line.allFail(1, [
+      [`tasks reconcile ${id} --not-begun`, 'is followed under the vendor’s id'.replace('’', "'")],
+    ])
+  })
+})
+
+describe('a task that failed', () => {
+  const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
+  const hasFailed = (id: string) => waitFor(async () => (await show(id)).state === 'failed', 20_000)
+
+  test('but is there after all when its vendor is asked again: it is charged, and the webhook tells', async () => {
+    using receiver = startReceiver()
+    const body = { model: 'test-hasty', content: textOf('[sandbox task_ms=4000]'), webhook_url: receiver.url }
+    const id = await submitted(body)
+    await hasFailed(id)
+    const failed = await show(id)
+    expect(failed).toMatchObject({ error: { code: 'timed_out' }, amount_usd: '0.00' })
+    const ran = await line.run(`tasks reconcile ${id} --ask-again --json`)
+    expect({ code: ran.code, stderr: ran.stderr }).toMatchObject({ code: 0 })
+    expect(ran.stderr).toMatch(/^submitted/)
+    const task = JSON.parse(ran.stdout)
+    expect(task).toMatchObject({ id, state: 'succeeded', error: null, amount_usd: '0.05' })
+    expect(task.document.video_url).toMatch(/^http/)
+    const charges = await serving.rows(
+      `select state, amount, shortfall from charges where id in ('${failed.charge}', '${task.charge}') order by state`,
+    )
+    expect(charges).toEqual([
+      { state: 'released', amount: 0, shortfall: 0 },
+      { state: 'settled', amount: 50_000_000, shortfall: 0 },
+    ])
+    await waitFor(() => receiver.deliveries.length === 2, 5_000)
+    expect(receiver.deliveries.map((delivery) => JSON.parse(delivery.body).type)).toEqual([
+      'video.generation.failed',
+      'video.generation.succeeded',
+    ])
+    expect((await show(id)).webhook.id).toBe(receiver.deliveries[1]?.id)
+    await line.allFail(1, [
+      [`tasks reconcile ${id} --ask-again`, `${id} has not failed: its state is succeeded.`],
+    ])
+    expect((await line.run('balance verify')).code).toBe(0)
+  })
+
+  test('and fails again when its vendor says the same', async () => {
+    const id = await submitted({
+      model: 'test-seedance',
+      content: textOf('[sandbox task_ms=0 task_end=failed]'),
+    })
+    await hasFailed(id)
+    const ran = await line.run(`tasks reconcile ${id} --ask-again`)
+    expect(ran.code).toBe(1)
+    expect(ran.stdout).toMatch(/^ {2}error +OutputVideoSensitiveContentDetected: /m)
+    expect(ran.stdout).toMatch(/^ {2}money +nothing paid$/m)
+    expect(ran.stderr).toContain('The task failed: The request failed because the output video may contain')
+  })
+
+  test('because it was stopped, or never begun, is not asked after', async () => {
+    const [stopped, lost] = [await submit(`a fox ${LONG}`), await submit(`a fox ${LOST}`)]
+    await line.json(`tasks cancel ${stopped}`)
+    await line.json(`tasks reconcile ${lost} --not-begun`)
+    const why = "was not changed: it was stopped, the vendor's id of it is not known, or it has moved on."
+    await line.allFail(1, [
+      [`tasks reconcile ${stopped} --ask-again`, `${stopped} ${why}`],
+      [`tasks reconcile ${lost} --ask-again`, `${lost} ${why}`],
+    ])
+    expect(await show(stopped)).toMatchObject({ state: 'failed', error: { code: 'canceled' } })
+  })
+})
+
+test('a webhook is delivered again, under the same id', async () => {
+  using receiver = startReceiver()
+  receiver.answer = () => new Response('not now', { status: 503 })
+  const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
+  await line.allFail(1, [[`tasks redeliver ${id}`, 'it has not ended yet']])
+  await line.json(`tasks cancel ${id}`)
+  await waitFor(async () => (await show(id)).webhook.attempts.length > 0, 5_000)
+  const { stdout } = await line.run(`tasks show ${id}`)
+  expect(stdout).toMatch(
+    /^ {2}webhook +http:\S+: pending after 1 attempt, last answer 503 .*, next attempt in /m,
+  )
+  receiver.answer = () => new Response('thanks')
+  const again = await line.run(`tasks redeliver ${id}`)
+  expect(again).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(WRITTEN),
+    stdout: `The webhook of ${id} is delivered again by the running server.\n`,
+  })
+  await waitFor(async () => (await show(id)).webhook.state === 'delivered', 5_000)
+  expect(new Set(receiver.deliveries.map((delivery) => delivery.id)).size).toBe(1)
+  expect((await show(id)).webhook.attempts.map(({ status }: Json) => status)).toEqual([503, 200])
+  expect(await line.json(`tasks redeliver ${id}`)).toMatchObject({ id, webhook: { state: 'pending' } })
+})
+
+test('the secret of webhooks is shown when it is made, and never again', async () => {
+  const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
+  const made = await line.run('keys create signer')
+  const [secret] = /whsec_\S+(?=,)/.exec(made.stderr) ?? []
+  expect(secret).toMatch(SECRET)
+  expect(made.stdout).not.toContain('whsec_')
+  const rolled = await line.json('keys roll-webhook signer')
+  expect(rolled).toEqual({
+    id: expect.stringMatching(/^key_/),
+    name: 'signer',
+    webhook_secret: expect.stringMatching(SECRET),
+    old_until: expect.any(String),
+  })
+  expect(rolled.webhook_secret).not.toBe(secret)
+  expect(Date.parse(rolled.old_until) - Date.now()).toBeGreaterThan(23 * 3_600_000)
+  const human = await line.run('keys roll-webhook signer')
+  expect(human.stdout.trim()).toMatch(SECRET)
+  expect(human.stderr).toContain('The old secret signs beside it until')
+  const after = await Promise.all(
+    ['keys show signer', 'keys list', 'keys roll signer'].map((words) => line.run(words)),
+  )
+  for (const { stdout, stderr } of after) expect(stdout + stderr).not.toContain('whsec_')
+  await line.json('keys revoke signer')
+  await line.allFail(1, [
+    ['keys roll-webhook signer', 'was revoked'],
+    ['keys roll-webhook nobody', 'There is no key "nobody"'],
+  ])
+})
+
+test('wrong usage is exit 2, what is not there exit 1', async () => {
+  await line.allFail(2, [
+    ['tasks stop video_1', 'There is no command gateway tasks stop'],
+    ['tasks show', 'ID'],
+    ['tasks list --state running', '--state takes submitted, succeeded, failed, unknown'],
+    ['tasks list --limit 0', '--limit takes a whole number from 1'],
+    ['tasks list --since yesterday', '--since takes a duration'],
+    ['tasks reconcile video_1', 'Give --upstream-id ID, --not-begun or --ask-again'],
+    ['tasks reconcile video_1 --not-begun --upstream-id x', 'Give --upstream-id ID, --not-begun or'],
+    ['tasks reconcile video_1 --not-begun --ask-again', 'Give --upstream-id ID, --not-begun or'],
+  ])
+  const absent = 'There is no task "video_1"; `tasks list` shows the newest.'
+  await line.allFail(1, [
+    ['tasks show video_1', absent],
+    ['tasks watch video_1', absent],
+    ['tasks cancel video_1', absent],
+    ['tasks redeliver video_1', absent],
+    ['tasks reconcile video_1 --not-begun', absent],
+  ])
+})

@@ -1,0 +1,452 @@
+// The API documentation against the gateway that serves it: a valid document, all routes and nothing else, examples that
+// the gateway takes when they are sent, errors and answers that have the described form, and a page that loads nothing from
+// elsewhere.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Glob } from 'bun'
+import catalogue from '../../gateway.config'
+import { createApp } from '../../src/app/routes'
+import type { ModelConfig } from '../../src/config/schema'
+import { operations } from '../../src/contract/operations'
+import { createDocument } from '../../src/docs/document'
+import { families } from '../../src/families'
+import { tolerated } from '../../src/http/paths'
+import { createValidator } from '../../src/lib/validate'
+import { createGateway } from '../../src/request/line'
+import { picture } from '../../src/sandbox/pictures'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { lookUp, misfits } from '../support/json-schema'
+
+interface Media {
+  schema: Record<string, unknown>
+  examples?: Record<string, { value: unknown }>
+}
+interface Answer {
+  headers?: Record<string, object>
+  content?: Record<string, Media>
+}
+interface Operation {
+  operationId: string
+  summary: string
+  security?: unknown[]
+  parameters?: { name: string; in: string }[]
+  requestBody?: { content: Record<string, Media> }
+  responses: Record<string, Answer>
+  'x-aliases'?: string[]
+}
+interface Document {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Record<string, unknown>>; headers: Record<string, object> }
+}
+
+let gateway: TestGateway
+let api: Document
+
+const sinceMinute = Date.now() % 60_000
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    models: catalogue.models as Record<string, ModelConfig>,
+    balance: '10000',
+    // The examples name hosts of the internet, which a test must not need, nor reach.
+    outside: {
+      // A clock that begins with a minute: limits of a minute then hold for all of a test.
+      now: () => Date.now() - sinceMinute,
+      lookup: async () => ['93.184.215.14'],
+      fetch: async (url, init) => {
+        if (URL.parse(String(url))?.hostname !== '127.0.0.1') throw new Error(`${url} is not of this test`)
+        return fetch(url, init)
+      },
+    },
+  })
+  api = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as Document
+})
+afterAll(() => gateway.close())
+
+test('the document is valid OpenAPI, under both addresses', async () => {
+  const { valid, errors } = await new Validator().validate(
+    structuredClone(api) as object as Record<string, unknown>,
+  )
+  expect({ valid, errors }).toEqual({ valid: true, errors: undefined as never })
+  expect(api.openapi).toBe('3.1.0')
+  const other = await fetch(`${gateway.url}/docs/json`)
+  expect(other.headers.get('content-type')).toBe('application/json')
+  expect((await other.json()) as Document).toEqual(api)
+  const ids = operationsOf(api).map(({ operation }) => operation.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('a document that is not valid is noticed', async () => {
+  const broken = { ...structuredClone(api), paths: { '/x': { get: { responses: { 200: {} } } } } }
+  expect(await new Validator().validate(broken as object as Record<string, unknown>)).toMatchObject({
+    valid: false,
+  })
+})
+
+test('every route is in the document, and nothing else is', () => {
+  const { world } = gateway.server
+  const app = createApp(world, createGateway(world))
+  const served = app.routes
+    // What the page loads, and what clients reach whose base URL has one /v1 too many.
+    .filter(
+      ({ method, path }) =>
+        // What browsers ask before a page may call is no request of the API.
+        method !== 'OPTIONS' &&
+        !path.startsWith('/docs/viewer.') &&
+        !path.startsWith('/v1/v1/') &&
+        path !== '/v1/mcp',
+    )
+    .map(
+      ({ method, path }) =>
+        `${method === 'ALL' ? 'POST' : method} ${path.replace('/*', '/{id}').replace(/:(\w+)/g, '{$1}')}`,
+    )
+  const told = operationsOf(api).flatMap(({ path, method, operation }) =>
+    [path, ...(operation['x-aliases'] ?? [])].map((each) => `${method.toUpperCase()} ${each}`),
+  )
+  expect([...told].sort()).toEqual([...new Set(served)].sort())
+  expect(tolerated('/mcp')).toContain('/v1/mcp')
+})
+
+test('every reference leads somewhere', () => {
+  const references = [...JSON.stringify(api).matchAll(/"\$ref":"([^"]+)"/g)].map(
+    ([, reference = '']) => reference,
+  )
+  expect(references.length).toBeGreaterThan(50)
+  for (const reference of new Set(references)) expect(lookUp(api, reference)).toBeObject()
+})
+
+test('each example fits its schema', () => {
+  let count = 0
+  for (const { path, operation } of operationsOf(api)) {
+    const media = [operation.requestBody, ...Object.values(operation.responses)].flatMap((part) =>
+      Object.entries(part?.content ?? {}),
+    )
+    for (const [type, { schema, examples }] of media) {
+      for (const [name, { value }] of Object.entries(examples ?? {})) {
+        count++
+        expect({ path, type, name, misfits: misfits(api, schema, value) }).toMatchObject({ misfits: [] })
+      }
+    }
+  }
+  expect(count).toBeGreaterThan(150)
+})
+
+test('an example that does not fit is noticed', () => {
+  const schema =
+    api.paths['/v1/images/generations']?.post?.requestBody?.content['application/json']?.schema ?? {}
+  expect(schema).toHaveProperty('oneOf')
+  expect(misfits(api, schema, { model: 'qnx-image-2.0', prompt: 'in the form of others' })).not.toEqual([])
+  expect(misfits(api, { $ref: '#/components/schemas/Error' }, { code: 'x', message: 'y' })).not.toEqual([])
+})
+
+test('each payload form of the catalogue is there with its models, and its example passes the check of its family', () => {
+  const models = [...gateway.server.world.catalogue.models.values()].flat()
+  for (const { name, path, body } of operations) {
+    const { post } = api.paths[path] ?? {}
+    const media = Object.values(post?.requestBody?.content ?? {})[0]
+    const values = Object.values(media?.examples ?? {}).map(({ value }) => value as { model: string })
+    const served = models.filter(({ family }) => family.operation === name)
+    const forms = new Set(served.map(({ family }) => JSON.stringify(family.body)))
+    expect({ name, forms: new Set(values.map(({ model }) => formOf(model, name))).size }).toEqual({
+      name,
+      forms: forms.size,
+    })
+    const listed = JSON.stringify(api.components.schemas)
+    for (const { id } of served) expect(listed).toContain(`"${id}"`)
+    if (body === 'form') continue
+    for (const value of values) {
+      const model = served.find(({ id }) => id === value.model)
+      if (!model) throw new Error(`no model ${value.model} for ${name}`)
+      createValidator(model.family.body)(value)
+      model.family.check?.(value, model)
+    }
+  }
+  function formOf(id: string, name: string): string {
+    const model = models.find((each) => each.id === id && each.family.operation === name)
+    return JSON.stringify(model?.family.body)
+  }
+})
+
+test('each example is taken by the gateway, and the answer has the described form', async () => {
+  for (const { path } of operations) {
+    const operation = api.paths[path]?.post as Operation
+    for (const [type, { examples }] of Object.entries(operation.requestBody?.content ?? {})) {
+      for (const [name, { value }] of Object.entries(examples ?? {})) {
+        const response = await send(path, type, value as Record<string, unknown>)
+        const told = operation.responses[String(response.status)]
+        const [answerType = ''] = (response.headers.get('content-type') ?? '').split(';')
+        const media = told?.content?.[answerType]
+        const text = await response.text()
+        expect({ path, name, status: response.status, answerType, text }).toEqual({
+          path,
+          name,
+          status: response.status < 300 ? response.status : 200,
+          answerType: media ? answerType : 'one that is described',
+          text,
+        })
+        for (const header of response.headers.keys()) {
+          if (header.startsWith('x-request') || header.startsWith('x-gateway'))
+            expect(told?.headers).toHaveProperty(header)
+        }
+        if (answerType !== 'application/json') continue
+        expect({ path, name, misfits: misfits(api, media?.schema ?? {}, JSON.parse(text)) }).toMatchObject({
+          misfits: [],
+        })
+      }
+    }
+  }
+})
+
+const chat = '/v1/chat/completions'
+const hello = { messages: [{ role: 'user', content: 'Hello!' }] }
+const faults: {
+  path: string
+  as?: string
+  method?: string
+  body?: unknown
+  key?: string
+  headers?: Record<string, string>
+  status: number
+}[] = [
+  ...operations.map(({ path }) => ({ path, body: {}, key: '', status: 401 })),
+  ...operations
+    .filter(({ body }) => body === 'json')
+    .map(({ path }) => ({ path, body: { model: 'none' }, status: 400 })),
+  ...operations.filter(({ body }) => body === 'form').map(({ path }) => ({ path, body: {}, status: 415 })),
+  { path: chat, body: { model: 'test-chat' }, status: 400 },
+  { path: chat, body: 'no json', status: 400 },
+  { path: chat, body: { model: 'test-chat', ...hello }, key: 'poor', status: 402 },
+  {
+    path: '/v1/messages',
+    body: { model: 'test-messages', max_tokens: 9, ...hello },
+    key: 'poor',
+    status: 402,
+  },
+  { path: chat, body: { model: 'test-chat', ...hello }, key: 'slow', status: 429 },
+  {
+    path: '/v1/messages',
+    body: { model: 'test-messages', max_tokens: 9, ...hello },
+    key: 'slow',
+    status: 429,
+  },
+  {
+    path: chat,
+    body: { model: 'test-chat', ...hello, n: 2 },
+    headers: { 'idempotency-key': 'used' },
+    status: 422,
+  },
+  { path: chat, body: hello, headers: { 'content-encoding': 'br' }, status: 415 },
+  { path: '/v1/messages/count_tokens', body: { model: 'none', ...hello }, status: 400 },
+  { path: '/v1/models', method: 'GET', key: '', status: 401 },
+  {
+    path: '/v1/models?limit=0',
+    as: '/v1/models',
+    method: 'GET',
+    headers: { 'anthropic-version': '2023-06-01' },
+    status: 400,
+  },
+  { path: '/v1/models/none', as: '/v1/models/{id}', method: 'GET', status: 404 },
+  { path: '/v1/videos', method: 'GET', key: '', status: 401 },
+  { path: '/v1/videos?limit=0', as: '/v1/videos', method: 'GET', status: 400 },
+  { path: '/v1/videos', body: { model: 'none', prompt: 'x' }, status: 400 },
+  { path: '/v1/videos/none', as: '/v1/videos/{id}', method: 'GET', status: 404 },
+  { path: '/v1/videos/none/content', as: '/v1/videos/{id}/content', method: 'GET', status: 404 },
+  { path: '/v1/videos/generations/none', as: '/v1/videos/generations/{id}', method: 'GET', status: 404 },
+  { path: '/v1/artifacts/none', as: '/v1/artifacts/{id}', method: 'GET', status: 404 },
+]
+
+test('errors have the described form, with the described headers', async () => {
+  const poor = await gateway.makeKey('poor', '0')
+  const slow = await gateway.makeKey('slow', '5', { requestsPerMinute: 1 })
+  const keys: Record<string, string> = { poor: poor.secret, slow: slow.secret }
+  await (await gateway.chat({}, { 'idempotency-key': 'used' })).text()
+  await (await gateway.chat({}, { authorization: `Bearer ${slow.secret}` })).text()
+  for (const { path, as = path, method = 'POST', body, key, headers = {}, status } of faults) {
+    const secret = key === undefined ? gateway.secret : keys[key]
+    const response = await fetch(`${gateway.url}${path}`, {
+      method,
+      headers: {
+        'content-type': 'application/json',
+        ...(secret && { authorization: `Bearer ${secret}` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const told = api.paths[as]?.[method.toLowerCase()]?.responses[status]
+    expect({ path, status: response.status, text }).toEqual({ path, status, text })
+    const schema = told?.content?.['application/json']?.schema
+    expect({ path, status, isTold: schema !== undefined }).toEqual({ path, status, isTold: true })
+    expect({ path, misfits: misfits(api, schema ?? {}, JSON.parse(text)) }).toMatchObject({ misfits: [] })
+    expect({ path, repeat: response.headers.get('x-should-retry') }).toEqual({
+      path,
+      repeat: String(status === 429),
+    })
+    const described = Object.keys(told?.headers ?? {})
+    for (const name of response.headers.keys()) {
+      if (!(name in api.components.headers)) continue
+      expect({ path, status, described }).toEqual({
+        path,
+        status,
+        described: expect.arrayContaining([name]),
+      })
+    }
+  }
+})
+
+test('the requests that README shows are answered', async () => {
+  const text = await Bun.file(`${import.meta.dir}/../../README.md`).text()
+  const shown = [...text.matchAll(/curl "?\$U([^ "]+)"?[^']*?--json '([^']+)'/g)]
+  expect(shown.length).toBeGreaterThan(5)
+  for (const [, path = '', body = ''] of shown) {
+    const response = await gateway.post(`/v1${path.replace('wait=60', 'wait=0')}`, body)
+    const { status } = response
+    expect({ path, body, status, said: status < 300 || (await response.text()) }).toMatchObject({
+      said: true,
+    })
+    await response.arrayBuffer().catch(() => {})
+  }
+  // A body whose type is not named is taken for a form by curl.
+  expect(text).not.toMatch(/curl \S*\$U[^\n]* -d /)
+})
+
+test('every status that the source names is described', async () => {
+  // No caller reads 499, and 405 is of methods that no operation has.
+  const told = new Set([
+    '405',
+    ...operationsOf(api).flatMap(({ operation }) => Object.keys(operation.responses)),
+  ])
+  const named = new Set<string>()
+  for await (const path of new Glob('src/**/*.ts').scan(`${import.meta.dir}/../..`)) {
+    // The simulators answer with whatever vendors do.
+    if (path.startsWith('src/sandbox/')) continue
+    const text = await Bun.file(`${import.meta.dir}/../../${path}`).text()
+    for (const [, status = ''] of text.matchAll(/(?:GatewayError\(|status: |status === )([45]\d\d)\b/g))
+      named.add(status)
+  }
+  expect(named.size).toBeGreaterThan(15)
+  expect([...named].filter((status) => !told.has(status))).toEqual([])
+})
+
+test('a part of a file comes with the described headers', () => {
+  for (const path of ['/v1/artifacts/{id}', '/v1/videos/{id}/content']) {
+    const responses = api.paths[path]?.get?.responses
+    expect(Object.keys(responses?.['206']?.headers ?? {})).toContain('content-range')
+    expect(Object.keys(responses?.['416']?.headers ?? {})).toContain('content-range')
+  }
+})
+
+test('only what asks for no key says so', async () => {
+  for (const { path, method, operation } of operationsOf(api)) {
+    if (method === 'head' || path.includes('{')) continue
+    const response = await fetch(`${gateway.url}${path}`, { method: method.toUpperCase() })
+    expect({ path, isOpen: response.status !== 401 }).toEqual({
+      path,
+      isOpen: operation.security !== undefined,
+    })
+    await response.text()
+  }
+})
+
+test('the page loads nothing but what the gateway has', async () => {
+  const response = await fetch(`${gateway.url}/docs`)
+  const html = await response.text()
+  const policy = response.headers.get('content-security-policy') ?? ''
+  expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(policy).toStartWith(
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'sha256-",
+  )
+  expect(policy).not.toContain('unsafe')
+  const loaded = [...html.matchAll(/(?:src|href|data-url)="([^"]*)"|url\(([^)]*)\)/g)].map(
+    ([, one, other]) => one ?? other,
+  )
+  expect([...new Set(loaded)].sort()).toEqual(['/docs/json', '/docs/viewer.css', '/docs/viewer.js'])
+  const texts = [html]
+  for (const [path, type] of [
+    ['/docs/viewer.css', 'text/css; charset=utf-8'],
+    ['/docs/viewer.js', 'text/javascript; charset=utf-8'],
+  ] as const) {
+    const asset = await fetch(`${gateway.url}${path}`)
+    expect({ path, status: asset.status, type: asset.headers.get('content-type') }).toEqual({
+      path,
+      status: 200,
+      type,
+    })
+    expect(asset.headers.get('x-content-type-options')).toBe('nosniff')
+    texts.push(await asset.text())
+  }
+  for (const text of texts) expect(text).not.toMatch(/https?:\/\/|innerHTML|(?:src|href)="\/\//)
+  const scripts = [...html.matchAll(/<script([^>]*)>/g)].map(([, attributes = '']) => attributes)
+  expect(scripts).toHaveLength(2)
+  // Any other would be run from the page itself, which the policy forbids.
+  for (const attributes of scripts)
+    expect(attributes).toMatch(/type="application\/json"|src="\/docs\/viewer\.js"/)
+  const styles = [...html.matchAll(/<style>([\s\S]*?)<\/style>/g)]
+  expect(styles.length).toBeGreaterThan(0)
+  for (const [, text = ''] of styles) {
+    expect(policy).toContain(new Bun.CryptoHasher('sha256').update(text).digest('base64'))
+  }
+})
+
+test('routes and aliases are names that a request may use, and the public address is the server', () => {
+  const { models } = gateway.server.world.catalogue
+  const document = createDocument({
+    catalogue: {
+      models,
+      routes: new Map([['best', { models: ['test-chat'], ownedBy: 'route' }]]),
+      aliases: [
+        { name: 'gpt', target: 'test-chat' },
+        { name: 'any-*', target: 'test-chat' },
+      ],
+    },
+    version: '9.9.9',
+    publicUrl: 'https://ai.example.com/',
+  }) as unknown as Document & { servers: unknown; info: { version: string } }
+  expect(document).toMatchObject({
+    servers: [{ url: 'https://ai.example.com' }],
+    // The version is that of the contract (spec, Versioning), not of the gateway.
+    info: { version: '1.0.0', 'x-gateway-version': '9.9.9' },
+  })
+  const listed = JSON.stringify(document.components.schemas)
+  expect(listed).toContain('"best","gpt"')
+  expect(listed).not.toContain('any-*')
+})
+
+test('without any model there is still a form for every operation', async () => {
+  const document = createDocument({
+    catalogue: { models: new Map(), routes: new Map(), aliases: [] },
+    version: '1.0.0',
+  })
+  const { valid } = await new Validator().validate(
+    structuredClone(document) as object as Record<string, unknown>,
+  )
+  expect(valid).toBe(true)
+  const bodies = new Set(
+    [...families.values()].map(({ operation, body }) => `${operation} ${JSON.stringify(body)}`),
+  )
+  const names = [...families.keys()].filter((name) => name in document.components.schemas)
+  expect(names.length).toBe(bodies.size)
+})
+
+function operationsOf({ paths }: Document) {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
+  )
+}
+
+async function send(path: string, type: string, value: Record<string, unknown>): Promise<Response> {
+  if (type === 'application/json') return gateway.post(path, value)
+  const form = new FormData()
+  for (const [name, part] of Object.entries(value)) {
+    if (Array.isArray(part))
+      form.append(name, new Blob([picture('png', 1024, 1024).bytes], { type: 'image/png' }), String(part[0]))
+    else form.append(name, String(part))
+  }
+  return fetch(`${gateway.url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.secret}` },
+    body: form,
+  })
+}

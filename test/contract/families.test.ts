@@ -1,0 +1,478 @@
+// Every family keeps the same promises: it is tried with what vendors are on record to answer, with figures that no
+// vendor should send, and against the simulators. A family without a row or without a record fails here.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Glob } from 'bun'
+import type { ModelConfig, UpstreamConfig } from '../../src/config/schema'
+import type { Family, Model, Quantities, Upload } from '../../src/contract/family'
+import { operations } from '../../src/contract/operations'
+import type { Row } from '../../src/db/db'
+import { families } from '../../src/families'
+import { picture } from '../../src/sandbox/pictures'
+import { familyRows } from '../support/family-rows'
+import { type Fixture, fixtures } from '../support/fixtures'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { branchesOf, leavesOf, lostPaths, withUnknown, withValue } from '../support/json-paths'
+import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(60_000)
+
+let vendor: RecordedVendor
+let gateway: TestGateway
+let poorKey: string
+
+const CLOCK_SPEED = 20
+
+beforeAll(async () => {
+  vendor = startRecordedVendor()
+  const models: Record<string, ModelConfig> = {}
+  const upstreams: Record<string, UpstreamConfig> = {}
+  for (const [family, { kind, model }] of Object.entries(familyRows)) {
+    // `recorded` is a vendor that answers what is on record, `simulated` is the simulator.
+    models[`recorded-${family}`] = { ...model, family, upstream: `recorded-${kind}` }
+    models[`simulated-${family}`] = { ...model, family, upstream: kind }
+    upstreams[`recorded-${kind}`] = { kind, baseUrl: vendor.url, apiKey: 'none' }
+  }
+  // Tasks are asked after seconds later: an hour of them shall not take the tests a minute.
+  const startedAt = Date.now()
+  const now = () => startedAt + CLOCK_SPEED * (Date.now() - startedAt)
+  gateway = await startTestGateway({ models, upstreams, balance: '1000000', outside: { now } })
+  poorKey = (await gateway.makeKey('poor', '0')).secret
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await vendor.stop()
+})
+
+test('every family has a row and a record, and nothing else has', () => {
+  const names = [...families.keys()].sort()
+  expect(Object.keys(familyRows).sort()).toEqual(names)
+  expect([...new Set(fixtures.map(({ family }) => family))].sort()).toEqual(names)
+})
+
+for (const family of families.values()) {
+  const row = familyRows[family.name]
+  const records = fixtures.filter((fixture) => fixture.family === family.name)
+  if (!row || records.length === 0) continue
+  describe(family.name, () => {
+    const counted = records.filter((record) => figuresIn(record).length > 0)
+    const named = (list: readonly Fixture[]) => list.map((record) => [record.name, record] as const)
+    test.each(named(records))('%s costs what is on record, and never more than was held', (_, record) =>
+      costsAsRecorded(family, record),
+    )
+    test('loses nothing on the way to the vendor and back but what is documented', () =>
+      losesNothing(family, records, row.translated ?? [], row.answered ?? []))
+    if (counted.length > 0) {
+      test.each(named(counted))(
+        '%s with absurd figures is no credit, and never dearer than the hold',
+        (_, record) => bearsAbsurdFigures(family, record),
+      )
+    }
+    test.each(named(records))('%s in any odd form is never a fault of ours', (_, record) =>
+      family.task ? bearsOddTasks(family, record) : bearsOddForms(family, record),
+    )
+    test('refuses wrong requests by the name of the field, in its dialect, for nothing', () =>
+      refusesWrong(family, records, row.refused))
+    test('takes a request in plain words that the vendor understands', () =>
+      takesPlainWords(family, row.model))
+    test('tells every kind of failure in its dialect, for nothing', () => tellsFailures(family, row.model))
+  })
+}
+
+async function costsAsRecorded(family: Family, record: Fixture): Promise<void> {
+  const answer = await replay(family, asNewTask(family, record))
+  const isFree = record.usage !== undefined && Object.keys(record.usage).length === 0
+  expect(answer).toMatchObject({ status: 200, charge: { state: isFree ? 'released' : 'settled' } })
+  const { charge } = answer
+  const [{ pico }] = JSON.parse(charge.prices as string) as [{ pico: Record<string, number> }]
+  expect(Number(charge.held)).toBeGreaterThanOrEqual(Number(charge.amount))
+  if (isFree) expect(charge.amount).toBe(0)
+  else if (record.usage) {
+    expect({ amount: charge.amount, source: charge.usage_source }).toEqual({
+      amount: priceOf(record.usage, pico),
+      source: record.source ?? 'upstream',
+    })
+  } else {
+    expect(Number(charge.amount)).toBeGreaterThan(0)
+    expect(charge.usage_source).not.toBe('upstream')
+  }
+}
+
+async function losesNothing(
+  family: Family,
+  records: readonly Fixture[],
+  translated: readonly string[],
+  answered: readonly string[],
+): Promise<void> {
+  const unused = new Set([...translated, ...answered])
+  for (const original of records) {
+    const record = asNewTask(family, original)
+    // Behind another dialect an unknown field is refused; what stands deeper is left out.
+    const { x_unknown: unknown, ...known } = withUnknown(record.request) as Record<string, unknown>
+    const request = family.bridge ? known : { ...known, x_unknown: unknown }
+    const answer = await replay(family, { ...record, request, ...unknownIn(record) })
+    expect({ name: record.name, status: answer.status, text: answer.text.slice(0, 300) }).toMatchObject({
+      status: 200,
+    })
+    const sent = answer.isForm ? { ...textsOf(request), ...filesNamed(record) } : request
+    expect({
+      name: record.name,
+      lost: undocumented(lostPaths(sent, answer.received), translated, unused),
+    }).toEqual({
+      name: record.name,
+      lost: [],
+    })
+    if (family.sound) continue
+    const came = record.events ? answer.events : answer.json
+    const recorded = withUnknown(record.events ?? record.poll ?? record.reply)
+    const lost = lostPaths(recorded, came).filter((path) => !/(^|\/)model$/.test(path))
+    expect({ name: record.name, lost: undocumented(lost, answered, unused) }).toEqual({
+      name: record.name,
+      lost: [],
+    })
+  }
+  // A documented change that no record shows would hide the next one.
+  expect([...unused]).toEqual([])
+}
+
+const ABSURD = [undefined, null, -1, 1.5, '7', 1e15, 1e300, true, [3], { tokens: 3 }]
+
+async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void> {
+  const figures = figuresIn(record)
+  const wholes = new Set(figures.map((path) => path.replace(/^(.*?usage[^/]*)\/.*$/i, '$1')))
+  for (const path of [...figures, ...wholes]) {
+    for (const value of ABSURD) {
+      const { seen, status, charge } = await spoil(family, record, path, value)
+      // A reply that cannot be read is the vendor's fault, and free.
+      expect({ ...seen, fine: status === 200 || status === 502 }).toEqual({ ...seen, fine: true })
+      const [amount, held] = [Number(charge.amount), Number(charge.held)]
+      const due = status === 200 ? amount > 0 && amount <= held : amount === 0
+      expect({ ...seen, amount, held, due }).toEqual({ ...seen, amount, held, due: true })
+    }
+  }
+}
+
+const ODD = [undefined, null, 7, 'x', [], [null], {}]
+
+/** Any part of a reply may be missing or of another type: there is an answer or an error of the vendor, never a crash. */
+async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
+  for (const path of branchesOf(record.events ?? record.reply)) {
+    for (const value of ODD) {
+      const { seen, status, charge } = await spoil(family, record, path, value)
+      // A sound that has begun can only end by breaking off.
+      const fine = [200, 400, 502, ...(family.sound ? [BROKEN] : [])].includes(status)
+      expect({ ...seen, fine }).toEqual({ ...seen, fine: true })
+      const paid = Number(charge.amount)
+      const due = status === 200 ? paid >= 0 && paid <= Number(charge.held) : paid === 0
+      expect({ ...seen, paid, due }).toEqual({ ...seen, paid, due: true })
+    }
+  }
+}
+
+/** Whatever a vendor says of a task, it has ended or it goes on: nothing it can say stops the watch. */
+function bearsOddTasks(family: Family, record: Fixture): void {
+  const memo = family.task?.memo(record.request, modelOf(`recorded-${family.name}`)) ?? {}
+  for (const path of branchesOf(record.poll)) {
+    for (const value of ODD) {
+      const outcome = family.task?.outcome(withValue(record.poll, path, value), memo)
+      const seen = { path, value, status: outcome?.status ?? 'nothing said' }
+      expect(seen).toEqual({
+        ...seen,
+        status: expect.stringMatching(/^(nothing said|submitted|succeeded|failed|missing)$/),
+      })
+      if (outcome?.status === 'succeeded') expect(outcome.videoUrl).toMatch(/./)
+    }
+  }
+}
+
+/** Where a record has figures of usage. */
+function figuresIn({ reply, events }: Fixture): string[] {
+  return leavesOf(events ?? reply).flatMap(([path, leaf]) =>
+    /usage/i.test(path) && typeof leaf === 'number' ? [path] : [],
+  )
+}
+
+/** A recorded request whose answer has another value at one place. */
+async function spoil(family: Family, record: Fixture, path: string, value: unknown) {
+  const { events, reply } = record
+  const changed = events
+    ? { events: withValue(events, path, value) }
+    : { reply: withValue(reply, path, value) }
+  const answer = await replay(family, { ...record, ...changed })
+  const seen = { name: record.name, path, value, status: answer.status, text: answer.text.slice(0, 200) }
+  expect({ ...seen, ended: ['settled', 'released'].includes(String(answer.charge.state)) }).toEqual({
+    ...seen,
+    ended: true,
+  })
+  return { ...answer, seen }
+}
+
+async function refusesWrong(
+  family: Family,
+  records: readonly Fixture[],
+  refused: readonly [path: string, value: unknown, field?: string][],
+): Promise<void> {
+  expect(refused.length).toBeGreaterThan(0)
+  for (const [path, value, field = path] of refused) {
+    const around = path.split('/').slice(0, -1).join('/')
+    const record = records.find(({ request }) => around === '' || branchesOf(request).includes(around))
+    if (!record) throw new Error(`no recorded request has ${around}`)
+    const [file] = path.split('/') as [string]
+    const files = { ...record.files, ...(record.files?.[file] && { [file]: [] }) }
+    const request = withValue(record.request, path, value)
+    const answer = await replay(family, { ...record, request, ...(record.files && { files }) })
+    const seen = { path, value, text: answer.text }
+    expect({ ...seen, ...answer }).toMatchObject({
+      ...seen,
+      status: 400,
+      charge: undefined,
+      received: undefined,
+    })
+    expectDialect(family, answer.json, 400)
+    // One dialect has no place for it but the message.
+    const { param = field } = answer.json.error
+    expect({ ...seen, param }).toEqual({ ...seen, param: field })
+    expect(answer.json.error.message).toContain(field.split(/[.[]/)[0] as string)
+  }
+}
+
+async function takesPlainWords(family: Family, model: FamilyModel): Promise<void> {
+  const body = plainBody(family, 'A quiet harbour', model)
+  const { status, text, charge } = await send(family, `simulated-${family.name}`, body)
+  const { submittedStatus = 200 } = family.task ?? {}
+  expect({ status, text: text.slice(0, 300) }).toMatchObject({ status: submittedStatus })
+  expect(charge).toMatchObject({ state: family.task ? 'held' : 'settled' })
+}
+
+async function tellsFailures(family: Family, model: FamilyModel): Promise<void> {
+  const rows: (readonly [prompt: string, status: number, word: string, key?: string])[] = [
+    ['[sandbox status=400 error_text="An odd wish"]', 400, 'An odd wish'],
+    ['[sandbox status=429]', 429, ''],
+    // What is wrong between the gateway and the vendor is not the caller's business.
+    ['[sandbox status=401]', 503, ''],
+    ['[sandbox quota]', 503, ''],
+    // Of a task nobody knows then whether it has begun: it goes on.
+    ...(family.task ? [] : ([['[sandbox status=500]', 502, '']] as const)),
+    ['Nobody pays for this', 402, 'may cost up to', poorKey],
+  ]
+  for (const [prompt, status, word, key] of rows) {
+    const answer = await send(family, `simulated-${family.name}`, plainBody(family, prompt, model), key)
+    const seen = { prompt, text: answer.text.slice(0, 300) }
+    expect({ ...seen, status: answer.status }).toEqual({ ...seen, status })
+    expectDialect(family, answer.json, status)
+    expect(answer.json.error.message).toContain(word)
+    if (status === 402) expect(answer.charge).toBeUndefined()
+    else expect(answer.charge).toMatchObject({ state: 'released', amount: 0 })
+  }
+}
+
+/** The form of error bodies: callers of each API read their own. */
+function expectDialect(family: Family, json: Json, status: number): void {
+  const { dialect = 'openai' } = familyRows[family.name] ?? {}
+  const { error, ...beside } = json
+  const requestId = expect.stringMatching(/^req_/)
+  const words = { message: expect.stringMatching(/\S/), type: expect.any(String) }
+  if (dialect === 'messages') {
+    // The flat fields of the spec stand beside it where there was too much.
+    const flat = status === 429 ? { code: expect.any(String), message: error.message } : {}
+    expect(json).toEqual({ type: 'error', error: words, request_id: requestId, ...flat })
+    return
+  }
+  const isFlat = dialect === 'flat' || status === 429
+  expect(beside).toEqual(
+    isFlat ? { code: expect.any(String), message: error.message, request_id: requestId } : {},
+  )
+  const param = error.param === null ? null : expect.any(String)
+  expect(error).toEqual({ ...words, param, code: expect.any(String), request_id: requestId })
+}
+
+type FamilyModel = Omit<ModelConfig, 'family' | 'upstream'>
+
+interface Answer {
+  status: number
+  text: string
+  json: Json
+  events: Json[]
+  charge: Row
+  /** What the recorded vendor was sent; undefined when it was not asked. */
+  received: Json
+  isForm: boolean
+}
+
+/** Sends a recorded request to the gateway while the vendor answers what is on record. */
+async function replay(family: Family, record: Fixture): Promise<Answer> {
+  const { request, files, reply, events, poll } = record
+  vendor.poll = poll
+  vendor.answer = events ? { events, end: family.stream?.end ?? null } : { reply }
+  return send(family, `recorded-${family.name}`, { ...filesOf(files), ...request })
+}
+
+async function send(
+  family: Family,
+  model: string,
+  body: Record<string, Json>,
+  key = gateway.secret,
+): Promise<Answer> {
+  const operation = operations.find(({ name }) => name === family.operation)
+  const isForm = operation?.body === 'form'
+  const content = { model, ...body }
+  vendor.received = undefined
+  const { status, text } = await fetch(`${gateway.url}${operation?.path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, ...(isForm ? {} : { 'content-type': 'application/json' }) },
+    body: isForm ? formOf(content) : JSON.stringify(content),
+  }).then(
+    async (response) => ({ status: response.status, text: await response.text() }),
+    (error) => ({ status: BROKEN, text: String(error) }),
+  )
+  return {
+    status,
+    text,
+    json: jsonOf(text),
+    events: text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? []),
+    charge: (await newCharge()) as Row,
+    received: isForm ? fieldsOf(vendor.received) : vendor.received,
+    isForm,
+  }
+}
+
+/** In place of a status: the connection was closed before the answer was complete. */
+const BROKEN = 0
+
+let lastCharge = ''
+
+/** The charge of the request that was just answered; undefined when it has none. Ids are in the order of time. */
+async function newCharge(): Promise<Row | undefined> {
+  const { db } = gateway.server.world
+  const [charge] = await db.query({ sql: 'select * from charges order by id desc limit 1' })
+  if (!charge || charge.id === lastCharge) return undefined
+  lastCharge = charge.id as string
+  return charge
+}
+
+function jsonOf(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function formOf(body: Record<string, Json>): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(body)) {
+    if (!isUploads(value))
+      form.append(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
+    else for (const file of value) form.append(value.length > 1 ? `${name}[]` : name, fileOf(file))
+  }
+  return form
+}
+
+/** What is no text already, as JSON. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function textsOf(body: Record<string, Json>): Record<string, string> {
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, textOf(value)]))
+}
+
+function isUploads(value: unknown): value is Upload[] {
+  return (
+    Array.isArray(value) &&
+    value.every((item) => typeof item === 'object' && item !== null && 'bytes' in item)
+  )
+}
+
+function fileOf({ bytes, filename, contentType }: Upload): File {
+  return new File([bytes], filename, { type: contentType })
+}
+
+/** `png 64x48` and the like, as files. */
+function filesOf(files: Fixture['files'] = {}): Record<string, Upload[]> {
+  const upload = (words: string, name: string): Upload => {
+    const [, format, width = 64, height = 48] = /^(\w+)(?: (\d+)x(\d+))?$/.exec(words) ?? []
+    const { bytes, contentType } = picture(format as 'png', Number(width), Number(height))
+    const blob = new Blob([new Uint8Array(bytes)], { type: contentType })
+    return { filename: `${name}.${format}`, contentType, bytes: blob, picture: undefined }
+  }
+  return Object.fromEntries(
+    Object.entries(files).map(([name, list]) => [
+      name,
+      list.map((words, index) => upload(words, `${name}-${index}`)),
+    ]),
+  )
+}
+
+/** A received form as texts by name, and files by what they are called. */
+function fieldsOf(received: unknown): Json {
+  if (received === undefined) return undefined
+  const entries = received as [string, string | File][]
+  return Object.fromEntries(
+    entries.map(([name, value]) =>
+      typeof value === 'string' ? [name, value] : [`file ${value.name}`, name],
+    ),
+  )
+}
+
+function filesNamed({ files = {} }: Fixture): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(files).flatMap(([name, list]) =>
+      list.map((words, index) => [
+        `file ${name}-${index}.${words.split(' ')[0]}`,
+        list.length > 1 ? `${name}[]` : name,
+      ]),
+    ),
+  )
+}
+
+/** With another id of the vendor's, where it answers with one: no vendor gives the same to two tasks. */
+function asNewTask(family: Family, record: Fixture): Fixture {
+  const id = family.task?.id(record.reply)
+  return id ? JSON.parse(JSON.stringify(record).replaceAll(id, crypto.randomUUID())) : record
+}
+
+function unknownIn({ reply, events, poll }: Fixture): Pick<Fixture, 'reply' | 'events' | 'poll'> {
+  return events ? { events: withUnknown(events) } : { reply: withUnknown(reply), poll: withUnknown(poll) }
+}
+
+/** The paths that no glob documents; globs that document one are struck off. */
+function undocumented(paths: readonly string[], globs: readonly string[], unused: Set<string>): string[] {
+  return paths.filter((path) => {
+    const documented = globs.filter((glob) => new Glob(glob).match(path))
+    for (const glob of documented) unused.delete(glob)
+    return documented.length === 0
+  })
+}
+
+/** A model as the gateway has it. */
+function modelOf(id: string): Model {
+  return gateway.server.world.catalogue.models.get(id)?.[0] as Model
+}
+
+function plainBody(family: Family, text: string, { referenceImages }: FamilyModel): Record<string, Json> {
+  if (!family.plain) throw new Error(`${family.name} takes no request in plain words`)
+  const { fields } = family.plain
+  const uploads = fields.includes('uploads') ? filesOf({ image: ['png 64x64'] }).image : undefined
+  const count = fields.includes('images') ? (referenceImages?.min ?? 0) : 0
+  const images = Array.from({ length: count }, (_, index) => `https://example.com/${index}.png`)
+  const request = {
+    text,
+    ...(fields.includes('n') && { n: 1 }),
+    ...(uploads && { uploads }),
+    ...(count > 0 && { images }),
+  }
+  return family.plain.body(request, modelOf(`simulated-${family.name}`))
+}
+
+function priceOf(usage: Quantities, pico: Record<string, number>): number {
+  const all = pico.request === undefined ? usage : { ...usage, request: 1 }
+  const sum = Object.entries(all).reduce(
+    // Cached input and cache writes cost as input where they have no price of their own.
+    (sum, [unit, count]) => sum + BigInt(count) * BigInt(pico[unit] ?? pico.input_token ?? Number.NaN),
+    0n,
+  )
+  return Number((sum + 999n) / 1000n)
+}

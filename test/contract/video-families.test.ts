@@ -1,0 +1,122 @@
+// What families of videos promise beside their requests: a request in plain words is one that the vendor takes, whatever
+// a vendor answers is no fault of ours, and figures that make no sense are no credit.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import shipped from '../../gateway.config'
+import type { ModelConfig } from '../../src/config/schema'
+import type { Family, Model, PlainRequest } from '../../src/contract/family'
+import { families } from '../../src/families'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { branchesOf, withValue } from '../support/json-paths'
+import type { Json } from '../support/scenario'
+import { videoVendors } from '../support/video-replies'
+import { endAll, makeClock, readTask } from '../support/video-requests'
+
+setDefaultTimeout(60_000)
+
+const IMAGE = 'https://example.com/first.png'
+const catalogue = Object.entries(shipped.models as Record<string, ModelConfig>)
+const videoModels = catalogue.filter(([, { family }]) => families.get(String(family))?.task)
+
+const clock = makeClock()
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    balance: '1000',
+    models: Object.fromEntries(videoModels),
+    outside: { now: clock.now },
+  })
+})
+afterAll(() => gateway.close())
+
+describe('plain words', () => {
+  test('are understood by the vendor of every model', async () => {
+    const asked: Omit<PlainRequest, 'text'>[] = [
+      {},
+      { duration: 5, resolution: '720p' },
+      { size: '720x1280' },
+    ]
+    const tasks: { model: string; asked: object; id: string }[] = []
+    for (const [id, entry] of videoModels) {
+      const family = families.get(String(entry.family)) as Family
+      const model = { ...entry, id, upstreamModel: entry.upstreamModel ?? id } as unknown as Model
+      const count = Math.max(entry.referenceImages?.min ?? 0, /i2v|r2v/.test(id) ? 1 : 0)
+      const images = Array.from({ length: count }, () => IMAGE)
+      for (const about of asked) {
+        const body = family.plain?.body({ text: 'A harbour', ...about, images }, model)
+        const response = await gateway.post('/v1/videos/generations', { model: id, ...body })
+        const json = (await response.json()) as Json
+        expect({ id, about, error: json.error }).toEqual({ id, about, error: undefined })
+        tasks.push({ model: id, asked: about, id: json.id })
+      }
+    }
+    // The simulators fail what the vendors would not make.
+    await endAll(gateway, clock)
+    for (const { id, ...about } of tasks) {
+      const { status, error } = await readTask(gateway, id)
+      expect({ ...about, status, error }).toEqual({ ...about, status: 'succeeded', error: undefined })
+    }
+  })
+
+  test('say the shape of the picture to vendors in their own way', () => {
+    const rows: [family: string, upstreamModel: string, images: number, expected: Json][] = [
+      ['dashscope-video', 'wan2.6-t2v', 0, { parameters: { size: '720*1280' } }],
+      ['dashscope-video', 'wan2.7-t2v', 0, { resolution: '720p', aspect_ratio: '9:16' }],
+      ['dashscope-video', 'wan2.7-i2v', 1, { input: { media: [{ type: 'first_frame', url: IMAGE }] } }],
+      ['dashscope-video', 'wan2.6-i2v', 1, { input: { img_url: IMAGE } }],
+      ['dashscope-video', 'wan2.6-r2v', 1, { input: { reference_urls: [IMAGE] } }],
+      ['dashscope-video', 'wan3.0-video', 2, { input: { media: [{ type: 'reference_image' }, {}] } }],
+      ['xai-video', 'grok-imagine-video', 1, { image: { url: IMAGE }, aspect_ratio: '9:16' }],
+      ['xai-video', 'grok-imagine-video', 2, { reference_images: [{ url: IMAGE }, { url: IMAGE }] }],
+      ['ark-video', 'seedance', 1, { ratio: '9:16', content: [{ text: 'x' }, { role: 'first_frame' }] }],
+      ['ark-video', 'seedance', 2, { content: [{}, { role: 'reference_image' }, {}], resolution: '720p' }],
+    ]
+    for (const [family, upstreamModel, count, expected] of rows) {
+      const asked = { text: 'x', size: '720x1280', images: Array(count).fill(IMAGE) }
+      const body = families.get(family)?.plain?.body(asked, { upstreamModel } as Model)
+      expect(body).toMatchObject(expected)
+    }
+  })
+})
+
+const ODD = [undefined, null, 7, 'x', [], [null], {}]
+
+describe.each(Object.values(videoVendors))('$family', ({ family: name, model, body, rows, submitted }) => {
+  const family = families.get(name) as Family
+  const contract = family.task as NonNullable<Family['task']>
+  const memo = { seed: null, vendorChooses: true }
+
+  test('reads an answer of any form, and calls nothing done that has no video', () => {
+    for (const [, { reply }] of rows) {
+      if (typeof reply !== 'object') continue
+      for (const path of branchesOf(reply)) {
+        for (const value of ODD) {
+          const outcome = contract.outcome(withValue(reply, path, value), memo)
+          if (outcome?.status === 'succeeded') expect(outcome.videoUrl).toMatch(/^(https:|x$)/)
+          if (outcome?.status === 'failed') {
+            expect(outcome.error).toEqual({ code: expect.any(String), message: expect.stringMatching(/\S/) })
+          }
+        }
+      }
+    }
+  })
+
+  test('finds no id in an answer of any form but its own', () => {
+    const reply = submitted('task-1')
+    expect(contract.id(reply)).toBe('task-1')
+    for (const path of branchesOf(reply)) {
+      for (const value of ODD) {
+        const changed = withValue(reply, path, value)
+        expect(['task-1', 'x', undefined]).toContain(contract.id(changed))
+        expect(typeof family.read(changed, { body, byteLength: 0, at: 0 }).failed).toBe('boolean')
+      }
+    }
+  })
+
+  test('has a small memo of any request, and escapes the vendor’s ids', () => {
+    const odd = { ...body(''), seed: 'x'.repeat(10_000), parameters: { seed: ['x'.repeat(10_000)] } }
+    expect(JSON.stringify(contract.memo(odd, { upstreamModel: model } as Model)).length).toBeLessThan(200)
+    expect(contract.poll('../a?b#c').path).toEndWith('/..%2Fa%3Fb%23c')
+  })
+})

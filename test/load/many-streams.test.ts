@@ -1,0 +1,132 @@
+// Two thousand streams at a time through one gateway, with its sandbox in the same process: each caller gets every frame
+// of its own answer, in order, and pays exactly for it.
+
+import { expect, test } from 'bun:test'
+import type { Socket } from 'bun'
+import type { ModelConfig } from '../../src/config/schema'
+import { say, testModels, waitFor } from '../support/gateway'
+import { chatRequest } from '../support/raw-caller'
+import { startServing } from '../support/serving'
+
+const STREAMS = 2_000
+/** Connections are opened in steps, as a listening socket has a short queue. */
+const STEP = 200
+const TOKENS = 30
+const PROMPT_TOKENS = 10
+// In nano-dollars, of the test models.
+const PRICE = PROMPT_TOKENS * 1_000 + TOKENS * 2_000
+const PATIENCE_MS = 90_000
+const END_OF_ANSWER = '\r\n0\r\n\r\n'
+
+/** One stream on a bare socket: a client library would hold back all but 256 of them. */
+interface Caller {
+  name: string
+  received: Buffer[]
+  begun: boolean
+  ended: boolean
+}
+
+/** How many streams have begun and not ended, now and at most. */
+const open = { now: 0, most: 0, ended: 0 }
+
+async function call(url: string, key: string, name: string): Promise<Caller> {
+  const { hostname, port } = new URL(url)
+  const caller: Caller = { name, received: [], begun: false, ended: false }
+  const end = (socket: Socket) => {
+    if (!caller.ended && caller.begun) open.now--
+    if (!caller.ended) open.ended++
+    caller.ended = true
+    socket.end()
+  }
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      data(socket, piece) {
+        caller.received.push(Buffer.from(piece))
+        if (!caller.begun && piece.includes('data: ')) {
+          caller.begun = true
+          open.most = Math.max(open.most, ++open.now)
+        }
+        if (Buffer.concat(caller.received.slice(-2)).toString('latin1').endsWith(END_OF_ANSWER)) end(socket)
+      },
+      close: end,
+      error: end,
+    },
+  })
+  const words = `tokens=${TOKENS} prompt_tokens=${PROMPT_TOKENS} token_delay_ms=250`
+  const body = {
+    model: 'test-chat',
+    stream: true,
+    max_tokens: TOKENS + 1,
+    messages: say(`[sandbox ${words}] ${name}`),
+  }
+  socket.write(chatRequest(key, body))
+  return caller
+}
+
+/** The body of an answer in HTTP's chunks. */
+function bodyOf({ received }: Caller): string {
+  const bytes = Buffer.concat(received)
+  const pieces: Buffer[] = []
+  let at = bytes.indexOf('\r\n\r\n') + 4
+  for (;;) {
+    const lineEnd = bytes.indexOf('\r\n', at)
+    const size = Number.parseInt(bytes.subarray(at, lineEnd).toString(), 16)
+    if (!(size > 0)) return Buffer.concat(pieces).toString()
+    pieces.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size))
+    at = lineEnd + 2 + size + 2
+  }
+}
+
+/** Content of each frame that has some, then how the stream ended. */
+function framesOf(caller: Caller): string[] {
+  const events = bodyOf(caller).split('\n\n').slice(0, -1)
+  return events.flatMap((event) => {
+    const data = event.slice('data: '.length)
+    if (data === '[DONE]') return [data]
+    const { delta, finish_reason } = JSON.parse(data).choices[0]
+    return [delta.content, finish_reason].filter(Boolean)
+  })
+}
+
+const nameOf = (index: number) => `caller-${String(index).padStart(4, '0')}`
+
+test(
+  `${STREAMS} streams at once lose no frame`,
+  async () => {
+    const gateway = await startServing({
+      upstreams: { openai: { kind: 'openai', apiKey: 'replaced by the sandbox' } },
+      models: { 'test-chat': testModels['test-chat'] as ModelConfig },
+    })
+    const callers: Caller[] = []
+    while (callers.length < STREAMS) {
+      const names = Array.from({ length: STEP }, (_none, index) => nameOf(callers.length + index))
+      callers.push(...(await Promise.all(names.map((name) => call(gateway.url, gateway.key, name)))))
+    }
+    await waitFor(() => open.now > STREAMS * 0.75, PATIENCE_MS)
+    // In the middle of it all others are served as ever.
+    expect((await fetch(`${gateway.url}/health`)).status).toBe(200)
+    await waitFor(() => open.ended === STREAMS, PATIENCE_MS)
+
+    expect(open.most).toBeGreaterThan(STREAMS * 0.75)
+    const statuses = new Set(callers.map(({ received }) => received[0]?.subarray(0, 15).toString()))
+    expect([...statuses]).toEqual(['HTTP/1.1 200 OK'])
+    const frames = framesOf(callers[0] as Caller)
+    expect(frames).toHaveLength(TOKENS + 2)
+    expect(frames.slice(-2)).toEqual(['stop', '[DONE]'])
+    const text = frames.join('')
+    expect(text).toContain(nameOf(0))
+    for (const caller of callers) {
+      expect(framesOf(caller).join('')).toBe(text.replaceAll(nameOf(0), caller.name))
+    }
+    const charges = await gateway.rows(
+      'select state, ended_by, usage_source, amount, count(*) as count from charges group by 1, 2, 3, 4',
+    )
+    expect(charges).toEqual([
+      { state: 'settled', ended_by: 'done', usage_source: 'upstream', amount: PRICE, count: STREAMS },
+    ])
+    await gateway.stop()
+  },
+  PATIENCE_MS * 2,
+)

@@ -1,0 +1,125 @@
+// Results in a bucket, for nodes that share a PostgreSQL database: any of them serves what one of them kept, and a store
+// that fails costs nobody anything but the copy.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { TestGateway } from '../support/gateway'
+import { type ObjectStore, startObjectStore, storeKey } from '../support/object-store'
+import {
+  bytesOf,
+  drawnUrl,
+  type PictureVendor,
+  pictureReply,
+  png,
+  resultUrl,
+  startKeeper,
+  startPictureVendor,
+} from '../support/picture-vendor'
+
+const CENT = 10_000_000
+const HOUR_MS = 3_600_000
+describe('a bucket', () => {
+  let vendor: PictureVendor
+  let store: ObjectStore
+  let now = Date.now()
+  let one: TestGateway
+  let other: TestGateway
+
+  beforeAll(async () => {
+    vendor = startPictureVendor()
+    store = startObjectStore()
+    vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))
+    const s3 = {
+      bucket: 'results',
+      endpoint: store.endpoint,
+      region: 'eu-central-1',
+      accessKeyId: storeKey,
+      secretAccessKey: 'secret',
+      prefix: 'gateway/',
+    }
+    const artifacts = { keep: '2d', s3 }
+    const outside = { now: () => now }
+    one = await startKeeper(vendor, artifacts, { database: 'postgres', outside })
+    const { databaseUrl, sandbox } = one
+    other = await startKeeper(vendor, artifacts, {
+      outside,
+      sandbox,
+      balance: '0',
+      ...(databaseUrl && { databaseUrl }),
+    })
+  })
+  afterAll(async () => {
+    await other.close()
+    await one.close()
+    await vendor.stop()
+    await store.stop()
+  })
+
+  function rows() {
+    return one.server.world.db.query({ sql: 'select * from artifacts order by created_at, id' })
+  }
+
+  const sizes: [title: string, bytes: number, calls: string[]][] = [
+    ['a small file in one piece', 1_000, ['PUT']],
+    ['a large one in parts', 12_000_000, ['POST part', 'PUT part', 'PUT part', 'PUT part', 'POST part']],
+  ]
+  for (const [title, count, calls] of sizes) {
+    test(`takes ${title}, and every node serves it`, async () => {
+      const bytes = bytesOf(title, count)
+      vendor.serve = () => png(bytes)
+      store.calls.length = 0
+      const url = await drawnUrl(one)
+      expect(store.calls).toEqual(calls)
+      const { pathname, search } = new URL(url)
+      const id = pathname.split('/').at(-1) as string
+      expect(store.objects.get(`results/gateway/${id}`)).toEqual({ bytes, contentType: 'image/png' })
+      for (const node of [one, other]) {
+        const address = `${node.url}${pathname}${search}`
+        expect(await (await fetch(address)).bytes()).toEqual(bytes)
+        const part = await fetch(address, { headers: { range: 'bytes=100-199' } })
+        expect(part.status).toBe(206)
+        expect(await part.bytes()).toEqual(bytes.slice(100, 200))
+      }
+      expect((await rows()).at(-1)).toMatchObject({ id, bytes: count, place: 's3', account: 'alice' })
+    })
+  }
+
+  test('that fails costs the copy, not the request', async () => {
+    store.broken = true
+    const before = await rows()
+    expect(await drawnUrl(one)).toStartWith(vendor.url)
+    expect(one.log.filter(({ event }) => event === 'artifact_not_kept')).toHaveLength(1)
+    expect((await one.charges()).at(-1)).toMatchObject({ state: 'settled', amount: CENT })
+    // The row stays for an hour, so that whatever may have come to the bucket is found again.
+    expect(await rows()).toHaveLength(before.length + 1)
+    store.broken = false
+    now += HOUR_MS
+    await one.server.world.artifacts?.sweep()
+    expect(await rows()).toEqual(before)
+  })
+
+  test('that does not answer when a file is wanted is a 503 that says so', async () => {
+    vendor.serve = () => png(bytesOf('a'))
+    const url = await drawnUrl(one)
+    store.broken = true
+    const response = await fetch(url)
+    expect(response.status).toBe(503)
+    expect(response.headers.get('retry-after')).toBe('30')
+    expect(await response.text()).toContain('"artifact_unavailable"')
+    store.broken = false
+    expect((await fetch(url)).status).toBe(200)
+  })
+
+  test('loses what has expired, whichever node sweeps, and both may at once', async () => {
+    now += 49 * HOUR_MS
+    expect((await rows()).length).toBeGreaterThan(0)
+    await Promise.all([one, other].map(({ server }) => server.world.artifacts?.sweep()))
+    expect(await rows()).toEqual([])
+    expect(store.objects.size).toBe(0)
+  })
+
+  test('that lost a file: the caller reads that there is none', async () => {
+    const url = await drawnUrl(one)
+    store.objects.clear()
+    expect((await fetch(url)).status).toBe(404)
+  })
+})

@@ -1,0 +1,367 @@
+// Callers who leave: before their body is complete, before the vendor answers, in the middle of a stream, while they do
+// not read; by FIN, by reset, by closing one half. The vendor is stopped, the charge is exact, and nothing is left behind.
+
+import { heapStats } from 'bun:jsc'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import type { Row } from '../../src/db/db'
+import type { SandboxCall } from '../../src/sandbox'
+import { databaseKinds } from '../support/databases'
+import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
+import { chatRequest, type Leaving, RawCaller } from '../support/raw-caller'
+
+setDefaultTimeout(60_000)
+
+// The prices of the test models, in nano-dollars.
+const INPUT = 1_000
+const OUTPUT = 2_000
+/** How soon a vendor must be told that nobody listens any more. */
+const CLOSED_WITHIN_MS = 500
+const PATIENCE_MS = 20_000
+
+const ways: readonly Leaving[] = ['fin', 'rst', 'half']
+
+/** A gateway whose stop tells how many requests it had to cut: callers who left must not be among them. */
+async function startWatched(options: Parameters<typeof startTestGateway>[0]): Promise<TestGateway> {
+  const gateway = await startTestGateway(options)
+  const stop = gateway.server.stop
+  gateway.server.stop = async (graceMs) => {
+    const cut = await stop(graceMs)
+    expect(cut).toBe(0)
+    return cut
+  }
+  return gateway
+}
+
+/** The content of the events that a caller has so far. */
+function contentIn(received: string): string[] {
+  const pieces: string[] = []
+  for (const [, data] of received.matchAll(/data: (\{.*\})\n\n/g)) {
+    const content = JSON.parse(data as string).choices[0]?.delta.content
+    if (content) pieces.push(content)
+  }
+  return pieces
+}
+
+async function endedCharges(gateway: TestGateway, count: number): Promise<Row[]> {
+  const read = async () => (await gateway.charges()).filter(({ state }) => state !== 'held')
+  await waitFor(async () => (await read()).length >= count, PATIENCE_MS)
+  return gateway.charges()
+}
+
+for (const database of databaseKinds) {
+  describe(`a caller who leaves, on ${database}`, () => {
+    let gateway: TestGateway
+    beforeAll(async () => {
+      gateway = await startWatched({
+        database,
+        upstreams: { drained: { kind: 'openai' } },
+        models: { 'test-drained': { ...testModels['test-chat'], upstream: 'drained' } },
+      })
+    })
+    afterAll(() => gateway.close())
+
+    /** Sends a request, leaves at some moment, and gives the charge when it has ended and the vendor's view of it. */
+    async function leave(body: object, moment: (received: () => string) => Promise<unknown>, headers = {}) {
+      const charges = (await gateway.charges()).length
+      const calls = gateway.sandbox.calls.length
+      const caller = await RawCaller.connect(gateway.url)
+      caller.send(chatRequest(gateway.secret, body, headers))
+      await waitFor(() => gateway.sandbox.calls.length > calls, PATIENCE_MS)
+      await moment(() => caller.head())
+      const leftAt = performance.now()
+      const received = caller.head()
+      caller.leave('fin')
+      const [charge] = (await endedCharges(gateway, charges + 1)).slice(charges)
+      const [call] = gateway.sandbox.calls.slice(calls)
+      await waitFor(async () => (await gateway.journal()).some(({ id }) => id === charge?.id))
+      const [entry] = (await gateway.journal()).filter(({ id }) => id === charge?.id)
+      return { received, leftAt, charge, call: call as SandboxCall, entry }
+    }
+
+    test('in the middle of a stream pays for what was delivered', async () => {
+      const content = '[sandbox tokens=200 token_delay_ms=20] Go on!'
+      const body = { model: 'test-chat', stream: true, messages: say(content) }
+      const whole = await gateway.chat({ ...body, messages: say(content.replace('=20]', '=0]')) })
+      const answer = contentIn(await whole.text())
+      const left = await leave(body, (received) =>
+        waitFor(() => contentIn(received()).length >= 12, PATIENCE_MS),
+      )
+      expect(left.charge).toMatchObject({ state: 'settled', ended_by: 'client', usage_source: 'counted' })
+      // What was on its way when the caller left counts too; it is a beginning of the answer, and not a token more.
+      const delivered = contentIn(left.received).length
+      expect(delivered).toBeGreaterThanOrEqual(12)
+      const input = countTokens(content) * INPUT
+      const prices = answer.map(
+        (_none, count) => input + countTokens(answer.slice(0, count).join('')) * OUTPUT,
+      )
+      expect(prices.slice(delivered, delivered + 20)).toContain(left.charge?.amount as number)
+      expect(left.call.aborted).toBe(true)
+      expect((left.call.abortedAt ?? Number.NaN) - left.leftAt).toBeLessThan(CLOSED_WITHIN_MS)
+      expect(left.entry).toMatchObject({ status: 200, ended_by: 'client', amount: left.charge?.amount })
+    })
+
+    test('when nothing has been delivered pays nothing', async () => {
+      const before = { model: 'test-chat', stream: true, messages: say('[sandbox hang]') }
+      const silent = await leave(before, () => Bun.sleep(20))
+      expect(silent.charge).toMatchObject({ state: 'released', amount: 0, ended_by: 'client' })
+      expect(silent.call.aborted).toBe(true)
+      expect(silent.entry).toMatchObject({ status: 499, error_code: 'caller_left', ended_by: 'client' })
+      // The first event of a stream only names the role.
+      const messages = say('[sandbox tokens=9 token_delay_ms=60000]')
+      const greeted = await leave({ model: 'test-chat', stream: true, messages }, (received) =>
+        waitFor(() => received().includes('"role":"assistant"'), PATIENCE_MS),
+      )
+      expect(greeted.charge).toMatchObject({ state: 'released', amount: 0, ended_by: 'client' })
+      expect(greeted.call.aborted).toBe(true)
+    })
+
+    test('while the model thinks pays for the thinking that the vendor has reported', async () => {
+      const messages = say(
+        '[sandbox usage=every_chunk prompt_tokens=50 reasoning=30 tokens=9 token_delay_ms=60000]',
+      )
+      const body = { model: 'test-reasoning', stream: true, messages }
+      const left = await leave(body, (received) => waitFor(() => received().includes('data: '), PATIENCE_MS))
+      expect(left.charge).toMatchObject({ usage_source: 'upstream', amount: 50 * INPUT + 30 * OUTPUT })
+    })
+
+    test('without a stream pays for the answer: the vendor made it', async () => {
+      const messages = say('[sandbox delay_ms=300 prompt_tokens=100 tokens=20]')
+      const left = await leave({ model: 'test-chat', messages }, () => Bun.sleep(20))
+      expect(left.charge).toMatchObject({ state: 'settled', ended_by: 'done', usage_source: 'upstream' })
+      expect(left.charge?.amount).toBe(100 * INPUT + 20 * OUTPUT)
+      expect(left.call.aborted).toBe(false)
+    })
+
+    test('with an idempotency key finds the whole stream when coming back, paid once', async () => {
+      const messages = say('[sandbox prompt_tokens=100 tokens=30 token_delay_ms=10]')
+      const body = { model: 'test-chat', stream: true, messages }
+      const headers = { 'idempotency-key': `leaving-${database}` }
+      const left = await leave(
+        body,
+        (received) => waitFor(() => contentIn(received()).length > 2, PATIENCE_MS),
+        headers,
+      )
+      expect(left.charge).toMatchObject({ state: 'settled', usage_source: 'upstream' })
+      expect(left.charge?.amount).toBe(100 * INPUT + 30 * OUTPUT)
+      expect(left.call.aborted).toBe(false)
+      const calls = gateway.sandbox.calls.length
+      const again = await gateway.post('/v1/chat/completions', body, headers)
+      const text = await again.text()
+      expect(text).toEndWith('data: [DONE]\n\n')
+      expect(contentIn(text)).toHaveLength(30)
+      expect(again.headers.get('idempotent-replayed')).toBe('true')
+      expect(gateway.sandbox.calls.length).toBe(calls)
+    })
+
+    test('just after the last event has paid for a complete answer', async () => {
+      const messages = say('[sandbox prompt_tokens=100 tokens=5]')
+      const left = await leave({ model: 'test-chat', stream: true, messages }, (received) =>
+        waitFor(() => received().includes('[DONE]'), PATIENCE_MS),
+      )
+      expect(left.charge).toMatchObject({ state: 'settled', ended_by: 'done' })
+      expect(left.charge?.amount).toBe(100 * INPUT + 5 * OUTPUT)
+    })
+  })
+}
+
+describe('a vendor that bills the whole answer anyway', () => {
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startWatched({ upstreams: { openai: { onAbort: 'drain' } } })
+  })
+  afterAll(() => gateway.close())
+
+  for (const moment of ['before its answer', 'in the middle of it']) {
+    test(`is read to the end for its true figures when the caller leaves ${moment}`, async () => {
+      const calls = gateway.sandbox.calls.length
+      const caller = await RawCaller.connect(gateway.url)
+      const words = 'delay_ms=100 prompt_tokens=100 tokens=40 token_delay_ms=10'
+      const body = { model: 'test-chat', stream: true, messages: say(`[sandbox ${words}]`) }
+      caller.send(chatRequest(gateway.secret, body))
+      await waitFor(() => gateway.sandbox.calls.length > calls)
+      if (moment !== 'before its answer')
+        await waitFor(() => contentIn(caller.head()).length > 2, PATIENCE_MS)
+      caller.leave('rst')
+      const charge = (await endedCharges(gateway, calls + 1)).at(-1)
+      expect(charge).toMatchObject({ state: 'settled', ended_by: 'done', usage_source: 'upstream' })
+      expect(charge?.amount).toBe(100 * INPUT + 40 * OUTPUT)
+      expect(gateway.sandbox.calls.at(-1)?.aborted).toBe(false)
+    })
+  }
+})
+
+interface Moment {
+  name: string
+  words: string
+  /** Bytes of the request that the caller keeps back. */
+  keepsBack?: number
+  /** Does not read. */
+  paused?: boolean
+  callers: number
+  leavesWhen(caller: RawCaller, called: () => boolean): Promise<unknown>
+  /** What must be there of each caller afterwards. */
+  vendorCalls: 0 | 1
+  journal: { status: number; error_code: string | null; ended_by: string | null }
+  charge?: { state: string; usage_source: string | null }
+}
+
+const moments: readonly Moment[] = [
+  {
+    name: 'before the body is complete',
+    words: 'tokens=5',
+    keepsBack: 20,
+    callers: 300,
+    leavesWhen: () => Bun.sleep(20),
+    vendorCalls: 0,
+    journal: { status: 499, error_code: 'caller_left', ended_by: null },
+  },
+  {
+    name: 'before the vendor answers',
+    words: 'hang',
+    callers: 300,
+    leavesWhen: (_caller, called) => waitFor(called, PATIENCE_MS),
+    vendorCalls: 1,
+    journal: { status: 499, error_code: 'caller_left', ended_by: 'client' },
+    charge: { state: 'released', usage_source: null },
+  },
+  {
+    name: 'in the middle of a stream',
+    words: 'tokens=5000 token_delay_ms=20',
+    callers: 300,
+    leavesWhen: (caller) => waitFor(() => contentIn(caller.head()).length > 2, PATIENCE_MS),
+    vendorCalls: 1,
+    journal: { status: 200, error_code: null, ended_by: 'client' },
+    charge: { state: 'settled', usage_source: 'counted' },
+  },
+  {
+    name: 'while the stream waits for them',
+    words: 'tokens=60000',
+    paused: true,
+    callers: 10,
+    // Long enough for every buffer on the way to be full, so that the vendor waits too.
+    leavesWhen: () => Bun.sleep(600),
+    vendorCalls: 1,
+    journal: { status: 200, error_code: null, ended_by: 'client' },
+    charge: { state: 'settled', usage_source: 'counted' },
+  },
+]
+
+/** Callers at a time: the process that runs the tests may have 256 requests to vendors at once. */
+const AT_A_TIME = 100
+
+describe('hundreds of callers who leave', () => {
+  let gateway: TestGateway
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => unhandled.push(error)
+  beforeAll(async () => {
+    process.on('unhandledRejection', note)
+    gateway = await startWatched({ balance: '10000' })
+  })
+  afterAll(async () => {
+    await gateway.close()
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
+  })
+
+  async function leaveAll(moment: Moment, how: Leaving): Promise<void> {
+    const before = { charges: (await gateway.charges()).length, journal: (await gateway.journal()).length }
+    gateway.sandbox.calls.length = 0
+    const calls = new Map<string, SandboxCall>()
+    const leftAt = new Map<string, number>()
+    const find = (name: string) => {
+      for (const call of gateway.sandbox.calls.splice(0))
+        calls.set(/caller-\d+/.exec(call.body)?.[0] ?? '', call)
+      return calls.get(name)
+    }
+    const queue = Array.from({ length: moment.callers }, (_none, index) => `caller-${index}`)
+    async function work(): Promise<void> {
+      for (let name = queue.pop(); name; name = queue.pop()) {
+        const caller = await RawCaller.connect(gateway.url)
+        if (moment.paused) caller.pause()
+        const messages = say(`[sandbox ${moment.words}] ${name}.`)
+        const bytes = chatRequest(gateway.secret, { model: 'test-chat', stream: true, messages })
+        caller.send(bytes.slice(0, bytes.length - (moment.keepsBack ?? 0)))
+        await moment.leavesWhen(caller, () => find(name as string) !== undefined)
+        leftAt.set(name, performance.now())
+        caller.leave(how)
+        // The other half stays open until the gateway has understood; one who does not read cannot see it close.
+        const understood = () => caller.closed || find(name as string)?.aborted === true
+        if (how === 'half') await waitFor(understood, PATIENCE_MS)
+        caller.socket.destroy()
+      }
+    }
+    await Promise.all(Array.from({ length: AT_A_TIME }, work))
+    const journalRows = before.journal + moment.callers
+    await waitFor(async () => (await gateway.journal()).length >= journalRows, PATIENCE_MS)
+    find('')
+    await expectTraces(moment, before, calls, leftAt)
+  }
+
+  async function expectTraces(
+    moment: Moment,
+    before: { charges: number; journal: number },
+    calls: Map<string, SandboxCall>,
+    leftAt: Map<string, number>,
+  ): Promise<void> {
+    expect(calls.size).toBe(moment.vendorCalls * moment.callers)
+    await waitFor(() => [...calls.values()].every(({ aborted }) => aborted), PATIENCE_MS)
+    const delays = [...calls].map(
+      ([name, call]) => (call.abortedAt ?? Number.NaN) - (leftAt.get(name) as number),
+    )
+    expect(delays.filter((delay) => !(delay <= CLOSED_WITHIN_MS))).toEqual([])
+    const charges = (await gateway.charges()).slice(before.charges)
+    expect(charges).toHaveLength(moment.charge ? moment.callers : 0)
+    for (const charge of charges) {
+      expect(charge).toMatchObject({ ended_by: 'client', ...moment.charge })
+      expect((charge.amount as number) > 0).toBe(charge.state === 'settled')
+    }
+    const entries = (await gateway.journal()).slice(before.journal)
+    expect(entries).toHaveLength(moment.callers)
+    for (const entry of entries) expect(entry).toMatchObject(moment.journal)
+    expect((await gateway.balance()).heldNano).toBe(0)
+    expect(gateway.log).toEqual([])
+  }
+
+  for (const moment of moments) {
+    for (const how of ways) {
+      test(`${moment.name}, by ${how}: the vendor is told, the charges end`, () => leaveAll(moment, how))
+    }
+  }
+
+  test('at any moment around the beginning of the answer: no charge stays open', async () => {
+    const before = (await gateway.charges()).length
+    const callers = 300
+    let left = 0
+    async function work(index: number): Promise<void> {
+      for (let round = 0; round < 3; round++) {
+        const caller = await RawCaller.connect(gateway.url)
+        const messages = say('[sandbox delay_ms=20 tokens=3000 token_delay_ms=5]')
+        caller.send(chatRequest(gateway.secret, { model: 'test-chat', stream: true, messages }))
+        await Bun.sleep((index + round * 100) % 60)
+        caller.leave(ways[index % 2] as Leaving)
+        left++
+      }
+    }
+    await Promise.all(Array.from({ length: callers / 3 }, (_none, index) => work(index)))
+    expect(left).toBe(callers)
+    const open = async () =>
+      (await gateway.charges()).slice(before).filter(({ state }) => state === 'held').length
+    await waitFor(async () => (await open()) === 0, PATIENCE_MS)
+    expect(await open()).toBe(0)
+    await waitFor(() => gateway.sandbox.calls.every(({ aborted }) => aborted), PATIENCE_MS)
+    expect(gateway.sandbox.calls.filter(({ aborted }) => !aborted)).toEqual([])
+  })
+
+  test('leave nothing in memory', async () => {
+    gateway.sandbox.calls.length = 0
+    const streams = () => {
+      Bun.gc(true)
+      const { Response = 0, ReadableStream = 0, AbortSignal = 0 } = heapStats().objectTypeCounts
+      return Response + ReadableStream + AbortSignal
+    }
+    await waitFor(() => streams() < 200, PATIENCE_MS)
+    // Of some 3,000 requests.
+    expect(streams()).toBeLessThan(200)
+  })
+})

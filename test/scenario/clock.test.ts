@@ -1,0 +1,249 @@
+// The gateway's clock, when the clock below it is set: it never jumps and never goes back, follows within a day, and what
+// is stored by it holds. Then the whole gateway, whose machine is set by hours while it works.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  createClock,
+  followDatabase,
+  latestTime,
+  type NotedTime,
+  noteTime,
+  timeOf,
+} from '../../src/app/clock'
+import { databaseKinds, openTestDatabase } from '../support/databases'
+import { startTestGateway, waitFor } from '../support/gateway'
+import { restart } from '../support/nodes'
+import { createRandom } from '../support/random'
+import type { Json } from '../support/scenario'
+import { startTaskVendor, succeeded, videoBody, working } from '../support/task-vendor'
+
+setDefaultTimeout(60_000)
+
+const START = Date.UTC(2026, 4, 1, 12)
+const SECOND = 1_000
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+/** A machine whose time passes when a test says so, and whose clock can be set. */
+function makeMachine() {
+  let passedMs = 0
+  let setMs = START
+  return {
+    monotonic: () => passedMs,
+    wall: () => setMs + passedMs,
+    pass(milliseconds: number) {
+      passedMs += milliseconds
+    },
+    set(byMs: number) {
+      setMs += byMs
+    },
+  }
+}
+
+function makeClock(noted?: NotedTime) {
+  const machine = makeMachine()
+  const log: unknown[] = []
+  const now = createClock({
+    monotonic: machine.monotonic,
+    reference: machine.wall,
+    log: (event, fields) => log.push([event, fields]),
+    noted,
+  })
+  return { ...machine, now, log }
+}
+
+describe('the clock', () => {
+  test('tells the time of the machine while nobody sets it', () => {
+    const { now, wall, pass, log } = makeClock()
+    for (let look = 0; look < 1_000; look++) {
+      pass(look % 7)
+      expect(now()).toBe(wall())
+    }
+    expect(log).toEqual([])
+  })
+
+  const hours = [-5, -1, 1, 3, 12, 24 * 365]
+  for (const byHours of hours) {
+    test(`goes on when the machine is set by ${byHours} hours, and is right within two days`, () => {
+      const { now, wall, pass, set, log } = makeClock()
+      pass(HOUR)
+      const before = now()
+      set(byHours * HOUR)
+      expect(now()).toBe(before)
+      pass(SECOND)
+      expect(Math.abs(now() - before - SECOND)).toBeLessThanOrEqual(
+        Math.ceil(SECOND * Math.max(0.1, Math.abs(byHours) / 24)),
+      )
+      for (let minutes = 0; minutes < 2 * 24 * 60; minutes++) {
+        const last = now()
+        pass(60 * SECOND)
+        expect(now()).toBeGreaterThanOrEqual(last + 30 * SECOND)
+      }
+      expect(now()).toBe(wall())
+      expect(log).toEqual([['clock_jumped', { by_ms: byHours * HOUR }]])
+    })
+  }
+
+  test('hardly moves where a jump is put right soon', () => {
+    const { now, pass, set } = makeClock()
+    set(3 * HOUR)
+    for (let second = 0; second < 600; second++) {
+      pass(SECOND)
+      now()
+    }
+    set(-3 * HOUR)
+    expect(now() - START - 600 * SECOND).toBeLessThanOrEqual(80 * SECOND)
+  })
+
+  test('whatever is done to the machine, never goes back and keeps to its bounds', () => {
+    const random = createRandom(7)
+    for (let run = 0; run < 200; run++) {
+      const { now, pass, set } = makeClock()
+      let last = now()
+      for (let step = 0; step < 200; step++) {
+        if (random.chance(0.1)) set((random.below(10 * HOUR) - 5 * HOUR) | 0)
+        const passedMs = random.below(random.pick([10, 1_000, 600_000]))
+        pass(passedMs)
+        const at = now()
+        expect(at - last).toBeGreaterThanOrEqual(Math.floor(passedMs / 2) - 1)
+        expect(at - last).toBeLessThanOrEqual(Math.ceil(passedMs * 4) + 1)
+        last = at
+      }
+    }
+  })
+
+  test('begins where it was noted when the machine has been set back meanwhile, but not where that is absurd', () => {
+    const begun = (at: number, reference = at) => makeClock({ at, reference }).now()
+    expect(begun(START - HOUR)).toBe(START)
+    expect(begun(START + HOUR)).toBe(START + HOUR)
+    expect(begun(START + 2 * DAY)).toBe(START)
+  })
+
+  test('begins with the time of those who run, who have not followed a jump yet', () => {
+    const begun = (at: number, reference: number) => makeClock({ at, reference }).now()
+    expect(begun(START - 3 * HOUR, START - 5 * SECOND)).toBe(START - 3 * HOUR + 5 * SECOND)
+    expect(begun(START + 3 * HOUR, START - 5 * SECOND)).toBe(START + 3 * HOUR + 5 * SECOND)
+    expect(begun(START - 3 * HOUR, START - 10 * 60 * SECOND)).toBe(START)
+  })
+
+  for (const kind of databaseKinds) {
+    test(`notes the latest time of all that share a database on ${kind}`, async () => {
+      const db = await openTestDatabase(kind)
+      const note = async (at: number) => {
+        await noteTime(db, { at, reference: START })
+        return (await latestTime(db))?.at
+      }
+      expect(await latestTime(db)).toBeUndefined()
+      expect(await note(START)).toBe(START)
+      expect(await note(START - HOUR)).toBe(START)
+      expect(await note(START + HOUR)).toBe(START + HOUR)
+      expect(await note(START - 3 * DAY)).toBe(START - 3 * DAY)
+      await db.close()
+    })
+  }
+
+  test('of nodes on PostgreSQL is the database’s', async () => {
+    const db = await openTestDatabase('postgres')
+    const { at, look } = await followDatabase(() => timeOf(db), performance.now.bind(performance))
+    await look()
+    expect(Math.abs(at() - Date.now())).toBeLessThan(500)
+    await db.close()
+  })
+
+  test('does not take a slow look for a jump, nor a database that is away for an end', async () => {
+    const machine = makeMachine()
+    let slowMs = 0
+    const { at, look } = await followDatabase(async () => {
+      if (slowMs < 0) throw new Error('away')
+      machine.pass(slowMs)
+      return machine.wall()
+    }, machine.monotonic)
+    slowMs = 10 * SECOND
+    await look()
+    expect(at()).toBe(machine.wall())
+    slowMs = -1
+    expect(look()).rejects.toThrow('away')
+    machine.pass(HOUR)
+    expect(at()).toBe(machine.wall())
+  })
+})
+
+for (const kind of databaseKinds) {
+  for (const byHours of [3, 1, -1, -5]) {
+    describe(`a machine that is set by ${byHours} hours, on ${kind}`, () => {
+      test('cuts no stream, gives no hold back, and stops no poll', () => survives(kind, byHours * HOUR))
+      test('and starts again, goes on with its tasks', () => survivesRestart(kind, byHours * HOUR))
+    })
+  }
+}
+
+/** A clock that is set, over time that really passes. */
+function makeSetClock() {
+  let setMs = 0
+  const wall = () => Date.now() + setMs
+  return {
+    outside: { wall, databaseTime: async () => wall() },
+    set(byMs: number) {
+      setMs += byMs
+    },
+  }
+}
+
+async function survives(kind: 'sqlite' | 'postgres', byMs: number) {
+  using vendor = startTaskVendor()
+  const machine = makeSetClock()
+  const gateway = await startTestGateway({
+    database: kind,
+    outside: machine.outside,
+    upstreams: { dashscope: vendor.upstream },
+    tokenDelayMs: 250,
+  })
+  const { db, followTime } = gateway.server.world
+  const streamed = await gateway.chat({ stream: true, max_tokens: 40 })
+  const { id } = (await (await gateway.post('/v1/videos/generations', videoBody('x'))).json()) as Json
+  vendor.answerPoll = working
+  machine.set(byMs)
+  await followTime()
+  // The hold of the stream and the task are there all the time, and the vendor is asked.
+  await waitFor(() => vendor.polls.length > 0, 10_000)
+  expect(vendor.polls.length).toBeGreaterThan(0)
+  const whole = await streamed.text()
+  expect(whole).toContain('[DONE]')
+  expect(whole).not.toContain('"error"')
+  vendor.answerPoll = succeeded
+  const stateOf = async () =>
+    (await db.query({ sql: 'select state from tasks where id = $1', parameters: [id] }))[0]?.state
+  await waitFor(async () => (await stateOf()) === 'succeeded', 15_000)
+  expect(await stateOf()).toBe('succeeded')
+  const charges = await gateway.charges()
+  expect(charges.map(({ state, ended_by }) => `${state} ${ended_by}`)).toEqual([
+    'settled done',
+    'settled done',
+  ])
+  await gateway.close()
+}
+
+async function survivesRestart(kind: 'sqlite' | 'postgres', byMs: number) {
+  using vendor = startTaskVendor()
+  const machine = makeSetClock()
+  const options = {
+    outside: machine.outside,
+    upstreams: { dashscope: vendor.upstream },
+  }
+  const gateway = await startTestGateway({ ...options, database: kind })
+  const { id } = (await (await gateway.post('/v1/videos/generations', videoBody('x'))).json()) as Json
+  vendor.answerPoll = working
+  const polls = async () =>
+    (await gateway.server.world.db.query({ sql: 'select polls from tasks' }))[0]?.polls as number
+  await waitFor(async () => (await polls()) > 0, 10_000)
+  machine.set(byMs)
+  vendor.answerPoll = succeeded
+  const again = await restart(gateway, options)
+  const { db } = again.server.world
+  const stateOf = async () =>
+    (await db.query({ sql: 'select state from tasks where id = $1', parameters: [id] }))[0]?.state
+  await waitFor(async () => (await stateOf()) === 'succeeded', 15_000)
+  expect(await stateOf()).toBe('succeeded')
+  await again.close()
+  await gateway.sandbox.stop()
+}

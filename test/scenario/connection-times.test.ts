@@ -1,0 +1,112 @@
+// How long the connections of callers live on real sockets: those that say nothing, those that never end their headers,
+// and those that were answered. With the shortest times that
+// can be set, to which Bun adds some seconds; none may live much longer.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { chatRequest, RawCaller } from '../support/raw-caller'
+
+setDefaultTimeout(60_000)
+
+/** What Bun may add, and a busy machine. */
+const PATIENCE_MS = 30_000
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    config: { server: { headersTimeoutMs: 10_000, keepAliveTimeoutMs: 1_000 } },
+  })
+})
+afterAll(() => gateway.close())
+
+const connect = () => RawCaller.connect(gateway.url)
+const health = 'GET /health HTTP/1.1\r\nHost: gateway\r\n\r\n'
+const chat = (content: string, more: object = {}) =>
+  chatRequest(gateway.secret, { model: 'test-chat', messages: say(content), ...more })
+
+/** Sends one more byte of a header that has no end, a few times a second, as long as the connection lives. */
+function dribble(caller: RawCaller): void {
+  caller.send('GET /health HTTP/1.1\r\nHost: gateway\r\nX-Slow: ')
+  const timer = setInterval(() => (caller.closed ? clearInterval(timer) : caller.send('x')), 200)
+}
+
+describe('is closed', () => {
+  const closes = async (begin: (caller: RawCaller) => Promise<void> | void) => {
+    const caller = await connect()
+    await begin(caller)
+    await waitFor(() => caller.closed, PATIENCE_MS)
+    expect(caller.closed).toBe(true)
+    return caller
+  }
+  const answered = async (caller: RawCaller, request: string, end: string) => {
+    caller.send(request)
+    await waitFor(() => caller.tail().endsWith(end), PATIENCE_MS)
+    expect(caller.head()).toContain(' 200 ')
+  }
+
+  test.concurrent('a connection that says nothing', async () => {
+    expect((await closes(() => {})).bytes).toBe(0)
+  })
+  test.concurrent('headers at five bytes a second', async () => {
+    expect((await closes(dribble)).bytes).toBe(0)
+  })
+  test.concurrent('a connection at rest after a list', async () => {
+    await closes((caller) => answered(caller, health, '}'))
+  })
+  test.concurrent('a connection at rest after an answer that a vendor made', async () => {
+    await closes((caller) => answered(caller, chat('Hello!'), '}'))
+  })
+  test.concurrent('a connection at rest after a stream', async () => {
+    await closes((caller) => answered(caller, chat('Hello!', { stream: true }), '0\r\n\r\n'))
+  })
+  test.concurrent('a connection at rest after an error', async () => {
+    await closes((caller) => caller.send(chatRequest('sk-wrong', {})))
+  })
+  test.concurrent('a connection at rest after a tool', async () => {
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    const headers = [
+      'Host: gateway',
+      `Authorization: Bearer ${gateway.secret}`,
+      'Accept: application/json, text/event-stream',
+      'Content-Type: application/json',
+      `Content-Length: ${text.length}`,
+    ].join('\r\n')
+    await closes((caller) => answered(caller, `POST /mcp HTTP/1.1\r\n${headers}\r\n\r\n${text}`, '}'))
+  })
+  test.concurrent('the second headers of a connection at five bytes a second', async () => {
+    await closes(async (caller) => {
+      await answered(caller, chat('Hello!'), '}')
+      dribble(caller)
+    })
+  })
+})
+
+describe('lives on', () => {
+  test.concurrent('while a vendor is silent for long before it answers', async () => {
+    const caller = await connect()
+    caller.send(chat('[sandbox delay_ms=12000] Hello!'))
+    await waitFor(() => caller.tail().endsWith('}'), PATIENCE_MS)
+    expect(caller.head()).toContain(' 200 ')
+    caller.leave('fin')
+  })
+  test.concurrent('while a stream is silent for long', async () => {
+    const caller = await connect()
+    caller.send(chat('[sandbox tokens=3 token_delay_ms=5500] Hello!', { stream: true }))
+    await waitFor(() => caller.tail().includes('[DONE]'), PATIENCE_MS * 2)
+    expect(caller.tail()).toContain('[DONE]')
+    caller.leave('fin')
+  })
+})
+
+test('a thousand callers whose headers never end are let go, and others are served meanwhile', async () => {
+  const slow = await Promise.all(Array.from({ length: 1_000 }, connect))
+  for (const caller of slow) dribble(caller)
+  let served = 0
+  while (slow.some(({ closed }) => !closed) && served < 400) {
+    expect((await gateway.chat()).status).toBe(200)
+    served++
+    await Bun.sleep(50)
+  }
+  expect(slow.filter(({ closed }) => !closed)).toHaveLength(0)
+  expect(served).toBeGreaterThan(10)
+})

@@ -1,0 +1,534 @@
+// Crashes and stops of the compiled executable: kill -9 at any moment, a disk that is full, a second process, SIGTERM.
+// Whatever happens, an answer that was given is paid, money that was only held comes back, and the books are right.
+
+import { Database } from 'bun:sqlite'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import { createServer, connect as openSocket, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Row } from '../../src/db/db'
+import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
+import { say, startTestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(60_000)
+
+/** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/crash.test.ts */
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 8)
+const STREAMS = 200
+/** Answers of a round that are complete when the server is killed. */
+const ANSWERS_LEAST = 20
+/** What a restart may take, until it serves (reliability target). */
+const RESTART_MS_MOST = 5_000
+const CLOSING_EVENT = 'data: [DONE]'
+const PATIENCE_MS = 20_000
+
+describe('kill -9', () => {
+  test(
+    `under ${STREAMS} running streams, ${ROUNDS} times`,
+    async () => {
+      const installation = await install()
+      const secret = await installation.makeKey('alice', '1000000')
+      const callsSince = (before: { calls: number }) => installation.sandbox.calls.length - before.calls
+      let heldInAll = 0
+      for (let round = 1; round <= ROUNDS; round++) {
+        const before = { calls: installation.sandbox.calls.length, charges: await countCharges(installation) }
+        const server = await installation.serve()
+        expect(server.startMs).toBeLessThan(RESTART_MS_MOST)
+        expect(await installation.rows(`select id from charges where state = 'held'`)).toEqual([])
+        const answered: string[] = []
+        const callers = Array.from({ length: STREAMS }, () => keepAsking(server, secret, answered))
+        await waitFor(() => callsSince(before) >= STREAMS && answered.length >= ANSWERS_LEAST, PATIENCE_MS)
+        await Bun.sleep(Math.random() * 800)
+        server.kill('SIGKILL')
+        expect((await server.ended).signal).toBe('SIGKILL')
+        await Promise.all(callers)
+
+        const held = await installation.rows(`select id from charges where state = 'held'`)
+        const charges = (await countCharges(installation)) - before.charges
+        // Nothing goes to a vendor without a hold that is on the disk.
+        expect(callsSince(before)).toBeLessThanOrEqual(charges)
+        expect(await unpaid(installation, answered)).toEqual([])
+        expect(await installation.problems()).toEqual([])
+        expect(answered.length).toBeGreaterThanOrEqual(ANSWERS_LEAST)
+        heldInAll += held.length
+      }
+      // The rounds were worth it: there were holds to leave behind.
+      expect(heldInAll).toBeGreaterThan(ROUNDS)
+      const last = await installation.serve()
+      expect(await installation.json('balance', 'verify')).toMatchObject({ ok: true })
+      await stopWell(installation, last)
+      expect(
+        await installation.rows(`select id from charges where ended_by = 'expired' and amount > 0`),
+      ).toEqual([])
+    },
+    60_000 + ROUNDS * 5_000,
+  )
+})
+
+/** Streams, one after the other, until the server is gone; notes the id of each that came to its closing event. */
+async function keepAsking(server: Running, secret: string, answered: string[]): Promise<void> {
+  try {
+    for (;;) {
+      const tokens = 2 + Math.floor(Math.random() * 25)
+      const reply = await ask(server, secret, {
+        stream: true,
+        messages: say(`[sandbox tokens=${tokens} token_delay_ms=25]`),
+      })
+      let text = ''
+      for await (const piece of reply.body ?? []) {
+        text += Buffer.from(piece).toString('latin1')
+        // At once: the connection may not live to its proper end.
+        if (text.endsWith(`${CLOSING_EVENT}\n\n`)) answered.push(reply.headers.get('x-request-id') ?? '')
+      }
+    }
+  } catch {
+    // It was killed.
+  }
+}
+
+/** Those of the requests that have no settled charge. */
+async function unpaid(installation: Installation, ids: readonly string[]): Promise<string[]> {
+  const paid = await installation.rows(`select id from charges where state = 'settled' and amount > 0`)
+  const known = new Set(paid.map(({ id }) => id))
+  return ids.filter((id) => !known.has(id))
+}
+
+async function countCharges(installation: Installation): Promise<number> {
+  const [row] = await installation.rows('select count(*) as count from charges')
+  return row?.count as number
+}
+
+describe('kill -9 at a point of the line', () => {
+  interface Point {
+    title: string
+    body: Record<string, unknown>
+    /** True when the request has come to the point. */
+    reached(installation: Installation, received: () => string): Promise<boolean> | boolean
+    /** Of the charge after the restart. */
+    charge: Partial<Row>
+    calls: number
+  }
+
+  const points: Point[] = [
+    {
+      title: 'held, and nothing sent: the vendor does not finish its handshake',
+      body: { model: 'test-deaf' },
+      reached: () => deaf.connections > 0,
+      charge: { state: 'released', amount: 0, ended_by: 'expired' },
+      calls: 0,
+    },
+    {
+      title: 'sent, and the vendor is silent',
+      body: { messages: say('[sandbox hang]') },
+      reached: ({ sandbox }) => sandbox.calls.length > 0,
+      charge: { state: 'released', amount: 0, ended_by: 'expired' },
+      calls: 1,
+    },
+    {
+      title: 'in the middle of a stream',
+      body: { stream: true, messages: say('[sandbox tokens=1000 token_delay_ms=10]') },
+      reached: (_installation, received) => received().split('data: ').length > 10,
+      charge: { state: 'released', amount: 0, ended_by: 'expired' },
+      calls: 1,
+    },
+    {
+      title: 'settled, and the last byte not sent: the caller has not read so far',
+      body: { model: 'test-large' },
+      reached: async (installation, received) =>
+        received().includes(' 200 OK') && (await stateOfOnly(installation)) === 'settled',
+      // 10 input tokens at 1,000 nano-dollars and 1,000 output tokens at 2,000.
+      charge: { state: 'settled', amount: 2_010_000, ended_by: 'done', usage_source: 'upstream' },
+      calls: 0,
+    },
+  ]
+  const deaf = { connections: 0 }
+
+  for (const { title, body, reached, charge, calls } of points) {
+    test(title, async () => {
+      deaf.connections = 0
+      using vendors = await oddVendors(() => deaf.connections++)
+      const installation = await install(vendors.options)
+      const secret = await installation.makeKey('alice', '100')
+      const server = await installation.serve()
+      const caller = rawCaller(server, secret, body)
+      await waitFor(() => reached(installation, caller.received), PATIENCE_MS)
+      expect(await reached(installation, caller.received)).toBe(true)
+      server.kill('SIGKILL')
+      await server.ended
+      await caller.readRest()
+      // The whole answer is longer than what was read of it, or there was none.
+      expect(caller.received().length).toBeLessThan(LARGE_ANSWER_BYTES)
+
+      const again = await installation.serve()
+      const [row, ...others] = await installation.rows('select * from charges')
+      expect(row).toMatchObject(charge)
+      expect(others).toEqual([])
+      const [account] = await installation.rows('select balance, held from accounts')
+      expect(account).toEqual({ balance: 100_000_000_000 - (charge.amount as number), held: 0 })
+      // Nothing is sent again by itself, and the next request is served.
+      expect(installation.sandbox.calls).toHaveLength(calls)
+      expect((await ask(again, secret)).status).toBe(200)
+      await stopWell(installation, again)
+    })
+  }
+})
+
+describe('the same Idempotency-Key after kill -9', () => {
+  const headers = { 'idempotency-key': 'order-1' }
+
+  test('a request that was answered is answered again, without the vendor', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve()
+    const first = await ask(server, secret, {}, { headers })
+    server.kill('SIGKILL')
+    await server.ended
+    const again = await installation.serve()
+    const second = await ask(again, secret, {}, { headers })
+    expect(second.headers.get('idempotent-replayed')).toBe('true')
+    expect(await second.text()).toBe(await first.text())
+    expect(installation.sandbox.calls).toHaveLength(1)
+    expect(await countCharges(installation)).toBe(1)
+    await stopWell(installation, again)
+  })
+
+  test('a request that was cut is made anew, and paid once', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve()
+    const body = { messages: say('[sandbox hang times=1]') }
+    const first = ask(server, secret, body, { headers }).catch(() => undefined)
+    await waitFor(() => installation.sandbox.calls.length === 1, PATIENCE_MS)
+    server.kill('SIGKILL')
+    await server.ended
+    expect(await first).toBeUndefined()
+    const again = await installation.serve()
+    const second = await ask(again, secret, body, { headers })
+    expect(second.status).toBe(200)
+    expect(second.headers.get('idempotent-replayed')).toBeNull()
+    expect(installation.sandbox.calls).toHaveLength(2)
+    const charges = await installation.rows('select state from charges order by created_at, id')
+    expect(charges).toEqual([{ state: 'released' }, { state: 'settled' }])
+    await stopWell(installation, again)
+  })
+})
+
+const LARGE_ANSWER_BYTES = 32 * 1024 * 1024
+
+/** A vendor that accepts connections and says nothing, and one whose answer is larger than what a network holds. */
+async function oddVendors(onConnection: () => void) {
+  const sockets = new Set<Socket>()
+  const deaf = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    onConnection()
+  })
+  const port = await new Promise<number>((resolve) => {
+    deaf.listen(0, '127.0.0.1', () => resolve((deaf.address() as { port: number }).port))
+  })
+  const message = { role: 'assistant', content: 'x'.repeat(LARGE_ANSWER_BYTES) }
+  const usage = { prompt_tokens: 10, completion_tokens: 1_000, total_tokens: 1_010 }
+  const answer = { id: '1', model: 'large', choices: [{ index: 0, message, finish_reason: 'stop' }], usage }
+  const large = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json(answer) })
+  const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
+  return {
+    options: {
+      upstreams: {
+        deaf: { kind: 'openai', baseUrl: `https://127.0.0.1:${port}/v1`, apiKey: null },
+        large: { kind: 'openai', baseUrl: `http://127.0.0.1:${large.port}/v1`, apiKey: null },
+      },
+      models: {
+        'test-deaf': { family: 'openai-chat', upstream: 'deaf', price },
+        'test-large': { family: 'openai-chat', upstream: 'large', price },
+      },
+    },
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy()
+      deaf.close()
+      void large.stop(true)
+    },
+  }
+}
+
+/** A connection that is used again and again; answers the raw replies, and nothing once it is closed. */
+function keepConnection(server: Running, secret: string) {
+  const { hostname, port } = new URL(server.url)
+  const socket = openSocket(Number(port), hostname)
+  let received = ''
+  let open = true
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    open = false
+  })
+  socket.on('data', (piece) => {
+    received += piece.toString()
+  })
+  const isComplete = () => {
+    const [head = '', body] = received.split('\r\n\r\n', 2)
+    return body !== undefined && body.length >= Number(/content-length: (\d+)/i.exec(head)?.[1])
+  }
+  return {
+    async ask(): Promise<string> {
+      received = ''
+      socket.write(rawRequest(server, secret, {}))
+      await waitFor(() => isComplete() || !open, PATIENCE_MS)
+      return received
+    },
+  }
+}
+
+function rawRequest({ url }: Running, secret: string, body: Record<string, unknown>): string {
+  const text = JSON.stringify({ model: 'test-chat', messages: say('Hello!'), ...body })
+  return (
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${secret}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+  )
+}
+
+/** A caller that stops reading after the first pieces of a large answer. */
+function rawCaller(server: Running, secret: string, body: Record<string, unknown>) {
+  const { hostname, port } = new URL(server.url)
+  let received = ''
+  let hasPaused = false
+  const socket = openSocket(Number(port), hostname)
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
+  socket.on('error', () => {})
+  socket.on('data', (piece) => {
+    received += piece.toString('latin1')
+    if (received.length < 65_536) return
+    if (!hasPaused) socket.pause()
+    hasPaused = true
+  })
+  socket.write(rawRequest(server, secret, body))
+  /** Takes what is still on its way from a server that is dead. */
+  const readRest = () => {
+    socket.resume()
+    return closed
+  }
+  return { received: () => received, readRest }
+}
+
+async function stateOfOnly(installation: Installation): Promise<unknown> {
+  const [row] = await installation.rows('select state from charges')
+  return row?.state
+}
+
+describe('one server a data directory', () => {
+  test('a second one refuses, and commands work beside the first', async () => {
+    const installation = await install()
+    const server = await installation.serve()
+    const { code, stdout, stderr } = await installation.serveInVain()
+    expect(code).toBe(1)
+    expect(stderr).toContain(`Another gateway is serving from ${installation.dataDir}. Stop it first`)
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+    expect(stdout).toBe('')
+    expect((await fetch(`${server.url}/health`)).status).toBe(200)
+    expect(await installation.makeKey('beside', '1')).toStartWith('sk-')
+    await stopWell(installation, server)
+  })
+
+  test('the place is free after kill -9 and after a stop', async () => {
+    const installation = await install()
+    const killed = await installation.serve()
+    killed.kill('SIGKILL')
+    await killed.ended
+    const stopped = await installation.serve()
+    await stopWell(installation, stopped)
+    await stopWell(installation, await installation.serve())
+  })
+})
+
+describe('SIGTERM', () => {
+  const callers = 150
+
+  test('lets running streams end, takes no new requests, and exits with 0', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve()
+    const body = { stream: true, messages: say('[sandbox tokens=30 token_delay_ms=50]') }
+    const replies = await Promise.all(Array.from({ length: callers }, () => ask(server, secret, body)))
+    server.kill('SIGTERM')
+    await waitFor(() => server.stderr().includes('Stopping'), PATIENCE_MS)
+    const late = await ask(server, secret).catch(() => undefined)
+    // Refused as a connection, or with an answer that says to come back.
+    expect([undefined, 503]).toContain(late?.status)
+    const texts = await Promise.all(replies.map((reply) => reply.text()))
+    expect(texts.filter((text) => text.endsWith(`${CLOSING_EVENT}\n\n`))).toHaveLength(callers)
+    expect(await server.ended).toMatchObject({ code: 0, signal: null })
+    expect(installation.sandbox.calls).toHaveLength(callers)
+    expect(
+      await installation.rows('select state, ended_by, count(*) as count from charges group by 1, 2'),
+    ).toEqual([{ state: 'settled', ended_by: 'done', count: callers }])
+    expect(await installation.problems()).toEqual([])
+  })
+
+  test('a connection from before is closed, or told to come back', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve()
+    const running = await ask(server, secret, {
+      stream: true,
+      messages: say('[sandbox tokens=20 token_delay_ms=50]'),
+    })
+    const connection = keepConnection(server, secret)
+    expect(await connection.ask()).toContain('HTTP/1.1 200 OK')
+    server.kill('SIGTERM')
+    await waitFor(() => server.stderr().includes('Stopping'), PATIENCE_MS)
+    const reply = await connection.ask()
+    // Closed, or told.
+    if (reply !== '') {
+      expect(reply).toContain('HTTP/1.1 503')
+      expect(reply).toContain('shutting_down')
+      expect(reply.toLowerCase()).toContain('retry-after: 1')
+    }
+    expect(await running.text()).toContain(CLOSING_EVENT)
+    expect(await server.ended).toMatchObject({ code: 0 })
+  })
+
+  test('a caller who does not take the answer does not hold it up, and pays', async () => {
+    using vendors = await oddVendors(() => {})
+    const installation = await install(vendors.options)
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve()
+    const caller = rawCaller(server, secret, { model: 'test-large' })
+    await waitFor(async () => (await stateOfOnly(installation)) === 'settled', PATIENCE_MS)
+    await stopWell(installation, server)
+    await caller.readRest()
+    expect(caller.received().length).toBeLessThan(LARGE_ANSWER_BYTES)
+    expect(await stateOfOnly(installation)).toBe('settled')
+  })
+
+  test('another one, later, ends it at once; what was held comes back at the next start', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve()
+    const cut = ask(server, secret, { messages: say('[sandbox hang]') }).catch(() => undefined)
+    await waitFor(() => installation.sandbox.calls.length === 1, PATIENCE_MS)
+    server.kill('SIGTERM')
+    await waitFor(() => server.stderr().includes('Stopping'), PATIENCE_MS)
+    // Within a second it would be the same wish.
+    await Bun.sleep(1_100)
+    server.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 1, signal: null })
+    expect(await cut).toBeUndefined()
+    const again = await installation.serve()
+    expect(await installation.rows('select balance, held from accounts')).toEqual([
+      { balance: 100_000_000_000, held: 0 },
+    ])
+    await stopWell(installation, again)
+  })
+
+  test('when the grace is over, what still runs is cut, told why, and settled', async () => {
+    const gateway = await startTestGateway()
+    const stream = await gateway.chat({
+      stream: true,
+      messages: say('[sandbox tokens=5000 token_delay_ms=20]'),
+    })
+    const silent = gateway.chat({ messages: say('[sandbox hang]') })
+    const reader = (stream.body as ReadableStream<Uint8Array>).getReader()
+    let text = ''
+    const read = async () => {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        text += Buffer.from(next.value).toString()
+      }
+    }
+    const reading = read()
+    await waitFor(() => text.split('data: ').length > 10 && gateway.sandbox.calls.length === 2, PATIENCE_MS)
+    expect(await gateway.server.stop(200)).toBe(2)
+    await reading
+    expect(text).toContain('shutting_down')
+    expect(text).not.toContain(CLOSING_EVENT)
+    const reply = await silent
+    expect(reply.status).toBe(503)
+    expect(reply.headers.get('retry-after')).toBe('1')
+    await waitFor(() => gateway.sandbox.calls.every(({ aborted }) => aborted), PATIENCE_MS)
+    expect(gateway.sandbox.calls.map(({ aborted }) => aborted)).toEqual([true, true])
+    await gateway.sandbox.stop()
+
+    // The books, from a gateway that starts where the other one ended.
+    const after = await startTestGateway({ dataDir: gateway.dataDir })
+    const charges = await after.charges()
+    expect(charges.map(({ state, ended_by, usage_source }) => [state, ended_by, usage_source])).toEqual([
+      ['settled', 'shutdown', 'counted'],
+      ['released', 'shutdown', null],
+    ])
+    await after.close()
+  })
+})
+
+describe('a full disk', () => {
+  /** No file of the process may grow beyond this; blocks of the shell's `ulimit` are of 512 or 1024 bytes. */
+  const FILE_BLOCKS = 4_096
+  const FILE_BYTES_MOST = FILE_BLOCKS * 1_024
+  /** Without the trap, writing beyond the limit would end the process instead of failing. */
+  const limited = { before: `trap '' XFSZ\nulimit -f ${FILE_BLOCKS}` }
+
+  test('stops new requests before the vendor hears of them, loses nothing, and heals by itself', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve(limited)
+    expect((await ask(server, secret)).status).toBe(200)
+    const stream = await ask(server, secret, {
+      stream: true,
+      messages: say('[sandbox tokens=30 token_delay_ms=50]'),
+    })
+    const disk = fillDisk(installation)
+    expect(disk.logBytes()).toBeGreaterThan(FILE_BYTES_MOST)
+
+    const refused = await ask(server, secret)
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(await refused.text()).toContain('database_unavailable')
+    // It reads still, and says what it cannot do.
+    expect(
+      (await fetch(`${server.url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })).status,
+    ).toBe(200)
+    // A stream that was running goes on; its charge waits for the disk.
+    expect(await stream.text()).toContain(CLOSING_EVENT)
+    await waitFor(() => server.stderr().includes('charge_not_ended_yet'), PATIENCE_MS)
+    const id = stream.headers.get('x-request-id') ?? ''
+    expect(await installation.rows('select state from charges where id = ?1', id)).toEqual([
+      { state: 'held' },
+    ])
+    expect((await ask(server, secret)).status).toBe(503)
+    expect(installation.sandbox.calls).toHaveLength(2)
+
+    disk.free()
+    expect(disk.logBytes()).toBeLessThan(FILE_BYTES_MOST)
+    expect((await ask(server, secret)).status).toBe(200)
+    const settled = async () => (await installation.rows('select * from charges where id = ?1', id))[0]
+    await waitFor(async () => (await settled())?.state === 'settled', PATIENCE_MS)
+    expect(await settled()).toMatchObject({ state: 'settled', usage_source: 'upstream', ended_by: 'done' })
+    expect(installation.sandbox.calls).toHaveLength(3)
+    expect(await countCharges(installation)).toBe(3)
+    await stopWell(installation, server)
+  })
+})
+
+/**
+ * Makes the database's log longer than a file of the server may be: a reader that never ends keeps the log from being
+ * used anew, and many small changes make it grow. When the reader ends there is room again.
+ */
+function fillDisk({ dataDir }: Installation) {
+  const path = join(dataDir, 'gateway.sqlite')
+  const reader = new Database(path)
+  const writer = new Database(path)
+  writer.run('pragma busy_timeout = 5000')
+  writer.run('pragma synchronous = off')
+  writer.run('create table filling (number integer)')
+  writer.run('insert into filling values (0)')
+  reader.run('begin')
+  reader.query('select number from filling').all()
+  const fill = writer.query('update filling set number = number + 1')
+  for (let changes = 0; changes < 2_000; changes++) fill.run()
+  return {
+    logBytes: () => statSync(`${path}-wal`).size,
+    free() {
+      reader.run('commit')
+      reader.close()
+      writer.run('drop table filling')
+      writer.run('pragma wal_checkpoint(truncate)')
+      writer.close()
+    },
+  }
+}

@@ -1,0 +1,133 @@
+// Answers that only the end of their connection ends, and that are cut there by a reset: however much of them has come, they
+// are not whole, whoever reads them. Those that are closed in order are.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Socket } from 'node:net'
+import { outside } from '../../src/app/world'
+import { dashscope } from '../../src/upstreams/kinds/dashscope'
+import { createFetchFile } from '../../src/upstreams/result-file'
+import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
+import { type ScriptedServer, startScriptedServer } from '../support/scripted-server'
+import { START, startTaskNodes } from '../support/task-nodes'
+import { followTask, readTask } from '../support/task-rows'
+import { chunk, completion, usageChunk } from '../support/vendor'
+
+type End = 'reset' | 'close'
+
+let vendor: ScriptedServer
+let gateway: TestGateway
+beforeAll(async () => {
+  vendor = await startScriptedServer()
+  const upstream = { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKey: 'none' }
+  gateway = await startTestGateway({
+    upstreams: { cut: upstream, counting: { ...upstream, kind: 'anthropic' } },
+    models: {
+      'test-cut': { ...testModels['test-chat'], upstream: 'cut' },
+      'test-counting': { ...testModels['test-messages'], upstream: 'counting' },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  vendor.stop()
+})
+
+function answer(body: string, end: End, contentType = 'application/json') {
+  return (socket: Socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Type: ${contentType}\r\n\r\n${body}`)
+    setTimeout(() => (end === 'reset' ? socket.resetAndDestroy() : socket.end()), 30)
+  }
+}
+
+describe('an answer that is cut', () => {
+  const reply = JSON.stringify(completion('Hello!', 10, 20))
+  const events = chunk('Hello') + chunk('', 'stop') + usageChunk(10, 20)
+
+  test('as JSON is refused, and nothing is paid', async () => {
+    vendor.answer = answer(reply, 'close')
+    expect((await gateway.chat({ model: 'test-cut' })).status).toBe(200)
+    const before = await gateway.balance()
+    vendor.answer = answer(reply, 'reset')
+    const response = await gateway.chat({ model: 'test-cut' })
+    expect(response.status).toBe(502)
+    expect(await response.text()).toContain('cut off')
+    expect(await gateway.balance()).toEqual(before)
+  })
+
+  test('as a stream tells the caller so', async () => {
+    const ask = async (end: End) => {
+      vendor.answer = answer(events, end, 'text/event-stream')
+      return (await gateway.chat({ model: 'test-cut', stream: true })).text()
+    }
+    expect(await ask('close')).not.toContain('upstream_cut')
+    expect(await ask('reset')).toContain('upstream_cut')
+  })
+
+  test('as a number of tokens is refused', async () => {
+    const ask = async (end: End) => {
+      vendor.answer = answer('{"input_tokens":3}', end)
+      const body = { model: 'test-counting', messages: say('Hi') }
+      return (await gateway.post('/v1/messages/count_tokens', body)).status
+    }
+    expect(await ask('close')).toBe(200)
+    expect(await ask('reset')).toBe(502)
+  })
+
+  test('as the state of a task is not believed', async () => {
+    const upstream = { kind: 'dashscope', baseUrl: vendor.url, apiKey: 'none' }
+    await using group = await startTaskNodes('sqlite', 1, { upstreams: { dashscope: upstream } })
+    const { db } = group.nodes[0].world
+    const { id } = await followTask(db, { createdAt: START })
+    const url = 'https://files.example.com/a.mp4'
+    const output = { task_id: `ds-${id}`, task_status: 'SUCCEEDED', video_url: url }
+    const state = JSON.stringify({
+      request_id: 'r',
+      output,
+      usage: { video_duration: 5, SR: 720, video_count: 1 },
+    })
+    let asked = 0
+    const pollWith = async (end: End) => {
+      const before = asked
+      const answered = answer(state, end)
+      vendor.answer = (socket) => {
+        asked++
+        answered(socket)
+      }
+      group.clock.now += 600_000
+      await group.nodes[0].poller.beat()
+      await waitFor(() => asked === before + 1)
+      expect(asked).toBe(before + 1)
+      await Bun.sleep(200)
+    }
+    await pollWith('reset')
+    expect((await readTask(db, id)).state).toBe('submitted')
+    await pollWith('close')
+    expect((await readTask(db, id)).state).toBe('succeeded')
+  })
+
+  test('as a file breaks off', async () => {
+    const upstream = { kind: 'dashscope', baseUrl: vendor.url, apiKey: 'none' }
+    const fetchFile = createFetchFile('cut', dashscope, upstream, outside)
+    const read = async (end: End) => {
+      vendor.answer = answer('half of a film', end, 'video/mp4')
+      const { body } = await fetchFile(`${vendor.url}/a.mp4`, new AbortController().signal)
+      return Buffer.from(await body.bytes(1_000)).toString()
+    }
+    expect(await read('close')).toBe('half of a film')
+    await expect(read('reset')).rejects.toThrow('ECONNRESET')
+  })
+
+  test('as a file does not share a connection', async () => {
+    const upstream = { kind: 'dashscope', baseUrl: vendor.url, apiKey: 'none' }
+    const fetchFile = createFetchFile('cut', dashscope, upstream, outside)
+    const before = vendor.connections
+    vendor.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfilm')
+    for (let count = 0; count < 3; count++) {
+      const { body } = await fetchFile(`${vendor.url}/a.mp4?x=${count}`, new AbortController().signal)
+      expect(Buffer.from(await body.bytes(10)).toString()).toBe('film')
+    }
+    expect(vendor.connections - before).toBe(3)
+    expect(vendor.requests.at(-1)).toStartWith('GET /a.mp4?x=2 HTTP/1.1\r\n')
+    await waitFor(() => vendor.open() === 0)
+  })
+})

@@ -1,0 +1,79 @@
+// More tasks due at once than a node polls at a time: one beat begins with them, and the end of polls makes place for the
+// next, within the vendor's limit. The clock stands still, so nothing here depends on how fast the machine is.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { databaseKinds } from '../support/databases'
+import { waitFor } from '../support/gateway'
+import { START, startTaskNodes } from '../support/task-nodes'
+import { followTask } from '../support/task-rows'
+import { heldBack, startTaskVendor, succeeded } from '../support/task-vendor'
+
+setDefaultTimeout(60_000)
+
+const DUE = 250
+/** As many polls as a node runs at a time (src/tasks/poller.ts). */
+const PARALLEL_POLLS = 100
+/** Enough of them to make place for others. */
+const SOON = 60
+const PATIENCE_MS = 15_000
+
+for (const kind of databaseKinds) {
+  async function startBacklog(vendor: ReturnType<typeof startTaskVendor>, pollsPerSecond: number) {
+    const dashscope = { ...vendor.upstream, pollsPerSecond }
+    const group = await startTaskNodes(kind, 1, { upstreams: { dashscope } })
+    const { world, poller } = group.nodes[0]
+    await Promise.all(Array.from({ length: DUE }, () => followTask(world.db, { createdAt: START })))
+    return { group, poller }
+  }
+
+  test(`a backlog on ${kind} is polled from one beat, never more at a time than there are places`, async () => {
+    using vendor = startTaskVendor()
+    let [running, most] = [0, 0]
+    vendor.answerPoll = async (id) => {
+      most = Math.max(most, ++running)
+      await Bun.sleep(1)
+      running--
+      return succeeded(id)
+    }
+    const { group, poller } = await startBacklog(vendor, 10_000)
+    await using _group = group
+    await poller.beat()
+    await waitFor(() => group.count('task_ended') === DUE, PATIENCE_MS)
+    expect(group.count('task_ended')).toBe(DUE)
+    expect(new Set(vendor.polls).size).toBe(DUE)
+    expect(vendor.polls).toHaveLength(DUE)
+    expect(most).toBeLessThanOrEqual(PARALLEL_POLLS)
+  })
+
+  test(`a backlog on ${kind} keeps the vendor's limit of one second`, async () => {
+    using vendor = startTaskVendor()
+    vendor.answerPoll = succeeded
+    const { group, poller } = await startBacklog(vendor, 170)
+    await using _group = group
+    await poller.beat()
+    await waitFor(() => group.count('task_ended') === 170, PATIENCE_MS)
+    expect(group.count('task_ended')).toBe(170)
+    await poller.beat()
+    await poller.stop()
+    expect(vendor.polls).toHaveLength(170)
+    expect(group.count('task_ended')).toBe(170)
+  })
+
+  test(`a backlog on ${kind} is left alone once the node stops, which waits for what it has begun`, async () => {
+    using vendor = startTaskVendor()
+    const [soon, late] = [heldBack(succeeded), heldBack(succeeded)]
+    vendor.answerPoll = (id) => (vendor.polls.length <= SOON ? soon : late).answer(id)
+    const { group, poller } = await startBacklog(vendor, 10_000)
+    await using _group = group
+    await poller.beat()
+    await waitFor(() => vendor.polls.length === PARALLEL_POLLS, PATIENCE_MS)
+    const stopped = poller.stop()
+    soon.letGo()
+    await waitFor(() => group.count('task_ended') === SOON, PATIENCE_MS)
+    expect(group.count('task_ended')).toBe(SOON)
+    late.letGo()
+    await stopped
+    expect(vendor.polls).toHaveLength(PARALLEL_POLLS)
+    expect(group.count('task_ended')).toBe(PARALLEL_POLLS)
+  })
+}

@@ -1,0 +1,675 @@
+// Requests over real connections: which are kept, which are given up, and that nothing is ever sent twice, to somebody
+// who has not proved who they are, or after it was called off.
+
+import { afterEach, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import type { Socket as BunSocket } from 'bun'
+import { Connection, ConnectionBroken } from '../../src/http-client/connection'
+import { openFetchOrigin } from '../../src/http-client/fetch-origin'
+import {
+  type HttpRequest,
+  NotConnected,
+  type Origin,
+  type OriginOptions,
+  openOrigin,
+} from '../../src/http-client/origin'
+import { BodyTooLarge, type HttpResponse } from '../../src/http-client/response'
+import { MalformedResponse } from '../../src/http-client/response-parser'
+import { Canceller } from '../../src/lib/cancel-token'
+import { freePort } from '../support/databases'
+import { waitFor } from '../support/gateway'
+import { type Certificate, OK, type ScriptedServer, startScriptedServer } from '../support/scripted-server'
+
+const pem = (name: string) => readFileSync(join(import.meta.dir, `../fixtures/tls/${name}.pem`), 'utf8')
+const MEBIBYTE = 1024 * 1024
+const cleanUps: (() => void)[] = []
+afterEach(() => {
+  for (const cleanUp of cleanUps.splice(0)) cleanUp()
+})
+
+async function start(
+  options: OriginOptions & { secure?: Certificate } = {},
+): Promise<{ server: ScriptedServer; origin: Origin }> {
+  const server = await startScriptedServer(options)
+  const origin = openOrigin(`${server.url}/v1`, options)
+  cleanUps.push(origin.close, server.stop)
+  return { server, origin }
+}
+
+function post(body: HttpRequest['body'] = '{}', fields: Partial<HttpRequest> = {}): HttpRequest {
+  return { method: 'POST', path: '/v1/chat', headers: {}, body, signal: new Canceller(), ...fields }
+}
+
+async function textOf({ body }: HttpResponse): Promise<string> {
+  return Buffer.from(await body.bytes(64 * MEBIBYTE)).toString()
+}
+
+const send = async (origin: Origin, request = post()) => textOf(await origin.send(request))
+
+describe('a request', () => {
+  test('goes out as one head with the body behind it', async () => {
+    const { server, origin } = await start()
+    const headers = { authorization: 'Bearer secret', accept: 'application/json' }
+    expect(await send(origin, post('{"a":"é"}', { headers }))).toBe('ok')
+    const { host } = new URL(server.url)
+    expect(Buffer.from(server.requests[0] as string, 'latin1').toString()).toBe(
+      `POST /v1/chat HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer secret\r\naccept: application/json\r\ncontent-length: 10\r\n\r\n{"a":"é"}`,
+    )
+  })
+
+  test('without a body says so where a body is usual', async () => {
+    const { server, origin } = await start()
+    await send(origin, post(null))
+    await send(origin, post(null, { method: 'GET', path: '/v1/tasks/a%20b?c=d' }))
+    expect(server.requests[0]).toContain('\r\ncontent-length: 0\r\n\r\n')
+    expect(server.requests[1]).toStartWith('GET /v1/tasks/a%20b?c=d HTTP/1.1\r\n')
+    expect(server.requests[1]).not.toContain('content-length')
+  })
+
+  test('larger than what the system takes at once arrives whole, as text and in pieces', async () => {
+    const { server, origin } = await start()
+    const text = 'é'.repeat(5 * MEBIBYTE)
+    const bytes = Buffer.from(text)
+    await send(origin, post(text))
+    async function* pieces() {
+      for (let at = 0; at < bytes.length; at += 700_001) yield bytes.subarray(at, at + 700_001)
+    }
+    const headers = { 'content-length': String(bytes.length) }
+    await send(origin, post(pieces(), { headers }))
+    await send(origin, post('after'))
+    // Long ones get a connection of their own, which is then as good as any other.
+    expect(server.connections).toBe(2)
+    for (const request of server.requests.slice(0, 2)) {
+      const body = Buffer.from(request.slice(request.indexOf('\r\n\r\n') + 4), 'latin1')
+      expect(body.equals(bytes)).toBe(true)
+    }
+  })
+
+  test('has its headers without the space around them', async () => {
+    const { server, origin } = await start()
+    await send(origin, post('{}', { headers: { authorization: 'Bearer secret\n' } }))
+    expect(server.requests[0]).toContain('\r\nauthorization: Bearer secret\r\ncontent-length: 2\r\n\r\n{}')
+  })
+
+  const injections: [name: string, request: HttpRequest][] = [
+    ['a line break in a header', post('', { headers: { accept: 'a\r\nx-admin: true' } })],
+    ['a line feed in a header', post('', { headers: { accept: 'a\nb' } })],
+    ['a header with a space in its name', post('', { headers: { 'x admin': '1' } })],
+    ['a space in the path', post('', { path: '/v1/a b' })],
+    ['a line break in the path', post('', { path: '/v1/a\r\nx: y' })],
+    ['a path that is an address', post('', { path: 'http://elsewhere.example/' })],
+  ]
+  test.each(injections)('with %s is not sent', async (_name, request) => {
+    const { server, origin } = await start()
+    await expect(origin.send(request)).rejects.toThrow(/^not a (header|path)/)
+    expect(server.connections).toBe(0)
+  })
+})
+
+describe('a connection', () => {
+  test('serves one request after another, and many at a time have one each', async () => {
+    const { server, origin } = await start()
+    for (let count = 0; count < 10; count++) await send(origin)
+    expect(server.connections).toBe(1)
+    await Promise.all(Array.from({ length: 300 }, () => send(origin)))
+    await Promise.all(Array.from({ length: 300 }, () => send(origin)))
+    expect({ connections: server.connections, requests: server.requests.length }).toEqual({
+      connections: 300,
+      requests: 610,
+    })
+  })
+
+  const spoiled: [name: string, answer: string][] = [
+    ['that the server closes', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok'],
+    ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+    ['with words behind the answer', `${OK}HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n`],
+    [
+      'with trailers',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nDigest: a\r\n\r\n',
+    ],
+    [
+      'that may wait for one second',
+      `HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok`,
+    ],
+  ]
+  test.each(spoiled)('%s is not used again', async (_name, answer) => {
+    const { server, origin } = await start()
+    server.answer = (socket) => void socket.write(answer)
+    expect([await send(origin), await send(origin)]).toEqual(['ok', 'ok'])
+    expect(server.connections).toBe(2)
+    await waitFor(() => server.open() === 0)
+  })
+
+  test('that says something while nobody asks is closed', async () => {
+    const { server, origin } = await start()
+    let idle: Socket | undefined
+    server.answer = (socket) => {
+      idle = socket
+      socket.write(OK)
+    }
+    await send(origin)
+    idle?.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n')
+    await waitFor(() => server.open() === 0)
+    expect(await send(origin)).toBe('ok')
+    expect(server.connections).toBe(2)
+  })
+
+  test('with words that nobody has read yet is closed, and the request goes out on another one', async () => {
+    const { server, origin } = await start()
+    const sockets: Socket[] = []
+    server.answer = (socket) => {
+      sockets.push(socket)
+      socket.write(OK)
+    }
+    await send(origin)
+    // They have come before the request is begun, and are read after that.
+    sockets[0]?.write(OK.replace('ok', 'no'))
+    expect(await send(origin)).toBe('ok')
+    expect({ connections: server.connections, requests: server.requests.length }).toEqual({
+      connections: 2,
+      requests: 2,
+    })
+  })
+
+  test('that answers before it has been sent the whole request answers nothing of before', async () => {
+    let mostBytes = Number.POSITIVE_INFINITY
+    let isClosed = false
+    // A socket that takes only as much as a slow network would.
+    const socket = {
+      readyState: 1,
+      write: (text: string) => Math.min(text.length, mostBytes),
+      terminate() {
+        isClosed = true
+      },
+    }
+    const connection = new Connection(socket as unknown as BunSocket<Connection>, { free() {}, closed() {} })
+    const ask = () =>
+      new Promise<HttpResponse>((resolve, reject) =>
+        connection.begin({
+          ...post(),
+          head: 'POST / HTTP/1.1\r\n\r\n',
+          partition: undefined,
+          resolve,
+          reject,
+        }),
+      )
+    const first = ask()
+    connection.received(Buffer.from(OK))
+    expect(await textOf(await first)).toBe('ok')
+    mostBytes = 10
+    const second = ask()
+    connection.received(Buffer.from(OK))
+    await expect(second).rejects.toThrow('before it had been sent the request')
+    expect(isClosed).toBe(true)
+  })
+
+  test('goes to another partition only after a rest', async () => {
+    const { server, origin } = await start()
+    const one = post('{}', { partition: 'one' })
+    const two = post('{}', { partition: 'two' })
+    for (let count = 0; count < 5; count++) await send(origin, one)
+    expect(server.connections).toBe(1)
+    await send(origin, two)
+    expect(server.connections).toBe(2)
+    await Bun.sleep(150)
+    await send(origin, two)
+    await send(origin, one)
+    expect(server.connections).toBe(2)
+  })
+
+  test('that answers once too often soon after an answer reaches nobody else', async () => {
+    const { server, origin } = await start()
+    server.answer = (socket, request) => {
+      const answer = OK.replace('ok', request.slice(-1).repeat(2))
+      setTimeout(() => socket.write(answer), 15)
+      // When the connection would be in the middle of the next request.
+      setTimeout(() => socket.write(answer), 35)
+    }
+    const answers: string[] = []
+    const ask = async (partition: string, pauseMs: number) => {
+      for (let count = 0; count < 20; count++) {
+        const text = await send(origin, post(partition, { partition })).catch(() => 'none')
+        answers.push(`${partition}:${text}`)
+        await Bun.sleep(pauseMs)
+      }
+    }
+    await Promise.all([ask('a', 7), ask('b', 11)])
+    expect(answers.filter((answer) => answer === 'a:bb' || answer === 'b:aa')).toEqual([])
+    expect(answers.filter((answer) => answer === 'a:aa' || answer === 'b:bb').length).toBeGreaterThan(20)
+  })
+
+  test('that the server closed while it waited is not chosen', async () => {
+    const { server, origin } = await start()
+    server.answer = (socket) => void socket.end(OK)
+    await send(origin)
+    await waitFor(() => server.open() === 0)
+    await Bun.sleep(20)
+    expect(await send(origin)).toBe('ok')
+  })
+
+  test('that is not needed is closed after a while, and at the end', async () => {
+    const { server, origin } = await start({ idleMs: 1_500 })
+    await Promise.all([send(origin), send(origin)])
+    expect(server.open()).toBe(2)
+    await waitFor(() => server.open() === 0, 5_000)
+    await Promise.all([send(origin), send(origin), send(origin)])
+    expect(server.open()).toBe(3)
+    origin.close()
+    await waitFor(() => server.open() === 0)
+  })
+
+  test('whose answer is not read to its end is closed', async () => {
+    const { server, origin } = await start()
+    server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
+    const { body } = await origin.send(post())
+    body.cancel()
+    await waitFor(() => server.open() === 0)
+  })
+})
+
+describe('what breaks after the request was sent is told, and not tried again', () => {
+  const breaks: [name: string, answer: (socket: Socket) => void, error: new () => Error][] = [
+    ['closed without an answer', (socket) => socket.end(), ConnectionBroken],
+    ['closed inside the head', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'), ConnectionBroken],
+    ['nonsense', (socket) => void socket.write('nonsense\r\n\r\n'), MalformedResponse],
+  ]
+  test.each(breaks)('%s', async (_name, answer, error) => {
+    const { server, origin } = await start()
+    await send(origin)
+    server.answer = answer
+    // Also on a connection that was kept: nobody knows what the server has begun.
+    await expect(origin.send(post())).rejects.toBeInstanceOf(error)
+    expect(server.requests).toHaveLength(2)
+    await expect(origin.send(post())).rejects.toBeInstanceOf(error)
+    expect(server.requests).toHaveLength(3)
+    await waitFor(() => server.open() === 0)
+  })
+
+  test('a reset', async () => {
+    const { server, origin } = await start()
+    server.answer = (socket) => void socket.resetAndDestroy()
+    const error = await origin.send(post()).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(Error)
+    expect(error).not.toBeInstanceOf(NotConnected)
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('a reset inside a body that only the end of the connection ends', async () => {
+    const { server, origin } = await start()
+    const packed = gzipSync(Buffer.from('half'))
+    const fields = ['', 'Content-Encoding: gzip\r\n']
+    for (const field of fields) {
+      const answer = Buffer.concat([
+        Buffer.from(`HTTP/1.1 200 OK\r\n${field}\r\n`),
+        field === '' ? Buffer.from('half') : packed,
+      ])
+      server.answer = (socket) => {
+        socket.write(answer)
+        setTimeout(() => socket.resetAndDestroy(), 20)
+      }
+      await expect(textOf(await origin.send(post()))).rejects.toThrow('ECONNRESET')
+      server.answer = (socket) => {
+        socket.write(answer)
+        setTimeout(() => socket.end(), 20)
+      }
+      expect(await textOf(await origin.send(post()))).toBe('half')
+    }
+  })
+
+  test('inside the body', async () => {
+    const { server, origin } = await start()
+    for (const answer of [
+      'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n',
+    ]) {
+      server.answer = (socket) => void socket.end(answer)
+      const response = await origin.send(post())
+      expect(response.status).toBe(200)
+      await expect(textOf(response)).rejects.toBeInstanceOf(ConnectionBroken)
+    }
+  })
+})
+
+describe('without a connection', () => {
+  test('nothing was sent: refused, unknown, silent', async () => {
+    const refused = openOrigin(`http://127.0.0.1:${await freePort()}`)
+    const unknown = openOrigin('http://no-such-host.invalid')
+    // An address of the documentation's range, which no router knows.
+    const silent = openOrigin('http://192.0.2.1:81', { connectTimeoutMs: 100 })
+    expect(await refused.send(post()).catch((error) => error)).toMatchObject({ code: 'ECONNREFUSED' })
+    expect(await unknown.send(post()).catch((error) => error)).toBeInstanceOf(NotConnected)
+    expect(await silent.send(post()).catch((error) => error)).toBeInstanceOf(NotConnected)
+  })
+
+  test('a host by its name, with either kind of address', async () => {
+    const { server } = await start()
+    const origin = openOrigin(server.url.replace('127.0.0.1', 'localhost'))
+    cleanUps.push(origin.close)
+    expect(await send(origin)).toBe('ok')
+  })
+})
+
+describe('over TLS', () => {
+  const ca = pem('certificate')
+
+  test('a server that the authorities vouch for is spoken to', async () => {
+    const { server, origin } = await start({ secure: { cert: pem('certificate'), key: pem('key') }, ca })
+    expect([await send(origin), await send(origin)]).toEqual(['ok', 'ok'])
+    const named = openOrigin(server.url.replace('127.0.0.1', 'localhost'), { ca })
+    cleanUps.push(named.close)
+    expect(await send(named, post('x'.repeat(3 * MEBIBYTE)))).toBe('ok')
+    expect(server.connections).toBe(2)
+  })
+
+  test('one that nobody vouches for gets not a byte', async () => {
+    const { server, origin } = await start({ secure: { cert: pem('certificate'), key: pem('key') } })
+    const error = await origin.send(post()).catch((reason) => reason)
+    expect(error).toBeInstanceOf(NotConnected)
+    expect(error.message).toContain('not trusted')
+    await waitFor(() => server.open() === 0)
+    expect(server.receivedBytes).toBe(0)
+  })
+
+  test('one whose certificate is for another name gets not a byte', async () => {
+    const certificate = { cert: pem('one.example'), key: pem('key') }
+    const { server } = await start({ secure: certificate })
+    const origin = openOrigin(server.url, { ca: pem('authority') })
+    cleanUps.push(origin.close)
+    const error = await origin.send(post()).catch((reason) => reason)
+    expect(error).toBeInstanceOf(NotConnected)
+    expect(error.message).toContain('altnames')
+    await waitFor(() => server.open() === 0)
+    expect(server.receivedBytes).toBe(0)
+  })
+
+  test('one that does not speak it gets not a byte of the request', async () => {
+    const { server } = await start()
+    const origin = openOrigin(server.url.replace('http:', 'https:'), { connectTimeoutMs: 300 })
+    cleanUps.push(origin.close)
+    server.answer = () => {}
+    expect(await origin.send(post()).catch((reason) => reason)).toBeInstanceOf(NotConnected)
+    await waitFor(() => server.open() === 0)
+    expect(server.requests).toEqual([])
+  })
+})
+
+describe('called off', () => {
+  const why = new Error('the caller left')
+
+  test('before it is sent: nothing is', async () => {
+    const { server, origin } = await start()
+    const canceller = new Canceller()
+    canceller.abort(why)
+    await expect(origin.send(post('{}', { signal: canceller }))).rejects.toBe(why)
+    expect(server.connections).toBe(0)
+  })
+
+  test('while it is connected: not a byte is sent', async () => {
+    const { server, origin } = await start()
+    const canceller = new Canceller()
+    const sending = origin.send(post('{}', { signal: canceller }))
+    canceller.abort(why)
+    await expect(sending).rejects.toBe(why)
+    await Bun.sleep(50)
+    expect({ received: server.receivedBytes, open: server.open() }).toEqual({ received: 0, open: 0 })
+  })
+
+  test('while it waits for the answer, and inside it: the connection is closed at once', async () => {
+    const { server, origin } = await start()
+    server.answer = () => {}
+    const canceller = new Canceller()
+    const waiting = origin.send(post('{}', { signal: canceller }))
+    await waitFor(() => server.requests.length === 1)
+    canceller.abort(why)
+    await expect(waiting).rejects.toBe(why)
+    await waitFor(() => server.open() === 0)
+
+    server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
+    const other = new AbortController()
+    const response = await origin.send(post('{}', { signal: other.signal }))
+    const text = textOf(response)
+    other.abort(why)
+    await expect(text).rejects.toBe(why)
+    await waitFor(() => server.open() === 0)
+  })
+
+  test('after its end: the connection is another one’s then', async () => {
+    const { server, origin } = await start()
+    const canceller = new Canceller()
+    const response = await origin.send(post('{}', { signal: canceller }))
+    expect(await textOf(response)).toBe('ok')
+    const next = origin.send(post())
+    canceller.abort(why)
+    response.body.cancel()
+    expect(await textOf(await next)).toBe('ok')
+    expect(server.connections).toBe(1)
+  })
+})
+
+describe('a body', () => {
+  const pieces = 64
+  const piece = Buffer.alloc(MEBIBYTE, 'x')
+
+  /** A server that writes as much as is taken; answers how much that was. */
+  function pour(server: ScriptedServer): () => number {
+    let written = 0
+    server.answer = (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${pieces * piece.length}\r\n\r\n`)
+      const more = () => {
+        while (written < pieces) {
+          written++
+          if (!socket.write(piece)) return
+        }
+      }
+      socket.on('drain', more)
+      more()
+    }
+    return () => written
+  }
+
+  async function standsStill(written: () => number): Promise<number> {
+    let before = -1
+    await waitFor(async () => {
+      const stands = written() > 0 && written() === before
+      before = written()
+      await Bun.sleep(200)
+      return stands
+    }, 10_000)
+    return before
+  }
+
+  test('that nobody takes is not read on, and goes on when it is taken', async () => {
+    const { server, origin } = await start()
+    const written = pour(server)
+    const { body } = await origin.send(post())
+    expect(await standsStill(written)).toBeLessThan(pieces / 2)
+    let bytes = 0
+    for await (const taken of body) bytes += taken.length
+    expect(bytes).toBe(pieces * piece.length)
+    server.answer = (socket) => void socket.write(OK)
+    expect(await send(origin)).toBe('ok')
+    expect(server.connections).toBe(1)
+  })
+
+  test('is read at the pace of who takes it, and cut when they stop', async () => {
+    const { server, origin } = await start()
+    const written = pour(server)
+    const { body } = await origin.send(post())
+    for await (const taken of body) {
+      expect(taken.length).toBeGreaterThan(0)
+      expect(await standsStill(written)).toBeLessThan(pieces / 2)
+      break
+    }
+    await waitFor(() => server.open() === 0)
+  })
+
+  test('that is larger than allowed is given up', async () => {
+    const { server, origin } = await start()
+    pour(server)
+    const { body } = await origin.send(post())
+    await expect(body.bytes(3 * MEBIBYTE)).rejects.toBeInstanceOf(BodyTooLarge)
+    await waitFor(() => server.open() === 0)
+    server.answer = (socket) => void socket.write(OK)
+    const small = await origin.send(post())
+    await expect(small.body.bytes(1)).rejects.toBeInstanceOf(BodyTooLarge)
+  })
+
+  test('that comes before the whole request was taken is the answer, and the rest is not sent', async () => {
+    const { server, origin } = await start()
+    const headers = { 'content-length': String(pieces * piece.length) }
+    let taken = 0
+    async function* slowly() {
+      for (let count = 0; count < pieces; count++) {
+        taken++
+        yield piece
+        await Bun.sleep(1)
+      }
+    }
+    const sending = origin.send(post(slowly(), { headers }))
+    await waitFor(() => server.receivedBytes > 0)
+    server.say('HTTP/1.1 400 Too Many\r\nContent-Length: 2\r\n\r\nno')
+    const response = await sending
+    expect({ status: response.status, text: await textOf(response) }).toEqual({ status: 400, text: 'no' })
+    await waitFor(() => server.open() === 0)
+    expect(taken).toBeLessThan(pieces)
+  })
+
+  test('whose source breaks breaks the request', async () => {
+    const { server, origin } = await start()
+    async function* broken() {
+      yield Buffer.from('half')
+      throw new Error('the disk is gone')
+    }
+    const request = post(broken(), { headers: { 'content-length': '100' } })
+    await expect(origin.send(request)).rejects.toThrow('the disk is gone')
+    await waitFor(() => server.open() === 0)
+    expect(server.requests).toEqual([])
+  })
+
+  const packings = { gzip: gzipSync, br: brotliCompressSync, zstd: zstdCompressSync, 'X-GZIP': gzipSync }
+  test.each(Object.entries(packings))('packed with %s is unpacked', async (coding, pack) => {
+    const { server, origin } = await start()
+    const text = 'Grüße, 世界. '.repeat(100_000)
+    const packed = pack(Buffer.from(text))
+    server.answer = (socket) => {
+      socket.write(
+        `HTTP/1.1 200 OK\r\nContent-Encoding: ${coding}\r\nContent-Length: ${packed.length}\r\n\r\n`,
+      )
+      socket.write(packed)
+    }
+    expect(await send(origin)).toBe(text)
+    server.answer = (socket) => {
+      socket.write(
+        `HTTP/1.1 200 OK\r\nContent-Encoding: ${coding}\r\nContent-Length: ${packed.length}\r\n\r\n`,
+      )
+      socket.end(packed.subarray(0, packed.length / 2))
+    }
+    await expect(send(origin)).rejects.toThrow()
+  })
+
+  test('packed very small is unpacked no further than it is taken', async () => {
+    const { server, origin } = await start()
+    const packed = gzipSync(Buffer.alloc(512 * MEBIBYTE))
+    server.answer = (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`)
+      socket.write(packed)
+    }
+    const { body } = await origin.send(post())
+    await expect(body.bytes(8 * MEBIBYTE)).rejects.toBeInstanceOf(BodyTooLarge)
+    await waitFor(() => server.open() === 0)
+  })
+})
+
+describe('a packed body', () => {
+  test('is unpacked to so much and no more, however it is taken', async () => {
+    const { server, origin } = await start()
+    const packed = gzipSync(Buffer.alloc(300 * MEBIBYTE))
+    server.answer = (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`)
+      socket.write(packed)
+    }
+    const { body } = await origin.send(post())
+    let bytes = 0
+    const reading = (async () => {
+      for await (const piece of body) bytes += piece.length
+    })()
+    await expect(reading).rejects.toBeInstanceOf(BodyTooLarge)
+    expect(bytes).toBeLessThanOrEqual(256 * MEBIBYTE)
+    await waitFor(() => server.open() === 0)
+  })
+})
+
+describe('by way of fetch, as behind a proxy', () => {
+  async function startFetching() {
+    const server = await startScriptedServer()
+    const origin = openFetchOrigin(`${server.url}/v1`, { fetch: (url, init) => fetch(url, init) })
+    cleanUps.push(origin.close, server.stop)
+    return { server, origin }
+  }
+
+  test('requests and answers are the same', async () => {
+    const { server, origin } = await startFetching()
+    server.answer = (socket) =>
+      void socket.write(
+        'HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n',
+      )
+    const response = await origin.send(post('{"a":1}', { headers: { accept: 'text/plain' } }))
+    expect(response.status).toBe(429)
+    expect(response.ok).toBe(false)
+    expect(response.header('retry-after')).toBe('7')
+    expect(await textOf(response)).toBe('no')
+    expect(server.requests[0]).toStartWith('POST /v1/chat HTTP/1.1\r\n')
+    expect(server.requests[0]).toEndWith('\r\n\r\n{"a":1}')
+  })
+
+  test('each has a connection of its own', async () => {
+    const { server, origin } = await startFetching()
+    for (let count = 0; count < 3; count++) expect(await send(origin)).toBe('ok')
+    expect(server.connections).toBe(3)
+  })
+
+  test('an answer that does not say where it ends is not taken for whole', async () => {
+    const { server, origin } = await startFetching()
+    const ends: ((socket: Socket) => void)[] = [
+      (socket) => socket.end(),
+      (socket) => socket.resetAndDestroy(),
+    ]
+    for (const end of ends) {
+      server.answer = (socket) => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\nhalf')
+        setTimeout(() => end(socket), 20)
+      }
+      await expect(textOf(await origin.send(post()))).rejects.toThrow()
+    }
+  })
+
+  test('what breaks after it was sent is not sent again', async () => {
+    const { server, origin } = await startFetching()
+    await send(origin)
+    server.answer = (socket) => void socket.resetAndDestroy()
+    const error = await origin.send(post()).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(Error)
+    expect(error).not.toBeInstanceOf(NotConnected)
+    expect(server.requests).toHaveLength(2)
+  })
+
+  test('nothing was sent where nobody listens, and a call can be called off', async () => {
+    const nobody = openFetchOrigin(`http://127.0.0.1:${await freePort()}`, {
+      fetch: (url, init) => fetch(url, init),
+    })
+    expect(await nobody.send(post()).catch((error) => error)).toBeInstanceOf(NotConnected)
+    const { server, origin } = await startFetching()
+    server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
+    const canceller = new Canceller()
+    const response = await origin.send(post('{}', { signal: canceller }))
+    const text = textOf(response)
+    canceller.abort(new Error('the caller left'))
+    await expect(text).rejects.toThrow('the caller left')
+    await waitFor(() => server.open() === 0)
+  })
+})

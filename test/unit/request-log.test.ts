@@ -1,0 +1,126 @@
+// The request log by itself: what is written comes back in order, whatever pages it lies in, and what is old goes.
+
+import { describe, expect, test } from 'bun:test'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSqlite } from '../../src/db/sqlite'
+import { type Journal, type JournalEntry, openJournal } from '../../src/request/request-log'
+
+const DAY_MS = 86_400_000
+const START = 1_800_000_000_000
+
+function entry(id: string, at = START): JournalEntry {
+  return {
+    id,
+    startedAt: 0,
+    at,
+    operation: 'chat',
+    account: 'alice',
+    keyId: 'key_1',
+    model: 'house "quoted" 世界',
+    upstream: null,
+    stream: true,
+    status: 200,
+    errorCode: null,
+    firstByteMs: 1.6,
+    durationMs: 9.4,
+    inputTokens: 3,
+    outputTokens: null,
+    amountNano: Number.MAX_SAFE_INTEGER,
+    usageSource: 'upstream',
+    endedBy: 'done',
+  }
+}
+
+function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')) {
+  return openJournal(openSqlite(file, { durable: false }), () => {})
+}
+
+async function idsOf(journal: Journal, limit: number): Promise<unknown[]> {
+  return (await journal.recent(limit)).map(({ id }) => id)
+}
+
+/** Writes pages of these sizes, with ids that count up. */
+async function writePages(journal: Journal, sizes: readonly number[], at?: (id: number) => number) {
+  let id = 0
+  for (const size of sizes) {
+    for (let index = 0; index < size; index++) journal.write(entry(`${++id}`, at?.(id)))
+    await journal.flush()
+  }
+}
+
+describe('the journal', () => {
+  test('gives every field back as it was written', async () => {
+    const journal = await open()
+    journal.write(entry('req_1'))
+    await journal.flush()
+    expect(await journal.recent(10)).toEqual([
+      {
+        number: 1,
+        id: 'req_1',
+        at: START,
+        operation: 'chat',
+        account: 'alice',
+        key_id: 'key_1',
+        model: 'house "quoted" 世界',
+        upstream: null,
+        stream: 1,
+        status: 200,
+        error_code: null,
+        first_byte_ms: 2,
+        duration_ms: 9,
+        input_tokens: 3,
+        output_tokens: null,
+        amount: Number.MAX_SAFE_INTEGER,
+        usage_source: 'upstream',
+        ended_by: 'done',
+      },
+    ])
+    await journal.close()
+  })
+
+  test('lists the newest first across pages of any size, and no more than was asked for', async () => {
+    const journal = await open()
+    expect(await journal.recent(10)).toEqual([])
+    await writePages(journal, [1, 5, 2, 300, 1])
+    const newestFirst = Array.from({ length: 309 }, (_none, index) => `${309 - index}`)
+    for (const limit of [1, 2, 300, 301, 302, 303, 304, 308, 309, 10_000]) {
+      expect(await idsOf(journal, limit)).toEqual(newestFirst.slice(0, limit))
+    }
+    const numbers = (await journal.recent(309)).map(({ number }) => number)
+    expect(numbers).toEqual(Array.from({ length: 309 }, (_none, index) => 309 - index))
+    await journal.close()
+  })
+
+  test('writes 256 rows without waiting, and goes on counting when it is opened again', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')
+    const first = await open(file)
+    for (let id = 1; id <= 256; id++) first.write(entry(`${id}`))
+    await Bun.sleep(50)
+    const other = await open(file)
+    expect(await idsOf(other, 1)).toEqual(['256'])
+    await other.close()
+    await first.close()
+    const second = await open(file)
+    second.write(entry('257'))
+    await second.close()
+    const third = await open(file)
+    expect(await third.recent(2)).toMatchObject([
+      { number: 257, id: '257' },
+      { number: 256, id: '256' },
+    ])
+    await third.close()
+  })
+
+  test('drops pages that are older than 30 days, and keeps one that is old only in part', async () => {
+    const journal = await open()
+    await writePages(journal, [2, 2, 2], (id) => START + id * DAY_MS)
+    // The third row is 31 days old, the fourth 30.
+    await journal.trim(START + 34 * DAY_MS)
+    expect(await idsOf(journal, 10)).toEqual(['6', '5', '4', '3'])
+    await journal.trim(START + 100 * DAY_MS)
+    expect(await idsOf(journal, 10)).toEqual([])
+    await journal.close()
+  })
+})

@@ -1,0 +1,53 @@
+// Tables of the command line: what gives way where a terminal is narrow, and that nothing does where there is no terminal.
+
+import { describe, expect, test } from 'bun:test'
+import { type Column, renderTable } from '../../cli/view/table'
+
+const columns: Column[] = [
+  { title: 'MODEL' },
+  { title: 'UPSTREAM', optional: true },
+  { title: 'PRICE', flexible: true, widthMin: 16 },
+]
+const rows = [
+  ['small', 'east', '0.25 in, 2.00 out per 1M tokens'],
+  ['large', 'west', 'free'],
+]
+/** 5 and 8 columns, the price, and two gaps of 2. */
+const WHOLE = 48
+
+describe('a table', () => {
+  const cases: [name: string, width: number | undefined, lines: string[]][] = [
+    [
+      'is whole without a terminal',
+      undefined,
+      ['MODEL  UPSTREAM  PRICE', 'small  east      0.25 in, 2.00 out per 1M tokens', 'large  west      free'],
+    ],
+    [
+      'wraps what is flexible before it leaves anything out',
+      WHOLE - 15,
+      [
+        'MODEL  UPSTREAM  PRICE',
+        'small  east      0.25 in, 2.00',
+        '                 out per 1M',
+        '                 tokens',
+        'large  west      free',
+      ],
+    ],
+    [
+      'leaves out what is optional where even that is too wide',
+      WHOLE - 16,
+      ['MODEL  PRICE', 'small  0.25 in, 2.00 out per 1M', '       tokens', 'large  free'],
+    ],
+    [
+      'keeps the least of a flexible column, however narrow the terminal',
+      10,
+      ['MODEL  PRICE', 'small  0.25 in, 2.00', '       out per 1M', '       tokens', 'large  free'],
+    ],
+  ]
+  for (const [name, width, lines] of cases) {
+    test(name, () => {
+      const shown = Bun.stripANSI(renderTable(columns, rows, width))
+      expect(shown.split('\n')).toEqual(lines)
+    })
+  }
+})

@@ -10,6 +10,7 @@ import { type Member, Roster } from '../lib/indexed-set'
 import { BODY_LIMITS, leadingText, tooComplex } from '../lib/json-body'
 import { JsonCounter } from '../lib/json-counter'
 import type { Pulse } from '../lib/ticker'
+import { type Listener, linger } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 
@@ -37,9 +38,6 @@ const UNCOUNTED_BYTES = MEBIBYTE
 /** As much is counted in one round of the event loop: a few milliseconds, whatever is in it. */
 const COUNTED_AT_ONCE_BYTES = 128 * 1024
 const MAX_MCP_BYTES = 32 * MEBIBYTE
-/** How long, and up to how much, the rest of a refused body is taken and thrown away, so that its sender comes to read the answer. */
-const LINGER_MS = 5_000
-const LINGER_BYTES = 64 * MEBIBYTE
 
 /** The largest body of each entrance, in bytes, after unpacking. */
 export function bodyLimitsOf({ server }: Config): Record<Entrance, number> {
@@ -163,28 +161,15 @@ export class BodyReader {
   }
 
   /**
-   * The answer to a request whose body may not have come whole: the connection ends with it, so that the rest of the body
-   * holds nothing. A large rest is taken for a while first, because a sender who is cut off does not read the answer.
+   * The answer to a request whose body may not have come whole. What still comes is not read: the server throws it away,
+   * which costs the others nothing, and soon ends the connection. To end it at once would keep a sender who is still
+   * writing from reading the answer.
    */
-  async answer(request: Request, response: Response): Promise<Response> {
-    const unread: Reader | undefined =
-      request.bodyUsed || this.#unread.has(request) ? undefined : request.body?.getReader()
-    const reader = this.#unread.get(request) ?? unread
-    if (!reader) return response
-    response.headers.set('connection', 'close')
-    if (lengthOf(request) <= SMALL_BYTES) {
-      reader.cancel().catch(() => {})
-      return response
-    }
-    const bytes = await response.bytes()
-    const body = new ReadableStream<Uint8Array>({
-      async start(controller) {
-        controller.enqueue(bytes)
-        await discard(reader)
-        controller.close()
-      },
-    })
-    return new Response(body, { status: response.status, headers: response.headers })
+  answer(request: Request, response: Response, listener: Listener | null): Response {
+    const reader = this.#unread.get(request)
+    reader?.cancel().catch(() => {})
+    if (reader || (request.body && !request.bodyUsed)) linger(listener, request)
+    return response
   }
 
   #checkLength(request: Request, entrance: Entrance): void {
@@ -264,22 +249,6 @@ class Arrival implements Member {
       this.#windowAt = now
       this.#windowBytes = this.bytes
     }
-  }
-}
-
-/** Takes what still comes, for a while. */
-async function discard(reader: Reader): Promise<void> {
-  const deadline = setTimeout(() => reader.cancel().catch(() => {}), LINGER_MS)
-  try {
-    for (let bytes = 0; bytes < LINGER_BYTES; ) {
-      const { done, value } = await reader.read()
-      if (done) break
-      bytes += value?.byteLength ?? 0
-    }
-  } catch {
-    // The sender has left.
-  } finally {
-    clearTimeout(deadline)
   }
 }
 

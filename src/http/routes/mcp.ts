@@ -60,7 +60,7 @@ export function mcpRoutes(
     const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
     const headers = { 'x-request-id': requestId, ...mark, ...shared }
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
-    return response.ok ? response : bodies.answer(request, response)
+    return response.ok ? response : bodies.answer(request, response, listener)
   }
 
   async function serve(request: Request, listener: Listener | null, requestId: string): Promise<Response> {

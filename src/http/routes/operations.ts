@@ -38,7 +38,8 @@ export function operationRoutes(
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {
-          return bodies.answer(request, errorResponse(error, operation.dialect, requestId, world.log))
+          const response = errorResponse(error, operation.dialect, requestId, world.log)
+          return bodies.answer(request, response, listener())
         }
       },
       { parse: 'none', detail: { summary: operation.summary } },

@@ -25,12 +25,13 @@ export function tokenCountRoutes(world: World, bodies: BodyReader, mark: Readonl
         body: (check) => bodies.read(request, messagesOperation.name, () => exempt(listener, request), check),
         signal: request.signal,
       })
+      rest(listener, request, world.config)
       const headers = { 'x-request-id': requestId, 'request-id': requestId, ...mark }
       return Response.json({ input_tokens: tokens }, { headers })
     } catch (error) {
-      return bodies.answer(request, errorResponse(error, messagesOperation.dialect, requestId, world.log))
-    } finally {
       rest(listener, request, world.config)
+      const response = errorResponse(error, messagesOperation.dialect, requestId, world.log)
+      return bodies.answer(request, response, listener)
     }
   }
 

@@ -71,10 +71,8 @@ export function videoRoutes(
       const headers = new Headers({ ...Object.fromEntries(response.headers), ...mark })
       return Response.json(videoOf(document, task), { headers })
     } catch (error) {
-      return bodies.answer(
-        request,
-        errorResponse(inTheseWords(error), operation.dialect, requestId, world.log),
-      )
+      const response = errorResponse(inTheseWords(error), operation.dialect, requestId, world.log)
+      return bodies.answer(request, response, listener)
     }
   }
 

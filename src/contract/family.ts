@@ -140,8 +140,8 @@ export function bridgedFields(
   }))
 }
 
-/** One payload contract. Pure: no clock, no fetch, no database. */
-export interface Family<Body = unknown> {
+/** What every payload contract has, whatever its kind. Pure: no clock, no fetch, no database. */
+interface Contract<Body> {
   name: string
   operation: OperationName
   /** What a model of this family must have a price for: all units of one of these lists. */
@@ -165,42 +165,100 @@ export interface Family<Body = unknown> {
   tier?(body: Body, model: Model): { field: string; names: readonly string[] }
   /** The most that the request can cost. */
   quote(ask: Ask<Body>, model: Model): Quantities
-  /** Several: parts of a batch, sent side by side. */
-  call(ask: Ask<Body>, model: Model): Call | Call[]
-  /** Makes the reply from the vendor's replies and what they were found to cost. Absent: the vendor's bytes go to the caller unchanged. */
-  reply?(replies: unknown[], ask: Ask<Body>, model: Model, usage: Quantities): unknown
-  /** Reads a whole reply (parsed JSON). May refuse it with an error for the caller where the family makes the reply itself. */
+  /** Reads a whole reply (parsed JSON): its usage, or that it is an error in spite of its status. */
   read(reply: unknown, ask: Ask<Body>): Reading
-  stream?: {
-    /** Reads one event of a stream (parsed JSON). */
-    read(event: unknown): Reading
-    /** The `data` that closes a complete stream; null where the vendor just closes after its last event. */
-    end: string | null
-    /** True when the caller wants to see the usage event. */
-    showsUsage(body: Body): boolean
-    /** The caller speaks another dialect than the vendor: writes each event anew. Absent: events pass as they are. */
-    translate?(ask: Ask<Body>, model: Model): Translator
-  }
-  /** The answer is sound: each event of the vendor's stream, or its reply, holds a piece of it or says where it is. */
-  sound?: {
-    format(body: Body, model: Model): SoundFormat
-    /** What its pieces are where no header says it. */
-    plain: PcmFormat
-    read(json: unknown): { piece?: Uint8Array; url?: string }
-    /** The HTTP status that an error in a successful answer stands for; `event` is what its data came in, or empty. */
-    status?(json: unknown, event: string): number | undefined
-  }
-  /** The vendor answers with the id of a task, and makes its result afterwards. */
-  task?: TaskContract<Body>
-  /** The addresses in a reply under which the vendor keeps results for a while. */
-  links?(reply: unknown): string[]
   /** The texts of the request, to be counted when the vendor reports no usage. Absent: the quote is paid then. */
   texts?(body: Body): string[]
-  /** Asks the vendor how many tokens a request has, which costs nothing. Absent: its texts are counted here. */
-  tokenCount?: { call(ask: Ask<Body>, model: Model): Call; read(reply: object): number | undefined }
   /** How a request in plain words reads in this family's own: for commands and tools, which know no family. */
   plain?: PlainForm
 }
+
+/** The vendor's JSON is the answer: its bytes go to the caller, but for the name of the model. */
+export interface JsonFamily<Body = unknown> extends Contract<Body> {
+  kind: 'json'
+  call(ask: Ask<Body>, model: Model): Call
+  /** Absent: no request of this family is answered with a stream. */
+  stream?: StreamContract<Body>
+  links?: FindLinks
+  /** Asks the vendor how many tokens a request has, which costs nothing. Absent: its texts are counted here. */
+  tokenCount?: { call(ask: Ask<Body>, model: Model): Call; read(reply: object): number | undefined }
+}
+
+/** The family makes the answer itself, of the vendor's answers to one call or to the parts of a batch. */
+export interface MadeFamily<Body = unknown> extends Contract<Body> {
+  kind: 'made'
+  /** Several: parts of a batch, sent side by side. */
+  call(ask: Ask<Body>, model: Model): Call | Call[]
+  /** Makes the reply from the vendor's replies and what they were found to cost. May throw an error for the caller, as `read` may. */
+  reply(replies: unknown[], ask: Ask<Body>, model: Model, usage: Quantities): unknown
+  /** Absent: no request of this family is answered with a stream. */
+  stream?: StreamContract<Body> & {
+    /** The caller speaks another dialect than the vendor: writes each event anew. */
+    translate(ask: Ask<Body>, model: Model): Translator
+  }
+  links?: FindLinks
+}
+
+/** The answer is an audio file that the gateway makes of the vendor's samples, and sends while it grows. */
+export interface SpeechFamily<Body = unknown> extends Contract<Body> {
+  kind: 'speech'
+  call(ask: Ask<Body>, model: Model): Call
+  audio: AudioContract<Body>
+}
+
+/** The vendor answers with the id of a task, and makes its result afterwards. */
+export interface TaskFamily<Body = unknown> extends Contract<Body> {
+  kind: 'task'
+  call(ask: Ask<Body>, model: Model): Call
+  task: TaskContract<Body>
+  links?: FindLinks
+}
+
+/**
+ * One payload contract: what is common to all, and by `kind` how its requests are answered. A new kind needs a case here
+ * with what only that kind has, and an answerer for it, which the line calls; where either is missing, the compiler says
+ * so. A family of a kind that is there needs a file, and its line in the list of families.
+ */
+export type Family<Body = unknown> =
+  | JsonFamily<Body>
+  | MadeFamily<Body>
+  | SpeechFamily<Body>
+  | TaskFamily<Body>
+
+/** The addresses in a reply under which the vendor keeps results for a while. */
+type FindLinks = (reply: unknown) => string[]
+
+/** How a stream of events is read. */
+interface StreamContract<Body> {
+  /** Reads one event of a stream (parsed JSON). */
+  read(event: unknown): Reading
+  /** The `data` that closes a complete stream; null where the vendor just closes after its last event. */
+  end: string | null
+  /** True when the caller wants to see the usage event. */
+  showsUsage(body: Body): boolean
+}
+
+/** The streams of a family; undefined where it has none. */
+export function streamOf(family: Family): StreamContract<unknown> | undefined {
+  return family.kind === 'json' || family.kind === 'made' ? family.stream : undefined
+}
+
+/** How the tasks of a family are followed; undefined where its requests begin none. */
+export function taskOf(family: Family): TaskContract | undefined {
+  return family.kind === 'task' ? family.task : undefined
+}
+
+/** How audio is read: each event of the vendor's stream, or its reply, holds a piece of it or says where it is. */
+export interface AudioContract<Body = unknown> {
+  format(body: Body, model: Model): AudioFormat
+  /** What the pieces are where no header says it. */
+  plain: PcmFormat
+  read(json: unknown): { piece?: Uint8Array; url?: string }
+  /** The HTTP status that an error in a successful answer stands for; `event` is what its data came in, or empty. */
+  status?(json: unknown, event: string): number | undefined
+}
+
+export type AudioFormat = 'mp3' | 'wav'
 
 /** Writes a vendor's events in another dialect; one for each stream. What it gives are whole events, or nothing. */
 export interface Translator {
@@ -234,8 +292,6 @@ export interface PlainForm {
   /** The body but for its model. */
   body(request: PlainRequest, model: Model): Record<string, unknown>
 }
-
-export type SoundFormat = 'mp3' | 'wav'
 
 /** How a family's tasks are followed until they end. */
 interface TaskContract<Body = unknown> {

@@ -2,7 +2,7 @@
 // its answers. Nothing about a family may be written down here: everything is asked of the family itself.
 
 import type { Catalogue } from '../catalogue/models'
-import type { Family, Model, PlainRequest } from '../contract/family'
+import { type Family, type Model, type PlainRequest, streamOf } from '../contract/family'
 import type { Operation, OperationName } from '../contract/operations'
 import type { Dialect } from '../lib/errors'
 import { errorAnswers, rateLimitHeaders } from './errors'
@@ -103,7 +103,7 @@ export function examplesOfForm({ name, family, models }: Form, operation: Operat
   const properties = family.body.properties as Record<string, unknown>
   return {
     [name]: { value: request },
-    ...(family.stream && { [`${name}, streamed`]: { value: { ...request, stream: true } } }),
+    ...(streamOf(family) && { [`${name}, streamed`]: { value: { ...request, stream: true } } }),
     ...(properties.webhook_url !== undefined && {
       [`${name}, with a webhook`]: { value: { ...request, webhook_url: WEBHOOK } },
     }),

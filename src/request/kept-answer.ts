@@ -20,7 +20,8 @@ export async function keepResults(
   from: { gatewayUrl(): string },
 ): Promise<string> {
   const { model, charge, idempotencyKey } = flight
-  const { links } = flight.family
+  const { family } = flight
+  const links = family.kind === 'json' || family.kind === 'made' ? family.links : undefined
   if (!world.artifacts || !links) return body
   try {
     const source: Source = {

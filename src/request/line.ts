@@ -18,7 +18,7 @@ import {
 } from '../billing/metering'
 import { resolveModels } from '../catalogue/models'
 import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from '../contract/failures'
-import type { Call, Family } from '../contract/family'
+import { type Call, type Family, streamOf } from '../contract/family'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { DatabaseUnavailable } from '../db/db'
@@ -118,11 +118,11 @@ export function createGateway(world: World): Gateway {
         random: world.random,
       })
       family = checked.family
-      if (family.task) await findEarlierTasks(world, checked)
+      if (family.kind === 'task') await findEarlierTasks(world, checked)
       entry.model = checked.model.id
       entry.upstream = checked.model.upstream.name
       entry.stream = (checked.ask.body as { stream?: unknown }).stream === true
-      if (family.task) await checkWebhook(checked.ask.body, world.addressRules)
+      if (family.kind === 'task') await checkWebhook(checked.ask.body, world.addressRules)
       const admitted = await flights.admit(checked, entry, incoming)
       if ('status' in admitted) return replay(admitted, checked, entry)
       counted = undefined
@@ -172,9 +172,9 @@ export function createGateway(world: World): Gateway {
     const called = family.call(flight.ask, flight.model)
     const calls = Array.isArray(called) ? called : [called]
     const first = calls[0] as Call
-    if (family.task) return submit(flight, first, incoming)
-    if (family.sound) return sound(flight, first, incoming)
-    if (family.reply && !first.stream) return serveBatch(flight, calls, incoming)
+    if (family.kind === 'task') return submit(flight, first, incoming)
+    if (family.kind === 'speech') return sound(flight, first, incoming)
+    if (family.kind === 'made' && !first.stream) return serveBatch(flight, calls, incoming)
     if (calls.length > 1) return serveStreams(flight, calls, incoming)
     return serveSingle(flight, first, incoming)
   }
@@ -211,7 +211,7 @@ export function createGateway(world: World): Gateway {
       const reply = await readReply(response, model, controller.signal)
       done()
       // Asked for as a stream, and answered whole.
-      if (family.reply) return await answerMade(flight, [reply.json], incoming)
+      if (family.kind === 'made') return await answerMade(flight, [reply.json], incoming)
       const reading = readVendor(flight, () => family.read(reply.json, ask))
       if (reading.failed) throw model.upstream.errorOf(400, reply.json)
       const outcome: Outcome = {
@@ -308,7 +308,10 @@ export function createGateway(world: World): Gateway {
     }
     const measured = await measure(outcome, ask, model, world.tokenCounter)
     const quantities = measured?.quantities ?? {}
-    const made = readVendor(flight, () => family.reply?.(replies, ask, model, quantities))
+    const made = readVendor(
+      flight,
+      () => family.kind === 'made' && family.reply(replies, ask, model, quantities),
+    )
     const body = JSON.stringify(callerView(made as object))
     const paidNano = await flights.land(flight, outcome, jsonAnswer(body), measured)
     return answer(flight, await keepResults(world, flight, body, replies, incoming), paidNano)
@@ -442,7 +445,7 @@ export function createGateway(world: World): Gateway {
  * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
  */
 function isOthersChance({ ended, controller, family }: Flight, error: unknown): boolean {
-  if (ended || family.task || !(error instanceof GatewayError)) return false
+  if (ended || family.kind === 'task' || !(error instanceof GatewayError)) return false
   const { aborted, reason } = controller.signal
   if (aborted && endedByOf(reason) !== 'timeout') return false
   return error.status === 429 || error.status >= 500
@@ -462,11 +465,11 @@ function meterOf(flight: Flight, candidates: number): StreamMeter {
   const { family, ask, model } = flight
   const options = {
     model,
-    hideUsage: family.stream?.showsUsage(ask.body) !== true,
+    hideUsage: streamOf(family)?.showsUsage(ask.body) !== true,
     judge: (usage: ReportedUsage) => plausible(usage, ask, model),
     translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), flight),
   }
-  const translator = family.stream?.translate?.(ask, model)
+  const translator = family.kind === 'made' ? family.stream?.translate(ask, model) : undefined
   if (!translator) return createStreamMeter(options)
   const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, ask, model)
   return createTranslatingMeter(options, translator, { count: candidates, total })

@@ -23,7 +23,7 @@ import {
 } from '../billing/limits'
 import { type Measure, measure, type Outcome, quoteNano, tableOf, tariffOf } from '../billing/metering'
 import { endedByOf, notPaid, shuttingDown, timedOut } from '../contract/failures'
-import type { Model } from '../contract/family'
+import type { Model, TaskFamily } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { inputTokensOf, outputTokensOf, tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
@@ -162,7 +162,9 @@ export function createFlights(world: World): Flights {
     if (charge.heldNano > (from.maxCostNano ?? charge.heldNano)) throw tooDear(charge, from.maxCostNano)
     const conditions = conditionsOf(key, charge)
     if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
-    const task = checked.family.task && newTask(checked, charge, from, world.newId('video'))
+    const { family } = checked
+    const task =
+      family.kind === 'task' ? newTask(checked, family, charge, from, world.newId('video')) : undefined
     const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
     if ('held' in result) {
       const flight = begin(checked, charge, idempotencyKey, entry, task)
@@ -395,7 +397,7 @@ function mostOf({ model, others }: CheckedRequest, figure: (model: Model) => num
 
 /** How long the charge of a request may stay open at most. */
 function longestMs({ family, upstream }: Model): number {
-  return family.task ? upstream.taskDeadlineMs : upstream.maxDurationMs
+  return family.kind === 'task' ? upstream.taskDeadlineMs : upstream.maxDurationMs
 }
 
 /** A usual request's tokens, for the key's token limit until the true figure is known. */
@@ -406,7 +408,8 @@ function estimateTokens({ family, ask, model }: CheckedRequest): number {
 
 /** The task that goes with a charge: written with the hold, so that no submit is ever without a row. */
 function newTask(
-  { ask, key, model, family }: CheckedRequest,
+  { ask, key, model }: CheckedRequest,
+  family: TaskFamily,
   charge: Charge,
   from: Origin,
   id: string,
@@ -419,7 +422,7 @@ function newTask(
     model: model.id,
     upstream: model.upstream.name,
     charge: charge.id,
-    memo: family.task?.memo(ask.body, model) ?? {},
+    memo: family.task.memo(ask.body, model),
     quantities: family.quote(ask, model),
     costNano: charge.heldNano,
     webhookUrl: webhookUrl ?? null,

@@ -7,7 +7,7 @@ import type { EndedBy } from '../billing/ledger'
 import { rateHeadersOf } from '../billing/limits'
 import { type Outcome, quoteNano } from '../billing/metering'
 import { callerLeft, endedByOf, garbage } from '../contract/failures'
-import type { Model, SoundFormat } from '../contract/family'
+import type { AudioFormat, Model } from '../contract/family'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { wavOf } from '../lib/wav'
@@ -22,7 +22,7 @@ type Send = () => ReturnType<Upstream['send']>
 /** The bytes of a file: yields them as they come, and returns the last ones, which may be all. */
 type Growing = AsyncGenerator<Uint8Array, Uint8Array, void>
 
-const contentTypes: Record<SoundFormat, string> = { mp3: 'audio/mpeg', wav: 'audio/wav' }
+const contentTypes: Record<AudioFormat, string> = { mp3: 'audio/mpeg', wav: 'audio/wav' }
 
 /** What the encoder gets at a time: a second of speech or so, that others have their turn. */
 const ENCODED_BYTES = 64 * 1024
@@ -44,8 +44,8 @@ export async function serveSound(
   send: Send,
 ): Promise<Response> {
   const { family, ask, model, entry, key, charge } = flight
-  const format = family.sound?.format(ask.body, model)
-  if (!format) throw new Error(`${family.name} makes no sound`)
+  if (family.kind !== 'speech') throw new Error(`${family.name} makes no speech`)
+  const format = family.audio.format(ask.body, model)
   const contentType = contentTypes[format]
   const headers = {
     'content-type': contentType,
@@ -71,18 +71,18 @@ export async function serveSound(
 async function* makeFile(
   { mp3Encoder }: World,
   flight: Flight,
-  format: SoundFormat,
+  format: AudioFormat,
   send: Send,
   notes: SoundNotes,
 ): Growing {
   const { family, model } = flight
-  if (!family.sound) throw new Error(`${family.name} makes no sound`)
+  if (family.kind !== 'speech') throw new Error(`${family.name} makes no speech`)
   // Before the vendor is called: what it makes shall not be lost for want of a place.
   const mp3 = format === 'mp3' ? mp3Encoder.open() : undefined
   try {
     const { response, done } = await send()
     try {
-      const pieces = readSound(response, family.sound, flight, notes)
+      const pieces = readSound(response, family.audio, flight, notes)
       return mp3 ? yield* encode(pieces, mp3) : await collect(pieces, model)
     } finally {
       done()

@@ -3,7 +3,7 @@
 
 import type { EndedBy } from '../billing/ledger'
 import type { Outcome, ReportedUsage } from '../billing/metering'
-import type { Model, Quantities, Reading, Translator } from '../contract/family'
+import { type Model, type Quantities, type Reading, streamOf, type Translator } from '../contract/family'
 import { addQuantities } from '../contract/units'
 
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents, toLatin1 } from '../lib/sse'
@@ -388,7 +388,7 @@ function readSafely(read: (event: object) => Reading, event: object): Reading {
 }
 
 function contractOf(model: Model) {
-  const { stream } = model.family
+  const stream = streamOf(model.family)
   if (!stream) throw new Error(`${model.family.name} has no streams`)
   return stream
 }

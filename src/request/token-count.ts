@@ -6,7 +6,7 @@ import type { World } from '../app/world'
 import { countFreeRequest } from '../billing/limits'
 import { resolveModels } from '../catalogue/models'
 import { callerLeft, databaseDown, garbage, timedOut } from '../contract/failures'
-import type { Model } from '../contract/family'
+import type { JsonFamily, Model } from '../contract/family'
 import { operationOf } from '../contract/operations'
 import { DatabaseUnavailable } from '../db/db'
 import { GatewayError } from '../lib/errors'
@@ -49,7 +49,7 @@ export function createTokenCount(world: World): CountTokens {
       random: world.random,
     })
     await countFreeRequest(world.db, key, world.now())
-    const asked = checked.family.tokenCount && (await askVendors(key.account, checked, controller))
+    const asked = tokenCountOf(checked.model) && (await askVendors(key.account, checked, controller))
     if (asked !== undefined) return asked
     const texts = checked.family.texts?.(checked.ask.body) ?? []
     const counted = await turns.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
@@ -61,7 +61,7 @@ export function createTokenCount(world: World): CountTokens {
     let failure: GatewayError | undefined
     for (const model of [checked.model, ...checked.others]) {
       try {
-        if (model.family.tokenCount) return await askVendor(account, checked, model, controller)
+        if (tokenCountOf(model)) return await askVendor(account, checked, model, controller)
       } catch (error) {
         if (!(error instanceof GatewayError) || (error.status < 500 && error.status !== 429)) throw error
         failure = error
@@ -78,8 +78,9 @@ export function createTokenCount(world: World): CountTokens {
     model: Model,
     controller: AbortController,
   ) {
-    const { family, upstream } = model
-    const call = family.tokenCount?.call(ask, model)
+    const { upstream } = model
+    const tokenCount = tokenCountOf(model)
+    const call = tokenCount?.call(ask, model)
     if (!call?.body || !('edit' in call.body) || !source) return undefined
     const { signal } = controller
     const cancel = world.after(TIMEOUT_MS, () => controller.abort(timedOut(model)))
@@ -88,7 +89,7 @@ export function createTokenCount(world: World): CountTokens {
       const { response, done } = await upstream.send(call, text, signal, account)
       const document = { mostBytes: MAX_DOCUMENT_BYTES }
       const { json } = await readReply(response, model, signal, document).finally(done)
-      const tokens = family.tokenCount?.read(json)
+      const tokens = tokenCount?.read(json)
       if (tokens === undefined) throw garbage(model, 'without a number of tokens')
       return tokens
     } finally {
@@ -108,6 +109,10 @@ export function createTokenCount(world: World): CountTokens {
       request.signal.removeEventListener('abort', leave)
     }
   }
+}
+
+function tokenCountOf({ family }: Model): JsonFamily['tokenCount'] {
+  return family.kind === 'json' ? family.tokenCount : undefined
 }
 
 /** A request that is only counted may leave out the limit of its answer, which the families of messages want. */

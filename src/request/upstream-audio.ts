@@ -2,7 +2,7 @@
 // file that the answer points to. It must never take a sound that broke off for a whole one.
 
 import { garbage } from '../contract/failures'
-import type { Family } from '../contract/family'
+import type { AudioContract } from '../contract/family'
 import type { HttpResponse } from '../http-client/response'
 import { GatewayError } from '../lib/errors'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
@@ -28,7 +28,7 @@ interface Message {
   status: number
 }
 
-type Sound = NonNullable<Family['sound']>
+type Sound = AudioContract
 type Source = Pick<Flight, 'model' | 'ask' | 'controller'>
 
 /** How long a vendor may leave its stream open after it has said that the sound is complete. */

@@ -24,12 +24,15 @@ export async function keepVideo(
   const timeoutMs = Math.min(COPY_TIMEOUT_MS, task.deadlineAt - now())
   if (!artifacts || timeoutMs <= 0) return ending
   if (!(await extendLease(db, task, now() + timeoutMs + LEASE_MARGIN_MS))) return ending
-  const kept = await artifacts.keepAll([videoUrl, ...(family.links?.(document) ?? [])], {
-    account: task.account,
-    charge: task.charge,
-    fetchFile: upstream.fetchFile,
-    gatewayUrl: task.gatewayUrl,
-    timeoutMs,
-  })
+  const kept = await artifacts.keepAll(
+    [videoUrl, ...(family.kind === 'task' ? (family.links?.(document) ?? []) : [])],
+    {
+      account: task.account,
+      charge: task.charge,
+      fetchFile: upstream.fetchFile,
+      gatewayUrl: task.gatewayUrl,
+      timeoutMs,
+    },
+  )
   return { ...ending, document: JSON.parse(replaceStrings(JSON.stringify(document), kept)) }
 }

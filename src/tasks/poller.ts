@@ -7,7 +7,7 @@ import type { World } from '../app/world'
 import { saveAnswer } from '../billing/idempotency'
 import type { UsageSource } from '../billing/ledger'
 import { timedOut } from '../contract/failures'
-import type { Call, Model, Quantities, TaskOutcome } from '../contract/family'
+import { type Call, type Model, type Quantities, type TaskOutcome, taskOf } from '../contract/family'
 import { apply, DatabaseUnavailable, type Statement } from '../db/db'
 import type { HttpResponse } from '../http-client/response'
 import type { Cancellation } from '../lib/cancel-token'
@@ -279,7 +279,7 @@ export function createPoller(world: World): Poller {
   }
 
   async function ask(task: Task, model: Model): Promise<Answer> {
-    const contract = model.family.task
+    const contract = taskOf(model.family)
     if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
     try {
       const reply = await send(world, task, model, contract.poll(task.upstreamId), (response, signal) =>
@@ -296,7 +296,7 @@ export function createPoller(world: World): Poller {
 
   /** Has the vendor stop a task; answers why it does not. */
   async function cancel(task: Task, model: Model | undefined): Promise<string> {
-    const call = model?.family.task?.cancel?.(task.upstreamId as string)
+    const call = model && taskOf(model.family)?.cancel?.(task.upstreamId as string)
     if (!model || !call) return 'Tasks of this model cannot be stopped.'
     try {
       // Its status says it; what else is in the answer is of no use.
@@ -341,7 +341,8 @@ export function createPoller(world: World): Poller {
    */
   async function recover(task: Task): Promise<boolean> {
     if (task.sentAt === null) return voidTask(db, task, now())
-    const contract = modelOf(task)?.family.task
+    const model = modelOf(task)
+    const contract = model && taskOf(model.family)
     const body = documentOf(task, {}, 'submitted')
     const answer = { status: contract?.submittedStatus ?? 202, contentType: 'application/json', body }
     await apply(db, [markUnknown(task.id), saveAnswer(task.charge, answer)])
@@ -353,7 +354,7 @@ export function createPoller(world: World): Poller {
   function modelOf(task: Task): Model | undefined {
     return catalogue.models
       .get(task.model)
-      ?.find(({ family, upstream }) => family.task && upstream.name === task.upstream)
+      ?.find(({ family, upstream }) => family.kind === 'task' && upstream.name === task.upstream)
   }
 
   return {

@@ -4,7 +4,7 @@
 import type { World } from '../app/world'
 import { saveAnswer } from '../billing/idempotency'
 import { garbage } from '../contract/failures'
-import type { Call } from '../contract/family'
+import { type Call, taskOf } from '../contract/family'
 import { DatabaseUnavailable, type Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import type { CheckedRequest } from '../request/check'
@@ -35,7 +35,7 @@ const MAX_EARLIER_TASKS = 8
  */
 export async function findEarlierTasks({ db }: Pick<World, 'db'>, checked: CheckedRequest): Promise<void> {
   const { family, ask, key } = checked
-  const named = family.task?.earlier?.(ask.body) ?? []
+  const named = taskOf(family)?.earlier?.(ask.body) ?? []
   if (named.length > MAX_EARLIER_TASKS) {
     const { field } = named[MAX_EARLIER_TASKS] as { field: string }
     throw invalidRequest(
@@ -79,7 +79,7 @@ export async function submitTask(
   send: Send,
 ): Promise<Submitted> {
   const { task, family, idempotencyKey, charge } = flight
-  if (!task || !family.task) throw new Error(`${family.name} has no tasks`)
+  if (!task || family.kind !== 'task') throw new Error(`${family.name} has no tasks`)
   await markSent(world.db, task.id, world.now())
   const upstreamId = await sendOnce(flight, call, send).catch((error) => {
     if (error instanceof GatewayError && error.notTaken) throw error
@@ -129,7 +129,7 @@ async function sendOnce(flight: Flight, call: Call, send: Send): Promise<string>
   const { response, done } = await send(flight, call)
   const document = { mostBytes: MAX_DOCUMENT_BYTES }
   const reply = await readReply(response, model, controller.signal, document).finally(done)
-  const id = family.task?.id(reply.json)
+  const id = taskOf(family)?.id(reply.json)
   if (id !== undefined) return id
   if (!family.read(reply.json, flight.ask).failed) throw garbage(model, 'without the id of a task')
   // An error in a successful answer is a refusal all the same.

@@ -89,8 +89,8 @@ describe('every model of the catalogue, and the same under a name that nobody kn
     const images =
       wantsPictures && plain?.fields.includes('images') ? { images: ['https://example.com/a.png'] } : {}
     const body = { model: model.id, ...plain?.body({ text: '[sandbox task_ms=1] Hello!', ...images }, model) }
-    const response = await gateway.post(`${path}${model.family.task ? '?wait=20' : ''}`, body)
-    const text = model.family.sound ? '' : await response.text()
+    const response = await gateway.post(`${path}${model.family.kind === 'task' ? '?wait=20' : ''}`, body)
+    const text = model.family.kind === 'speech' ? '' : await response.text()
     await (response.bodyUsed ? undefined : response.arrayBuffer())
     return {
       id: model.id,

@@ -75,8 +75,9 @@ function translated(
   asked = ask,
 ): { chunks: string; meter: StreamMeter } {
   const model = bridgeOf('recorded')
-  const translator = model.family.stream?.translate?.(asked, model)
-  if (!translator) throw new Error('nothing translates')
+  const { family } = model
+  if (family.kind !== 'made' || !family.stream) throw new Error('nothing translates')
+  const translator = family.stream.translate(asked, model)
   const meter = createTranslatingMeter(
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
     translator,

@@ -4,7 +4,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Glob } from 'bun'
 import type { ModelConfig, UpstreamConfig } from '../../src/config/schema'
-import type { Family, Model, Quantities, Upload } from '../../src/contract/family'
+import {
+  type Family,
+  type Model,
+  type Quantities,
+  streamOf,
+  taskOf,
+  type Upload,
+} from '../../src/contract/family'
 import { operations } from '../../src/contract/operations'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
@@ -71,7 +78,7 @@ for (const family of families.values()) {
       )
     }
     test.each(named(records))('%s in any odd form is never a fault of ours', (_, record) =>
-      family.task ? bearsOddTasks(family, record) : bearsOddForms(family, record),
+      family.kind === 'task' ? bearsOddTasks(family, record) : bearsOddForms(family, record),
     )
     test('refuses wrong requests by the name of the field, in its dialect, for nothing', () =>
       refusesWrong(family, records, row.refused))
@@ -124,7 +131,7 @@ async function losesNothing(
       name: record.name,
       lost: [],
     })
-    if (family.sound) continue
+    if (family.kind === 'speech') continue
     const came = record.events ? answer.events : answer.json
     const recorded = withUnknown(record.events ?? record.poll ?? record.reply)
     const lost = lostPaths(recorded, came).filter((path) => !/(^|\/)model$/.test(path))
@@ -162,7 +169,7 @@ async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
     for (const value of ODD) {
       const { seen, status, charge } = await spoil(family, record, path, value)
       // A sound that has begun can only end by breaking off.
-      const fine = [200, 400, 502, ...(family.sound ? [BROKEN] : [])].includes(status)
+      const fine = [200, 400, 502, ...(family.kind === 'speech' ? [BROKEN] : [])].includes(status)
       expect({ ...seen, fine }).toEqual({ ...seen, fine: true })
       const paid = Number(charge.amount)
       const due = status === 200 ? paid >= 0 && paid <= Number(charge.held) : paid === 0
@@ -173,10 +180,10 @@ async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
 
 /** Whatever a vendor says of a task, it has ended or it goes on: nothing it can say stops the watch. */
 function bearsOddTasks(family: Family, record: Fixture): void {
-  const memo = family.task?.memo(record.request, modelOf(`recorded-${family.name}`)) ?? {}
+  const memo = taskOf(family)?.memo(record.request, modelOf(`recorded-${family.name}`)) ?? {}
   for (const path of branchesOf(record.poll)) {
     for (const value of ODD) {
-      const outcome = family.task?.outcome(withValue(record.poll, path, value), memo)
+      const outcome = taskOf(family)?.outcome(withValue(record.poll, path, value), memo)
       const seen = { path, value, status: outcome?.status ?? 'nothing said' }
       expect(seen).toEqual({
         ...seen,
@@ -241,9 +248,9 @@ async function refusesWrong(
 async function takesPlainWords(family: Family, model: FamilyModel): Promise<void> {
   const body = plainBody(family, 'A quiet harbour', model)
   const { status, text, charge } = await send(family, `simulated-${family.name}`, body)
-  const { submittedStatus = 200 } = family.task ?? {}
+  const { submittedStatus = 200 } = taskOf(family) ?? {}
   expect({ status, text: text.slice(0, 300) }).toMatchObject({ status: submittedStatus })
-  expect(charge).toMatchObject({ state: family.task ? 'held' : 'settled' })
+  expect(charge).toMatchObject({ state: family.kind === 'task' ? 'held' : 'settled' })
 }
 
 async function tellsFailures(family: Family, model: FamilyModel): Promise<void> {
@@ -254,7 +261,7 @@ async function tellsFailures(family: Family, model: FamilyModel): Promise<void> 
     ['[sandbox status=401]', 503, ''],
     ['[sandbox quota]', 503, ''],
     // Of a task nobody knows then whether it has begun: it goes on.
-    ...(family.task ? [] : ([['[sandbox status=500]', 502, '']] as const)),
+    ...(family.kind === 'task' ? [] : ([['[sandbox status=500]', 502, '']] as const)),
     ['Nobody pays for this', 402, 'may cost up to', poorKey],
   ]
   for (const [prompt, status, word, key] of rows) {
@@ -305,7 +312,7 @@ interface Answer {
 async function replay(family: Family, record: Fixture): Promise<Answer> {
   const { request, files, reply, events, poll } = record
   vendor.poll = poll
-  vendor.answer = events ? { events, end: family.stream?.end ?? null } : { reply }
+  vendor.answer = events ? { events, end: streamOf(family)?.end ?? null } : { reply }
   return send(family, `recorded-${family.name}`, { ...filesOf(files), ...request })
 }
 
@@ -430,7 +437,7 @@ function filesNamed({ files = {} }: Fixture): Record<string, string> {
 
 /** With another id of the vendor's, where it answers with one: no vendor gives the same to two tasks. */
 function asNewTask(family: Family, record: Fixture): Fixture {
-  const id = family.task?.id(record.reply)
+  const id = taskOf(family)?.id(record.reply)
   return id ? JSON.parse(JSON.stringify(record).replaceAll(id, crypto.randomUUID())) : record
 }
 

@@ -63,8 +63,9 @@ const ask: Ask = { body: { max_tokens: 9, messages: say('Hi') }, byteLength: 50,
 /** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
 function translated(text: string, cuts: readonly number[] = []): { events: string; meter: StreamMeter } {
   const model = bridgeOf('recorded')
-  const translator = model.family.stream?.translate?.(ask, model)
-  if (!translator) throw new Error('nothing translates')
+  const { family } = model
+  if (family.kind !== 'made' || !family.stream) throw new Error('nothing translates')
+  const translator = family.stream.translate(ask, model)
   const meter = createTranslatingMeter(
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
     translator,

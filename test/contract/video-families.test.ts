@@ -4,7 +4,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
-import type { Family, Model, PlainRequest } from '../../src/contract/family'
+import {
+  type Family,
+  type Model,
+  type PlainRequest,
+  type TaskFamily,
+  taskOf,
+} from '../../src/contract/family'
 import { families } from '../../src/families'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { branchesOf, withValue } from '../support/json-paths'
@@ -16,7 +22,7 @@ setDefaultTimeout(60_000)
 
 const IMAGE = 'https://example.com/first.png'
 const catalogue = Object.entries(shipped.models as Record<string, ModelConfig>)
-const videoModels = catalogue.filter(([, { family }]) => families.get(String(family))?.task)
+const videoModels = catalogue.filter(([, { family }]) => families.get(String(family))?.kind === 'task')
 
 const clock = makeClock()
 let gateway: TestGateway
@@ -84,7 +90,7 @@ const ODD = [undefined, null, 7, 'x', [], [null], {}]
 
 describe.each(Object.values(videoVendors))('$family', ({ family: name, model, body, rows, submitted }) => {
   const family = families.get(name) as Family
-  const contract = family.task as NonNullable<Family['task']>
+  const contract = taskOf(family) as TaskFamily['task']
   const memo = { seed: null, vendorChooses: true }
 
   test('reads an answer of any form, and calls nothing done that has no video', () => {

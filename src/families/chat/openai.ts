@@ -1,7 +1,7 @@
 // Chat completions of OpenAI-compatible upstreams (spec, POST /v1/chat/completions).
 // The caller's text goes through with single fields edited; the vendor's bytes come back unchanged.
 
-import type { Family } from '../../contract/family'
+import type { JsonFamily } from '../../contract/family'
 import type { Edit } from '../../lib/json'
 import {
   CHAT_END,
@@ -15,7 +15,8 @@ import {
 } from './caller-side'
 import { chatFields, chatSurcharges, IGNORED_WHEN_REASONING } from './fields'
 
-export const openaiChat: Family<ChatBody> = {
+export const openaiChat: JsonFamily<ChatBody> = {
+  kind: 'json',
   name: 'openai-chat',
   operation: 'chat',
   units: [['input_token', 'output_token']],

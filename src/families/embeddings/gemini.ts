@@ -1,7 +1,7 @@
 // Embeddings of Gemini's native API (upstream reference, batchEmbedContents), `gmx-*` in the spec.
 // Its replies carry no token count, so the texts are counted here.
 
-import type { Call, Family } from '../../contract/family'
+import type { Call, MadeFamily } from '../../contract/family'
 import {
   checkDimensions,
   chunk,
@@ -16,7 +16,8 @@ import { normalize } from './vectors'
 
 const MAX_INPUTS_A_CALL = 100
 
-export const geminiEmbeddings: Family<EmbeddingsBody> = {
+export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
+  kind: 'made',
   name: 'gemini-embeddings',
   operation: 'embeddings',
   units: [['input_token']],

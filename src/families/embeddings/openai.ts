@@ -1,6 +1,6 @@
 // Embeddings of OpenAI-compatible upstreams. They are asked for floats, whatever the caller wants: not all can do base64.
 
-import type { Call, Family } from '../../contract/family'
+import type { Call, MadeFamily } from '../../contract/family'
 import { otherModels, serviceTier } from '../surcharges'
 import {
   checkDimensions,
@@ -16,7 +16,8 @@ import {
 
 const MAX_INPUTS_A_CALL = 2048
 
-export const openaiEmbeddings: Family<EmbeddingsBody> = {
+export const openaiEmbeddings: MadeFamily<EmbeddingsBody> = {
+  kind: 'made',
   name: 'openai-embeddings',
   operation: 'embeddings',
   units: [['input_token']],

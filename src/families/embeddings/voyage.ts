@@ -1,6 +1,6 @@
 // Embeddings of Voyage AI, `vgx-*` in the spec. It refuses fields that it does not know, so only known ones are sent.
 
-import type { Call, Family } from '../../contract/family'
+import type { Call, MadeFamily } from '../../contract/family'
 import {
   checkDimensions,
   chunk,
@@ -18,7 +18,8 @@ const MAX_TOKENS_A_CALL = 120_000
 /** Voyage's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['input_type', 'truncation'] as const
 
-export const voyageEmbeddings: Family<EmbeddingsBody> = {
+export const voyageEmbeddings: MadeFamily<EmbeddingsBody> = {
+  kind: 'made',
   name: 'voyage-embeddings',
   operation: 'embeddings',
   units: [['input_token']],

@@ -2,7 +2,7 @@
 // The caller's text goes through with single fields edited; what is paid for is images, never ones that failed.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Family, FieldRule, Model, Reading } from '../../contract/family'
+import type { FieldRule, JsonFamily, Model, Reading } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { otherModels } from '../surcharges'
@@ -44,7 +44,8 @@ const surcharges: readonly FieldRule[] = [
   { field: 'layer_decomposition', plain: [false], why: 'each layer is an image of its own' },
 ]
 
-export const arkImages: Family<Body> = {
+export const arkImages: JsonFamily<Body> = {
+  kind: 'json',
   name: 'ark-images',
   operation: 'image',
   units: [['image']],

@@ -2,7 +2,7 @@
 // It must never send a field that this model refuses: its callers have the same form for newer ones.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Call, Family, Model, Quantities, Reading } from '../../contract/family'
+import type { Call, JsonFamily, Model, Quantities, Reading } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { linksIn, picturesIn } from './picture-list'
@@ -54,6 +54,7 @@ const newerFields: Record<string, readonly unknown[]> = {
 const UNKNOWN_TO_VENDOR = ['quality', ...Object.keys(newerFields)]
 
 const shared = {
+  kind: 'json',
   units: [['image']],
   dialect: 'openai',
   tier: (body: Body) => ({ field: 'size', names: [sizeOf(body)] }),
@@ -62,7 +63,7 @@ const shared = {
   links: linksIn,
 } as const
 
-export const dalleImages: Family<Body> = {
+export const dalleImages: JsonFamily<Body> = {
   ...shared,
   name: 'dalle-images',
   operation: 'image',
@@ -84,7 +85,7 @@ export const dalleImages: Family<Body> = {
   },
 }
 
-export const dalleImageEdits: Family<Body> = {
+export const dalleImageEdits: JsonFamily<Body> = {
   ...shared,
   name: 'dalle-image-edits',
   operation: 'image-edit',

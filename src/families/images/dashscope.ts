@@ -2,7 +2,7 @@
 // The caller's text goes through with single fields edited; the vendor's reply comes back as it is, and so do its flat errors.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, FieldRule, Model } from '../../contract/family'
+import type { FieldRule, JsonFamily, Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import type { Edit } from '../../lib/json'
 
@@ -68,7 +68,8 @@ const surcharges: readonly FieldRule[] = ['enable_interleave', 'enable_sequentia
   }),
 )
 
-export const dashscopeImages: Family<Body> = {
+export const dashscopeImages: JsonFamily<Body> = {
+  kind: 'json',
   name: 'dashscope-images',
   operation: 'image',
   units: [['image']],

@@ -3,7 +3,7 @@
 // It must never let through what would be paid for elsewhere or later than in the answer.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Family, FieldRule, Quantities, Reading } from '../../contract/family'
+import type { FieldRule, JsonFamily, Quantities, Reading } from '../../contract/family'
 import { isErrorShape } from '../../lib/error-shapes'
 import { holdsText, isObject } from '../../lib/objects'
 import { laterAnswers, otherModels, serviceTier } from '../surcharges'
@@ -107,7 +107,8 @@ const INPUT_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([
 /** What an earlier interaction, which only the vendor has, may bring along where the model's limit is not known. */
 const HISTORY_TOKENS = 65_536
 
-export const geminiImages: Family<Body> = {
+export const geminiImages: JsonFamily<Body> = {
+  kind: 'json',
   name: 'gemini-images',
   operation: 'image',
   units: [['input_token', 'output_token', 'output_image_token']],

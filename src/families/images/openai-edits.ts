@@ -2,7 +2,7 @@
 // The form goes on in an order that old servers can read; the vendor's bytes come back unchanged.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Call, Family } from '../../contract/family'
+import type { Call, JsonFamily } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { imageSurcharges } from '../surcharges'
 import {
@@ -32,7 +32,8 @@ const SIZES = ['auto', '1024x1024', '1024x1536', '1536x1024']
 /** Of one uploaded image at the highest fidelity, of which a part is by its shape; a mask counts as one. */
 const INPUT_IMAGE_TOKENS = 8_192
 
-export const openaiImageEdits: Family<Body> = {
+export const openaiImageEdits: JsonFamily<Body> = {
+  kind: 'json',
   name: 'openai-image-edits',
   operation: 'image-edit',
   units: gptImageUnits,

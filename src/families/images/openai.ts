@@ -2,7 +2,7 @@
 // The caller's text goes through with single fields edited; the vendor's bytes come back unchanged.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Call, Family, Model } from '../../contract/family'
+import type { Call, JsonFamily, Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
 import { imageSurcharges } from '../surcharges'
@@ -24,7 +24,8 @@ const SIDE_STEP = 16
 const MAX_SIDE = 3840
 const MAX_RATIO = 3
 
-export const openaiImages: Family<Body> = {
+export const openaiImages: JsonFamily<Body> = {
+  kind: 'json',
   name: 'openai-images',
   operation: 'image',
   units: gptImageUnits,

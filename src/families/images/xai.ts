@@ -3,7 +3,7 @@
 // It must never send a size, which the vendor refuses, or a reference image to the path that ignores it and bills.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Call, Family, Model } from '../../contract/family'
+import type { Call, MadeFamily, Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
 import { otherModels, serviceTier } from '../surcharges'
@@ -58,7 +58,8 @@ const MAX_PIXELS_OF_1K = 2 * 1024 * 1024
 const MAX_PIXELS = 2048 * 2048
 const MAX_REFERENCES = 3
 
-export const xaiImages: Family<Body> = {
+export const xaiImages: MadeFamily<Body> = {
+  kind: 'made',
   name: 'xai-images',
   operation: 'image',
   units: [['image', 'input_image']],

@@ -1,7 +1,7 @@
 // Messages of Anthropic-format upstreams (spec, POST /v1/messages): the caller's text and beta headers go through, only the
 // model is swapped. Unknown fields, blocks and events pass: clients and models know more of them than we do.
 
-import type { Ask, Call, Family, Model } from '../../contract/family'
+import type { Ask, Call, JsonFamily, Model } from '../../contract/family'
 import {
   MessagesBody,
   plainMessages,
@@ -12,7 +12,8 @@ import {
 } from './caller-side'
 import { messagesFields, messagesSurcharges } from './fields'
 
-export const anthropicMessages: Family<MessagesBody> = {
+export const anthropicMessages: JsonFamily<MessagesBody> = {
+  kind: 'json',
   name: 'anthropic-messages',
   operation: 'messages',
   units: [['input_token', 'output_token']],

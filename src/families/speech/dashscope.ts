@@ -2,7 +2,7 @@
 // vendor's native call. The vendor makes plain samples only, as events; the file around them is made by the gateway.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Call, Family, Model } from '../../contract/family'
+import type { Call, Model, SpeechFamily } from '../../contract/family'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
@@ -47,7 +47,8 @@ const SpeechBody = Type.Object(
 )
 type SpeechBody = Static<typeof SpeechBody>
 
-export const dashscopeSpeech: Family<SpeechBody> = {
+export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
+  kind: 'speech',
   name: 'dashscope-speech',
   operation: 'speech',
   units: [['character']],
@@ -104,7 +105,7 @@ export const dashscopeSpeech: Family<SpeechBody> = {
     return { finished: output?.finish_reason === 'stop' || isText(output?.audio?.url) }
   },
 
-  sound: {
+  audio: {
     format: (body, model) => (takesInstructions(model) ? 'wav' : (body.response_format ?? 'mp3')),
     plain: { sampleRate: 24_000, channels: 1 },
     read(json) {

@@ -2,7 +2,7 @@
 // The body is the vendor's own and goes through; the task that it answers with has the very form that the spec gives tasks.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../../contract/family'
+import type { FieldRule, Memo, Model, PlainRequest, TaskFamily, TaskOutcome } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses } from '../vendor-state'
@@ -69,7 +69,8 @@ const surcharges: readonly FieldRule[] = [
   ),
 ]
 
-export const arkVideo: Family<Body> = {
+export const arkVideo: TaskFamily<Body> = {
+  kind: 'task',
   name: 'ark-video',
   operation: 'video',
   units: [['second']],

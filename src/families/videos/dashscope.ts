@@ -4,7 +4,7 @@
 // The vendor hardly checks a submit: most of its complaints come with the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, FieldRule, Memo, Model, PlainRequest, TaskOutcome } from '../../contract/family'
+import type { FieldRule, Memo, Model, PlainRequest, TaskFamily, TaskOutcome } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
 import { addresses } from '../vendor-state'
@@ -103,7 +103,8 @@ const surcharges: readonly FieldRule[] = [
   ),
 ]
 
-export const dashscopeVideo: Family<Body> = {
+export const dashscopeVideo: TaskFamily<Body> = {
+  kind: 'task',
   name: 'dashscope-video',
   operation: 'video',
   units: [['second']],

@@ -2,7 +2,7 @@
 // Duration and resolution are always stated to the vendor, so that what is billed is what it makes.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Family, TaskOutcome } from '../../contract/family'
+import type { TaskFamily, TaskOutcome } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
 import { otherModels, serviceTier } from '../surcharges'
@@ -39,7 +39,8 @@ type Body = Static<typeof Body>
 
 const DEFAULT_RESOLUTION = '480p'
 
-export const xaiVideo: Family<Body> = {
+export const xaiVideo: TaskFamily<Body> = {
+  kind: 'task',
   name: 'xai-video',
   operation: 'video',
   units: [['second']],

@@ -1,7 +1,7 @@
 // Chat completions served by models that speak messages (spec, POST /v1/chat/completions): clients of the one form work
 // with every model of the other. Request, reply and stream are translated in files of their own.
 
-import type { Family } from '../../../contract/family'
+import type { MadeFamily } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { quoteMessages, readMessage, readMessageEvent } from '../../messages/caller-side'
 import { ChatBody, checkChat, plainChat, textsOfChat } from '../caller-side'
@@ -13,7 +13,8 @@ import { createChunks } from './stream'
 /** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
 const MAX_STREAMS = 16
 
-export const chatOnMessages: Family<ChatBody> = {
+export const chatOnMessages: MadeFamily<ChatBody> = {
+  kind: 'made',
   name: 'chat-on-messages',
   operation: 'chat',
   units: [['input_token', 'output_token']],

@@ -1,7 +1,7 @@
 // Messages served by models that speak chat completions (spec, POST /v1/messages): clients of the one form, such as coding
 // command lines, work with every model of the other. Request, reply and stream are translated in files of their own.
 
-import type { Family } from '../../../contract/family'
+import type { MadeFamily } from '../../../contract/family'
 import { CHAT_END, readChunk, readCompletion } from '../../chat/caller-side'
 import { MessagesBody, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
 import { messagesOnChatFields, messagesOnChatSurcharges } from './fields'
@@ -9,7 +9,8 @@ import { messageOf } from './reply'
 import { chatRequest } from './request'
 import { createMessageEvents } from './stream'
 
-export const messagesOnChat: Family<MessagesBody> = {
+export const messagesOnChat: MadeFamily<MessagesBody> = {
+  kind: 'made',
   name: 'messages-on-chat',
   operation: 'messages',
   units: [['input_token', 'output_token']],

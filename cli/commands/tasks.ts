@@ -5,7 +5,7 @@ import { defineCommand } from 'citty'
 import { newId } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
-import { endTask } from '../../src/tasks/finish'
+import { endNotBegun } from '../../src/tasks/finish'
 import { askAgain } from '../../src/tasks/late-success'
 import {
   acceptTask,
@@ -14,8 +14,8 @@ import {
   requestCancel,
   type Task,
   type TaskFilter,
-  UNKNOWN,
 } from '../../src/tasks/rows'
+import { UNKNOWN } from '../../src/tasks/transitions'
 import { redeliver as redeliverWebhook, webhookOf } from '../../src/webhooks/rows'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { isServed } from '../lib/serve-lock'
@@ -205,7 +205,7 @@ const reconcile = defineCommand({
       const now = Date.now()
       const done =
         upstreamId === undefined
-          ? await giveUp(db, task, now)
+          ? await endNotBegun(db, task, { now, webhookId: newId('msg') })
           : await acceptTask(db, task.id, upstreamId, now)
       if (!done)
         throw new CommandFailed(`${task.id} was not changed: it has moved on, or the id is of another task.`)
@@ -218,11 +218,6 @@ export const tasks = defineCommand({
   meta: { name: 'tasks', description: 'Video tasks: follow, stop and settle them.' },
   subCommands: { list, show, watch, cancel, redeliver, reconcile },
 })
-
-function giveUp(db: Db, task: Task, now: number): Promise<boolean> {
-  const error = { code: 'not_begun', message: 'The upstream never began this task. Nothing was charged.' }
-  return endTask(db, task, { state: 'failed', document: {}, error }, { now, webhookId: newId('msg') })
-}
 
 /** Has the server ask the vendor of a failed task once more. */
 async function reopen(db: Db, task: Task, idle: boolean): Promise<void> {

@@ -1,7 +1,8 @@
 // How tasks are shown: one line each in a list, a block of lines for one, JSON for programs.
 
 import { formatUsd } from '../../src/lib/money'
-import { showTask, type Task, UNKNOWN } from '../../src/tasks/rows'
+import { showTask, type Task } from '../../src/tasks/rows'
+import { UNKNOWN } from '../../src/tasks/transitions'
 import type { Attempt, Webhook } from '../../src/webhooks/rows'
 import { paint, type Style } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'

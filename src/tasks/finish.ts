@@ -37,6 +37,11 @@ interface Failure {
 /** The document of an end for which nothing is read that was stored before: it may be what made other ends throw. */
 export const NOTHING_READ: object = {}
 
+const NOT_BEGUN = {
+  code: 'not_begun',
+  message: 'The upstream never began this task. Nothing was charged.',
+}
+
 export type TaskEnding = Success | Failure
 
 export interface EndOptions {
@@ -55,6 +60,12 @@ export async function endTask(db: Db, task: Task, ending: TaskEnding, options: E
   if (ending.state === 'succeeded') return (await succeed(db, task, charge, ending, options)) !== undefined
   const also = endStatements(task, charge, ending, 0, options)
   return release(db, charge, { endedBy: 'upstream', endedAt: options.now }, also)
+}
+
+/** Ends a task that the vendor never had, as somebody found out. False when the vendor's id of it is known. */
+export async function endNotBegun(db: Db, task: Task, options: EndOptions): Promise<boolean> {
+  if (task.upstreamId !== null) return false
+  return endTask(db, task, { state: 'failed', document: {}, error: NOT_BEGUN }, options)
 }
 
 /** Ends a task well, as long as it stands as it was seen. `first` is what the charge needs to be there. */

@@ -7,7 +7,8 @@ import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billi
 import { budgetPeriodOf } from '../billing/limits'
 import { type Db, tryApply } from '../db/db'
 import { type EndOptions, type Success, succeed } from './finish'
-import { CANCELED, findTask, type Task } from './rows'
+import { findTask, type Task } from './rows'
+import { stageOf } from './transitions'
 
 /** How long a vendor is asked after a task that had failed: some polls, and time to copy the video. */
 const ASK_AGAIN_MS = 60_000
@@ -31,7 +32,7 @@ export async function succeedLate(
 export async function askAgain(db: Db, task: Task, now: number): Promise<boolean> {
   const deadlineAt = now + ASK_AGAIN_MS
   const charge = await lateCharge(db, task, deadlineAt + CHARGE_MARGIN_MS)
-  if (!charge || task.upstreamId === null) return false
+  if (!charge) return false
   return tryApply(db, [
     openUnheld(charge),
     {
@@ -47,7 +48,7 @@ export async function askAgain(db: Db, task: Task, now: number): Promise<boolean
 
 /** Where a video is charged whose hold was given back. Named after that hold, so that there cannot be two. */
 async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge | undefined> {
-  if (task.state !== 'failed' || task.errorCode === CANCELED) return undefined
+  if (stageOf(task) !== 'failed') return undefined
   const released = await findEndedCharge(db, task.charge)
   if (!released) return undefined
   const key = await findKey(db, task.keyId)

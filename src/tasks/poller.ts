@@ -20,7 +20,6 @@ import { type EndOptions, endTask, NOTHING_READ, type TaskEnding } from './finis
 import { keepVideo } from './keep-video'
 import { succeedLate } from './late-success'
 import {
-  CANCELED,
   claimDue,
   countDue,
   documentOf,
@@ -31,6 +30,7 @@ import {
   type Task,
   voidTask,
 } from './rows'
+import { CANCELED } from './transitions'
 
 export interface Poller {
   /** Polls what is due. Called several times a second; returns when the polls have been started, not when they have ended. */

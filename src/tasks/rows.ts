@@ -7,9 +7,7 @@ import type { Memo, Quantities } from '../contract/family'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { callerView } from '../upstreams/caller-view'
-
-/** Submitted lasts until the vendor's task has ended, however the vendor names its states (spec, Video task). */
-type TaskState = 'submitted' | 'succeeded' | 'failed'
+import { type TaskState, UNKNOWN } from './transitions'
 
 export interface Task {
   id: string
@@ -75,10 +73,6 @@ export type NewTask = Pick<
   | 'deadlineAt'
 >
 
-/** The vendor's answer to the submit was lost: it may be working on it or not. */
-export const UNKNOWN = 'unknown'
-/** It was stopped on purpose, by us or at the vendor. */
-export const CANCELED = 'canceled'
 const UNKNOWN_MESSAGE =
   'It is not known whether the vendor has begun this task. It is not sent again; its price is held until that is found out or its time is over.'
 
@@ -119,7 +113,7 @@ export async function markSent(db: Db, id: string, now: number): Promise<void> {
   if (!isFirst) throw new Error(`task ${id} was sent before`)
 }
 
-/** The vendor has it. False when its id is taken or the task is not waiting for one. */
+/** The vendor has it. False when its id is taken, or the task was never sent or is not waiting for one. */
 export async function acceptTask(
   db: Db,
   id: string,
@@ -131,7 +125,7 @@ export async function acceptTask(
     {
       // The fence moves on because whoever read the task before must not end it as one that nobody can follow.
       sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
-        where id = $1 and upstream_id is null and state = 'submitted'
+        where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted'
           and not exists (select 1 from tasks as other where other.upstream_id = $2 and other.upstream = tasks.upstream)`,
       parameters: [id, upstreamId, pollAt],
       guard: true,
@@ -165,7 +159,7 @@ export async function voidTask(db: Db, task: Task, now: number): Promise<boolean
 export function markUnknown(id: string): Statement {
   return {
     sql: `update tasks set error_code = $2, error_message = $3
-      where id = $1 and upstream_id is null and state = 'submitted'`,
+      where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted'`,
     parameters: [id, UNKNOWN, UNKNOWN_MESSAGE],
   }
 }
@@ -352,10 +346,11 @@ export async function findStranded(db: Db, before: number): Promise<Task[]> {
 
 /** Tasks whose time is over and that nobody polls: without a vendor's id, or of an upstream that is not of `upstreams`. */
 export async function findOverdue(db: Db, now: number, upstreams: readonly string[]): Promise<Task[]> {
-  const known = upstreams.map((_name, index) => `$${index + 2}`).join(', ')
+  // No upstream has an empty name, and no database takes an empty list.
+  const known = ["''", ...upstreams.map((_name, index) => `$${index + 2}`)].join(', ')
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and deadline_at <= $1 and lease_until <= $1
-      and (upstream_id is null ${known && `or upstream not in (${known})`}) limit 1000`,
+      and (upstream_id is null or upstream not in (${known})) limit 1000`,
     parameters: [now, ...upstreams],
   })
   return rows.map(taskOfRow)

@@ -9,7 +9,7 @@ import { conditionsOf } from '../../src/billing/limits'
 import type { Db } from '../../src/db/db'
 import { endTask, type Success, type TaskEnding } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
-import { insertTask, type Task } from '../../src/tasks/rows'
+import { acceptTask, insertTask, markSent, type Task } from '../../src/tasks/rows'
 import { redeliver, webhookOf } from '../../src/webhooks/rows'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
 import { waitFor } from '../support/gateway'
@@ -197,6 +197,8 @@ function moneyContract(kind: DatabaseKind): void {
     const task = makeTask({ id: 'late', keyId: key.id, createdAt: START })
     const charge = { ...chargeOf(task), ...countersOf(key, 0, START) }
     await hold(db, charge, conditionsOf(key, charge), [insertTask(task)])
+    await markSent(db, 'late', START)
+    await acceptTask(db, 'late', 'ds-late', START)
     await end(db, 'late', 'bad')
     const committed = async () => (await db.query({ sql: 'select period, committed from budgets' }))[0]
     expect(await committed()).toEqual({ period: '2026-03-10', committed: 0 })

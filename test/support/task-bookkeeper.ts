@@ -112,10 +112,11 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
     return line !== undefined
   }
 
-  /** The line of a task that failed and was not stopped. */
+  /** The line of a task that failed, was not stopped, and that its vendor can be asked about. */
   function mendable({ task }: Line): Line | undefined {
     const line = sheet(task.account).lines.get(task.id)
-    return line?.state === 'failed' && line.code !== 'canceled' ? line : undefined
+    const mends = line?.state === 'failed' && line.code !== 'canceled' && line.upstreamId !== null
+    return mends ? line : undefined
   }
 
   return {
@@ -140,7 +141,7 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
     accept(seen, upstreamId, pollAt) {
       const line = open(seen)
       const { taken } = sheet(seen.task.account)
-      if (!line || line.upstreamId !== null || taken.has(upstreamId)) return false
+      if (!line?.sent || line.upstreamId !== null || taken.has(upstreamId)) return false
       taken.add(upstreamId)
       Object.assign(line, { upstreamId, pollAt, code: null, fence: line.fence + 1 })
       return true
@@ -155,7 +156,7 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
     },
     markUnknown(seen) {
       const line = open(seen)
-      if (line?.upstreamId === null) line.code = 'unknown'
+      if (line?.sent && line.upstreamId === null) line.code = 'unknown'
     },
     claim(account, now, limit, leaseMs) {
       const due = [...sheet(account).lines.values()]
@@ -190,8 +191,7 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
     },
     askAgain(seen) {
       const line = mendable(seen)
-      if (!line || line.upstreamId === null || seen.state !== 'failed' || line.fence !== seen.fence)
-        return false
+      if (!line || seen.state !== 'failed' || line.fence !== seen.fence) return false
       Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0, state: 'submitted', code: null })
       const cleared = { misses: 0, missing: 0, cancelAt: null, cancelAnswer: null }
       Object.assign(line, { ...cleared, pollAt: line.task.createdAt, fence: line.fence + 1 })

@@ -1,0 +1,119 @@
+// The life of a video task as one table: from which stage to which, who may take it there, and what happens to its
+// money. Pure data. Every change names in its SQL what it expects of the row; a test brings a task into each stage, lets
+// everybody try everything on real databases, and sees that exactly what is listed here happens.
+
+/** What callers see. Submitted lasts until the vendor's task has ended, however the vendor names its states. */
+export type TaskState = 'submitted' | 'succeeded' | 'failed'
+
+/** The error code of a task whose submit had no answer: the vendor may be working on it or not. */
+export const UNKNOWN = 'unknown'
+/** The error code of a task that was stopped on purpose, by us or at the vendor. */
+export const CANCELED = 'canceled'
+
+/** How far a task is, finer than its state. */
+export type Stage =
+  /** There is no row yet. */
+  | 'new'
+  /** The row and the hold are there; nothing has been sent. */
+  | 'held'
+  /** It is being sent to the vendor, whose answer is not there yet. It must not be sent again. */
+  | 'sent'
+  /** The vendor's answer was lost. */
+  | 'unknown'
+  /** The vendor's id is known: it is polled. */
+  | 'followed'
+  | 'succeeded'
+  /** It failed or ran out of time, but the vendor may still make the video. */
+  | 'failed'
+  /** It was stopped on purpose: whatever comes later is not charged. */
+  | 'canceled'
+  /** It has failed without an id of the vendor: there is nobody to ask. */
+  | 'abandoned'
+  /** The row is gone: the vendor never had the task. */
+  | 'removed'
+
+/** Who changes a task. */
+type Actor =
+  /** The request that begins the task. */
+  | 'submitter'
+  /** A node that holds the task's lease. */
+  | 'poller'
+  /** The job that sees to tasks that nobody submits or polls any more. */
+  | 'sweeper'
+  /** Whoever asks for the task to be stopped; the poller then stops it at the vendor. */
+  | 'canceller'
+  /** The command that settles what only a human can find out. */
+  | 'operator'
+  /** A node that is told of a success after somebody else has ended the task as failed. */
+  | 'late success'
+
+/** What a change does to the charge. */
+export type Effect =
+  /** The highest price is held. */
+  | 'held'
+  /** The charge stays as it is. */
+  | 'kept'
+  /** The charge ends with the price of the video. */
+  | 'settled'
+  /** The charge ends without a price. */
+  | 'released'
+  /** A further charge begins that holds nothing; the one before stays released. */
+  | 'reopened'
+  /** A further charge that held nothing ends with the price of the video; the one before stays released. */
+  | 'settled late'
+
+export interface Transition {
+  by: Actor
+  change: string
+  from: readonly Stage[]
+  to: Stage
+  money: Effect
+}
+
+const notFollowed = ['held', 'sent', 'unknown'] as const
+
+export const transitions: readonly Transition[] = [
+  { by: 'submitter', change: 'insert', from: ['new'], to: 'held', money: 'held' },
+  { by: 'submitter', change: 'mark sent', from: ['held'], to: 'sent', money: 'kept' },
+  { by: 'submitter', change: 'store id', from: ['sent', 'unknown'], to: 'followed', money: 'kept' },
+  { by: 'submitter', change: 'mark unknown', from: ['sent'], to: 'unknown', money: 'kept' },
+  { by: 'submitter', change: 'refuse', from: notFollowed, to: 'removed', money: 'released' },
+
+  { by: 'poller', change: 'postpone', from: ['followed'], to: 'followed', money: 'kept' },
+  { by: 'poller', change: 'succeed', from: ['followed'], to: 'succeeded', money: 'settled' },
+  { by: 'poller', change: 'fail', from: ['followed'], to: 'failed', money: 'released' },
+  { by: 'poller', change: 'stop', from: ['followed'], to: 'canceled', money: 'released' },
+
+  { by: 'sweeper', change: 'take back', from: ['held'], to: 'removed', money: 'released' },
+  { by: 'sweeper', change: 'mark unknown', from: ['sent'], to: 'unknown', money: 'kept' },
+  { by: 'sweeper', change: 'time out', from: notFollowed, to: 'abandoned', money: 'released' },
+  // Its upstream is out of the configuration, so that nobody polls it.
+  { by: 'sweeper', change: 'time out', from: ['followed'], to: 'failed', money: 'released' },
+
+  { by: 'canceller', change: 'ask to stop', from: ['followed'], to: 'followed', money: 'kept' },
+
+  { by: 'operator', change: 'give the id', from: ['sent', 'unknown'], to: 'followed', money: 'kept' },
+  { by: 'operator', change: 'declare not begun', from: notFollowed, to: 'abandoned', money: 'released' },
+  { by: 'operator', change: 'ask again', from: ['failed'], to: 'followed', money: 'reopened' },
+
+  { by: 'late success', change: 'succeed', from: ['failed'], to: 'succeeded', money: 'settled late' },
+]
+
+interface Standing {
+  state: TaskState
+  sentAt: number | null
+  upstreamId: string | null
+  errorCode: string | null
+}
+
+/** The stage of a task that has a row. */
+export function stageOf({ state, sentAt, upstreamId, errorCode }: Standing): Stage {
+  if (state === 'succeeded') return 'succeeded'
+  if (state === 'failed') {
+    if (errorCode === CANCELED) return 'canceled'
+    return upstreamId === null ? 'abandoned' : 'failed'
+  }
+  if (upstreamId !== null) return 'followed'
+  if (sentAt === null) return 'held'
+  return errorCode === UNKNOWN ? 'unknown' : 'sent'
+}

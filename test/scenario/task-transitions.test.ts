@@ -1,0 +1,267 @@
+// The table of transitions beside the SQL: a task is brought into each stage in every way that leads there, and then
+// everybody tries every change. What the table lists must happen, with the charge as it says; nothing else may, and what
+// is not listed must leave the row and the money as they were.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { audit } from '../../src/billing/audit'
+import { balanceOf, hold, release } from '../../src/billing/ledger'
+import type { Db, Row } from '../../src/db/db'
+import { endNotBegun, endTask, type TaskEnding } from '../../src/tasks/finish'
+import { askAgain, succeedLate } from '../../src/tasks/late-success'
+import {
+  acceptTask,
+  claimDue,
+  deleteTask,
+  findOverdue,
+  findStranded,
+  findTask,
+  insertTask,
+  markSent,
+  markUnknown,
+  type NewTask,
+  postpone,
+  requestCancel,
+  type Task,
+  voidTask,
+} from '../../src/tasks/rows'
+import { type Effect, type Stage, stageOf, type Transition, transitions } from '../../src/tasks/transitions'
+import { databaseKinds, openTestDatabase } from '../support/databases'
+import { chargeOf, fund, makeTask } from '../support/task-rows'
+import { VIDEO_NANO } from '../support/task-vendor'
+
+setDefaultTimeout(120_000)
+
+const NOW = Date.UTC(2026, 2, 10, 12)
+const DAY_MS = 86_400_000
+/** Behind the deadline of every task. */
+const LATER = NOW + 2 * DAY_MS
+const BALANCE_NANO = 10 * VIDEO_NANO
+
+/** A task of an account and an upstream of its own, so that many are tried side by side. */
+interface Trial {
+  db: Db
+  task: NewTask
+  stage: Stage
+  /** As it was last read. */
+  seen: Task
+}
+
+const success = {
+  state: 'succeeded',
+  document: {},
+  videoUrl: 'https://files.example.com/1.mp4',
+  usageJson: null,
+} as const
+
+const failure = (code: string): TaskEnding => ({
+  state: 'failed',
+  document: {},
+  error: { code, message: 'It has failed.' },
+})
+
+let ids = 0
+const options = () => ({ now: NOW, webhookId: `msg-${++ids}` })
+
+/** How everybody makes each of their changes. What throws has changed nothing, or the test sees it. */
+const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
+  'submitter: insert': ({ db, task }) => hold(db, chargeOf(task), [], [insertTask(task)]),
+  'submitter: mark sent': ({ db, task }) => markSent(db, task.id, NOW),
+  'submitter: store id': ({ db, task }) => acceptTask(db, task.id, `ds-${++ids}`, NOW),
+  'submitter: mark unknown': ({ db, task }) => db.batch([markUnknown(task.id)]),
+  'submitter: refuse': ({ db, task }) =>
+    release(db, chargeOf(task), { endedBy: 'upstream', endedAt: NOW }, [deleteTask(task.id)]),
+  'poller: postpone': polled((db, task) =>
+    postpone(db, task, { pollAt: NOW, misses: 0, missing: 0, document: null, cancelAnswer: null }),
+  ),
+  'poller: succeed': polled((db, task) => endTask(db, task, success, options())),
+  'poller: fail': polled((db, task) => endTask(db, task, failure('bad'), options())),
+  'poller: stop': polled((db, task) => endTask(db, task, failure('canceled'), options())),
+  'sweeper: take back': swept(findStranded, (db, task) => voidTask(db, task, NOW)),
+  'sweeper: mark unknown': swept(findStranded, (db, task) => db.batch([markUnknown(task.id)])),
+  'sweeper: time out': swept(
+    (db, now) => findOverdue(db, now, []),
+    (db, task) => endTask(db, task, failure('timed_out'), options()),
+  ),
+  'canceller: ask to stop': ({ db, task }) => requestCancel(db, task.id, NOW + ++ids),
+  'operator: give the id': ({ db, task }) => acceptTask(db, task.id, `ds-${++ids}`, NOW),
+  'operator: declare not begun': ({ db, seen }) => endNotBegun(db, seen, options()),
+  'operator: ask again': ({ db, seen }) => askAgain(db, seen, NOW),
+  'late success: succeed': ({ db, seen }) => succeedLate(db, seen, success, options()),
+}
+
+/** What is done with a task by whoever has got its lease. */
+function polled(act: (db: Db, task: Task) => Promise<unknown>) {
+  return async ({ db, task }: Trial) => {
+    const [claimed] = await claimDue(db, task.upstream, NOW, { limit: 1, leaseMs: 45_000 })
+    if (claimed) await act(db, claimed)
+  }
+}
+
+/** What is done with a task that a look has found. */
+function swept(
+  look: (db: Db, now: number) => Promise<Task[]>,
+  act: (db: Db, task: Task) => Promise<unknown>,
+) {
+  return async ({ db, task }: Trial) => {
+    const found = (await look(db, LATER)).find(({ id }) => id === task.id)
+    if (found) await act(db, found)
+  }
+}
+
+interface Books {
+  balanceNano: number
+  heldNano: number
+  charges: { id: string; state: string; held: number; amount: number }[]
+}
+
+/** What the money of a task must be after a change. */
+const effects: Record<Effect, (before: Books, charge: string) => Books> = {
+  held: (before, charge) => ({
+    balanceNano: before.balanceNano,
+    heldNano: VIDEO_NANO,
+    charges: [{ id: charge, state: 'held', held: VIDEO_NANO, amount: 0 }],
+  }),
+  kept: (before) => before,
+  settled: (before, charge) => ended(before, charge, 'settled', VIDEO_NANO),
+  released: (before, charge) => ended(before, charge, 'released', 0),
+  reopened: (before, charge) => ({
+    ...before,
+    charges: [...before.charges, { id: `${charge}:late`, state: 'held', held: 0, amount: 0 }],
+  }),
+  'settled late': (before, charge) => ({
+    ...before,
+    balanceNano: before.balanceNano - VIDEO_NANO,
+    charges: [...before.charges, { id: `${charge}:late`, state: 'settled', held: 0, amount: VIDEO_NANO }],
+  }),
+}
+
+function ended(before: Books, charge: string, state: string, amount: number): Books {
+  const open = before.charges.find(({ id }) => id === charge)
+  return {
+    balanceNano: before.balanceNano - amount,
+    heldNano: before.heldNano - (open?.held ?? 0),
+    charges: before.charges.map((each) => (each.id === charge ? { ...each, state, amount } : each)),
+  }
+}
+
+describe('the table of transitions', () => {
+  test('lists each change of each stage once, and each change can be tried', () => {
+    const listed = transitions.flatMap((each) => each.from.map((from) => `${nameOf(each)} of ${from}`))
+    expect(new Set(listed).size).toBe(listed.length)
+    expect([...new Set(transitions.map(nameOf))].sort()).toEqual(Object.keys(changes).sort())
+  })
+
+  for (const kind of databaseKinds) {
+    test(`is what happens on ${kind}, and nothing else does`, async () => {
+      const db = await openTestDatabase(kind)
+      const faults: string[] = []
+      const tried = new Set<string>()
+      for (const way of waysToAllStages()) {
+        const stage = way.at(-1)?.to ?? 'new'
+        await Promise.all(
+          Object.keys(changes).map(async (name) => {
+            // An id is never used again.
+            if (stage === 'removed' && name === 'submitter: insert') return
+            tried.add(`${name} of ${stage}`)
+            faults.push(...(await tryChange(await bring(db, way), name)))
+          }),
+        )
+      }
+      expect(faults).toEqual([])
+      const stages = new Set(transitions.flatMap(({ from, to }) => [...from, to]))
+      expect(tried.size).toBe(Object.keys(changes).length * stages.size - 1)
+      expect((await audit(db, NOW)).problems).toEqual([])
+      await db.close()
+    })
+  }
+})
+
+/** The shortest way to each stage, and for each line of the table one that ends with it. */
+function waysToAllStages(): Transition[][] {
+  const shortest = new Map<Stage, Transition[]>([['new', []]])
+  const others: Transition[][] = []
+  const open = transitions.flatMap((each) => each.from.map((from) => ({ ...each, from: [from] })))
+  while (open.length > 0) {
+    const next = open.findIndex(({ from }) => shortest.has(from[0] as Stage))
+    const [step] = open.splice(next, 1)
+    if (!step) throw new Error('the table leads from nowhere')
+    const way = [...(shortest.get(step.from[0] as Stage) ?? []), step]
+    if (shortest.has(step.to)) others.push(way)
+    else shortest.set(step.to, way)
+  }
+  return [...shortest.values(), ...others]
+}
+
+/** A task that has gone a way of the table. */
+async function bring(db: Db, way: readonly Transition[]): Promise<Trial> {
+  const number = ++ids
+  const task = makeTask({ account: `account-${number}`, upstream: `vendor-${number}`, createdAt: NOW })
+  await fund(db, task.account, BALANCE_NANO, NOW)
+  const trial: Trial = { db, task, stage: 'new', seen: unwritten(task) }
+  for (const step of way) {
+    await changes[nameOf(step)]?.(trial)
+    await look(trial)
+    if (trial.stage !== step.to) throw new Error(`${nameOf(step)} led to ${trial.stage}`)
+  }
+  return trial
+}
+
+/** What is wrong with what one change does to a task in its stage. */
+async function tryChange(trial: Trial, name: string): Promise<string[]> {
+  const { stage, seen } = trial
+  const listed = transitions.find((each) => nameOf(each) === name && each.from.includes(stage))
+  const [row, books] = [await rowOf(trial), await booksOf(trial)]
+  await changes[name]?.(trial).catch(() => {})
+  await look(trial)
+  const about = `${name} of ${stage}`
+  const [after, booksAfter] = [await rowOf(trial), await booksOf(trial)]
+  if (!listed) {
+    const isSame = Bun.deepEquals(after, row) && Bun.deepEquals(booksAfter, books)
+    return isSame ? [] : [`${about} is not listed, and led to ${trial.stage}`]
+  }
+  const faults: string[] = []
+  if (trial.stage !== listed.to) faults.push(`${about} led to ${trial.stage}`)
+  if (Bun.deepEquals(after, row)) faults.push(`${about} changed nothing`)
+  const expected = effects[listed.money](books, seen.charge)
+  if (!Bun.deepEquals(booksAfter, expected)) {
+    faults.push(`${about} left ${JSON.stringify(booksAfter)}, should be ${JSON.stringify(expected)}`)
+  }
+  const charge = booksAfter.charges.at(-1)?.id
+  if (trial.stage !== 'removed' && trial.seen.charge !== charge)
+    faults.push(`${about} left the charge ${charge}`)
+  return faults
+}
+
+async function look(trial: Trial): Promise<void> {
+  const task = await findTask(trial.db, null, trial.task.id)
+  if (task) trial.seen = task
+  if (task) trial.stage = stageOf(task)
+  else if (trial.stage !== 'new') trial.stage = 'removed'
+}
+
+async function rowOf({ db, task }: Trial): Promise<Row | undefined> {
+  return (await db.query({ sql: 'select * from tasks where id = $1', parameters: [task.id] }))[0]
+}
+
+async function booksOf({ db, task }: Trial): Promise<Books> {
+  const charges = await db.query({
+    sql: 'select id, state, held, amount from charges where account = $1 order by length(id)',
+    parameters: [task.account],
+  })
+  const { balanceNano = 0, heldNano = 0 } = (await balanceOf(db, task.account)) ?? {}
+  return { balanceNano, heldNano, charges: charges as unknown as Books['charges'] }
+}
+
+function nameOf({ by, change }: Transition): string {
+  return `${by}: ${change}`
+}
+
+/** What somebody would hold in the hand who has never seen its row. */
+function unwritten(task: NewTask): Task {
+  return {
+    ...task,
+    ...{ upstreamId: null, state: 'submitted', document: null, videoUrl: null, errorCode: null },
+    ...{ errorMessage: null, sentAt: null, endedAt: null, pollAt: NOW, polls: 0, misses: 0, missing: 0 },
+    ...{ cancelAt: null, cancelAnswer: null, leaseUntil: 0, fence: 0 },
+  }
+}

@@ -71,6 +71,8 @@ for (const family of families.values()) {
     )
     test('loses nothing on the way to the vendor and back but what is documented', () =>
       losesNothing(family, records, row.translated ?? [], row.answered ?? []))
+    if (family.bridge)
+      test.each(named(records))('%s is translated once', (_, record) => translatesOnce(family, record))
     if (counted.length > 0) {
       test.each(named(counted))(
         '%s with absurd figures is no credit, and never dearer than the hold',
@@ -142,6 +144,23 @@ async function losesNothing(
   }
   // A documented change that no record shows would hide the next one.
   expect([...unused]).toEqual([])
+}
+
+/** Large conversations take long to translate: what was checked is what is quoted and sent. */
+function translatesOnce(family: Family, record: Fixture): void {
+  const model = modelOf(`recorded-${family.name}`)
+  const body = { model: model.id, ...record.request }
+  const ask = { body, byteLength: 1_000, at: 0 }
+  family.check?.(body, model)
+  let translations = 0
+  Object.defineProperty(body, 'top_p', { get: () => void translations++ })
+  family.call(ask, model)
+  family.call(ask, model)
+  expect(translations).toBe(0)
+  // Another model has a translation of its own.
+  const [sent, other] = [model, { ...model, upstreamModel: 'other' }].map((each) => family.call(ask, each))
+  expect(JSON.stringify(other)).toContain('"model":"other"')
+  expect(JSON.stringify(sent)).not.toContain('"model":"other"')
 }
 
 const ABSURD = [undefined, null, -1, 1.5, '7', 1e15, 1e300, true, [3], { tokens: 3 }]

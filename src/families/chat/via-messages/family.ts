@@ -34,7 +34,7 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
       )
     }
     // What cannot be translated is refused where it is translated.
-    messageRequest({ body }, model)
+    messageRequest(body, model)
   },
 
   quote(ask, model) {
@@ -42,7 +42,10 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
     const candidates = n ?? 1
     // A limit of the model's is not the caller's: what is held is what answers usually come to.
     const most = limit ?? older ?? model.reserveOutputTokens
-    const each = quoteMessages({ ...ask, body: { ...messageRequest(ask, model), max_tokens: most } }, model)
+    const each = quoteMessages(
+      { ...ask, body: { ...messageRequest(ask.body, model), max_tokens: most } },
+      model,
+    )
     // Each candidate is a call of its own, and reads the prompt anew.
     return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * candidates]))
   },
@@ -51,7 +54,7 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
     const call = {
       path: '/messages',
       protocol: 'native' as const,
-      body: { json: messageRequest(ask, model) },
+      body: { json: messageRequest(ask.body, model) },
       stream: ask.body.stream === true,
     }
     return Array.from({ length: ask.body.n ?? 1 }, () => call)

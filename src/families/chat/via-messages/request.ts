@@ -1,10 +1,11 @@
 // A request for a chat completion as one for a message: turns, blocks, tools and limits in the vocabulary of messages.
 // What that form cannot say has been refused before, and what is left out here is said in the table of the fields.
 
-import type { Ask, Model } from '../../../contract/family'
+import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { parseForeign } from '../../../lib/json'
 import type { MessagesBody } from '../../messages/caller-side'
+import { translatedOnce } from '../../translation'
 import type { ChatBody } from '../caller-side'
 
 type Fields = Record<string, unknown>
@@ -15,7 +16,7 @@ interface Turn {
 }
 
 /** The body for the vendor. Throws 400 for what cannot be translated, with the field named. */
-export function messageRequest({ body }: Pick<Ask<ChatBody>, 'body'>, model: Model): MessagesBody {
+export const messageRequest = translatedOnce((body: ChatBody, model): MessagesBody => {
   const system = systemOf(body)
   const { stop, reasoning_effort: effort } = body
   const { top_k: topK, thinking, safety_identifier: identifier } = body as Extras
@@ -36,7 +37,7 @@ export function messageRequest({ body }: Pick<Ask<ChatBody>, 'body'>, model: Mod
     ...outputConfig(body),
     ...(body.stream && { stream: true }),
   }
-}
+})
 
 /** Fields of this vendor that callers write into a request for a chat completion. */
 interface Extras {

@@ -4,6 +4,7 @@
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
+import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import { chatMessages } from './turns'
 
@@ -12,7 +13,7 @@ const LOW_EFFORT_TOKENS = 4_096
 const MEDIUM_EFFORT_TOKENS = 16_384
 
 /** Throws 400 for what chat has no form for. */
-export function chatRequest(body: MessagesBody, model: Model): Record<string, unknown> {
+export const chatRequest = translatedOnce((body: MessagesBody, model): Record<string, unknown> => {
   if (body.max_tokens < 1) {
     throw invalidRequest(
       'max_tokens',
@@ -30,7 +31,7 @@ export function chatRequest(body: MessagesBody, model: Model): Record<string, un
     stream: body.stream === true ? true : undefined,
     stream_options: body.stream && model.upstream.streamUsage ? { include_usage: true } : undefined,
   })
-}
+})
 
 /** Reasoning models have another name for the limit, refuse the rest, and have an effort instead. */
 function wordingOf(body: MessagesBody, { reasoning }: Model) {

@@ -209,16 +209,16 @@ export function tableOf(
 }
 
 /** What of the answers to several calls says by which prices they are billed: the longest prompt, and the dearest tier. */
-export function tableOfParts(
-  readings: readonly Pick<Reading, 'usage' | 'serviceTier'>[],
+function tableOfParts(
+  parts: readonly Pick<Outcome, 'usage' | 'serviceTier'>[],
   ask: Ask,
   model: Model,
 ): Pick<Outcome, 'serviceTier' | 'longestPrompt'> {
-  const longestPrompt = readings.reduce(
+  const longestPrompt = parts.reduce(
     (most, { usage }) => (typeof usage === 'object' ? Math.max(most ?? 0, inputTokensOf(usage)) : most),
     undefined as number | undefined,
   )
-  const tiers = [...new Set(readings.map(({ serviceTier }) => serviceTier))]
+  const tiers = [...new Set(parts.map(({ serviceTier }) => serviceTier))]
   const nanoOf = (serviceTier: string | undefined) => {
     const quote = quoteOf(ask, model)
     return tableNano(quote, tableOf(ask, model, quote, { serviceTier }))
@@ -237,7 +237,24 @@ export function askedTier({ body }: Ask): string | undefined {
   return typeof tier === 'string' ? tier : undefined
 }
 
-/** How several streams of one request went, as one: all that any of them brought. */
+/** How a request went that was answered whole: what the family reads in the reply, and its figures as they stand there. */
+export function outcomeOfReply(reading: Reading, usageJson: string | null, ask: Ask, model: Model): Outcome {
+  return {
+    endedBy: 'done',
+    usage: plausible(reading.usage, ask, model),
+    serviceTier: reading.serviceTier,
+    usageJson,
+    text: reading.text ?? '',
+    textOmitted: 0,
+    delivered: reading.delivered === true,
+    hasOutput: hasOutput(reading),
+    unseen: reading.unseen === true,
+    made: reading.made,
+    failed: false,
+  }
+}
+
+/** How the parts of one request went, replies or streams, as one: all that any of them brought. */
 export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model): Outcome {
   const [first] = outcomes
   if (!first || outcomes.length === 1) return first as Outcome
@@ -245,26 +262,39 @@ export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model
     outcomes.some((outcome) => is(outcome) === true)
   return {
     endedBy: first.endedBy,
-    // One that has not begun has nothing to add; the figures of the others are sure.
-    usage: sumUsage(outcomes.filter(({ usage, hasOutput }) => usage || hasOutput).map(({ usage }) => usage)),
+    usage: plausible(sumUsage(outcomes), ask, model),
     early: some(({ early }) => early),
-    ...tableOfParts(outcomes as readonly Pick<Reading, 'usage' | 'serviceTier'>[], ask, model),
+    ...tableOfParts(outcomes, ask, model),
     usageJson: `[${outcomes.map(({ usageJson }) => usageJson ?? 'null').join()}]`,
     text: outcomes.map(({ text }) => text).join(''),
     textOmitted: outcomes.reduce((sum, { textOmitted }) => sum + textOmitted, 0),
     delivered: some(({ delivered }) => delivered),
     hasOutput: some(({ hasOutput }) => hasOutput),
     unseen: some(({ unseen }) => unseen),
+    made: sumMade(outcomes),
     failed: some(({ failed }) => failed),
   }
 }
 
-/** Several replies as one: the sum, or nothing sure when one of them had no figures. */
-export function sumUsage(readings: readonly ReportedUsage[]): ReportedUsage {
-  const sum: Quantities = {}
-  for (const usage of readings) {
+/** The sum of the figures, or nothing sure when a part that brought anything had none. */
+function sumUsage(outcomes: readonly Outcome[]): ReportedUsage {
+  let sum: Quantities | undefined
+  for (const { usage, hasOutput, unseen } of outcomes) {
+    // One that has not begun has nothing to add; the figures of the others are sure.
+    if (usage === undefined && !hasOutput && !unseen) continue
     if (usage === undefined || usage === 'invalid') return usage
+    sum ??= {}
     addQuantities(sum, usage)
+  }
+  return sum
+}
+
+function sumMade(outcomes: readonly Outcome[]): Quantities | undefined {
+  let sum: Quantities | undefined
+  for (const { made } of outcomes) {
+    if (!made) continue
+    sum ??= {}
+    addQuantities(sum, made)
   }
   return sum
 }

@@ -7,14 +7,12 @@ import type { World } from '../app/world'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
 import {
-  hasOutput,
   measure,
   type Outcome,
+  outcomeOfReply,
   plausible,
   type ReportedUsage,
   sumOutcomes,
-  sumUsage,
-  tableOfParts,
 } from '../billing/metering'
 import { resolveModels } from '../catalogue/models'
 import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from '../contract/failures'
@@ -214,19 +212,7 @@ export function createGateway(world: World): Gateway {
       if (family.kind === 'made') return await answerMade(flight, [reply.json], incoming)
       const reading = readVendor(flight, () => family.read(reply.json, ask))
       if (reading.failed) throw model.upstream.errorOf(400, reply.json)
-      const outcome: Outcome = {
-        endedBy: 'done',
-        usage: plausible(reading.usage, ask, model),
-        serviceTier: reading.serviceTier,
-        usageJson: usageJsonOf(reply.json),
-        text: reading.text ?? '',
-        textOmitted: 0,
-        delivered: reading.delivered === true,
-        hasOutput: hasOutput(reading),
-        unseen: reading.unseen === true,
-        made: reading.made,
-        failed: false,
-      }
+      const outcome = outcomeOfReply(reading, usageJsonOf(reply.json), ask, model)
       const body = withModel(reply, model)
       const paidNano = await flights.land(flight, outcome, jsonAnswer(body))
       const kept = await keepResults(world, flight, body, [reply.json], incoming)
@@ -294,18 +280,10 @@ export function createGateway(world: World): Gateway {
     const readings = readVendor(flight, () => replies.map((reply) => family.read(reply, ask)))
     const refusal = replies.find((_, index) => readings[index]?.failed)
     if (refusal) throw model.upstream.errorOf(400, refusal)
-    const outcome: Outcome = {
-      endedBy: 'done',
-      usage: plausible(sumUsage(readings.map(({ usage }) => usage)), ask, model),
-      ...tableOfParts(readings, ask, model),
-      usageJson: `[${replies.map((reply) => usageJsonOf(reply) ?? 'null').join()}]`,
-      text: readings.map(({ text }) => text ?? '').join(''),
-      textOmitted: 0,
-      delivered: readings.some(({ delivered }) => delivered),
-      hasOutput: readings.some(hasOutput),
-      unseen: readings.some(({ unseen }) => unseen),
-      failed: false,
-    }
+    const parts = readings.map((reading, index) =>
+      outcomeOfReply(reading, usageJsonOf(replies[index] as object), ask, model),
+    )
+    const outcome = sumOutcomes(parts, ask, model)
     const measured = await measure(outcome, ask, model, world.tokenCounter)
     const quantities = measured?.quantities ?? {}
     const made = readVendor(

@@ -556,6 +556,18 @@ describe('several candidates', () => {
     expect(Number(charge.amount)).toBeGreaterThan(0)
   })
 
+  test.each([false, true])('have figures that are judged as one, streamed: %p', async (stream) => {
+    // Each alone is generous, and all together are more than a request of this size can come to.
+    const { status, charge } = await request({
+      n: 3,
+      stream,
+      messages: say('[sandbox prompt_tokens=40000 tokens=10] Hi'),
+    })
+    expect(status).toBe(200)
+    expect(charge).toMatchObject({ state: 'settled', usage_source: 'estimated' })
+    expect(Number(charge.amount)).toBeLessThan(40_000 * 1_000)
+  })
+
   test('are at most sixteen in a stream, which says so', async () => {
     const { status, json, sent, charges } = await request({ n: 17, stream: true })
     expect({ status, sent, charges }).toEqual({ status: 400, sent: [], charges: 0 })

@@ -5,16 +5,12 @@ import { defineCommand } from 'citty'
 import { newId } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
+import { findTask, listTasks, type TaskFilter } from '../../src/tasks/find'
 import { endNotBegun } from '../../src/tasks/finish'
 import { askAgain } from '../../src/tasks/late-success'
-import {
-  acceptTask,
-  findTask,
-  listTasks,
-  requestCancel,
-  type Task,
-  type TaskFilter,
-} from '../../src/tasks/rows'
+import { requestCancel } from '../../src/tasks/leases'
+import { acceptTask } from '../../src/tasks/rows'
+import type { Task } from '../../src/tasks/task'
 import { UNKNOWN } from '../../src/tasks/transitions'
 import { redeliver as redeliverWebhook, webhookOf } from '../../src/webhooks/rows'
 import { CommandFailed, WrongUsage } from '../lib/errors'

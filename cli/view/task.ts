@@ -1,7 +1,7 @@
 // How tasks are shown: one line each in a list, a block of lines for one, JSON for programs.
 
 import { formatUsd } from '../../src/lib/money'
-import { showTask, type Task } from '../../src/tasks/rows'
+import { showTask, type Task } from '../../src/tasks/task'
 import { UNKNOWN } from '../../src/tasks/transitions'
 import type { Attempt, Webhook } from '../../src/webhooks/rows'
 import { paint, type Style } from './output'

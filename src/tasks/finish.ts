@@ -13,7 +13,7 @@ import { billedTable, tableNano, tariffOfJson } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'
 import { insertWebhook } from '../webhooks/rows'
-import { documentOf, type Task } from './rows'
+import { documentOf, type Task } from './task'
 
 export interface Success {
   state: 'succeeded'

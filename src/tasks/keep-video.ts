@@ -5,7 +5,8 @@ import type { World } from '../app/world'
 import type { Model } from '../contract/family'
 import { replaceStrings } from '../lib/json'
 import type { Success } from './finish'
-import { extendLease, type Task } from './rows'
+import { extendLease } from './leases'
+import type { Task } from './task'
 
 /** The longest that an end waits for its copies. */
 const COPY_TIMEOUT_MS = 120_000

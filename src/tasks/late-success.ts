@@ -6,8 +6,9 @@ import { findKey } from '../accounts/keys'
 import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger'
 import { budgetPeriodOf } from '../billing/limits'
 import { type Db, tryApply } from '../db/db'
+import { findTask } from './find'
 import { type EndOptions, type Success, succeed } from './finish'
-import { findTask, type Task } from './rows'
+import type { Task } from './task'
 import { stageOf } from './transitions'
 
 /** How long a vendor is asked after a task that had failed: some polls, and time to copy the video. */

@@ -16,20 +16,13 @@ import { formatUsd } from '../lib/money'
 import { callerComplaint } from '../upstreams/caller-view'
 import { MAX_DOCUMENT_BYTES, readReply, usageJsonOf } from '../upstreams/reply'
 import type { Upstream } from '../upstreams/upstream'
+import { findOverdue, findStranded } from './find'
 import { type EndOptions, endTask, NOTHING_READ, type TaskEnding } from './finish'
 import { keepVideo } from './keep-video'
 import { succeedLate } from './late-success'
-import {
-  claimDue,
-  countDue,
-  documentOf,
-  findOverdue,
-  findStranded,
-  markUnknown,
-  postpone,
-  type Task,
-  voidTask,
-} from './rows'
+import { claimDue, countDue, postpone } from './leases'
+import { markUnknown, voidTask } from './rows'
+import { documentOf, type Task } from './task'
 import { CANCELED } from './transitions'
 
 export interface Poller {

@@ -11,7 +11,9 @@ import type { CheckedRequest } from '../request/check'
 import type { Flight, Flights } from '../request/reservation'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
 import type { Upstream } from '../upstreams/upstream'
-import { acceptTask, documentOf, findTask, markSent, markUnknown, type NewTask, showTask } from './rows'
+import { findTask } from './find'
+import { acceptTask, markSent, markUnknown, type NewTask } from './rows'
+import { documentOf, showTask } from './task'
 
 interface Submitted {
   status: number

@@ -8,7 +8,8 @@ import { balanceOf, release } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { endTask, type TaskEnding } from '../../src/tasks/finish'
-import { acceptTask, claimDue, deleteTask, voidTask } from '../../src/tasks/rows'
+import { claimDue } from '../../src/tasks/leases'
+import { acceptTask, deleteTask, voidTask } from '../../src/tasks/rows'
 import {
   type DatabaseKind,
   databaseKinds,

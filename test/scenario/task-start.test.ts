@@ -9,7 +9,8 @@ import { balanceOf, hold, releaseExpired } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { endTask } from '../../src/tasks/finish'
-import { claimDue, markUnknown, type NewTask } from '../../src/tasks/rows'
+import { claimDue } from '../../src/tasks/leases'
+import { markUnknown, type NewTask } from '../../src/tasks/rows'
 import {
   type DatabaseKind,
   databaseKinds,

@@ -6,24 +6,20 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { audit } from '../../src/billing/audit'
 import { balanceOf, hold, release } from '../../src/billing/ledger'
 import type { Db, Row } from '../../src/db/db'
+import { findOverdue, findStranded, findTask } from '../../src/tasks/find'
 import { endNotBegun, endTask, type TaskEnding } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
+import { claimDue, postpone, requestCancel } from '../../src/tasks/leases'
 import {
   acceptTask,
-  claimDue,
   deleteTask,
-  findOverdue,
-  findStranded,
-  findTask,
   insertTask,
   markSent,
   markUnknown,
   type NewTask,
-  postpone,
-  requestCancel,
-  type Task,
   voidTask,
 } from '../../src/tasks/rows'
+import type { Task } from '../../src/tasks/task'
 import { type Effect, type Stage, stageOf, type Transition, transitions } from '../../src/tasks/transitions'
 import { databaseKinds, openTestDatabase } from '../support/databases'
 import { chargeOf, fund, makeTask } from '../support/task-rows'

@@ -2,7 +2,7 @@
 // a test wants over real HTTP, and the clock moves when it says so.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { requestCancel } from '../../src/tasks/rows'
+import { requestCancel } from '../../src/tasks/leases'
 import { startTestGateway, type TestGateway, videoModels } from '../support/gateway'
 import { type Json, play } from '../support/scenario'
 import { type OddVendor, startVendor } from '../support/vendor'

@@ -7,18 +7,9 @@ import { hold, release, releaseExpired } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
 import { endTask, type Success } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
-import {
-  acceptTask,
-  claimDue,
-  deleteTask,
-  insertTask,
-  markSent,
-  markUnknown,
-  postpone,
-  requestCancel,
-  type Task,
-  voidTask,
-} from '../../src/tasks/rows'
+import { claimDue, postpone, requestCancel } from '../../src/tasks/leases'
+import { acceptTask, deleteTask, insertTask, markSent, markUnknown, voidTask } from '../../src/tasks/rows'
+import type { Task } from '../../src/tasks/task'
 import type { Random } from './random'
 import { createTaskBookkeeper, type Line } from './task-bookkeeper'
 import { chargeOf, fund, makeTask, SECOND_NANO } from './task-rows'

@@ -2,7 +2,9 @@
 
 import { addCredit, hold } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
-import { acceptTask, findTask, insertTask, markSent, type NewTask, type Task } from '../../src/tasks/rows'
+import { findTask } from '../../src/tasks/find'
+import { acceptTask, insertTask, markSent, type NewTask } from '../../src/tasks/rows'
+import type { Task } from '../../src/tasks/task'
 import { makeCharge } from './ledger-rows'
 import { VIDEO_NANO, VIDEO_SECONDS } from './task-vendor'
 

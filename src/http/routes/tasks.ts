@@ -4,8 +4,9 @@
 import { Elysia } from 'elysia'
 import type { World } from '../../app/world'
 import { waitOfRequest } from '../../lib/waiting'
-import { requireTask, showTask } from '../../tasks/rows'
+import { requireTask } from '../../tasks/find'
 import { waitForTask } from '../../tasks/submit'
+import { showTask } from '../../tasks/task'
 import { exempt, type Listener } from '../connection'
 import { answerKeyed } from '../with-key'
 

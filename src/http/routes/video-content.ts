@@ -5,7 +5,7 @@ import type { World } from '../../app/world'
 import type { HttpBody, HttpResponse } from '../../http-client/response'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { safeTypeOf } from '../../lib/media-types'
-import { showTask, type Task } from '../../tasks/rows'
+import { showTask, type Task } from '../../tasks/task'
 import { queryOf } from '../target'
 import { findArtifact, sendArtifact } from './artifacts'
 

@@ -1,0 +1,90 @@
+// How tasks are found: by callers, by commands, and by the job that sees to those that nobody follows. Only reads.
+
+import type { Db, Value } from '../db/db'
+import { GatewayError } from '../lib/errors'
+import { type Task, taskOfRow } from './task'
+import { type TaskState, UNKNOWN } from './transitions'
+
+/** A task of an account, by our id or the vendor's. */
+export async function findTask(db: Db, account: string | null, id: string): Promise<Task | undefined> {
+  const rows = await db.query({
+    sql: `select * from tasks where (id = $1 or upstream_id = $1) and (account = $2 or cast($2 as text) is null)
+      order by case when id = $1 then 0 else 1 end limit 1`,
+    parameters: [id, account],
+  })
+  return rows[0] && taskOfRow(rows[0])
+}
+
+/** The task of an account, or the 404 that does not tell another's task from none. */
+export async function requireTask(db: Db, account: string, id: string): Promise<Task> {
+  const task = await findTask(db, account, id)
+  if (task) return task
+  throw new GatewayError(404, {
+    code: 'task_not_found',
+    type: 'invalid_request_error',
+    message: `There is no task \`${id.slice(0, 128)}\` on this account.`,
+    param: 'id',
+  })
+}
+
+export interface TaskFilter {
+  state?: TaskState | typeof UNKNOWN
+  model?: string
+  account?: string
+  since?: number
+  /** Only what comes behind this task in the list. */
+  after?: Pick<Task, 'id' | 'createdAt'>
+  limit: number
+  oldestFirst?: boolean
+}
+
+/** Newest first, unless told otherwise. */
+export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
+  const conditions: string[] = []
+  const parameters: Value[] = []
+  const where = (sql: string, value: Value) => {
+    parameters.push(value)
+    conditions.push(sql.replace('?', `$${parameters.length}`))
+  }
+  if (filter.state === UNKNOWN) where(`error_code = ? and state = 'submitted'`, UNKNOWN)
+  else if (filter.state !== undefined) where('state = ?', filter.state)
+  if (filter.model !== undefined) where('model = ?', filter.model)
+  if (filter.account !== undefined) where('account = ?', filter.account)
+  if (filter.since !== undefined) where('created_at >= ?', filter.since)
+  const { after, oldestFirst } = filter
+  if (after) {
+    parameters.push(after.createdAt, after.id)
+    const [createdAt, id] = [`$${parameters.length - 1}`, `$${parameters.length}`]
+    conditions.push(`(created_at, id) ${oldestFirst ? '>' : '<'} (${createdAt}, ${id})`)
+  }
+  parameters.push(filter.limit)
+  const order = oldestFirst ? 'asc' : 'desc'
+  const rows = await db.query({
+    sql: `select * from tasks ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
+      order by created_at ${order}, id ${order} limit $${parameters.length}`,
+    parameters,
+  })
+  return rows.map(taskOfRow)
+}
+
+/** Tasks that wait for a vendor's id since before `before`: what a process that died has left. At most a thousand. */
+export async function findStranded(db: Db, before: number): Promise<Task[]> {
+  const rows = await db.query({
+    sql: `select * from tasks where state = 'submitted' and upstream_id is null and error_code is null
+      and created_at <= $1 limit 1000`,
+    parameters: [before],
+  })
+  return rows.map(taskOfRow)
+}
+
+/** Tasks whose time is over and that nobody polls: without a vendor's id, or of an upstream that is not of `upstreams`. */
+export async function findOverdue(db: Db, now: number, upstreams: readonly string[]): Promise<Task[]> {
+  // No upstream has an empty name, and no database takes an empty list.
+  const known = ["''", ...upstreams.map((_name, index) => `$${index + 2}`)].join(', ')
+  const rows = await db.query({
+    sql: `select * from tasks where state = 'submitted' and deadline_at <= $1 and lease_until <= $1
+      and (upstream_id is null or upstream not in (${known})) limit 1000`,
+    parameters: [now, ...upstreams],
+  })
+  return rows.map(taskOfRow)
+}

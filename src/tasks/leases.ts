@@ -1,0 +1,101 @@
+// Who polls which task, and until when: a node takes tasks that are due, and gives each back with the time of its next
+// poll. Two nodes must never hold a task at once; whoever has lost it changes nothing any more, because the fence has moved.
+
+import { apply, type Db, tryApply } from '../db/db'
+import { type Task, taskOfRow } from './task'
+
+/** How many of an upstream's tasks are due, at most `limit`. */
+export async function countDue(db: Db, upstream: string, now: number, limit: number): Promise<number> {
+  const rows = await db.query({
+    sql: `select count(*) as due from (select 1 from tasks where upstream = $1 and state = 'submitted'
+      and upstream_id is not null and poll_at <= $2 and lease_until <= $2 limit $3) as found`,
+    parameters: [upstream, now, limit],
+  })
+  return Number(rows[0]?.due ?? 0)
+}
+
+/** Takes tasks that are due, so that no other node or beat polls them before the lease is over. */
+export async function claimDue(
+  db: Db,
+  upstream: string,
+  now: number,
+  options: { limit: number; leaseMs: number },
+): Promise<Task[]> {
+  const [rows = []] = await apply(db, [
+    {
+      // The conditions stand twice because another node may have taken a row between the choice and the change.
+      sql: `update tasks set lease_until = $3, fence = fence + 1 where id in (
+          select id from tasks where upstream = $1 and state = 'submitted' and upstream_id is not null
+            and poll_at <= $2 and lease_until <= $2 order by poll_at, id limit $4)
+        and state = 'submitted' and poll_at <= $2 and lease_until <= $2 returning *`,
+      parameters: [upstream, now, now + options.leaseMs, options.limit],
+    },
+  ])
+  return rows.map(taskOfRow)
+}
+
+/** Holds a task for longer than polls take. False when the lease was lost. */
+export async function extendLease(db: Db, task: Task, until: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: `update tasks set lease_until = $3 where id = $1 and fence = $2 and state = 'submitted'`,
+      parameters: [task.id, task.fence, until],
+      guard: true,
+    },
+  ])
+}
+
+/** It goes on. False when the lease was lost. */
+export async function postpone(
+  db: Db,
+  task: Task,
+  next: {
+    pollAt: number
+    misses: number
+    missing: number
+    document: string | null
+    cancelAnswer: string | null
+  },
+): Promise<boolean> {
+  return tryApply(db, [
+    {
+      // A wish to stop that came during this poll is left for the next one.
+      sql: `update tasks set poll_at = case when cancel_at is not null and cancel_at <> $6 then created_at else $3 end,
+          misses = $4, missing = $8, document = $5, polls = polls + 1, lease_until = 0,
+          cancel_answer = coalesce($7, cancel_answer),
+          cancel_at = case when cancel_at = $6 then null else cancel_at end
+        where id = $1 and fence = $2 and state = 'submitted'`,
+      parameters: [
+        task.id,
+        task.fence,
+        next.pollAt,
+        next.misses,
+        next.document,
+        task.cancelAt ?? -1,
+        next.cancelAnswer,
+        next.missing,
+      ],
+      guard: true,
+    },
+  ])
+}
+
+/**
+ * Asks whoever polls the task next to stop it, at once by any clock. False when it has ended, or the vendor's id is not
+ * known.
+ */
+export async function requestCancel(db: Db, id: string, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: `update tasks set cancel_at = $2, cancel_answer = null, poll_at = created_at
+        where id = $1 and state = 'submitted' and upstream_id is not null`,
+      parameters: [id, now],
+      guard: true,
+    },
+  ])
+}
+
+/** Ends the leases of a process that died. Only where no other one can hold any. */
+export async function forgetTaskLeases(db: Db): Promise<void> {
+  await apply(db, [{ sql: `update tasks set lease_until = 0 where state = 'submitted' and lease_until > 0` }])
+}

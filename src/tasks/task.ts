@@ -1,0 +1,119 @@
+// A video task as it is known, and what callers see of it. Nothing here reads or changes a row.
+
+import type { Memo, Quantities } from '../contract/family'
+import type { Row } from '../db/db'
+import { callerView } from '../upstreams/caller-view'
+import type { TaskState } from './transitions'
+
+export interface Task {
+  id: string
+  account: string
+  keyId: string
+  model: string
+  upstream: string
+  charge: string
+  /** The vendor's id; null until it has answered, and for ever where its answer was lost. */
+  upstreamId: string | null
+  state: TaskState
+  memo: Memo
+  /** What is paid when it succeeds, unless the vendor decides. */
+  quantities: Quantities
+  /** What is held for it while it runs, and what was paid for it in the end. */
+  costNano: number
+  webhookUrl: string | null
+  /** Where its caller reached the gateway: what the address of a kept video begins with. */
+  gatewayUrl: string
+  /** Width and height as the caller named them, where the form of their request has a place for that. */
+  size: string | null
+  /** What readers get, as JSON; null until the vendor has said something. */
+  document: string | null
+  /** Where the vendor keeps the video, wherever readers are sent. */
+  videoUrl: string | null
+  errorCode: string | null
+  errorMessage: string | null
+  createdAt: number
+  /** When it was about to be sent to the vendor: from then on it must not be sent again. */
+  sentAt: number | null
+  endedAt: number | null
+  deadlineAt: number
+  pollAt: number
+  polls: number
+  /** Polls in a row that brought nothing. */
+  misses: number
+  /** Of them the last ones in a row in which the vendor did not know the task. */
+  missing: number
+  /** Somebody wants it stopped; cleared when the vendor has answered. */
+  cancelAt: number | null
+  /** Why the vendor did not stop it. */
+  cancelAnswer: string | null
+  /** Whoever polls it holds it until then; the fence tells late writers that others have taken over. */
+  leaseUntil: number
+  fence: number
+}
+
+export function taskOfRow(row: Row): Task {
+  return {
+    id: row.id as string,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    model: row.model as string,
+    upstream: row.upstream as string,
+    charge: row.charge as string,
+    upstreamId: row.upstream_id as string | null,
+    state: row.state as TaskState,
+    // Read when they are wanted: a row that holds nonsense must not keep the rows beside it from being read.
+    get memo(): Memo {
+      return JSON.parse(row.memo as string)
+    },
+    get quantities(): Quantities {
+      return JSON.parse(row.quantities as string)
+    },
+    costNano: row.cost as number,
+    webhookUrl: row.webhook_url as string | null,
+    gatewayUrl: row.gateway_url as string,
+    size: row.size as string | null,
+    document: row.document as string | null,
+    videoUrl: row.video_url as string | null,
+    errorCode: row.error_code as string | null,
+    errorMessage: row.error_message as string | null,
+    createdAt: row.created_at as number,
+    sentAt: row.sent_at as number | null,
+    endedAt: row.ended_at as number | null,
+    deadlineAt: row.deadline_at as number,
+    pollAt: row.poll_at as number,
+    polls: row.polls as number,
+    misses: row.misses as number,
+    missing: row.missing as number,
+    cancelAt: row.cancel_at as number | null,
+    cancelAnswer: row.cancel_answer as string | null,
+    leaseUntil: row.lease_until as number,
+    fence: row.fence as number,
+  }
+}
+
+/** What readers and webhooks get: the vendor's own fields with ours over them, as JSON. */
+export function documentOf(
+  task: Pick<Task, 'id' | 'model' | 'createdAt'> & { upstreamId?: string | null },
+  vendor: object,
+  status: TaskState,
+  error?: { code: string; message: string },
+): string {
+  return JSON.stringify({
+    ...callerView(vendor),
+    id: task.id,
+    model: task.model,
+    status,
+    created_at: Math.floor(task.createdAt / 1000),
+    // Some requests name an earlier task, and the vendor knows it by no other id.
+    ...(task.upstreamId && { upstream_id: task.upstreamId }),
+    ...(error && { error: { code: error.code, message: error.message } }),
+  })
+}
+
+/** A task as JSON, whether the vendor has said something about it or not. */
+export function showTask(task: Task): string {
+  if (task.document !== null) return task.document
+  const error =
+    task.errorCode === null ? undefined : { code: task.errorCode, message: task.errorMessage ?? '' }
+  return documentOf(task, {}, task.state, error)
+}

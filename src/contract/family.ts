@@ -153,8 +153,8 @@ interface Contract<Body> {
   body: TSchema
   /** Fields that a model which thinks does not read: whatever they hold, it is as if they were not there. */
   ignoredWhenReasoning?: readonly string[]
-  /** Every field by which a vendor of this contract charges more than the plain price: it is priced, or refused. */
-  surcharges?: readonly FieldRule[]
+  /** Every field by which a vendor of this contract charges more than the plain price, or reaches what it keeps: priced, or refused. */
+  fieldRules?: readonly FieldRule[]
   /** Fields of the dialect that the schema does not name, as paths such as `tools[].name`: models that take no others take these. */
   fields?: readonly string[]
   /** What becomes of each field where the model behind speaks another dialect. What is not named here is refused. */

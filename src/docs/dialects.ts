@@ -8,7 +8,7 @@ const TREATMENTS = { translated: 'Translated', ignored: 'Left out', refused: 'Re
 
 export function dialectsPage(families: ReadonlyMap<string, Family>): string {
   const bridges = [...families.values()].filter(({ bridge }) => bridge)
-  const billed = [...families.values()].filter(({ surcharges, bridge }) => surcharges && !bridge)
+  const billed = [...families.values()].filter(({ fieldRules, bridge }) => fieldRules && !bridge)
   return [
     '# Fields and dialects',
     '',
@@ -30,7 +30,7 @@ export function dialectsPage(families: ReadonlyMap<string, Family>): string {
     "A field that names what is kept in the vendor's account is refused at any price too: all callers share the account, and an",
     "id would reach what is another's. An upstream with `sharedAccount: false` takes it. A video that is made from an earlier one",
     'names a task of the same account here, by its `id` or `upstream_id`.',
-    ...groupsOf(billed).flatMap(({ names, rules }) => surchargeTable(names, rules)),
+    ...groupsOf(billed).flatMap(({ names, rules }) => ruleTable(names, rules)),
     '',
   ].join('\n')
 }
@@ -63,7 +63,7 @@ function treatmentOf({ treatment, plain, unless }: BridgedField): string {
   return `${TREATMENTS[treatment]}${values}${treatment === 'refused' && unless ? '; left out for models that reason' : ''}`
 }
 
-function surchargeTable(names: readonly string[], rules: readonly FieldRule[]): string[] {
+function ruleTable(names: readonly string[], rules: readonly FieldRule[]): string[] {
   return [
     '',
     `### ${names.map((name) => `\`${name}\``).join(', ')}`,
@@ -91,10 +91,10 @@ function alwaysTaken({ plain, state }: FieldRule): string {
 
 /** Families with the same list have one table. */
 function groupsOf(families: readonly Family[]): { names: string[]; rules: readonly FieldRule[] }[] {
-  const groups = Map.groupBy(families, ({ surcharges }) => JSON.stringify(surcharges))
+  const groups = Map.groupBy(families, ({ fieldRules }) => JSON.stringify(fieldRules))
   return [...groups.values()].map((group) => ({
     names: group.map(({ name }) => name),
-    rules: group[0]?.surcharges ?? [],
+    rules: group[0]?.fieldRules ?? [],
   }))
 }
 

@@ -158,7 +158,7 @@ function descriptionOf(forms: readonly Form[]): { description?: string } {
 
 /** What stands deeper is told by the error that names it. */
 function describeSurcharges(forms: readonly Form[]): string[] {
-  const rules = forms.flatMap(({ family }) => family.surcharges ?? [])
+  const rules = forms.flatMap(({ family }) => family.fieldRules ?? [])
   const fields = [...new Set(rules.map(({ field }) => `\`${field.replace(/\[\].*|\..*/, '')}\``))]
   if (fields.length === 0) return []
   return [

@@ -2,7 +2,6 @@
 // Data only. A field that names another model is always refused: it would go round the key's list of models and the prices.
 
 import type { FieldRule } from '../contract/family'
-import { earlierAnswers, fileIds } from './vendor-state'
 
 export const ANOTHER_MODEL = 'it names another model, which the key may not use and which has other prices'
 const USE_A_ROUTE = 'Leave it out: name one model, or have a route of models configured.'
@@ -69,11 +68,3 @@ export function longCache(field: string, price?: FieldRule['price']): FieldRule 
     instead: "Leave it out, or say '5m'.",
   }
 }
-
-/** Fidelity, quality and unfinished pictures are tokens that the usage counts. */
-export const imageSurcharges: readonly FieldRule[] = [
-  serviceTier,
-  ...otherModels,
-  ...fileIds('image.file_id', 'image[].file_id', 'images.file_id', 'images[].file_id', 'mask.file_id'),
-  ...earlierAnswers('previous_response_id'),
-]

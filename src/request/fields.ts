@@ -58,8 +58,8 @@ function rulesOf(family: Family): Rules {
   return rules
 }
 
-function compile({ body: schema, surcharges = [], bridge = [], fields = [] }: Family): Rules {
-  const all = [...surcharges, ...bridge.filter(({ treatment }) => treatment === 'refused').map(ruleOf)]
+function compile({ body: schema, fieldRules = [], bridge = [], fields = [] }: Family): Rules {
+  const all = [...fieldRules, ...bridge.filter(({ treatment }) => treatment === 'refused').map(ruleOf)]
   const body: Place = emptyPlace()
   const inBody = all.filter((rule) => rule.in === undefined)
   for (const rule of inBody) placeOf(body, stepsOf(rule.field)).rules.push(rule)
@@ -100,8 +100,8 @@ function headOf(field: string): string {
 }
 
 /** All fields that are known beside those of the schema, as paths. */
-export function pathsOf({ surcharges = [], bridge = [], fields = [] }: Family): string[] {
-  const ruled = [...surcharges, ...bridge].filter((rule) => !('in' in rule) || rule.in === undefined)
+export function pathsOf({ fieldRules = [], bridge = [], fields = [] }: Family): string[] {
+  const ruled = [...fieldRules, ...bridge].filter((rule) => !('in' in rule) || rule.in === undefined)
   return [...fields, ...ruled.map(({ field }) => field)]
 }
 

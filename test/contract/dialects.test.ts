@@ -63,7 +63,7 @@ describe('every field of the official SDKs is described:', () => {
       return /^ {4}type\??: '(\w+)'/m.exec(body)?.[1] ?? []
     })
     expect(types.length).toBeGreaterThan(20)
-    const rules = (families.get('anthropic-messages')?.surcharges ?? []).filter(
+    const rules = (families.get('anthropic-messages')?.fieldRules ?? []).filter(
       ({ field }) => field === 'tools[].type',
     )
     const isBilled = (type: string) => rules.some(({ plain }) => plain instanceof RegExp && !plain.test(type))

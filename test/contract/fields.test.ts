@@ -90,7 +90,7 @@ function refused(model: Model, rule: FieldRule, value: unknown): GatewayError | 
 }
 
 const rules = all.flatMap((family) =>
-  (family.surcharges ?? []).map((rule, index) => ({
+  (family.fieldRules ?? []).map((rule, index) => ({
     name: `${family.name}: ${rule.field}`,
     family,
     rule,
@@ -104,7 +104,7 @@ describe('a field that a vendor bills apart', () => {
     const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
     // What is another's is refused whatever the model costs.
     const plainModel = rule.state ? free : modelOf(family, {})
-    const earlier = (family.surcharges ?? []).slice(0, index).filter(({ field }) => field === rule.field)
+    const earlier = (family.fieldRules ?? []).slice(0, index).filter(({ field }) => field === rule.field)
     const value = sampleOf(rule, earlier)
     const fault = refused(plainModel, rule, value)
     const place = rule.field.replaceAll('[]', '[0]')
@@ -115,7 +115,7 @@ describe('a field that a vendor bills apart', () => {
     // Absent, null, and what means no more than that.
     expect(refused(plainModel, rule, null)).toBeUndefined()
     const plain = Array.isArray(rule.plain) ? rule.plain : []
-    const others = (family.surcharges ?? []).filter(({ field }) => field === rule.field)
+    const others = (family.fieldRules ?? []).filter(({ field }) => field === rule.field)
     for (const each of plain.filter((value) => others.every((other) => isPlain(other, value)))) {
       expect(refused(plainModel, rule, each)).toBeUndefined()
     }
@@ -140,7 +140,7 @@ describe('a field that a vendor bills apart', () => {
   })
 
   test('that the vendor counts by itself has a unit, and each such unit has a field', () => {
-    const priced = all.flatMap(({ surcharges = [] }) => surcharges.map(({ price }) => price))
+    const priced = all.flatMap(({ fieldRules = [] }) => fieldRules.map(({ price }) => price))
     for (const unit of callUnits) expect(priced).toContain(unit)
   })
 
@@ -173,8 +173,8 @@ describe('a field that a vendor bills apart', () => {
   )
 
   test('stands in the list of each family once for each reason', () => {
-    for (const { surcharges = [] } of all) {
-      const keys = surcharges.map(
+    for (const { fieldRules = [] } of all) {
+      const keys = fieldRules.map(
         ({ field, plain, state, in: place }) => `${place} ${field} ${plain} ${state}`,
       )
       expect(new Set(keys).size).toBe(keys.length)
@@ -191,7 +191,7 @@ describe('a field that a vendor bills apart', () => {
     ]
     for (const family of all) {
       if (family.over || closed.includes(family.name)) continue
-      expect([family.name, (family.surcharges ?? []).length > 0]).toEqual([family.name, true])
+      expect([family.name, (family.fieldRules ?? []).length > 0]).toEqual([family.name, true])
     }
   })
 })
@@ -236,12 +236,12 @@ describe(`random bodies (FIELDS_SEED=${seed})`, () => {
     )
   }
 
-  test.each(all.filter(({ surcharges }) => surcharges).map((family) => [family.name, family] as const))(
+  test.each(all.filter(({ fieldRules }) => fieldRules).map((family) => [family.name, family] as const))(
     'are refused by %s when one value is beside the plain ones',
     (_, family) => {
       const random = createRandom(seed)
       const model = { ...modelOf(family, {}), contextTokens: undefined }
-      const list = (family.surcharges ?? []).filter((rule) => rule.in === undefined)
+      const list = (family.fieldRules ?? []).filter((rule) => rule.in === undefined)
       const plainOnes = list.flatMap(({ plain }) =>
         Array.isArray(plain) ? plain : ['custom', 'text', 'clear_x'],
       )
@@ -432,7 +432,7 @@ describe('refused before anything is sent or held', () => {
 describe('long prompts', () => {
   test('may be asked for where the model has prices for them, or reads as much at its one price', () => {
     const family = families.get('anthropic-messages') as Family
-    const rule = family.surcharges?.find(({ field }) => field === 'anthropic-beta') as FieldRule
+    const rule = family.fieldRules?.find(({ field }) => field === 'anthropic-beta') as FieldRule
     const value = 'context-1m-2025-08-07,other-beta'
     const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
     const above = { ...price, above_200k: { per_1m_input_tokens: '2', per_1m_output_tokens: '3' } }

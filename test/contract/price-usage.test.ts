@@ -343,7 +343,7 @@ describe('through the gateway', () => {
     const refused = await gateway.post('/v1/messages', message({ model: 'test-messages', tools }))
     expect(refused.status).toBe(400)
     expect((await gateway.charges()).length).toBe(before)
-    expect(openaiChat.surcharges?.some(({ price }) => price === 'service_tier')).toBe(true)
+    expect(openaiChat.fieldRules?.some(({ price }) => price === 'service_tier')).toBe(true)
   })
 })
 

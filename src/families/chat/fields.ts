@@ -159,7 +159,7 @@ const state: readonly FieldRule[] = [
 ]
 
 /** Predicted output (`prediction`) is not among them: what of it is wrong counts in the output, and is held with it. */
-export const chatSurcharges: readonly FieldRule[] = [
+export const chatFieldRules: readonly FieldRule[] = [
   serviceTier,
   speed,
   ...dearerModes,

@@ -13,7 +13,7 @@ import {
   readCompletion,
   textsOfChat,
 } from './caller-side'
-import { chatFields, chatSurcharges, IGNORED_WHEN_REASONING } from './fields'
+import { chatFieldRules, chatFields, IGNORED_WHEN_REASONING } from './fields'
 
 export const openaiChat: JsonFamily<ChatBody> = {
   kind: 'json',
@@ -23,7 +23,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
   dialect: 'openai',
   body: ChatBody,
   ignoredWhenReasoning: IGNORED_WHEN_REASONING,
-  surcharges: chatSurcharges,
+  fieldRules: chatFieldRules,
   fields: chatFields,
   check: checkChat,
   quote: quoteChat,

@@ -23,7 +23,7 @@ export const openaiEmbeddings: MadeFamily<EmbeddingsBody> = {
   units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
-  surcharges: [serviceTier, ...otherModels],
+  fieldRules: [serviceTier, ...otherModels],
   check: checkDimensions,
   quote: quoteInputs,
 

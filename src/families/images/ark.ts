@@ -38,7 +38,7 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
-const surcharges: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   ...otherModels,
   { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
   { field: 'layer_decomposition', plain: [false], why: 'each layer is an image of its own' },
@@ -51,7 +51,7 @@ export const arkImages: JsonFamily<Body> = {
   units: [['image']],
   dialect: 'openai',
   body: Body,
-  surcharges,
+  fieldRules,
   fields: ['background', 'guidance_scale', 'optimize_prompt_options', 'output_format', 'seed'],
 
   check(body, model) {

@@ -60,7 +60,7 @@ const Body = Type.Object(
 type Body = Static<typeof Body>
 
 /** Other models of the vendor make several images by these, or a text beside. */
-const surcharges: readonly FieldRule[] = ['enable_interleave', 'enable_sequential', 'max_images'].map(
+const fieldRules: readonly FieldRule[] = ['enable_interleave', 'enable_sequential', 'max_images'].map(
   (name) => ({
     field: `parameters.${name}`,
     plain: [false, 1],
@@ -75,7 +75,7 @@ export const dashscopeImages: JsonFamily<Body> = {
   units: [['image']],
   dialect: 'flat',
   body: Body,
-  surcharges,
+  fieldRules,
 
   check(body, model) {
     checkBlocks(body)

@@ -74,7 +74,7 @@ const state: readonly FieldRule[] = [
   ),
 ]
 
-const surcharges: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
   ...laterAnswers,
@@ -114,7 +114,7 @@ export const geminiImages: JsonFamily<Body> = {
   units: [['input_token', 'output_token', 'output_image_token']],
   dialect: 'openai',
   body: Body,
-  surcharges,
+  fieldRules,
   fields: [
     'labels',
     'response_mime_type',

@@ -2,10 +2,12 @@
 // The rest of each is in the family's own file.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Quantities, Reading } from '../../contract/family'
+import type { FieldRule, Quantities, Reading } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { parseSize, type Size } from '../../lib/pixel-size'
+import { otherModels, serviceTier } from '../surcharges'
+import { earlierAnswers, fileIds } from '../vendor-state'
 import { isPicture, picturesIn } from './picture-list'
 
 /** Absent and null mean the same to the SDKs. */
@@ -159,3 +161,11 @@ function count(value: unknown): number {
 function detailOf(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
+
+/** Fidelity, quality and unfinished pictures are tokens that the usage counts. */
+export const gptImageFieldRules: readonly FieldRule[] = [
+  serviceTier,
+  ...otherModels,
+  ...fileIds('image.file_id', 'image[].file_id', 'images.file_id', 'images[].file_id', 'mask.file_id'),
+  ...earlierAnswers('previous_response_id'),
+]

@@ -4,9 +4,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
-import { imageSurcharges } from '../surcharges'
 import {
   checkBackground,
+  gptImageFieldRules,
   gptImageFields,
   gptImageStream,
   gptImageUnits,
@@ -39,7 +39,7 @@ export const openaiImageEdits: JsonFamily<Body> = {
   units: gptImageUnits,
   dialect: 'openai',
   body: Body,
-  surcharges: imageSurcharges,
+  fieldRules: gptImageFieldRules,
   fields: ['input_fidelity', 'moderation'],
 
   check(body, model) {

@@ -5,9 +5,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily, Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
-import { imageSurcharges } from '../surcharges'
 import {
   checkBackground,
+  gptImageFieldRules,
   gptImageFields,
   gptImageStream,
   gptImageUnits,
@@ -31,7 +31,7 @@ export const openaiImages: JsonFamily<Body> = {
   units: gptImageUnits,
   dialect: 'openai',
   body: Body,
-  surcharges: imageSurcharges,
+  fieldRules: gptImageFieldRules,
   fields: ['moderation', 'style'],
 
   check(body, model) {

@@ -65,7 +65,7 @@ export const xaiImages: MadeFamily<Body> = {
   units: [['image', 'input_image']],
   dialect: 'openai',
   body: Body,
-  surcharges: [
+  fieldRules: [
     serviceTier,
     ...otherModels,
     ...fileIds('image.file_id', 'images[].file_id', 'mask.file_id'),

@@ -10,7 +10,7 @@ import {
   readMessageEvent,
   textsOfMessages,
 } from './caller-side'
-import { messagesFields, messagesSurcharges } from './fields'
+import { messagesFieldRules, messagesFields } from './fields'
 
 export const anthropicMessages: JsonFamily<MessagesBody> = {
   kind: 'json',
@@ -19,7 +19,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'messages',
   body: MessagesBody,
-  surcharges: messagesSurcharges,
+  fieldRules: messagesFieldRules,
   fields: messagesFields,
   quote: quoteMessages,
 

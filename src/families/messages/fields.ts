@@ -84,7 +84,7 @@ const state: readonly FieldRule[] = [
   ...earlierAnswers('previous_response_id', 'conversation'),
 ]
 
-export const messagesSurcharges: readonly FieldRule[] = [
+export const messagesFieldRules: readonly FieldRule[] = [
   serviceTier,
   { ...speed, price: 'service_tier' },
   ...dearerModes,

@@ -55,7 +55,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
   dialect: 'openai',
   body: SpeechBody,
   // A voice that another API names by an object is none here, and its default is spoken.
-  surcharges: [clonedVoices('voice', VOICE_OF_ALL)],
+  fieldRules: [clonedVoices('voice', VOICE_OF_ALL)],
   fields: NATIVE_FIELDS,
 
   check(body, model) {

@@ -57,7 +57,7 @@ const NOT_TAKEN: Record<string, string> = {
   callback_url: "'webhook_url'",
 }
 
-const surcharges: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
   { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
@@ -76,7 +76,7 @@ export const arkVideo: TaskFamily<Body> = {
   units: [['second']],
   dialect: 'openai',
   body: Body,
-  surcharges,
+  fieldRules,
   fields: [
     'content[].draft_task.id',
     'camera_fixed',

@@ -79,7 +79,7 @@ const SIZES: Record<string, Record<string, string>> = {
 }
 
 /** Rewriting of the prompt, shots and water marks cost nothing; sound is a tier of the price. */
-const surcharges: readonly FieldRule[] = [
+const fieldRules: readonly FieldRule[] = [
   { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
   ...addresses(
     ...[
@@ -110,7 +110,7 @@ export const dashscopeVideo: TaskFamily<Body> = {
   units: [['second']],
   dialect: 'openai',
   body: Body,
-  surcharges,
+  fieldRules,
 
   check(body, model) {
     checkDuration(body.duration, model)

@@ -46,7 +46,7 @@ export const xaiVideo: TaskFamily<Body> = {
   units: [['second']],
   dialect: 'openai',
   body: Body,
-  surcharges: [
+  fieldRules: [
     serviceTier,
     ...otherModels,
     ...fileIds('image.file_id', 'reference_images[].file_id', 'reference_audios[].file_id', 'video.file_id'),

@@ -5,7 +5,7 @@ import type { MadeFamily } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { quoteMessages, readMessage, readMessageEvent } from '../../messages/caller-side'
 import { ChatBody, checkChat, plainChat, textsOfChat } from '../caller-side'
-import { chatOnMessagesFields, chatOnMessagesSurcharges } from './fields'
+import { chatOnMessagesFieldRules, chatOnMessagesFields } from './fields'
 import { completionOf } from './reply'
 import { messageRequest } from './request'
 import { createChunks } from './stream'
@@ -22,7 +22,7 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
   over: 'anthropic-messages',
   body: ChatBody,
   ignoredWhenReasoning: ['temperature', 'top_p'],
-  surcharges: chatOnMessagesSurcharges,
+  fieldRules: chatOnMessagesFieldRules,
   bridge: chatOnMessagesFields,
 
   check(body, model) {

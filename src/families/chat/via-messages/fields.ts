@@ -106,7 +106,7 @@ export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...
 )
 
 /** What of the translated can cost more, or name what is another's. */
-export const chatOnMessagesSurcharges: readonly FieldRule[] = [
+export const chatOnMessagesFieldRules: readonly FieldRule[] = [
   ...fileIds('messages[].content[].file.file_id'),
   longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
   longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),

@@ -4,7 +4,7 @@
 import type { MadeFamily } from '../../../contract/family'
 import { CHAT_END, readChunk, readCompletion } from '../../chat/caller-side'
 import { MessagesBody, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
-import { messagesOnChatFields, messagesOnChatSurcharges } from './fields'
+import { messagesOnChatFieldRules, messagesOnChatFields } from './fields'
 import { messageOf } from './reply'
 import { chatRequest } from './request'
 import { createMessageEvents } from './stream'
@@ -18,7 +18,7 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
   over: 'openai-chat',
   body: MessagesBody,
   ignoredWhenReasoning: ['temperature', 'top_p', 'stop_sequences'],
-  surcharges: messagesOnChatSurcharges,
+  fieldRules: messagesOnChatFieldRules,
   bridge: messagesOnChatFields,
 
   // What cannot be translated is refused where it is translated.

@@ -139,7 +139,7 @@ const refused: BridgedField[] = [
 export const messagesOnChatFields: readonly BridgedField[] = [...translated, ...ignored, ...refused]
 
 /** What of the translated can name what is another's. Ids of files are refused where they would be translated. */
-export const messagesOnChatSurcharges: readonly FieldRule[] = [
+export const messagesOnChatFieldRules: readonly FieldRule[] = [
   ...messagesAddresses,
   ...filesInText('system', 'system[].text', 'messages[].content', 'messages[].content[].text'),
 ]

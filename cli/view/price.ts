@@ -4,7 +4,7 @@
 import { aboveKey, describePrices } from '../../src/config/prices'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Prices } from '../../src/contract/prices'
-import { pluralOf, type Unit } from '../../src/contract/units'
+import { perOf, pluralOf, type Unit } from '../../src/contract/units'
 import { formatDecimal, formatUsd } from '../../src/lib/money'
 import type { ListedModel } from '../lib/catalogue'
 import { wordsOf } from '../lib/price-question'
@@ -111,9 +111,9 @@ function dollars(count: number, pico: number): string {
   return formatDecimal(BigInt(count) * BigInt(pico), 12)
 }
 
-/** The price of one unit as the price list has it: `0.25 per 1M`, `0.02`. */
+/** The price of one unit as the price list has it: `0.25 per 1M`, `0.006 per minute`, `0.02`. */
 function unitPrice(unit: Unit, prices: Prices): string {
-  const [[key, usd] = ['', '']] = Object.entries(describePrices({ [unit]: prices[unit] ?? 0 }))
-  const per = /^per_(1[mk])_/.exec(key)?.[1]
-  return per ? `${usd} per ${per.toUpperCase()}` : String(usd)
+  const [usd = ''] = Object.values(describePrices({ [unit]: prices[unit] ?? 0 }))
+  const per = perOf(unit)
+  return per === '' ? usd : `${usd} per ${per}`
 }

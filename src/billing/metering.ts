@@ -17,9 +17,11 @@ import {
   addQuantities,
   callUnits,
   inputTokensOf,
+  judgedUnits,
   outputTokensOf,
   type Quantities,
   tokensOf,
+  type Unit,
   units,
 } from '../contract/units'
 import { invalidRequest } from '../lib/errors'
@@ -28,7 +30,6 @@ import type { EndedBy, UsageSource } from './ledger'
 
 const PLAUSIBLE_FACTOR = 4
 const PLAUSIBLE_EXTRA_TOKENS = 50_000
-const PLAUSIBLE_EXTRA_CALLS = 100
 /** A caller who sets no limit can get all that a model can write at once. */
 const PLAUSIBLE_OUTPUT_TOKENS = 2_000_000
 
@@ -167,12 +168,16 @@ export function plausible(usage: ReportedUsage, ask: Ask, model: Model): Reporte
   const sane =
     inputTokensOf(usage) <= mostInput &&
     outputTokensOf(usage) <= mostOutput &&
-    (usage.image ?? 0) <= (quote.image ?? 0) &&
-    (usage.input_image ?? 0) <= (quote.input_image ?? 0) &&
-    callUnits.every(
-      (unit) => (usage[unit] ?? 0) <= PLAUSIBLE_FACTOR * (quote[unit] ?? 0) + PLAUSIBLE_EXTRA_CALLS,
-    )
-  return sane ? priced(usage, model) : 'invalid'
+    judgedUnits.every(({ unit, times, more }) => (usage[unit] ?? 0) <= times * (quote[unit] ?? 0) + more)
+  if (!sane) return 'invalid'
+  const known = priced(usage, model)
+  return hasPrices(known, tariffOf(ask, model)) ? known : undefined
+}
+
+/** Whether all that is counted has a price. What a vendor counts in other units than its price list has says nothing. */
+function hasPrices(usage: Quantities, { tables: [{ prices }] }: Tariff): boolean {
+  for (const unit in usage) if (prices[unit as Unit] === undefined) return false
+  return true
 }
 
 /** The prices that a request is held and settled at. Throws 400 for a tier that the model does not have. */

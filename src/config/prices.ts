@@ -149,8 +149,18 @@ function sameKeys(table: Record<string, unknown>, base: Record<string, unknown>,
   ]
 }
 
+/** Decimals of an amount for so many: no finer than whole pico-dollars for each, or what rounding to them can tell apart. */
 function decimalsOf(per: number): number {
-  return DECIMALS - Math.log10(per)
+  return DECIMALS - zerosOf(per)
+}
+
+function zerosOf(per: number): number {
+  return Math.ceil(Math.log10(per))
+}
+
+/** Pico-dollars for one, of an amount for so many: where a minute has no whole number of them a second, rounded up. */
+function picoOf(text: string, per: number): number {
+  return Math.ceil((Number(parseDecimal(text, decimalsOf(per))) * 10 ** zerosOf(per)) / per)
 }
 
 /** The price list of a model that has no faults. */
@@ -197,8 +207,7 @@ function listedOf(amounts: Amounts): Listed {
   for (const unit of units) {
     const { key, per } = rowOf(unit)
     const amount = amounts[key]
-    const pico = (text: string) => Number(parseDecimal(text, decimalsOf(per)))
-    if (amount !== undefined) listed[unit] = eachOf(amount, pico)
+    if (amount !== undefined) listed[unit] = eachOf(amount, (text: string) => picoOf(text, per))
   }
   return listed
 }
@@ -267,6 +276,8 @@ export function aboveKey(above: number): string {
   return above % 1_000 === 0 ? `above_${above / 1_000}k` : `above_${above}`
 }
 
+/** As it was written, also where it was rounded up for one. */
 function dollars(pico: number, per: number): string {
-  return formatDecimal(BigInt(pico) * BigInt(per), DECIMALS)
+  const rounding = (BigInt(pico) * BigInt(per)) % 10n ** BigInt(zerosOf(per))
+  return formatDecimal(BigInt(pico) * BigInt(per) - rounding, DECIMALS)
 }

@@ -1,11 +1,15 @@
-// Everything that can be counted and has a price, in one table: estimates, vendors' usage, price lists, command line flags
-// and sums of tokens all follow from it. A unit is added here and nowhere else; the compiler then names what lacks it.
+// Everything that can be counted and has a price, in one table: the keys of price lists, the maths of prices, what is
+// plausible in an upstream's usage, the flags and words of the command line, and sums of tokens all follow from it.
+// A unit is added here and nowhere else.
+
+/** What a price is for, in words that follow `per`; empty for one. */
+const perWords = { 1: '', 60: 'minute', 1000: '1K', 1000000: '1M' } as const
 
 interface UnitRow {
   /** Its name in a price list of the configuration. */
   key: string
-  /** How many of it that price is for. */
-  per: 1 | 1_000 | 1_000_000
+  /** How many of it that price is for: 60 is a price for a minute of what is counted in seconds. */
+  per: keyof typeof perWords
   /** For tokens: which side of the model they are on. */
   tokens?: 'input' | 'output'
   /** May cost differently by a size, a quality or a resolution. */
@@ -16,9 +20,24 @@ interface UnitRow {
   fallback?: string
   /** What it may turn out to be when it is held for and the vendor reports what it really was. */
   becomes?: readonly string[]
+  /**
+   * How much of it an upstream may report before its figure is taken for a slip: so many times the quote, and so many
+   * more. Absent: any. All tokens of a side are judged together instead.
+   */
+  most?: { times: number; more: number }
+  /** Something that the vendor's own tools do, which it bills one by one and tells the number of. */
+  call?: true
 }
 
 const READ = ['input_token', 'cached_input_token'] as const
+const AS_QUOTED = { times: 1, more: 0 } as const
+/** Vendors decide themselves how often they call a tool. */
+const AS_CALLED = { times: 4, more: 100 } as const
+/**
+ * The quote is of what a file says of itself, which may be wrong or a lie: as much is believed as the largest file that
+ * is taken can hold at the lowest bit rate of speech.
+ */
+const AS_HEARD = { times: 4, more: 50_000 } as const
 
 export const unitTable = {
   request: { key: 'per_request', per: 1, flat: true },
@@ -77,13 +96,17 @@ export const unitTable = {
     becomes: ['output_token'],
   },
   character: { key: 'per_1m_characters', per: 1_000_000 },
-  image: { key: 'per_image', per: 1, variants: true },
-  input_image: { key: 'per_input_image', per: 1, variants: true },
+  image: { key: 'per_image', per: 1, variants: true, most: AS_QUOTED },
+  input_image: { key: 'per_input_image', per: 1, variants: true, most: AS_QUOTED },
   second: { key: 'per_second', per: 1, variants: true },
+  /** Seconds of audio that a model listens to. */
+  audio_second: { key: 'per_audio_minute', per: 60, most: AS_HEARD },
+  /** A query with as many documents as the vendor ranks for one price, usually 100. */
+  search: { key: 'per_1k_searches', per: 1_000, most: AS_CALLED },
   /** Searches of the web that the vendor runs for an answer. */
-  web_search: { key: 'per_1k_web_searches', per: 1_000, flat: true },
+  web_search: { key: 'per_1k_web_searches', per: 1_000, flat: true, most: AS_CALLED, call: true },
   /** Documents that such a search has used, where the vendor bills those. */
-  search_source: { key: 'per_1k_search_sources', per: 1_000, flat: true },
+  search_source: { key: 'per_1k_search_sources', per: 1_000, flat: true, most: AS_CALLED, call: true },
 } as const satisfies Record<string, UnitRow>
 
 export type Unit = keyof typeof unitTable
@@ -95,9 +118,6 @@ export const units = Object.keys(unitTable) as readonly Unit[]
 /** How many of each unit. */
 export type Quantities = { [unit in Unit]?: number }
 
-/** What the vendor's own tools did, which it bills one by one and tells the number of. */
-export const callUnits = ['web_search', 'search_source'] as const satisfies readonly Unit[]
-
 /** The row of a unit, in which other units are known to be some. */
 export function rowOf(unit: Unit): Row {
   return unitTable[unit]
@@ -107,6 +127,20 @@ type Row = Omit<UnitRow, 'key' | 'fallback' | 'becomes'> & {
   key: PriceKey
   fallback?: Unit
   becomes?: readonly Unit[]
+}
+
+/** What the vendor's own tools did, which it bills one by one and tells the number of. */
+export const callUnits: readonly Unit[] = units.filter((unit) => rowOf(unit).call)
+
+/** The units whose figures are judged one by one, each with the most that is plausible. */
+export const judgedUnits: readonly { unit: Unit; times: number; more: number }[] = units.flatMap((unit) => {
+  const { most } = rowOf(unit)
+  return most ? [{ unit, ...most }] : []
+})
+
+/** What the price of a unit is for: `1M`, `1K`, `minute`; empty for one. */
+export function perOf(unit: Unit): string {
+  return perWords[unitTable[unit].per]
 }
 
 /** The name of many: `input_tokens`, `web_searches`. */

@@ -50,9 +50,33 @@ describe('a price', () => {
     ['per_1m_input_tokens', '0.000001', 'input_token', 1],
     ['per_1k_web_searches', '10.00', 'web_search', 10_000_000_000],
     ['per_request', '0.000000000001', 'request', 1],
+    ['per_1k_searches', '2.00', 'search', 2_000_000_000],
+    ['per_audio_minute', '0.006', 'audio_second', 100_000_000],
+    ['per_audio_minute', '0.0000000006', 'audio_second', 10],
   ] as const)('%s of %p is whole pico-dollars', (key, text, unit, pico) => {
     expect(faultsOfPrice({ ...tokens, [key]: text })).toEqual([])
     expect(tariffOf({ ...tokens, [key]: text }).tables[0].prices[unit]).toBe(pico)
+  })
+
+  test.each([
+    ['0.00185', 30_833_334],
+    ['0.0000000001', 2],
+    ['0.0043', 71_666_667],
+    ['150.00', 2_500_000_000_000],
+  ])(
+    'of %p for a minute is rounded up to whole pico-dollars a second, and reads as it was written',
+    (text, pico) => {
+      const price = { ...tokens, per_audio_minute: text }
+      expect(faultsOfPrice(price)).toEqual([])
+      expect(tariffOf(price).tables[0].prices.audio_second).toBe(pico)
+      expect(describePriceList(priceListOf({ price })).per_audio_minute).toBe(text)
+    },
+  )
+
+  test('for a minute has no more decimals than rounding can tell apart', () => {
+    expect(faultsOfPrice({ ...tokens, per_audio_minute: '0.00000000001' })).toEqual([
+      'models.m.price.per_audio_minute: "0.00000000001" is not a whole number of pico-dollars for one: use at most 10 decimals',
+    ])
   })
 
   test('is rounded up to a nano-dollar, once for all that a request used', () => {
@@ -94,7 +118,7 @@ describe('a price', () => {
       'models.m.price.per_request: "9008" is more than $9,007 for one',
     ])
     expect(faults({ above_200: { ...tokens }, above: tokens, above_2kk: tokens })).toEqual([
-      'models.m.price.above: there is no such price; there are per_request, per_1m_input_tokens, per_1m_cached_input_tokens, per_1m_cache_write_tokens, per_1m_cache_write_1h_tokens, per_1m_output_tokens, per_1m_input_image_tokens, per_1m_output_image_tokens, per_1m_input_audio_tokens, per_1m_output_audio_tokens, per_1m_characters, per_image, per_input_image, per_second, per_1k_web_searches, per_1k_search_sources, above_200k and the like, service_tiers, minimum, source and as_of',
+      'models.m.price.above: there is no such price; there are per_request, per_1m_input_tokens, per_1m_cached_input_tokens, per_1m_cache_write_tokens, per_1m_cache_write_1h_tokens, per_1m_output_tokens, per_1m_input_image_tokens, per_1m_output_image_tokens, per_1m_input_audio_tokens, per_1m_output_audio_tokens, per_1m_characters, per_image, per_input_image, per_second, per_audio_minute, per_1k_searches, per_1k_web_searches, per_1k_search_sources, above_200k and the like, service_tiers, minimum, source and as_of',
       'models.m.price.above_2kk: a number of input tokens such as above_200k or above_1m',
     ])
     expect(faults({ above_200k: { per_1m_input_tokens: '2.50', per_1m_input_audio_tokens: '1' } })).toEqual([

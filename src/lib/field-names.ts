@@ -135,14 +135,14 @@ function merged(one: KnownNames | undefined, other: KnownNames | undefined): Kno
 const MAX_COMPARED_LENGTH = 256
 
 /** The first name that differs from a known one, or from another one beside it, only by case. */
-export function findVariant(value: unknown, known: KnownNames, path = ''): Variant | undefined {
+export function findVariant(value: unknown, known: KnownNames): Variant | undefined {
   if (Array.isArray(value)) {
     if (!known.items) return undefined
     for (let index = 0; index < value.length; index++) {
       const item: unknown = value[index]
       if (typeof item !== 'object' || item === null) continue
-      const found = findVariant(item, known.items, `${path}[${index}]`)
-      if (found) return found
+      const found = findVariant(item, known.items)
+      if (found) return { ...found, path: behind(`[${index}]`, found.path) }
     }
     return undefined
   }
@@ -153,7 +153,7 @@ export function findVariant(value: unknown, known: KnownNames, path = ''): Varia
       if (name.length > MAX_COMPARED_LENGTH) continue
       const folded = fold(name)
       const twin = known.folded.get(folded) ?? others?.get(folded)
-      if (twin !== undefined) return { path: joined(path, name), known: twin }
+      if (twin !== undefined) return { path: name, known: twin }
       others ??= new Map()
       others.set(folded, name)
       continue
@@ -161,10 +161,15 @@ export function findVariant(value: unknown, known: KnownNames, path = ''): Varia
     const names = known.members.get(name)
     const member = names && (value as Record<string, unknown>)[name]
     if (typeof member !== 'object' || member === null || !names) continue
-    const found = findVariant(member, names, joined(path, name))
-    if (found) return found
+    const found = findVariant(member, names)
+    if (found) return { ...found, path: behind(name, found.path) }
   }
   return undefined
+}
+
+/** Made only where something is found: most requests have nothing, and then no text is built for each of their objects. */
+function behind(place: string, path: string): string {
+  return path.startsWith('[') ? place + path : `${place}.${path}`
 }
 
 /** The same for all writings of a name that some reader takes for one: upper case first, for `ſ` and the Kelvin sign. */

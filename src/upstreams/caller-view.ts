@@ -71,13 +71,13 @@ export function callerComplaint<Complaint extends object>(complaint: Complaint):
 
 /** Usage stands in the answer, in an object of it such as `message`, or in one of its choices. */
 function viewOf(answer: Members): Members {
-  const changes = new Map<string, unknown>()
+  let changes: Map<string, unknown> | undefined
   for (const name in answer) {
     const value = answer[name]
-    const seen = TOLD_BY_ANSWER.test(name) ? undefined : viewOfMember(name, value)
-    if (seen !== value) changes.set(name, seen)
+    const seen = isTold(name, TOLD_BY_ANSWER, toldByAnswer) ? undefined : viewOfMember(name, value)
+    if (seen !== value) changes = (changes ?? new Map()).set(name, seen)
   }
-  return changed(answer, changes)
+  return changes ? changed(answer, changes) : answer
 }
 
 function viewOfMember(name: string, value: unknown): unknown {
@@ -97,18 +97,33 @@ function withUsageView(value: unknown): unknown {
 
 function usageView(usage: unknown, depth: number): unknown {
   if (!isMembers(usage)) return usage
-  const changes = new Map<string, unknown>()
+  let changes: Map<string, unknown> | undefined
   for (const name in usage) {
     const value = usage[name]
-    const seen = COST_OF_USAGE.test(name) ? undefined : depth > 0 ? usageView(value, depth - 1) : value
-    if (seen !== value) changes.set(name, seen)
+    const isCost = isTold(name, COST_OF_USAGE, toldByUsage)
+    const seen = isCost ? undefined : depth > 0 ? usageView(value, depth - 1) : value
+    if (seen !== value) changes = (changes ?? new Map()).set(name, seen)
   }
-  return changed(usage, changes)
+  return changes ? changed(usage, changes) : usage
+}
+
+/** Vendors use the same few names again and again: to know one costs less than to match it. */
+const toldByAnswer = new Map<string, boolean>()
+const toldByUsage = new Map<string, boolean>()
+const MOST_KNOWN_NAMES = 1_000
+const LONGEST_KNOWN_NAME = 64
+
+function isTold(name: string, pattern: RegExp, known: Map<string, boolean>): boolean {
+  let told = known.get(name)
+  if (told === undefined) {
+    told = pattern.test(name)
+    if (known.size < MOST_KNOWN_NAMES && name.length <= LONGEST_KNOWN_NAME) known.set(name, told)
+  }
+  return told
 }
 
 /** The same members with some others in their places, and without those that are undefined now. */
 function changed(members: Members, changes: ReadonlyMap<string, unknown>): Members {
-  if (changes.size === 0) return members
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) => {
       const seen = changes.has(name) ? changes.get(name) : value

@@ -2,9 +2,8 @@
 
 import { defineCommand } from 'citty'
 import { type Server, startServer } from '../../src/app/server'
-import { type Outside, outside } from '../../src/app/world'
+import { type Outside, outside, proxyTransport } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
-import { openFetchOrigin } from '../../src/http-client/fetch-origin'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { availability } from '../lib/catalogue'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
@@ -90,7 +89,7 @@ export const serve = defineCommand({
 /** Behind a proxy vendors are called by Bun's fetch, which knows how. */
 function network(): Outside {
   if (!PROXIES.some((name) => process.env[name])) return outside
-  return { ...outside, openOrigin: (url) => openFetchOrigin(url, outside) }
+  return { ...outside, transport: proxyTransport }
 }
 
 async function listen(options: Parameters<typeof startServer>[0]): Promise<Server> {

@@ -13,7 +13,9 @@ import type { Db } from '../db/db'
 import { migrate } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
 import { openSqlite } from '../db/sqlite'
-import { openOrigin } from '../http-client/origin'
+import { createFetchTransport } from '../http-client/fetch-origin'
+import { directTransport } from '../http-client/origin'
+import type { Transport } from '../http-client/transport'
 import { createPulse, type Pulse } from '../lib/ticker'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
@@ -51,8 +53,7 @@ export interface World {
   random: () => number
   /** Where webhooks may go. */
   addressRules: AddressRules
-  /** For webhooks. */
-  fetch: Outside['fetch']
+  transport: Transport
   log: Log
   close(): Promise<void>
 }
@@ -60,12 +61,14 @@ export interface World {
 export type After = (milliseconds: number, run: () => void) => () => void
 
 export interface Outside extends UpstreamWorld {
-  fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
   after: After
   /** The clock of a database that several machines share, in milliseconds since 1970. */
   databaseTime: (db: Db) => Promise<number>
   lookup: Lookup
 }
+
+/** For machines that reach others only through a proxy: Bun's fetch finds it in the environment. */
+export const proxyTransport = createFetchTransport({ fetch: (url, init) => fetch(url, init) })
 
 const standardError = Bun.stderr.writer()
 
@@ -78,8 +81,7 @@ export const outside: Outside = {
     return () => clearTimeout(timer)
   },
   databaseTime: timeOf,
-  openOrigin,
-  fetch: (url, init) => fetch(url, init),
+  transport: directTransport,
   lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   log(event, fields) {
     // Not console.error, which paints every line red on a terminal.
@@ -168,7 +170,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     newId,
     random: Math.random,
     addressRules: { allow: config.webhooks?.allow ?? [], lookup: from.lookup },
-    fetch: from.fetch,
+    transport: from.transport,
     log,
     async close() {
       pulse.stop()

@@ -16,6 +16,7 @@ export interface Exchange {
   body: string | AsyncIterable<Uint8Array> | null
   signal: Cancellation
   partition: string | undefined
+  decompress?: boolean | undefined
   resolve(response: HttpResponse): void
   reject(error: unknown): void
 }
@@ -115,7 +116,8 @@ export class Connection implements ResponseSink, Flow {
     const seconds = /\btimeout=(\d+)/i.exec(head.get('keep-alive') ?? '')
     if (seconds) this.idleMs = (Number(seconds[1]) - 1) * 1000
     this.body = new HttpBody(this)
-    exchange.resolve(new HttpResponse(head, decoded(this.body, head.get('content-encoding'))))
+    const coding = exchange.decompress === false ? null : head.get('content-encoding')
+    exchange.resolve(new HttpResponse(head, decoded(this.body, coding)))
   }
 
   data(bytes: Buffer): void {

@@ -1,11 +1,11 @@
-// The same as an origin by way of Bun's fetch, which knows proxies: for machines that reach the internet only through one.
+// The transport by way of Bun's fetch, which knows proxies: for machines that reach the internet only through one.
 // Fetch is lenient in how it reads responses. It must never use a connection for two requests, or take a response for whole
 // whose end cannot be told from a cut.
 
 import { abortSignalOf } from '../lib/cancel-token'
 import { ConnectionBroken } from './connection'
-import { type HttpRequest, NotConnected, type Origin } from './origin'
 import { type Flow, HttpBody, HttpResponse } from './response'
+import { type HttpRequest, NotConnected, type OpenOptions, type Origin, type Transport } from './transport'
 
 interface Network {
   fetch(url: string, init: BunFetchRequestInit): Promise<Response>
@@ -15,15 +15,30 @@ const NO_END = 'the answer does not say where it ends, which cannot be told thro
 /** What fetch says when not a byte was sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'FailedToOpenSocket'])
 
-export function openFetchOrigin(address: string, network: Network): Origin {
-  const { origin } = new URL(address)
+export function createFetchTransport(network: Network): Transport {
+  return { open: (url, options) => openFetchOrigin(url, network, options) }
+}
 
-  async function send({ method, path, headers, body, signal }: HttpRequest): Promise<HttpResponse> {
+export function openFetchOrigin(address: string, network: Network, options: OpenOptions = {}): Origin {
+  const url = new URL(address)
+  const pin = options.address === undefined ? undefined : pinTo(url, options.address)
+  const origin = pin?.origin ?? url.origin
+
+  async function send({
+    method,
+    path,
+    headers,
+    body,
+    signal,
+    decompress = true,
+  }: HttpRequest): Promise<HttpResponse> {
     try {
       const response = await network.fetch(origin + path, {
         method,
-        headers,
+        headers: pin ? { ...headers, host: url.host } : headers,
         body: body as NonNullable<BunFetchRequestInit['body']>,
+        ...pin?.tls,
+        decompress,
         signal: abortSignalOf(signal),
         redirect: 'manual',
         keepalive: false,
@@ -42,6 +57,21 @@ export function openFetchOrigin(address: string, network: Network): Origin {
   }
 
   return { send, close() {} }
+}
+
+interface Pin {
+  origin: string
+  tls: Pick<BunFetchRequestInit, 'tls'>
+}
+
+/** Has fetch connect to an IP address: then it looks nothing up, and the certificate must still be of the host. */
+function pinTo({ protocol, hostname, port }: URL, address: string): Pin {
+  const host = address.includes(':') ? `[${address}]` : address
+  const serverName = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  return {
+    origin: `${protocol}//${host}${port && `:${port}`}`,
+    tls: protocol === 'https:' ? { tls: { serverName } } : {},
+  }
 }
 
 /** Fetch also ends a body where the connection was cut, unless the response says where it ends. */

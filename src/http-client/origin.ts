@@ -2,48 +2,12 @@
 // which runs 256 requests at a time, keeps 64 connections and takes more processor time. It must never send a request
 // twice or follow a redirect.
 
-import type { Cancellation } from '../lib/cancel-token'
+import { isIP } from 'node:net'
 import { Connection, type Exchange } from './connection'
 import type { HttpResponse } from './response'
+import { type HttpRequest, NotConnected, type OpenOptions, type Origin, type Transport } from './transport'
 
-export interface HttpRequest {
-  /** Not HEAD: the length in its answer is that of a body which does not come. */
-  method: 'GET' | 'POST' | 'DELETE'
-  /** With its query, as it is sent: `/v1/chat/completions`. */
-  path: string
-  /** One that is given again and again is best the same object each time: it is written down only once. */
-  headers: Readonly<Record<string, string>>
-  /** Text, or pieces whose sum `content-length` tells. */
-  body: string | AsyncIterable<Uint8Array> | null
-  signal: Cancellation
-  /** Requests of different partitions, such as customers, get a connection after one another only when it has rested. */
-  partition?: string
-}
-
-export interface Origin {
-  /**
-   * Resolves with the head of the answer, whatever its status; the body is still to be read or cancelled. Rejects with
-   * the signal's reason, with NotConnected, or with what broke the connection after the request was sent.
-   */
-  send(request: HttpRequest): Promise<HttpResponse>
-  /** Closes the connections that wait for a request, and the others when theirs has ended. */
-  close(): void
-}
-
-/** Opens an origin by the address of any page on it; nothing is connected yet. */
-export type OpenOrigin = (url: string) => Origin
-
-/** There is no connection, so not a byte of the request was sent. `code` is the system's or OpenSSL's. */
-export class NotConnected extends Error {
-  readonly code: string
-
-  constructor(message: string, code: string) {
-    super(message)
-    this.code = code
-  }
-}
-
-export interface OriginOptions {
+export interface OriginOptions extends OpenOptions {
   /** Certificates that vouch for the server, in place of the usual authorities. */
   ca?: string
   connectTimeoutMs?: number
@@ -68,10 +32,15 @@ const SWEEP_MS = 1_000
 /** Silence after which the system asks whether the other side is still there. */
 const KEEP_ALIVE_MS = 60_000
 
+/** The program's own connections. */
+export const directTransport: Transport = { open: openOrigin }
+
 export function openOrigin(address: string, options: OriginOptions = {}): Origin {
   const url = new URL(address)
   const isSecure = url.protocol === 'https:'
   const hostname = url.hostname.replace(/^\[|\]$/g, '')
+  // Without the dot that ends a full name, which stands in no certificate. An IP address is no name (RFC 6066, section 3).
+  const serverName = isIP(hostname) ? '' : hostname.replace(/\.$/, '')
   const port = Number(url.port) || (isSecure ? 443 : 80)
   const idleMs = options.idleMs ?? IDLE_MS[isSecure ? 'https:' : 'http:']
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
@@ -196,9 +165,9 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
     }
     try {
       await Bun.connect<Connection>({
-        hostname,
+        hostname: options.address ?? hostname,
         port,
-        ...(isSecure && { tls: { serverName: hostname, ...(options.ca && { ca: options.ca }) } }),
+        ...(isSecure && { tls: { serverName, ...(options.ca && { ca: options.ca }) } }),
         socket: {
           open(socket) {
             socket.setNoDelay(true)
@@ -231,9 +200,9 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
   return {
     send(request) {
       return new Promise<HttpResponse>((resolve, reject) => {
-        const { signal, body, partition } = request
+        const { signal, body, partition, decompress } = request
         if (signal.aborted) return reject(signal.reason)
-        place({ head: headOf(request), body, signal, partition, resolve, reject })
+        place({ head: headOf(request), body, signal, partition, decompress, resolve, reject })
       })
     },
     close() {
@@ -249,10 +218,12 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
 }
 
 function notTrusted(error: (Error & { code?: string }) | null): NotConnected {
-  return new NotConnected(
-    `the server's certificate is not trusted: ${error?.message ?? 'no reason given'}`,
-    error?.code ?? 'CERT',
-  )
+  const reason = error?.message ?? 'no reason given'
+  // OpenSSL's own words are about a handshake that did not come as far as a certificate.
+  const message = reason.startsWith('error:')
+    ? `the TLS handshake failed: ${reason}`
+    : `the server's certificate is not trusted: ${reason}`
+  return new NotConnected(message, error?.code ?? 'CERT')
 }
 
 /** Each field on a line of its own; none may bring its own line break. */

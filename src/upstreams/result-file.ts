@@ -42,7 +42,7 @@ export function createFetchFile(
   }
 
   async function fetchOnce(url: URL, signal: Cancellation, part = {}): Promise<HttpResponse> {
-    const origin = world.openOrigin(url.href)
+    const origin = world.transport.open(url.href)
     try {
       return await origin.send({
         method: 'GET',

@@ -4,9 +4,9 @@
 
 import type { UpstreamConfig } from '../config/schema'
 import type { Call } from '../contract/family'
-import { NotConnected, type OpenOrigin } from '../http-client/origin'
 import type { HttpResponse } from '../http-client/response'
 import { MalformedResponse } from '../http-client/response-parser'
+import { NotConnected, type Transport } from '../http-client/transport'
 import type { Cancellation } from '../lib/cancel-token'
 import { NO_REASON, statedStatus } from '../lib/error-shapes'
 import { GatewayError } from '../lib/errors'
@@ -48,7 +48,7 @@ interface VendorError {
 
 /** What a connection needs from outside. */
 export interface UpstreamWorld {
-  openOrigin: OpenOrigin
+  transport: Transport
   /** The machine's clock, for the times that vendors name. */
   wall: () => number
   monotonic: () => number
@@ -133,7 +133,7 @@ export function createUpstream(
   const baseUrl = config.baseUrl ?? kind.baseUrl
   const { pathname, search, searchParams } = new URL(baseUrl)
   const basePath = pathname.replace(/\/+$/, '')
-  const origin = world.openOrigin(baseUrl)
+  const origin = world.transport.open(baseUrl)
   const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
   const keys = secrets.map(
     (secret): VendorKey => ({

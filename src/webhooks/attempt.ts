@@ -2,16 +2,20 @@
 // It must never follow a redirect, connect to any other address, or read an answer that does not end.
 
 import { createHmac } from 'node:crypto'
+import type { HttpResponse } from '../http-client/response'
+import { type HttpRequest, NotConnected } from '../http-client/transport'
 import { type AddressRules, resolveTarget, type Target } from './address'
+import type { Receivers } from './receivers'
 
 export interface AttemptWorld {
-  fetch: (url: string, init: BunFetchRequestInit) => Promise<Response>
+  receivers: Receivers
   /** Where webhooks may go. */
   addressRules: AddressRules
 }
 
 interface SignedMessage {
   id: string
+  account: string
   url: string
   body: string
   /** Those in force, the newest first. */
@@ -32,8 +36,8 @@ export interface AttemptAnswer {
 const SECOND_MS = 1_000
 const MAX_ANSWER_BYTES = 64 * 1024
 const KEPT_ANSWER_LENGTH = 1024
-/** Nothing has gone out when one of these comes, so another address may be tried. */
-const NOT_CONNECTED = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'])
+/** Nobody answers at the address, so another one may be tried. */
+const ADDRESS_IS_DEAD = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'])
 
 /** Never throws: that there is no answer is one, too. */
 export async function attemptDelivery(
@@ -54,32 +58,30 @@ export async function attemptDelivery(
 
 /** To the first address that takes the connection. */
 async function send(
-  world: AttemptWorld,
+  { receivers }: AttemptWorld,
   message: SignedMessage,
-  { url, host, addresses }: Exclude<Target, { refused: string }>,
+  { url, addresses }: Exclude<Target, { refused: string }>,
   signal: AbortSignal,
-): Promise<Response> {
-  const { id, body, secrets, at } = message
-  const request = {
+): Promise<HttpResponse> {
+  const { id, account, body, secrets, at } = message
+  const request: HttpRequest = {
     method: 'POST',
-    headers: { ...signatureHeaders(id, body, secrets, at), host: url.host },
+    path: url.pathname + url.search,
+    headers: signatureHeaders(id, body, secrets, at),
     body,
     signal,
-    redirect: 'manual',
-    timeout: false,
+    partition: account,
     // A small answer must not become a large one here.
     decompress: false,
-    // The certificate must be of the name, though the connection goes to the address that was checked.
-    ...(url.protocol === 'https:' && { tls: { serverName: host } }),
-  } as BunFetchRequestInit
+  }
   for (const address of addresses.slice(0, -1)) {
     try {
-      return await world.fetch(pinned(url, address), request)
+      return await receivers.at(url, address).send(request)
     } catch (error) {
-      if (!NOT_CONNECTED.has((error as { code?: string }).code ?? '')) throw error
+      if (!(error instanceof NotConnected && ADDRESS_IS_DEAD.has(error.code))) throw error
     }
   }
-  return world.fetch(pinned(url, addresses.at(-1) as string), request)
+  return receivers.at(url, addresses.at(-1) as string).send(request)
 }
 
 /** The headers of one attempt (Standard Webhooks 1.0): one signature for each secret that is in force. */
@@ -104,25 +106,17 @@ export function signatureHeaders(
   }
 }
 
-/** The same request with the host as an address: there is no second look-up that could find another one. */
-function pinned(url: URL, address: string): string {
-  const pinnedUrl = new URL(url)
-  pinnedUrl.hostname = address.includes(':') ? `[${address}]` : address
-  pinnedUrl.hash = ''
-  return pinnedUrl.href
-}
-
 function noAnswer(why: string): AttemptAnswer {
   return { status: null, text: kept(why), retryAfterMs: 0 }
 }
 
 /** The beginning of an answer; the rest is not waited for, and where it breaks off the status has been said all the same. */
-async function readStart(response: Response): Promise<string> {
+async function readStart({ body }: HttpResponse): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
   try {
-    for await (const piece of response.body ?? []) {
+    for await (const piece of body) {
       bytes += piece.byteLength
       if (text.length < KEPT_ANSWER_LENGTH) text += decoder.decode(piece, { stream: true })
       if (bytes >= MAX_ANSWER_BYTES) break
@@ -141,12 +135,11 @@ function kept(text: string): string {
 function reasonOf(error: unknown): string {
   const { code, message = String(error) } = error as { code?: string; message?: string }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'The certificate of the receiver is of another name.'
-  // The runtime's advice is to programmers.
-  return message.replace(/ (For more information, pass|Is the computer able) .*$/, '')
+  return error instanceof NotConnected ? `No connection to the receiver (${code}): ${message}.` : message
 }
 
-function retryAfterOf(response: Response, now: number): number {
-  const header = response.headers.get('retry-after')
+function retryAfterOf(response: HttpResponse, now: number): number {
+  const header = response.header('retry-after')
   if (header === null) return 0
   const seconds = Number(header)
   const waitMs = Number.isFinite(seconds) ? seconds * SECOND_MS : Date.parse(header) - now

@@ -3,13 +3,16 @@
 
 import type { After } from '../app/world'
 import { DatabaseUnavailable, type Db } from '../db/db'
+import type { Transport } from '../http-client/transport'
 import type { Pulse } from '../lib/ticker'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
+import { Receivers } from './receivers'
 import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
 import { webhookSecretsOf } from './secrets'
 
-interface WebhookWorld extends AttemptWorld {
+interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'> {
   db: Db
+  transport: Transport
   pulse: Pulse
   now: () => number
   monotonic: () => number
@@ -68,51 +71,85 @@ interface Delivery {
 }
 
 export function createWebhookSender(world: WebhookWorld): WebhookSender {
-  const { db, now, log } = world
-  const deliveries = new Set<Delivery>()
-  let stopped = false
-  let wanted = 0
-  /** The last look had no place for all that it might have found. */
-  let moreMayBeDue = false
-  let looking: Promise<void> | undefined
+  return new Sender(world)
+}
 
-  const unwatch = world.pulse.watch((at) => {
-    for (const { deadlineAt, controller } of deliveries) {
+class Sender implements WebhookSender {
+  private readonly world: WebhookWorld
+  private readonly receivers: Receivers
+  private readonly deliveries = new Set<Delivery>()
+  private isStopped = false
+  /** How many more are to be started. */
+  private wanted = 0
+  /** The last look had no place for all that it might have found. */
+  private moreMayBeDue = false
+  private looking: Promise<void> | undefined
+  private readonly unwatch: () => void
+
+  constructor(world: WebhookWorld) {
+    this.world = world
+    this.receivers = new Receivers(world.transport)
+    this.unwatch = world.pulse.watch((at) => this.cutLate(at))
+  }
+
+  beat(): Promise<void> {
+    return this.startMore(PARALLEL)
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true
+    const cancel = this.world.after(STOP_GRACE_MS, () => this.cutAll())
+    await Promise.all([this.looking?.catch(() => {}), ...[...this.deliveries].map(({ ended }) => ended)])
+    cancel()
+    this.unwatch()
+    this.receivers.close()
+  }
+
+  private cutLate(at: number): void {
+    for (const { deadlineAt, controller } of this.deliveries) {
       if (at >= deadlineAt)
         controller.abort(new Error(`There was no answer within ${TIMEOUT_MS / SECOND} s.`))
     }
-  })
-
-  /** Has so many more started, if so many are due. One look at a time; what is asked for meanwhile is seen to after it. */
-  function startMore(count: number): Promise<void> {
-    wanted += count
-    looking ??= look().finally(() => {
-      looking = undefined
-    })
-    return looking
   }
 
-  async function look(): Promise<void> {
-    while (wanted > 0 && !stopped) {
-      const count = Math.min(wanted, PARALLEL - deliveries.size)
-      wanted = 0
-      const rest = await startDue(count)
-      wanted += rest
+  private cutAll(): void {
+    for (const delivery of this.deliveries) {
+      delivery.cut = true
+      delivery.controller.abort(new Error('The gateway stopped.'))
+    }
+  }
+
+  /** Has so many more started, if so many are due. One look at a time; what is asked for meanwhile is seen to after it. */
+  private startMore(count: number): Promise<void> {
+    this.wanted += count
+    this.looking ??= this.look().finally(() => {
+      this.looking = undefined
+    })
+    return this.looking
+  }
+
+  private async look(): Promise<void> {
+    while (this.wanted > 0 && !this.isStopped) {
+      const count = Math.min(this.wanted, PARALLEL - this.deliveries.size)
+      this.wanted = 0
+      const rest = await this.startDue(count)
+      this.wanted += rest
     }
   }
 
   /** How many of so many are still to be started; none when nothing more is due. */
-  async function startDue(count: number): Promise<number> {
-    moreMayBeDue = true
+  private async startDue(count: number): Promise<number> {
+    this.moreMayBeDue = true
     if (count <= 0) return 0
-    const busyHosts = busy('host', PARALLEL_PER_HOST)
-    const busyAccounts = busy('account', PARALLEL_PER_ACCOUNT)
+    const { db, now } = this.world
+    const busyHosts = this.busy('host', PARALLEL_PER_HOST)
+    const busyAccounts = this.busy('account', PARALLEL_PER_ACCOUNT)
     const limit = Math.min(count, PARALLEL_PER_HOST)
     const claimed = await claimWebhooks(db, now(), { limit, leaseMs: LEASE_MS, busyHosts, busyAccounts })
-    moreMayBeDue = claimed.length + busyHosts.length + busyAccounts.length > 0
+    this.moreMayBeDue = claimed.length + busyHosts.length + busyAccounts.length > 0
     const excess: Webhook[] = []
     for (const webhook of claimed) {
-      if (!stopped && hasPlace(webhook)) start(webhook)
+      if (!this.isStopped && this.hasPlace(webhook)) this.start(webhook)
       else excess.push(webhook)
     }
     if (excess.length > 0) await db.batch(excess.map(unclaimWebhook))
@@ -120,98 +157,82 @@ export function createWebhookSender(world: WebhookWorld): WebhookSender {
   }
 
   /** Hosts or accounts that have all the deliveries that they may have. */
-  function busy(by: 'host' | 'account', most: number): string[] {
+  private busy(by: 'host' | 'account', most: number): string[] {
     const counts = new Map<string, number>()
-    for (const { webhook } of deliveries) counts.set(webhook[by], (counts.get(webhook[by]) ?? 0) + 1)
+    for (const { webhook } of this.deliveries) counts.set(webhook[by], (counts.get(webhook[by]) ?? 0) + 1)
     return [...counts].flatMap(([name, count]) => (count >= most ? [name] : []))
   }
 
-  function hasPlace({ host, account }: Webhook): boolean {
+  private hasPlace({ host, account }: Webhook): boolean {
     return (
-      deliveries.size < PARALLEL &&
-      !busy('host', PARALLEL_PER_HOST).includes(host) &&
-      !busy('account', PARALLEL_PER_ACCOUNT).includes(account)
+      this.deliveries.size < PARALLEL &&
+      !this.busy('host', PARALLEL_PER_HOST).includes(host) &&
+      !this.busy('account', PARALLEL_PER_ACCOUNT).includes(account)
     )
   }
 
-  function start(webhook: Webhook): void {
+  private start(webhook: Webhook): void {
     const delivery: Delivery = {
       webhook,
-      deadlineAt: world.monotonic() + TIMEOUT_MS,
+      deadlineAt: this.world.monotonic() + TIMEOUT_MS,
       controller: new AbortController(),
       cut: false,
       ended: Promise.resolve(),
     }
-    deliveries.add(delivery)
-    delivery.ended = deliver(delivery)
-      .catch(failed(webhook))
-      .finally(() => {
-        deliveries.delete(delivery)
-        // Lets go of an answer that was not read to its end.
-        delivery.controller.abort()
-        // Waiting for the next beat would make a backlog slow.
-        if (moreMayBeDue) void startMore(1).catch(failed(webhook))
-      })
+    this.deliveries.add(delivery)
+    delivery.ended = this.deliver(delivery)
+      .catch((error) => this.logFailure(webhook, error))
+      .finally(() => this.end(delivery))
   }
 
-  function failed(webhook: Webhook) {
-    return (error: unknown) => log('webhook_failed', { webhook: webhook.id, error: String(error) })
+  private end(delivery: Delivery): void {
+    this.deliveries.delete(delivery)
+    // Lets go of an answer that was not read to its end.
+    delivery.controller.abort()
+    // Waiting for the next beat would make a backlog slow.
+    if (this.moreMayBeDue) void this.startMore(1).catch((error) => this.logFailure(delivery.webhook, error))
   }
 
-  async function deliver(delivery: Delivery): Promise<void> {
+  private logFailure({ id }: Webhook, error: unknown): void {
+    this.world.log('webhook_failed', { webhook: id, error: String(error) })
+  }
+
+  private async deliver(delivery: Delivery): Promise<void> {
     const { webhook, controller } = delivery
-    const { id, task } = webhook
+    const { db, now, monotonic, random, log } = this.world
     const at = now()
-    const startedAt = world.monotonic()
-    const answer = await attempt(webhook, at, controller.signal)
+    const startedAt = monotonic()
+    const answer = await this.attempt(webhook, at, controller.signal)
     if (delivery.cut && answer.status === null) {
       await db.batch([unclaimWebhook(webhook)])
       return
     }
-    const endedAt = now()
-    const next = nextOf(webhook, answer, endedAt, world.random())
-    const made = {
-      at,
-      status: answer.status,
-      answer: answer.text,
-      durationMs: Math.round(world.monotonic() - startedAt),
-    }
+    const next = nextOf(webhook, answer, now(), random())
+    const durationMs = Math.round(monotonic() - startedAt)
+    const made = { at, status: answer.status, answer: answer.text, durationMs }
     const recorded = await recordAttempt(db, webhook, made, next)
-    const about = { webhook: id, task, number: webhook.attempts + 1, status: answer.status }
+    const { id, task, attempts } = webhook
+    const about = { webhook: id, task, number: attempts + 1, status: answer.status }
     log('webhook_attempt', { ...about, state: recorded ? next.state : 'taken over' })
   }
 
   /** A fault of our own counts as no answer: one that stays would else be met each minute, without an end. */
-  async function attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
-    const { id, url, body } = webhook
+  private async attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
+    const { db, wall, addressRules } = this.world
+    const { id, account, url, body } = webhook
     try {
       const secrets = await webhookSecretsOf(db, webhook.keyId, at)
-      return await attemptDelivery(world, { id, url, body, secrets, at: world.wall() }, signal)
+      const message = { id, account, url, body, secrets, at: wall() }
+      return await attemptDelivery({ receivers: this.receivers, addressRules }, message, signal)
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
-      failed(webhook)(error)
+      this.logFailure(webhook, error)
       return {
         status: null,
         text: 'The gateway failed. Its operator can see why in the log.',
         retryAfterMs: 0,
       }
     }
-  }
-
-  return {
-    beat: () => startMore(PARALLEL),
-    async stop() {
-      stopped = true
-      const cancel = world.after(STOP_GRACE_MS, () => {
-        for (const delivery of deliveries) {
-          delivery.cut = true
-          delivery.controller.abort(new Error('The gateway stopped.'))
-        }
-      })
-      await Promise.all([looking?.catch(() => {}), ...[...deliveries].map(({ ended }) => ended)])
-      cancel()
-      unwatch()
-    },
   }
 }
 

@@ -7,6 +7,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Glob } from 'bun'
 import catalogue from '../../gateway.config'
 import { createApp } from '../../src/app/routes'
+import { outside } from '../../src/app/world'
 import type { ModelConfig } from '../../src/config/schema'
 import { operations } from '../../src/contract/operations'
 import { createDocument } from '../../src/docs/document'
@@ -55,9 +56,12 @@ beforeAll(async () => {
       // A clock that begins with a minute: limits of a minute then hold for all of a test.
       now: () => Date.now() - sinceMinute,
       lookup: async () => ['93.184.215.14'],
-      fetch: async (url, init) => {
-        if (URL.parse(String(url))?.hostname !== '127.0.0.1') throw new Error(`${url} is not of this test`)
-        return fetch(url, init)
+      transport: {
+        open(url, options) {
+          const address = options?.address ?? URL.parse(url)?.hostname
+          if (address !== '127.0.0.1') throw new Error(`${url} is not of this test`)
+          return outside.transport.open(url, options)
+        },
       },
     },
   })

@@ -492,13 +492,15 @@ describe('connections', () => {
     const gateway = await startTestGateway({
       upstreams: { openai: { baseUrl: `http://127.0.0.1:${closed}/v1` } },
       outside: {
-        openOrigin: (url) => {
-          const { send, close } = openOrigin(url)
-          const count: typeof send = (request) => {
-            attempts++
-            return send(request)
-          }
-          return { close, send: count }
+        transport: {
+          open(url) {
+            const { send, close } = openOrigin(url)
+            const count: typeof send = (request) => {
+              attempts++
+              return send(request)
+            }
+            return { close, send: count }
+          },
         },
       },
     })
@@ -513,10 +515,12 @@ describe('connections', () => {
     let attempts = 0
     const gateway = await startTestGateway({
       outside: {
-        openOrigin: (url) => {
-          const refusing = openOrigin(`http://127.0.0.1:${closed}`)
-          const taking = openOrigin(url)
-          return { ...taking, send: (request) => (++attempts < 3 ? refusing : taking).send(request) }
+        transport: {
+          open(url) {
+            const refusing = openOrigin(`http://127.0.0.1:${closed}`)
+            const taking = openOrigin(url)
+            return { ...taking, send: (request) => (++attempts < 3 ? refusing : taking).send(request) }
+          },
         },
       },
     })

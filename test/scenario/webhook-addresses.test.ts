@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
+import { openOrigin } from '../../src/http-client/origin'
 import { type Lookup, resolveTarget } from '../../src/webhooks/address'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { play } from '../support/scenario'
@@ -364,9 +365,8 @@ describe('over TLS', () => {
   async function deliverAll(urls: string[], authority: string | undefined = AUTHORITY) {
     const sending = await openSending('sqlite', {
       lookup: async () => ['127.0.0.1'],
-      fetch: (url, init) => {
-        const { tls } = init as { tls?: object }
-        return fetch(url, { ...init, tls: { ...tls, ...(authority && { ca: authority }) } })
+      transport: {
+        open: (url, options) => openOrigin(url, { ...options, ...(authority && { ca: authority }) }),
       },
     })
     const told: { state: string; answer: string | undefined }[] = []

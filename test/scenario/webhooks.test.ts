@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { Webhook as Verifier } from 'standardwebhooks'
+import { outside } from '../../src/app/world'
 import type { Lookup } from '../../src/webhooks/address'
 import { signatureHeaders } from '../../src/webhooks/attempt'
 import { claimWebhooks, redeliver } from '../../src/webhooks/rows'
@@ -407,7 +408,12 @@ describe('an answer', () => {
     using site = openSite(() => new Response(body()))
     const begun = Promise.withResolvers<void>()
     const sending = await openSending('sqlite', {
-      fetch: (url, init) => fetch(url, init).finally(begun.resolve),
+      transport: {
+        open(url, options) {
+          const origin = outside.transport.open(url, options)
+          return { ...origin, send: (request) => origin.send(request).finally(begun.resolve) }
+        },
+      },
     })
     const task = await sending.add(urlOf(site))
     await sending.sender.beat()

@@ -9,8 +9,8 @@ import { releaseExpired } from '../../src/billing/ledger'
 import { buildCatalogue } from '../../src/catalogue/models'
 import type { Config } from '../../src/config/schema'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
-import type { HttpRequest } from '../../src/http-client/origin'
 import type { HttpResponse } from '../../src/http-client/response'
+import type { HttpRequest, Transport } from '../../src/http-client/transport'
 import { createGateway, type Gateway } from '../../src/request/line'
 import { createPoller } from '../../src/tasks/poller'
 import { createWebhookSender } from '../../src/webhooks/sender'
@@ -25,7 +25,6 @@ export interface NodeParts {
   /** The database that all nodes share, and what is wrong with it now. */
   database: SharedDatabase
   send(request: HttpRequest): Promise<HttpResponse>
-  fetch(url: string, init: BunFetchRequestInit): Promise<Response>
   newId(prefix: string): string
   log(event: string, fields: Record<string, unknown>): void
   trace(text: string): void
@@ -145,7 +144,7 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
     send: (request: HttpRequest) => (isDead() ? never : alive(parts.send(request))),
     close() {},
   }
-  const fetch: World['fetch'] = (url, init) => (isDead() ? never : alive(parts.fetch(url, init)))
+  const transport: Transport = { open: () => origin }
   const world: World = {
     config: parts.config,
     db,
@@ -156,7 +155,7 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
       flush: async () => {},
       close: async () => {},
     },
-    catalogue: buildCatalogue(parts.config, { openOrigin: () => origin, wall: time.wall, monotonic, log }),
+    catalogue: buildCatalogue(parts.config, { transport, wall: time.wall, monotonic, log }),
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter: {
       count: async (text) => ({ tokens: Math.ceil(text.length / 4), exact: true }),
@@ -183,7 +182,7 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
     newId: parts.newId,
     random: () => random.below(1_000_000) / 1_000_000,
     addressRules: { allow: ['10.0.0.0/8'], lookup: async () => [] },
-    fetch,
+    transport,
     log,
     close: async () => {},
   }

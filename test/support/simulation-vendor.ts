@@ -1,8 +1,8 @@
 // The vendors of the simulation: what they do is drawn, what they have done is known exactly. They answer chats, whole and
 // streamed, embeddings and videos, and fail in every way in which a server can; webhooks are received here as well.
 
-import { type HttpRequest, NotConnected } from '../../src/http-client/origin'
 import { HttpBody, HttpResponse } from '../../src/http-client/response'
+import { type HttpRequest, NotConnected } from '../../src/http-client/transport'
 import type { Random } from './random'
 import type { VirtualTime } from './simulation-time'
 
@@ -30,7 +30,6 @@ export interface Delivery {
 
 export interface SimulatedVendor {
   send(request: HttpRequest): Promise<HttpResponse>
-  fetch(url: string, init: BunFetchRequestInit): Promise<Response>
   works: Map<string, Work>
   tasks: Map<string, VendorTask>
   deliveries: Delivery[]
@@ -59,7 +58,7 @@ export function createVendor(time: VirtualTime, random: Random): SimulatedVendor
   }
 
   /** Until the request is given up. */
-  function hang(signal: HttpRequest['signal'] | AbortSignal): Promise<never> {
+  function hang(signal: HttpRequest['signal']): Promise<never> {
     return new Promise((_resolve, reject) => {
       if (signal.aborted) reject(signal.reason)
       else signal.addEventListener('abort', () => reject(signal.reason))
@@ -238,6 +237,18 @@ export function createVendor(time: VirtualTime, random: Random): SimulatedVendor
     return (await late(request.signal)) ?? answer(request.signal, 200, '{"request_id":"r"}')
   }
 
+  /** A receiver of webhooks. */
+  async function receive({ headers, body, signal }: HttpRequest): Promise<HttpResponse> {
+    await pause(2_000)
+    const id = headers['webhook-id'] ?? ''
+    const isLost = isFault()
+    deliveries.push({ id, body: String(body), accepted: !isLost })
+    if (!isLost) return answer(signal, 200, 'ok')
+    if (random.chance(0.4)) return answer(signal, 500, 'no')
+    if (random.chance(0.5)) return hang(signal)
+    throw new Error('reset')
+  }
+
   return {
     works,
     tasks,
@@ -251,6 +262,7 @@ export function createVendor(time: VirtualTime, random: Random): SimulatedVendor
       const mark = MARK.exec(text)?.[0] ?? ''
       const id = /tasks\/([^/]+)/.exec(path)?.[1]
       const work = () => {
+        if (request.headers['webhook-id']) return receive(request)
         if (path.endsWith('/cancel')) return cancel(request, id ?? '')
         if (id !== undefined) return poll(request, id)
         if (path.endsWith('/chat/completions')) return chat(request, mark, text.includes('"stream":true'))
@@ -259,16 +271,6 @@ export function createVendor(time: VirtualTime, random: Random): SimulatedVendor
         return submit(request, mark)
       }
       return Promise.race([work(), hang(request.signal)])
-    },
-    async fetch(_url, { headers, body, signal }) {
-      await pause(2_000)
-      const id = (headers as Record<string, string>)['webhook-id'] ?? ''
-      const isLost = isFault()
-      deliveries.push({ id, body: String(body), accepted: !isLost })
-      if (!isLost) return new Response('ok')
-      if (random.chance(0.4)) return new Response('no', { status: 500 })
-      if (random.chance(0.5)) return hang(signal as AbortSignal)
-      throw new Error('reset')
     },
   }
 }

@@ -151,7 +151,6 @@ export async function simulate(seed: number): Promise<SimulationResult> {
       config,
       database,
       send: vendor.send,
-      fetch: vendor.fetch,
       newId,
       trace: note,
       alone: isAlone,

@@ -32,7 +32,7 @@ const narrower: Record<string, readonly string[]> = {
   'src/http-client': ['src/lib'],
   'src/media': ['src/lib', 'src/contract'],
   'src/families': ['src/lib', 'src/contract'],
-  'src/webhooks': ['src/lib', 'src/db'],
+  'src/webhooks': ['src/lib', 'src/db', 'src/http-client'],
   'src/upstreams': ['src/lib', 'src/contract', 'src/http-client'],
   'src/upstreams/kinds': ['src/lib'],
   'src/config': ['src/lib', 'src/contract', 'src/families', 'src/upstreams/kinds'],

@@ -8,6 +8,7 @@ import { createSecureContext, createServer as createTlsServer, type TLSSocket } 
 import { createKey } from '../../src/accounts/keys'
 import { outside } from '../../src/app/world'
 import type { Db } from '../../src/db/db'
+import type { Transport } from '../../src/http-client/transport'
 import { createPulse } from '../../src/lib/ticker'
 import type { Lookup } from '../../src/webhooks/address'
 import { insertWebhook, webhookOf } from '../../src/webhooks/rows'
@@ -27,7 +28,7 @@ export interface SendingOptions {
   random?: number
   /** A database that another sender has used. */
   db?: Db
-  fetch?: (url: string, init: BunFetchRequestInit) => Promise<Response>
+  transport?: Transport
 }
 
 export interface Sending {
@@ -68,10 +69,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
     random: () => random,
     log: (event, fields) => log.push({ event, ...fields }),
     addressRules: { allow, lookup, ...(lookupTimeoutMs !== undefined && { lookupTimeoutMs }) },
-    fetch: (url, init) => {
-      fetched.push(url)
-      return (options.fetch ?? fetch)(url, init)
-    },
+    transport: noting(options.transport ?? outside.transport, fetched),
   })
   if (!options.db) await makeKey(db, 'key_1', SECRET)
   const claimed = async () => {
@@ -108,6 +106,25 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
       await sender.stop()
       pulse.stop()
       await db.close()
+    },
+  }
+}
+
+/** Writes down where each request goes: the address that is connected to, not the host. */
+function noting(transport: Transport, fetched: string[]): Transport {
+  return {
+    open(url, options) {
+      const origin = transport.open(url, options)
+      const at = new URL(url)
+      if (options?.address)
+        at.hostname = options.address.includes(':') ? `[${options.address}]` : options.address
+      return {
+        close: () => origin.close(),
+        send(request) {
+          fetched.push(at.origin + request.path)
+          return origin.send(request)
+        },
+      }
     },
   }
 }

@@ -9,15 +9,10 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Socket as BunSocket } from 'bun'
 import { Connection, ConnectionBroken } from '../../src/http-client/connection'
 import { openFetchOrigin } from '../../src/http-client/fetch-origin'
-import {
-  type HttpRequest,
-  NotConnected,
-  type Origin,
-  type OriginOptions,
-  openOrigin,
-} from '../../src/http-client/origin'
+import { type OriginOptions, openOrigin } from '../../src/http-client/origin'
 import { BodyTooLarge, type HttpResponse } from '../../src/http-client/response'
 import { MalformedResponse } from '../../src/http-client/response-parser'
+import { type HttpRequest, NotConnected, type Origin } from '../../src/http-client/transport'
 import { Canceller } from '../../src/lib/cancel-token'
 import { freePort } from '../support/databases'
 import { waitFor } from '../support/gateway'

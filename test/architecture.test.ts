@@ -78,10 +78,13 @@ const breaches: readonly Breach[] = [
     title: 'a family that reads the database',
     find: importFaults,
     good: {
+      'src/families/a.ts': `import type { Family } from '../contract/family'\nexport let family: Family`,
+      'src/contract/family.ts': '',
+    },
+    bad: {
       'src/families/a.ts': `import type { Db } from '../db/db'\nexport let db: Db`,
       'src/db/db.ts': '',
     },
-    bad: { 'src/families/a.ts': `import { db } from '../db/db'\nexport { db }`, 'src/db/db.ts': '' },
   },
   {
     title: 'a family that imports another',
@@ -101,16 +104,31 @@ const breaches: readonly Breach[] = [
     title: 'a kind of upstream that knows the connection',
     find: importFaults,
     good: {
+      'src/upstreams/kinds/a.ts': `import type { U } from '../../contract/upstream'\nexport let u: U`,
+      'src/contract/upstream.ts': '',
+    },
+    bad: {
       'src/upstreams/kinds/a.ts': `import type { U } from '../upstream'\nexport let u: U`,
       'src/upstreams/upstream.ts': '',
     },
-    bad: { 'src/upstreams/kinds/a.ts': `export * from '../upstream'`, 'src/upstreams/upstream.ts': '' },
   },
   {
     title: 'a folder that imports one above it',
     find: importFaults,
     good: { 'src/tasks/a.ts': `export * from '../billing/b'`, 'src/billing/b.ts': '' },
     bad: { 'src/billing/b.ts': `export * from '../tasks/a'`, 'src/tasks/a.ts': '' },
+  },
+  {
+    title: 'a type of a folder above',
+    find: importFaults,
+    good: {
+      'src/tasks/a.ts': `import {\n  b,\n  type B,\n} from '../billing/b'\nexport let a: B = b`,
+      'src/billing/b.ts': '',
+    },
+    bad: {
+      'src/billing/b.ts': `let b = 1\nexport type A = typeof import('../tasks/a')`,
+      'src/tasks/a.ts': '',
+    },
   },
   {
     title: 'lib that imports ours',

@@ -1,6 +1,7 @@
 // The flags that set what a key may do. A flag that is absent changes nothing; the word `none` removes a limit.
 
-import type { BudgetPeriod, KeySettings } from '../../src/accounts/keys'
+import type { KeySettings } from '../../src/accounts/keys'
+import type { BudgetPeriod } from '../../src/billing/limits'
 import type { Config } from '../../src/config/schema'
 import { parseDurationMs } from '../view/times'
 import { CommandFailed, WrongUsage } from './errors'

@@ -2,24 +2,17 @@
 // A key must never be looked up or compared by a part of its secret.
 
 import { openAccount } from '../billing/ledger'
+import type { BudgetPeriod, KeyLimits } from '../billing/limits'
 import { apply, type Db, type Row, tryApply, type Value } from '../db/db'
 import { GatewayError } from '../lib/errors'
 
-export type BudgetPeriod = 'day' | 'week' | 'month'
-
-export interface Key {
-  id: string
+export interface Key extends KeyLimits {
   name: string
   account: string
   /** The first and last characters of the secret, to recognise it by. */
   hint: string
   /** Ids of the models that the key may use; null: all. */
   models: string[] | null
-  requestsPerMinute: number | null
-  tokensPerMinute: number | null
-  concurrency: number | null
-  budgetNano: number | null
-  budgetPeriod: BudgetPeriod | null
   expiresAt: number | null
   revokedAt: number | null
   createdAt: number

@@ -4,7 +4,7 @@
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
-import type { Log } from './world'
+import type { Log } from '../lib/system'
 
 /** The files and sockets of this process, as the operating system shows them. */
 export interface Sockets {

@@ -16,6 +16,7 @@ import { openSqlite } from '../db/sqlite'
 import { createFetchTransport } from '../http-client/fetch-origin'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
+import type { After, System } from '../lib/system'
 import { createPulse, type Pulse } from '../lib/ticker'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
@@ -25,9 +26,7 @@ import type { UpstreamWorld } from '../upstreams/upstream'
 import type { AddressRules, Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
 
-export type Log = (event: string, fields: Record<string, unknown>) => void
-
-export interface World {
+export interface World extends System {
   config: Config
   db: Db
   journal: Journal
@@ -39,26 +38,13 @@ export interface World {
   uploads: Uploads
   /** Null where results are not kept. */
   artifacts: Artifacts | null
-  /** Milliseconds since 1970 by the gateway's own clock, which never jumps: for all that is stored. */
-  now: () => number
-  /** Milliseconds by a clock that cannot be set: for waits and deadlines inside this process. */
-  monotonic: () => number
-  /** Milliseconds since 1970 by the machine's clock: only for others, who compare it with theirs. */
-  wall: () => number
-  /** Runs something once, so many milliseconds from now, unless the returned function is called before. */
-  after: After
   /** Looks at the database's clock again, where that is the reference, and notes the time for whoever starts next. */
   followTime(): Promise<void>
-  newId: (prefix: string) => string
-  random: () => number
   /** Where webhooks may go. */
   addressRules: AddressRules
   transport: Transport
-  log: Log
   close(): Promise<void>
 }
-
-export type After = (milliseconds: number, run: () => void) => () => void
 
 export interface Outside extends UpstreamWorld {
   after: After

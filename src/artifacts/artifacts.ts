@@ -1,13 +1,13 @@
 // Keeps a copy of a vendor's result, which the vendor lets die after a day, and hands out a signed address for it.
 // A copy is a courtesy: it must never fail or un-charge a request, nor fill the disk beyond its limit.
 
+import type { FetchFile } from '../contract/upstream'
 import type { Db } from '../db/db'
 import type { HttpResponse } from '../http-client/response'
 import { safeTypeOf } from '../lib/media-types'
 import { createTurns } from '../lib/semaphore'
 import type { Pulse } from '../lib/ticker'
 import type { SavedFile, Uploads } from '../media/uploads'
-import type { FetchFile } from '../upstreams/result-file'
 import type { ArtifactAddresses } from './addresses'
 import type { Place } from './blob-store'
 import {

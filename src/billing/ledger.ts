@@ -5,6 +5,7 @@
 // together are zero.
 
 import { strict as assert } from 'node:assert'
+import type { EndedBy } from '../contract/failures'
 import { type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import { assertNano, formatUsd, MAX_NANO } from '../lib/money'
 import { freeKey } from './idempotency'
@@ -37,7 +38,6 @@ export interface Condition {
 type HoldResult = { held: true } | { refusedBy: Condition['name'] | 'balance' }
 
 export type UsageSource = 'upstream' | 'counted' | 'estimated'
-export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
 
 export interface Settlement {
   priceNano: number

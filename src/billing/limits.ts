@@ -2,7 +2,6 @@
 // They are conditions of the hold, in the same transaction and in the database, so that they are exact on any number
 // of nodes. Only a request that costs nothing, and so has no hold, may ever be counted apart from it.
 
-import type { Key } from '../accounts/keys'
 import { inFlightOnly, tooLittle } from '../contract/failures'
 import { type Db, type Statement, tryApply } from '../db/db'
 import { GatewayError } from '../lib/errors'
@@ -13,23 +12,36 @@ const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
+/** What a key may do in a time. Null: as much as it wants. */
+export interface KeyLimits {
+  id: string
+  requestsPerMinute: number | null
+  tokensPerMinute: number | null
+  /** Requests that run at a time. */
+  concurrency: number | null
+  budgetNano: number | null
+  budgetPeriod: BudgetPeriod | null
+}
+
+export type BudgetPeriod = 'day' | 'week' | 'month'
+
 /** Whether the requests and tokens of a key are counted by the minute. */
-export function isCounted(key: Key): boolean {
+export function isCounted(key: KeyLimits): boolean {
   return key.requestsPerMinute !== null || key.tokensPerMinute !== null
 }
 
 /** The minute that a charge counts in; null where its key has no such limit. */
-export function windowMinuteOf(key: Key, now: number): number | null {
+export function windowMinuteOf(key: KeyLimits, now: number): number | null {
   return isCounted(key) ? Math.floor(now / MINUTE_MS) : null
 }
 
 /** The period whose budget a charge counts in; null where its key has none. */
-export function budgetPeriodOf(key: Key, now: number): string | null {
+export function budgetPeriodOf(key: KeyLimits, now: number): string | null {
   return key.budgetNano === null ? null : periodOf(key, now).name
 }
 
 /** What must hold for a request of this key to start. */
-export function conditionsOf(key: Key, charge: Charge): Condition[] {
+export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
   const conditions: Condition[] = []
   if (charge.windowMinute !== null) conditions.push({ name: 'rate', statement: countRequest(key, charge) })
   if (key.concurrency !== null) {
@@ -54,7 +66,7 @@ export function conditionsOf(key: Key, charge: Charge): Condition[] {
 export async function refusalOf(
   db: Db,
   name: Condition['name'],
-  key: Key,
+  key: KeyLimits,
   charge: Charge,
   now: number,
 ): Promise<GatewayError> {
@@ -73,14 +85,14 @@ export function tooManyRunning(most: number): GatewayError {
 }
 
 /** Counts a request that costs nothing among those of the minute. Throws 429 where the key may have no more of them. */
-export async function countFreeRequest(db: Db, key: Key, now: number): Promise<void> {
+export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Promise<void> {
   const windowMinute = windowMinuteOf(key, now)
   if (windowMinute === null) return
   if (!(await tryApply(db, [countRequest(key, { windowMinute, windowTokens: 0 })])))
     throw await tooFast(db, key, now)
 }
 
-async function tooFast(db: Db, key: Key, now: number): Promise<GatewayError> {
+async function tooFast(db: Db, key: KeyLimits, now: number): Promise<GatewayError> {
   const rows = await db.query({
     sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
     parameters: [key.id, Math.floor(now / MINUTE_MS)],
@@ -98,7 +110,7 @@ async function tooFast(db: Db, key: Key, now: number): Promise<GatewayError> {
 /** The headers by which OpenAI's clients see how much is left, for a key with limits. */
 export async function rateHeadersOf(
   db: Db,
-  key: Key,
+  key: KeyLimits,
   charge: Charge,
   now: number,
 ): Promise<Record<string, string>> {
@@ -111,7 +123,7 @@ export async function rateHeadersOf(
 }
 
 /** The start and end of the calendar period, in UTC, that a key's budget counts in. */
-export function periodOf(key: Key, now: number): { name: string; endsAt: number } {
+export function periodOf(key: KeyLimits, now: number): { name: string; endsAt: number } {
   const date = new Date(now)
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
   const name = (at: number, length: number) => new Date(at).toISOString().slice(0, length)
@@ -122,7 +134,7 @@ export function periodOf(key: Key, now: number): { name: string; endsAt: number 
   return { name: `week ${name(monday, 10)}`, endsAt: monday + 7 * DAY_MS }
 }
 
-function countRequest(key: Key, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
+function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
   return {
     // Tokens are let in while the minute has any left, so that a request larger than the limit is not refused for ever.
     sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
@@ -139,7 +151,7 @@ function countRequest(key: Key, charge: Pick<Charge, 'windowMinute' | 'windowTok
   }
 }
 
-function countBudget(budgetNano: number, key: Key, charge: Charge): Statement {
+function countBudget(budgetNano: number, key: KeyLimits, charge: Charge): Statement {
   return {
     sql: `insert into budgets (key_id, period, committed)
       select cast($1 as text), cast($2 as text), cast($3 as bigint) where cast($3 as bigint) <= cast($4 as bigint)
@@ -150,7 +162,7 @@ function countBudget(budgetNano: number, key: Key, charge: Charge): Statement {
   }
 }
 
-async function budgetSpent(db: Db, key: Key, charge: Charge, now: number): Promise<GatewayError> {
+async function budgetSpent(db: Db, key: KeyLimits, charge: Charge, now: number): Promise<GatewayError> {
   const rows = await db.query({
     sql: `select committed, (select cast(coalesce(sum(held), 0) as bigint) from open_charges
         where key_id = $1 and budget_period = $2) as running
@@ -171,7 +183,7 @@ function tooMany(code: string, message: string, headers: Record<string, string>)
   return new GatewayError(429, { code, message, headers })
 }
 
-function rateHeaders(key: Key, requests: number, tokens: number, now: number): Record<string, string> {
+function rateHeaders(key: KeyLimits, requests: number, tokens: number, now: number): Record<string, string> {
   const headers: Record<string, string> = {}
   const add = (kind: string, limit: number | null, used: number) => {
     if (limit === null) return

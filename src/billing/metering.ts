@@ -1,6 +1,7 @@
 // What a request came to: the vendor's own figures where it gave sane ones, else a count of the text that really passed.
 // It must never turn a vendor's fault into a charge for nothing, or into a credit.
 
+import type { EndedBy } from '../contract/failures'
 import type { Ask, Model, Reading } from '../contract/family'
 import {
   type BilledTable,
@@ -26,7 +27,7 @@ import {
 } from '../contract/units'
 import { invalidRequest } from '../lib/errors'
 import type { TokenCounter } from '../media/token-counter'
-import type { EndedBy, UsageSource } from './ledger'
+import type { UsageSource } from './ledger'
 
 const PLAUSIBLE_FACTOR = 4
 const PLAUSIBLE_EXTRA_TOKENS = 50_000

@@ -1,9 +1,8 @@
 // What was asked and what was paid for it, summed from the charges, which are the truth about money.
 // It only reads.
 
-import type { Key } from '../accounts/keys'
 import type { Db, Row } from '../db/db'
-import { periodOf } from './limits'
+import { type KeyLimits, periodOf } from './limits'
 
 export type UsageDimension = 'key' | 'account' | 'model'
 
@@ -62,7 +61,7 @@ export function totalUsage(usages: readonly Usage[]): Usage {
 }
 
 /** What a key has spent or holds of its budget in the running period. */
-export async function budgetUsedNano(db: Db, key: Key, now: number): Promise<number> {
+export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promise<number> {
   if (key.budgetNano === null) return 0
   const rows = await db.query({
     sql: 'select committed from budgets where key_id = $1 and period = $2',

@@ -7,10 +7,11 @@ import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '..
 import type { Durations, Model } from '../contract/family'
 import type { Operation } from '../contract/operations'
 import { tariffOfVariant } from '../contract/prices'
+import type { Upstream } from '../contract/upstream'
 import { families } from '../families'
 import { invalidRequest } from '../lib/errors'
 import { upstreamKinds } from '../upstreams/kinds'
-import { createUpstream, type Upstream, type UpstreamWorld } from '../upstreams/upstream'
+import { createUpstream, type UpstreamWorld } from '../upstreams/upstream'
 
 /** Held for the output of a request that sets no limit. */
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096

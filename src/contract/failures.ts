@@ -1,6 +1,5 @@
 // The errors that more than one part of the line raises, in one place: what happened, and what the caller can do.
 
-import type { Balance, Charge, EndedBy } from '../billing/ledger'
 import type { DatabaseUnavailable } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
@@ -8,6 +7,9 @@ import type { Model } from './family'
 
 /** The status that the journal gives a request whose caller left before the answer. */
 const CALLER_LEFT_STATUS = 499
+
+/** What ended a charge: its request came to its end, or who broke it off. */
+export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
 
 /** Why a stream ends before its answer is complete. */
 export function cutError(endedBy: EndedBy): GatewayError {
@@ -66,7 +68,10 @@ export function databaseDown(error: DatabaseUnavailable): GatewayError {
 }
 
 /** The account has too little: ever, or only while others of its requests run. */
-export function notPaid(charge: Charge, balance: Balance | undefined): GatewayError {
+export function notPaid(
+  charge: { heldNano: number },
+  balance: { balanceNano: number; heldNano: number; availableNano: number } | undefined,
+): GatewayError {
   const inFlight = balance !== undefined && balance.balanceNano >= charge.heldNano
   const left = `This request may cost up to $${formatUsd(charge.heldNano)}; the account has $${formatUsd(balance?.availableNano ?? 0)} available`
   if (inFlight) return inFlightOnly(left, balance.heldNano)

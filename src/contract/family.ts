@@ -5,10 +5,10 @@ import type { TSchema } from '@sinclair/typebox'
 import type { Dialect } from '../lib/errors'
 import type { Edit } from '../lib/json'
 import type { PcmFormat } from '../lib/wav'
-import type { Upstream } from '../upstreams/upstream'
 import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
 import type { Quantities, Unit } from './units'
+import type { Upstream } from './upstream'
 
 export type { Quantities, Unit } from './units'
 

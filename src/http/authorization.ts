@@ -11,7 +11,11 @@ const BEARER_TOKEN = /^bearer +\S/i
  * providers of many clients send nothing else; `server.acceptXApiKey` extends that to all paths, or ends it. A bearer
  * token wins where both are sent.
  */
-export function authorizationOf(headers: Headers, { server }: Config, dialect: Dialect): string | null {
+export function authorizationOf(
+  headers: Headers,
+  { server }: Pick<Config, 'server'>,
+  dialect: Dialect,
+): string | null {
   const authorization = headers.get('authorization')
   const accepted = server?.acceptXApiKey ?? dialect === 'messages'
   if (!accepted || (authorization !== null && BEARER_TOKEN.test(authorization))) return authorization

@@ -29,7 +29,7 @@ export function exempt(listener: Listener | null, request: Request): void {
 }
 
 /** The answer is made: from here on the caller has to take it, or ask again. */
-export function rest(listener: Listener | null, request: Request, { server }: Config): void {
+export function rest(listener: Listener | null, request: Request, { server }: Pick<Config, 'server'>): void {
   listener?.timeout(request, Math.ceil((server?.keepAliveTimeoutMs ?? KEEP_ALIVE_TIMEOUT_MS) / 1000))
 }
 

@@ -1,8 +1,8 @@
 // The one catcher: every error becomes a body in the right dialect, with the request's id.
 // What is not a GatewayError is a fault of ours: the caller learns its id, the log the rest.
 
-import type { Log } from '../app/world'
 import { type Dialect, errorBody, GatewayError } from '../lib/errors'
+import type { Log } from '../lib/system'
 
 /** `dialect` is for errors that were raised before it was known which contract the request is of. */
 export function errorResponse(error: unknown, dialect: Dialect, requestId: string, log: Log): Response {

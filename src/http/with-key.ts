@@ -1,14 +1,20 @@
 // Answers what a key may ask for beside the operations: lists, tasks, results. None of it goes the line, or costs anything.
 // It must never do any work before the key is known, nor let an error go without its form.
 
-import type { Key } from '../accounts/keys'
-import type { World } from '../app/world'
+import type { Authenticator, Key } from '../accounts/keys'
+import type { Config } from '../config/schema'
 import type { Dialect } from '../lib/errors'
+import type { System } from '../lib/system'
 import { authorizationOf } from './authorization'
 import { errorResponse } from './errors'
 
+export interface KeyedWorld extends Pick<System, 'newId' | 'log'> {
+  authenticator: Authenticator
+  config: Pick<Config, 'server'>
+}
+
 export async function answerKeyed(
-  world: World,
+  world: KeyedWorld,
   request: Request,
   dialect: Dialect,
   work: (key: Key, requestId: string) => Response | Promise<Response>,

@@ -1,7 +1,7 @@
 // One slow clock for everything that waits: a thousand streams need no thousand timers.
 
-import type { World } from '../app/world'
 import { type Member, Roster } from './indexed-set'
+import type { System } from './system'
 
 export interface Pulse {
   /** Calls `beat` with the monotonic time a few times a second until the returned function is called. */
@@ -15,7 +15,7 @@ interface Watcher extends Member {
   beat(at: number): void
 }
 
-export function createPulse({ monotonic, after }: Pick<World, 'monotonic' | 'after'>): Pulse {
+export function createPulse({ monotonic, after }: Pick<System, 'monotonic' | 'after'>): Pulse {
   const watchers = new Roster<Watcher>()
   let cancel: (() => void) | undefined
   const stop = () => {

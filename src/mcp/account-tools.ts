@@ -2,7 +2,6 @@
 // They must never tell of a model that the key may not use, and never name another price than the line would hold.
 
 import { Type } from '@sinclair/typebox'
-import type { World } from '../app/world'
 import { balanceOf } from '../billing/ledger'
 import { quoteOf } from '../billing/metering'
 import { idOfName, type ListedModel, modelsOf } from '../catalogue/models'
@@ -14,7 +13,7 @@ import { formatUsd } from '../lib/money'
 import { checkRequest } from '../request/check'
 import { mostNano } from '../request/reservation'
 import { type PaidTool, prepare } from './paid-tool'
-import { type FreeTool, given, optional } from './tool'
+import { type FreeTool, given, optional, type ToolWorld } from './tool'
 
 /** The tools for each operation. */
 const toolsByOperation: Partial<Record<OperationName, string>> = {
@@ -133,7 +132,11 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
   }
 }
 
-function describeModel(catalogue: World['catalogue'], { id, ownedBy }: ListedModel, withSchemas: boolean) {
+function describeModel(
+  catalogue: ToolWorld['catalogue'],
+  { id, ownedBy }: ListedModel,
+  withSchemas: boolean,
+) {
   const route = catalogue.routes.get(id)?.models
   const forms = (route ?? [id]).flatMap((each) => catalogue.models.get(each) ?? [])
   const [first] = forms

@@ -2,7 +2,6 @@
 // They must know no vendor: which way a picture is edited is decided by what the model serves.
 
 import { Type } from '@sinclair/typebox'
-import type { World } from '../app/world'
 import { resolveModels } from '../catalogue/models'
 import type { Model } from '../contract/family'
 import { operationOf } from '../contract/operations'
@@ -19,7 +18,7 @@ import {
 } from './fields'
 import { picturesIn, type Shown, showLink, showMedium } from './media'
 import { type Answer, costOutput, type PaidTool, type Prepared } from './paid-tool'
-import { optional, type ToolCall, type ToolResult } from './tool'
+import { optional, type ToolCall, type ToolResult, type ToolWorld } from './tool'
 
 const speechFields = bodyFields('speech', ['input', 'voice', 'response_format', 'instructions'])
 
@@ -136,7 +135,7 @@ async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: 
 }
 
 /** The model as it edits uploaded files; undefined where it takes images in another way. */
-function editorOf({ catalogue, random }: World, key: ToolCall['key'], id: unknown): Model | undefined {
+function editorOf({ catalogue, random }: ToolWorld, key: ToolCall['key'], id: unknown): Model | undefined {
   try {
     return resolveModels(catalogue, key, operationOf('image-edit'), id, random)[0]
   } catch {
@@ -145,7 +144,11 @@ function editorOf({ catalogue, random }: World, key: ToolCall['key'], id: unknow
   }
 }
 
-async function showImages({ response, facts }: Answer, world: World, call: ToolCall): Promise<ToolResult> {
+async function showImages(
+  { response, facts }: Answer,
+  world: ToolWorld,
+  call: ToolCall,
+): Promise<ToolResult> {
   const shown: Shown[] = []
   for (const picture of picturesIn(await response.json())) {
     shown.push('url' in picture ? showLink(picture.url, 'image') : await showMedium(picture, world, call))

@@ -1,10 +1,9 @@
 // Pictures and sounds in the answers of tools: small ones as they are, others as links.
 // A result that was paid for must never be lost because it could not be stored.
 
-import type { World } from '../app/world'
 import { safeTypeOf, UNKNOWN_TYPE } from '../lib/media-types'
 import { fileOf } from '../upstreams/result-file'
-import type { ToolCall, ToolContent } from './tool'
+import type { ToolCall, ToolContent, ToolWorld } from './tool'
 
 /** Of the bytes. Clients cut answers that are larger than a model can read. */
 const MAX_INLINE_BYTES = 1024 * 1024
@@ -31,7 +30,7 @@ export function showLink(uri: string, kind: string): Shown {
   }
 }
 
-export async function showMedium(medium: Medium, world: World, call: ToolCall): Promise<Shown> {
+export async function showMedium(medium: Medium, world: ToolWorld, call: ToolCall): Promise<Shown> {
   const { kind, mimeType, bytes } = medium
   const facts = { mime_type: mimeType, bytes: bytes.byteLength }
   if (bytes.byteLength > MAX_INLINE_BYTES) {
@@ -47,7 +46,7 @@ export async function showMedium(medium: Medium, world: World, call: ToolCall): 
 /** Undefined where this gateway keeps nothing, or could not: then it goes inline, however large. */
 async function store(
   { mimeType, bytes }: Medium,
-  { artifacts, log }: World,
+  { artifacts, log }: ToolWorld,
   { key, requestId, gatewayUrl }: ToolCall,
 ): Promise<string | undefined> {
   if (!artifacts) return undefined

@@ -2,7 +2,6 @@
 // Nothing may reach a vendor when the quote is above what the caller allows.
 
 import { type TSchema, Type } from '@sinclair/typebox'
-import type { World } from '../app/world'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
@@ -18,6 +17,7 @@ import {
   type ToolCall,
   type ToolDescription,
   type ToolResult,
+  type ToolWorld,
 } from './tool'
 
 /** A tool's request as the line takes it. */
@@ -36,8 +36,8 @@ export interface Answer {
 
 export interface PaidTool extends ToolDescription {
   /** Its arguments but for those of every paid tool. */
-  prepare(args: Record<string, unknown>, world: World, call: ToolCall): Promise<Prepared> | Prepared
-  answer(answer: Answer, world: World, call: ToolCall): Promise<ToolResult>
+  prepare(args: Record<string, unknown>, world: ToolWorld, call: ToolCall): Promise<Prepared> | Prepared
+  answer(answer: Answer, world: ToolWorld, call: ToolCall): Promise<ToolResult>
 }
 
 /** In every answer of a paid tool. */
@@ -71,7 +71,7 @@ export function paidTool(tool: PaidTool): Tool {
 }
 
 /** The request that a call of the tool is; nothing is sent yet. */
-export async function prepare(tool: PaidTool, world: World, call: ToolCall): Promise<Prepared> {
+export async function prepare(tool: PaidTool, world: ToolWorld, call: ToolCall): Promise<Prepared> {
   checkArguments(tool, call.arguments)
   const own = Object.entries(onlyGiven(call.arguments)).filter(([name]) => !(name in paidFields))
   return tool.prepare(Object.fromEntries(own), world, call)

@@ -13,11 +13,10 @@ import {
   type ServerNotification,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { World } from '../app/world'
 import { GatewayError } from '../lib/errors'
 import type { Gateway } from '../request/line'
 import { createProgress } from './progress'
-import type { Tool, ToolCall, ToolResult } from './tool'
+import type { Tool, ToolCall, ToolResult, ToolWorld } from './tool'
 import { tools } from './tools'
 
 export const supportedVersions: readonly string[] = SUPPORTED_PROTOCOL_VERSIONS
@@ -42,7 +41,7 @@ const instructions = [
   'A video takes minutes: generate_video returns an id, get_video its result.',
 ].join(' ')
 
-export function createMcp(world: World, gateway: Gateway, version: string): AnswerMessage {
+export function createMcp(world: ToolWorld, gateway: Gateway, version: string): AnswerMessage {
   const info = { name: 'unified-model-gateway', title: 'Unified Model Gateway', version }
   return async ({ request, value, caller }) => {
     const server = new Server(info, { capabilities: { tools: {} }, instructions })
@@ -92,7 +91,7 @@ function plain(schema: object): { properties?: { [name: string]: object } } {
 }
 
 async function callTool(
-  world: World,
+  world: ToolWorld,
   gateway: Gateway,
   tool: Tool,
   send: (progress: number, message: string) => void,
@@ -118,7 +117,7 @@ function resultOf({ structured, content = [], failed }: ToolResult): CallToolRes
 }
 
 /** As text alone: it would not be of the form that the tool promises. */
-function failureOf(thrown: unknown, { log }: World, requestId: string): CallToolResult {
+function failureOf(thrown: unknown, { log }: ToolWorld, requestId: string): CallToolResult {
   const error = thrown instanceof GatewayError ? thrown : faultOf(thrown)
   if (error.status >= 500) {
     const cause = String(error.cause ?? error.code)

@@ -3,10 +3,22 @@
 
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Key } from '../accounts/keys'
-import type { World } from '../app/world'
+import type { Artifacts } from '../artifacts/artifacts'
+import type { Catalogue } from '../catalogue/models'
 import { invalidRequest } from '../lib/errors'
+import type { System } from '../lib/system'
+import type { Pulse } from '../lib/ticker'
 import { createValidator } from '../lib/validate'
 import type { Gateway } from '../request/line'
+import type { WaitWorld } from '../tasks/wait'
+
+/** What tools need beside the gateway. */
+export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'log'> {
+  /** Null where results are not kept. */
+  artifacts: Artifacts | null
+  catalogue: Catalogue
+  pulse: Pulse
+}
 
 /** Who calls, and how. */
 export interface ToolCall {
@@ -43,12 +55,12 @@ export interface ToolDescription {
 
 /** Costs nothing and changes nothing. */
 export interface FreeTool extends ToolDescription {
-  run(world: World, call: ToolCall): Promise<ToolResult>
+  run(world: ToolWorld, call: ToolCall): Promise<ToolResult>
 }
 
 export interface Tool extends ToolDescription {
   isPaid: boolean
-  run(world: World, gateway: Gateway, call: ToolCall): Promise<ToolResult>
+  run(world: ToolWorld, gateway: Gateway, call: ToolCall): Promise<ToolResult>
 }
 
 /** Absent and null mean the same. */

@@ -1,19 +1,25 @@
 // Puts the gateway's own addresses into an answer, in the place of those under which the vendor keeps its results for a
 // while. The request has been paid when this begins: nothing that goes wrong here may reach the caller.
 
-import type { World } from '../app/world'
-import type { Source } from '../artifacts/artifacts'
+import type { Artifacts, Source } from '../artifacts/artifacts'
 import { saveAnswer } from '../billing/idempotency'
-import { apply } from '../db/db'
+import { apply, type Db } from '../db/db'
 import { replaceStrings } from '../lib/json'
+import type { System } from '../lib/system'
 import type { Flight } from './reservation'
 
 /** The longest that an answer waits for copies of what it points to. */
 const COPY_TIMEOUT_MS = 60_000
 
+export interface ResultsWorld extends Pick<System, 'log'> {
+  db: Db
+  /** Null where results are not kept. */
+  artifacts: Artifacts | null
+}
+
 /** `replies` are the vendor's, `body` is the answer that was made of them. */
 export async function keepResults(
-  world: World,
+  world: ResultsWorld,
   flight: Flight,
   body: string,
   replies: readonly object[],
@@ -48,6 +54,6 @@ export async function keepResults(
   }
 }
 
-function logFailure(world: World, { charge }: Flight, error: unknown): void {
+function logFailure(world: Pick<System, 'log'>, { charge }: Flight, error: unknown): void {
   world.log('results_not_kept', { request: charge.id, reason: String(error) })
 }

@@ -2,8 +2,7 @@
 // Steps never go back and know no vendor. Nothing is sent to a vendor without a durable hold, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
-import type { Key } from '../accounts/keys'
-import type { World } from '../app/world'
+import type { Authenticator, Key } from '../accounts/keys'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
 import {
@@ -14,32 +13,34 @@ import {
   type ReportedUsage,
   sumOutcomes,
 } from '../billing/metering'
-import { resolveModels } from '../catalogue/models'
+import { type Catalogue, resolveModels } from '../catalogue/models'
 import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from '../contract/failures'
 import { type Call, type Family, streamOf } from '../contract/family'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
+import type { CallBody } from '../contract/upstream'
 import { DatabaseUnavailable } from '../db/db'
 import type { HttpBody } from '../http-client/response'
 import { errorBody, GatewayError } from '../lib/errors'
 import { editObject } from '../lib/json'
 import { formatUsd } from '../lib/money'
 import { fromLatin1 } from '../lib/sse'
+import type { System } from '../lib/system'
 import { waitOf } from '../lib/waiting'
-import { findEarlierTasks, submitTask, waitForTask } from '../tasks/submit'
+import { waitForTask } from '../tasks/wait'
 import { callerView } from '../upstreams/caller-view'
 import { encodeForm } from '../upstreams/multipart'
 import { isEventStream, readReply, usageJsonOf, withModel } from '../upstreams/reply'
-import type { CallBody } from '../upstreams/upstream'
-import { checkWebhook } from '../webhooks/address'
+import { type AddressRules, checkWebhook } from '../webhooks/address'
 import { mergeStreams } from './candidates'
 import { checkRequest, inDialect, type Reword } from './check'
-import { keepResults } from './kept-answer'
+import { keepResults, type ResultsWorld } from './kept-answer'
 import { relayEvents } from './relay'
 import { type JournalEntry, newEntry } from './request-log'
-import { createFlights, type Flight } from './reservation'
-import { serveSound } from './speech'
+import { createFlights, type Flight, type FlightsWorld } from './reservation'
+import { type SpeechWorld, serveSound } from './speech'
 import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
+import { findEarlierTasks, submitTask } from './submit-task'
 
 /** What a caller sends, free of HTTP. */
 export interface Incoming {
@@ -90,7 +91,13 @@ const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
 /** Parts of a batch that are sent to a vendor at a time. */
 const PARALLEL_CALLS = 4
 
-export function createGateway(world: World): Gateway {
+interface GatewayWorld extends FlightsWorld, SpeechWorld, ResultsWorld, Pick<System, 'random'> {
+  authenticator: Authenticator
+  catalogue: Catalogue
+  addressRules: AddressRules
+}
+
+export function createGateway(world: GatewayWorld): Gateway {
   const flights = createFlights(world)
   let draining = false
 

@@ -2,11 +2,11 @@
 // Whole events pass as the bytes they came in, at the caller's pace, with constant memory; `finish` is called once,
 // whatever ends the stream, and always before the last byte goes out, so that no answer is complete before it is paid.
 
-import type { After } from '../app/world'
-import type { EndedBy } from '../billing/ledger'
 import type { Outcome } from '../billing/metering'
+import type { EndedBy } from '../contract/failures'
 import type { Model } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
+import type { After } from '../lib/system'
 import type { Pulse } from '../lib/ticker'
 import type { StreamMeter } from './stream-meter'
 

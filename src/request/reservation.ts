@@ -2,7 +2,6 @@
 // row in the journal is written then. A charge that the database cannot end now is ended later.
 
 import type { Key } from '../accounts/keys'
-import type { World } from '../app/world'
 import {
   answerAgain,
   freeKey,
@@ -12,7 +11,7 @@ import {
   saveAnswer,
   takeKey,
 } from '../billing/idempotency'
-import { balanceOf, type Charge, type EndedBy, hold, release, settle } from '../billing/ledger'
+import { balanceOf, type Charge, hold, release, settle } from '../billing/ledger'
 import {
   budgetPeriodOf,
   conditionsOf,
@@ -22,18 +21,22 @@ import {
   windowMinuteOf,
 } from '../billing/limits'
 import { type Measure, measure, type Outcome, quoteNano, tableOf, tariffOf } from '../billing/metering'
-import { endedByOf, notPaid, shuttingDown, timedOut } from '../contract/failures'
+import type { Config } from '../config/schema'
+import { type EndedBy, endedByOf, notPaid, shuttingDown, timedOut } from '../contract/failures'
 import type { Model, TaskFamily } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { inputTokensOf, outputTokensOf, tokensOf } from '../contract/units'
-import { DatabaseUnavailable, type Statement } from '../db/db'
+import { DatabaseUnavailable, type Db, type Statement } from '../db/db'
 import { Canceller } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { type Member, Roster } from '../lib/indexed-set'
 import { formatUsd } from '../lib/money'
+import type { System } from '../lib/system'
+import type { Pulse } from '../lib/ticker'
+import type { TokenCounter } from '../media/token-counter'
 import { deleteTask, insertTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
-import type { JournalEntry } from './request-log'
+import type { Journal, JournalEntry } from './request-log'
 
 /** A request whose price is held. */
 export interface Flight extends CheckedRequest, Member {
@@ -102,7 +105,15 @@ const HOLD_MARGIN_SHARE = 0.25
 /** How long `drain` waits for cut requests to be settled. */
 const SETTLE_MS = 5_000
 
-export function createFlights(world: World): Flights {
+export interface FlightsWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'log'> {
+  config: Pick<Config, 'server'>
+  db: Db
+  journal: Pick<Journal, 'write'>
+  pulse: Pulse
+  tokenCounter: TokenCounter
+}
+
+export function createFlights(world: FlightsWorld): Flights {
   const { db } = world
   const flights = new Roster<Flight>()
   const maxPerKey = world.config.server?.maxRequestsPerKey ?? MAX_REQUESTS_PER_KEY
@@ -434,7 +445,7 @@ function newTask(
 }
 
 async function waitUntil(
-  { monotonic, after }: World,
+  { monotonic, after }: Pick<System, 'monotonic' | 'after'>,
   condition: () => boolean,
   timeoutMs: number,
 ): Promise<void> {

@@ -1,18 +1,18 @@
 // Answers with sound: makes the file that the caller asked for out of the vendor's pieces, and sends it while it grows.
 // The charge is settled before the last byte goes out, and a sound that breaks off must never end as if it were whole.
 
-import type { World } from '../app/world'
 import { MAX_SAVED_LENGTH, type SavedAnswer } from '../billing/idempotency'
-import type { EndedBy } from '../billing/ledger'
 import { rateHeadersOf } from '../billing/limits'
 import { type Outcome, quoteNano } from '../billing/metering'
-import { callerLeft, endedByOf, garbage } from '../contract/failures'
+import { callerLeft, type EndedBy, endedByOf, garbage } from '../contract/failures'
 import type { AudioFormat, Model } from '../contract/family'
+import type { Upstream } from '../contract/upstream'
+import type { Db } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
+import type { System } from '../lib/system'
 import { wavOf } from '../lib/wav'
-import type { Mp3Sound } from '../media/mp3-encoder'
-import type { Upstream } from '../upstreams/upstream'
+import type { Mp3Encoder, Mp3Sound } from '../media/mp3-encoder'
 import type { Flight, Flights } from './reservation'
 import { readSound, type SoundNotes, type SoundPiece } from './upstream-audio'
 
@@ -36,9 +36,14 @@ const FLUSH_MS = 50
 const DRAIN_MS = 120_000
 const NOTHING = new Uint8Array()
 
+export interface SpeechWorld extends Pick<System, 'now' | 'monotonic' | 'log'> {
+  db: Db
+  mp3Encoder: Mp3Encoder
+}
+
 /** Resolves when the first bytes are there; until then every fault is an error with a status of its own. */
 export async function serveSound(
-  world: World,
+  world: SpeechWorld,
   flights: Flights,
   flight: Flight,
   send: Send,
@@ -69,7 +74,7 @@ export async function serveSound(
 }
 
 async function* makeFile(
-  { mp3Encoder }: World,
+  { mp3Encoder }: Pick<SpeechWorld, 'mp3Encoder'>,
   flight: Flight,
   format: AudioFormat,
   send: Send,
@@ -125,7 +130,7 @@ interface Streaming {
 }
 
 function streamFile(
-  world: World,
+  world: SpeechWorld,
   flights: Flights,
   flight: Flight,
   { first, rest, contentType, notes }: Streaming,

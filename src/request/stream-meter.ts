@@ -1,8 +1,8 @@
 // Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
 // It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
 
-import type { EndedBy } from '../billing/ledger'
 import type { Outcome, ReportedUsage } from '../billing/metering'
+import type { EndedBy } from '../contract/failures'
 import { type Model, type Quantities, type Reading, streamOf, type Translator } from '../contract/family'
 import { addQuantities } from '../contract/units'
 

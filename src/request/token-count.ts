@@ -2,17 +2,20 @@
 // It costs nothing, so it must not crowd out what is paid for: it counts in the key's limit of requests, and only a few
 // texts are counted at a time.
 
-import type { World } from '../app/world'
+import type { Authenticator } from '../accounts/keys'
 import { countFreeRequest } from '../billing/limits'
-import { resolveModels } from '../catalogue/models'
+import { type Catalogue, resolveModels } from '../catalogue/models'
 import { callerLeft, databaseDown, garbage, timedOut } from '../contract/failures'
 import type { JsonFamily, Model } from '../contract/family'
 import { operationOf } from '../contract/operations'
+import type { Db } from '../db/db'
 import { DatabaseUnavailable } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { editObject, scanObject } from '../lib/json'
 import { BODY_LIMITS } from '../lib/json-body'
 import { createTurns } from '../lib/semaphore'
+import type { System } from '../lib/system'
+import type { TokenCounter } from '../media/token-counter'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
 import { type CheckedRequest, checkRequest } from './check'
 
@@ -34,7 +37,14 @@ const TIMEOUT_MS = 30_000
 
 export const messagesOperation = operationOf('messages')
 
-export function createTokenCount(world: World): CountTokens {
+export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'> {
+  authenticator: Authenticator
+  catalogue: Catalogue
+  db: Db
+  tokenCounter: TokenCounter
+}
+
+export function createTokenCount(world: TokenCountWorld): CountTokens {
   const turns = createTurns(MOST_COUNTS)
 
   async function count(request: CountRequest, controller: AbortController): Promise<number> {

@@ -1,9 +1,11 @@
 // Puts the gateway's own address into a task that has ended well, before its end is told: its webhook and all who ask
 // get the same one. A video that cannot be copied in time keeps the vendor's address, and nothing here fails a task.
 
-import type { World } from '../app/world'
+import type { Artifacts } from '../artifacts/artifacts'
 import type { Model } from '../contract/family'
+import type { Db } from '../db/db'
 import { replaceStrings } from '../lib/json'
+import type { System } from '../lib/system'
 import type { Success } from './finish'
 import { extendLease } from './leases'
 import type { Task } from './task'
@@ -13,8 +15,14 @@ const COPY_TIMEOUT_MS = 120_000
 /** From the end of the copies to the end of the task. */
 const LEASE_MARGIN_MS = 15_000
 
+export interface KeepVideoWorld extends Pick<System, 'now'> {
+  /** Null where results are not kept. */
+  artifacts: Artifacts | null
+  db: Db
+}
+
 export async function keepVideo(
-  world: World,
+  world: KeepVideoWorld,
   task: Task,
   { family, upstream }: Model,
   ending: Success,

@@ -3,22 +3,23 @@
 // that is down, slow or talks nonsense must never end a task; only its own word or the task's deadline does. A fault of
 // our own in the handling of one task must never stop the others, nor keep that one open beyond its deadline.
 
-import type { World } from '../app/world'
 import { saveAnswer } from '../billing/idempotency'
 import type { UsageSource } from '../billing/ledger'
+import type { Catalogue } from '../catalogue/models'
 import { timedOut } from '../contract/failures'
 import { type Call, type Model, type Quantities, type TaskOutcome, taskOf } from '../contract/family'
+import type { Upstream } from '../contract/upstream'
 import { apply, DatabaseUnavailable, type Statement } from '../db/db'
 import type { HttpResponse } from '../http-client/response'
 import type { Cancellation } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
+import type { System } from '../lib/system'
 import { callerComplaint } from '../upstreams/caller-view'
 import { MAX_DOCUMENT_BYTES, readReply, usageJsonOf } from '../upstreams/reply'
-import type { Upstream } from '../upstreams/upstream'
 import { findOverdue, findStranded } from './find'
 import { type EndOptions, endTask, NOTHING_READ, type TaskEnding } from './finish'
-import { keepVideo } from './keep-video'
+import { type KeepVideoWorld, keepVideo } from './keep-video'
 import { succeedLate } from './late-success'
 import { claimDue, countDue, postpone } from './leases'
 import { markUnknown, voidTask } from './rows'
@@ -62,7 +63,11 @@ const MAX_REASON_LENGTH = 500
 /** A submit that has not been answered for so long never will be: longer than any submit may take. */
 const STRANDED_MS = 15 * 60_000
 
-export function createPoller(world: World): Poller {
+interface PollerWorld extends KeepVideoWorld, Pick<System, 'now' | 'after' | 'newId' | 'log'> {
+  catalogue: Pick<Catalogue, 'models' | 'upstreams'>
+}
+
+export function createPoller(world: PollerWorld): Poller {
   const { db, catalogue, now } = world
   const running = new Map<Upstream, Set<Promise<void>>>()
   const looks = new Map<Upstream, Promise<void>>()
@@ -387,7 +392,7 @@ function progressed(outcome: TaskOutcome & { status: 'submitted' }): object {
 
 /** One call with a time limit of its own, until its answer has been read. */
 async function send<Result>(
-  { after }: World,
+  { after }: Pick<System, 'after'>,
   { account }: Task,
   model: Model,
   call: Call,

@@ -2,14 +2,7 @@
 // It must never hold a whole file in memory.
 
 import type { FormPart } from '../contract/family'
-
-export interface EncodedForm {
-  contentType: string
-  /** Known before the first byte is sent: vendors want no body of unknown length. */
-  byteLength: number
-  /** A new stream of the same bytes each time, because a request may be tried again. */
-  stream(): ReadableStream<Uint8Array>
-}
+import type { EncodedForm } from '../contract/upstream'
 
 /** How much of a file is in memory at a time. */
 const PIECE_BYTES = 64 * 1024

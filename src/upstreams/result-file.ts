@@ -1,21 +1,12 @@
 // Fetches a result that a vendor's reply points to, such as a sound or a picture, over a connection of its own.
 // It must only ever reach hosts of that vendor, never follow a redirect, and never carry the vendor's key.
 
-import type { UpstreamConfig } from '../config/schema'
+import type { FetchFile, UpstreamKind } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
 import type { Cancellation } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
-import type { UpstreamKind, UpstreamWorld } from './upstream'
-
-/**
- * Fetches a file of a vendor. The body is still to be read; throws a GatewayError where it is not to be had. `part` are the
- * headers that ask for a part of it: then the answer may also be that there is no such part (416).
- */
-export type FetchFile = (
-  url: string,
-  signal: Cancellation,
-  part?: Readonly<Record<string, string>>,
-) => Promise<HttpResponse>
+import type { UpstreamConfig } from './settings'
+import type { UpstreamWorld } from './upstream'
 
 export function createFetchFile(
   name: string,

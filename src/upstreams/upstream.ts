@@ -2,8 +2,8 @@
 // breaker. It must never follow a redirect, send a vendor's key to another host, or repeat a request that the vendor may
 // have begun.
 
-import type { UpstreamConfig } from '../config/schema'
 import type { Call } from '../contract/family'
+import type { CallBody, Upstream, UpstreamKind, VendorError } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
 import { MalformedResponse } from '../http-client/response-parser'
 import { NotConnected, type Transport } from '../http-client/transport'
@@ -13,38 +13,8 @@ import { GatewayError } from '../lib/errors'
 import { parseForeign, TooDeep } from '../lib/json'
 import { callerWords } from './caller-view'
 import { createMask } from './key-mask'
-import type { EncodedForm } from './multipart'
-import { createFetchFile, type FetchFile } from './result-file'
-
-/** What a vendor is like, in one file each under upstreams/. */
-export interface UpstreamKind {
-  kind: string
-  baseUrl: string
-  /** The environment variable that people keep this vendor's key in. */
-  secretVariable: string
-  /** Where the protocols stand below the base URL. */
-  prefix: { openai: string; native: string }
-  headers(secret: string, protocol: Call['protocol']): Record<string, string>
-  /** Hosts that its results lie on, beside its own: `files.example.com`, or `.example.com` with all below it. */
-  fileHosts: readonly string[]
-  /** Reads an error answer. Lenient: vendors have several shapes. */
-  error(status: number, body: unknown): VendorError
-}
-
-interface VendorError {
-  message: string
-  code: string | null
-  type: string | null
-  param: string | null
-  /** Operator: about the operator's account with the vendor, never to be shown as the caller's own 401 or 402. */
-  whose: 'caller' | 'operator'
-  /** How long the vendor asks to wait, where it says so in the body. */
-  retryAfterSeconds?: number
-  /** Its clients act on its words and its class of error: both reach the caller as they are, when the vendor fails too. */
-  verbatim?: true
-  /** The vendor's own body, for callers who know it; it stands beside the error. */
-  relayed?: Record<string, unknown>
-}
+import { createFetchFile } from './result-file'
+import type { UpstreamConfig } from './settings'
 
 /** What a connection needs from outside. */
 export interface UpstreamWorld {
@@ -54,38 +24,6 @@ export interface UpstreamWorld {
   monotonic: () => number
   log: (event: string, fields: Record<string, unknown>) => void
 }
-
-export interface Upstream {
-  name: string
-  onAbort: 'cancel' | 'drain'
-  streamUsage: boolean
-  /** Whether several customers use the account: none of them may then name what is kept in it. */
-  sharedAccount: boolean
-  timeoutMs: number
-  idleTimeoutMs: number
-  maxDurationMs: number
-  pollsPerSecond: number
-  taskDeadlineMs: number
-  /**
-   * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise.
-   * `done` must be called once the body has been read or given up: it frees the place of the request.
-   * `account` is whose call it is: no connection goes from one account to another right behind an answer.
-   */
-  send(
-    call: Call,
-    body: CallBody,
-    signal: Cancellation,
-    account: string,
-  ): Promise<{ response: HttpResponse; done(): void }>
-  fetchFile: FetchFile
-  /** The error of a vendor that answers 200 with an error in the body; a status that the body names wins. */
-  errorOf(status: number, body: unknown): GatewayError
-  /** Closes the connections that wait for a request. */
-  close(): void
-}
-
-/** A call's body, ready to go: JSON, a form, or nothing. */
-export type CallBody = string | EncodedForm | null
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000
 const DEFAULT_IDLE_TIMEOUT_MS = 2 * 60_000

@@ -1,26 +1,19 @@
 // Delivers webhooks: takes those that are due, on a schedule of three days, and writes down what came of each attempt.
 // It must never let a slow receiver, or one with thousands of webhooks, keep those of others waiting.
 
-import type { After } from '../app/world'
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Transport } from '../http-client/transport'
+import type { System } from '../lib/system'
 import type { Pulse } from '../lib/ticker'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
 import { Receivers } from './receivers'
 import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
 import { webhookSecretsOf } from './secrets'
 
-interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'> {
+interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 'newId'> {
   db: Db
   transport: Transport
   pulse: Pulse
-  now: () => number
-  monotonic: () => number
-  /** The machine's clock, which receivers compare with their own. */
-  wall: () => number
-  log: (event: string, fields: Record<string, unknown>) => void
-  random: () => number
-  after: After
 }
 
 export interface WebhookSender {

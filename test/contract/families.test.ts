@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Glob } from 'bun'
-import type { ModelConfig, UpstreamConfig } from '../../src/config/schema'
+import type { ModelConfig } from '../../src/config/schema'
 import {
   type Family,
   type Model,
@@ -16,6 +16,7 @@ import { operations } from '../../src/contract/operations'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
 import { picture } from '../../src/sandbox/pictures'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { familyRows } from '../support/family-rows'
 import { type Fixture, fixtures } from '../support/fixtures'
 import { startTestGateway, type TestGateway } from '../support/gateway'

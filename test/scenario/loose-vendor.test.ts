@@ -2,7 +2,8 @@
 // what the other one wrote, and what a strict reader refuses reaches nobody.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { ModelConfig, UpstreamConfig } from '../../src/config/schema'
+import type { ModelConfig } from '../../src/config/schema'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
 import { type Extra, extras, type Framing, framings, startLooseVendor } from '../support/loose-vendor'
 import { createRandom } from '../support/random'

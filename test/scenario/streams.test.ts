@@ -3,12 +3,12 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import type { UpstreamConfig } from '../../src/config/schema'
 import type { Quantities } from '../../src/contract/family'
 import { DatabaseUnavailable, type Row } from '../../src/db/db'
 import { HttpBody } from '../../src/http-client/response'
 import { formatUsd } from '../../src/lib/money'
 import { MAX_EVENT_BYTES } from '../../src/lib/sse'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { databaseKinds } from '../support/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { chatRequest, RawCaller } from '../support/raw-caller'

@@ -2,16 +2,16 @@
 // It is the real relay and the real family; only what is outside of both is made here.
 
 import { outside } from '../../src/app/world'
-import type { EndedBy } from '../../src/billing/ledger'
 import type { Outcome } from '../../src/billing/metering'
 import { buildCatalogue } from '../../src/catalogue/models'
-import type { UpstreamConfig } from '../../src/config/schema'
+import type { EndedBy } from '../../src/contract/failures'
 import type { Model } from '../../src/contract/family'
 import { bodyOf } from '../../src/http-client/fetch-origin'
 import { HttpBody } from '../../src/http-client/response'
 import type { Pulse } from '../../src/lib/ticker'
 import { type RelayOptions, relayEvents } from '../../src/request/relay'
 import { createStreamMeter, type StreamMeterOptions } from '../../src/request/stream-meter'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { testModels } from './gateway'
 
 /** A clock and its pulse that only move when they are told to. */

@@ -1,10 +1,11 @@
 // What tests of speech share: models at prices that are easy to add up, one request with all that it left behind, and
 // a vendor that sends sound in whatever way a test wants.
 
-import type { ModelConfig, UpstreamConfig } from '../../src/config/schema'
+import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import type { SandboxCall } from '../../src/sandbox'
 import { samplesPerSecond, type Tone, toneBytes } from '../../src/sandbox/sounds'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { type TestGateway, waitFor } from './gateway'
 import type { Json } from './scenario'
 import { eventStream, type OddVendor, startVendor } from './vendor'

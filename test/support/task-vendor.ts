@@ -1,7 +1,7 @@
 // A vendor of videos over real HTTP whose every answer a test decides, and that counts what reaches it, across crashes.
 // It speaks DashScope's wire format and knows no time: a task ends when the test says so.
 
-import type { UpstreamConfig } from '../../src/config/schema'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 
 export interface TaskVendor {
   /** Settings of an upstream that speaks to it. */

@@ -1,6 +1,6 @@
 // A vendor over real HTTP that answers whatever a test wants, for what the simulators are too well-behaved to do.
 
-import type { UpstreamConfig } from '../../src/config/schema'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 
 export interface OddVendor {
   /** Settings of an upstream that speaks to it. */

@@ -2,16 +2,22 @@
 // Whatever is wrong with an address, the answer must be the same 404, and nothing may run as a script from here.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
 import { ARTIFACTS_PATH } from '../../artifacts/addresses'
+import type { Artifacts } from '../../artifacts/artifacts'
 import type { Artifact } from '../../artifacts/rows'
 import { GatewayError } from '../../lib/errors'
 import { endingOf } from '../../lib/media-types'
+import type { System } from '../../lib/system'
 import { errorResponse } from '../errors'
 import { partOf } from '../range'
 import { queryOf } from '../target'
 
-export function artifactRoutes(world: World) {
+export interface ArtifactsWorld extends Pick<System, 'now' | 'newId' | 'log'> {
+  /** Null where results are not kept. */
+  artifacts: Artifacts | null
+}
+
+export function artifactRoutes(world: ArtifactsWorld) {
   async function answer(request: Request, id: string): Promise<Response> {
     const requestId = world.newId('req')
     try {
@@ -30,7 +36,7 @@ export function artifactRoutes(world: World) {
 
 /** `query` is that of its signed address. */
 export async function findArtifact(
-  { artifacts }: World,
+  { artifacts }: Pick<ArtifactsWorld, 'artifacts'>,
   id: string,
   query: URLSearchParams,
 ): Promise<Artifact | undefined> {
@@ -39,7 +45,7 @@ export async function findArtifact(
 
 /** The whole of it, or the part that the request wants. */
 export async function sendArtifact(
-  world: World,
+  world: ArtifactsWorld,
   artifact: Artifact,
   request: Request,
   requestId: string,
@@ -70,7 +76,7 @@ export async function sendArtifact(
 
 /** As a stream, because Bun applies the Range header to files by itself, without a look at If-Range. */
 async function read(
-  world: World,
+  world: ArtifactsWorld,
   artifact: Artifact,
   start: number,
   end: number,

@@ -3,7 +3,8 @@
 
 import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
+import type { Catalogue } from '../../catalogue/models'
+import type { Config } from '../../config/schema'
 import { createDocument } from '../../docs/document'
 import styleText from '../../docs/page/viewer.css' with { type: 'text' }
 import scriptText from '../../docs/page/viewer.js' with { type: 'text' }
@@ -17,7 +18,12 @@ export interface DocsPage {
 
 const JSON_PATH = '/docs/json'
 
-export async function createDocsPage({ catalogue, config }: World, version: string): Promise<DocsPage> {
+export interface DocsWorld {
+  catalogue: Catalogue
+  config: Config
+}
+
+export async function createDocsPage({ catalogue, config }: DocsWorld, version: string): Promise<DocsPage> {
   const documentation = createDocument({ catalogue, version, publicUrl: config.server?.publicUrl })
   const app = new Elysia().use(
     swagger({

@@ -2,11 +2,11 @@
 // for it. The page must load nothing from elsewhere.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
+import type { System } from '../../lib/system'
 import { errorResponse } from '../errors'
-import type { DocsPage } from './docs-page'
+import type { DocsPage, DocsWorld } from './docs-page'
 
-export function docsRoutes(world: World, version: string) {
+export function docsRoutes(world: DocsWorld & Pick<System, 'newId' | 'log'>, version: string) {
   let made: Promise<DocsPage> | undefined
 
   async function answer(pick: (page: DocsPage) => Response): Promise<Response> {

@@ -1,9 +1,10 @@
 // GET /health: the process lives and its database answers. Never calls a vendor, never needs a key, tells no secret.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
+import type { Db } from '../../db/db'
+import type { System } from '../../lib/system'
 
-export function healthRoutes(world: World) {
+export function healthRoutes(world: Pick<System, 'log'> & { db: Db }) {
   return new Elysia({ name: 'health' }).get('/health', async () => {
     try {
       await world.db.query({ sql: 'select 1 as alive' })

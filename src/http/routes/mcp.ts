@@ -2,15 +2,16 @@
 // A web page of a foreign origin must get nothing, and nothing is read before the key is known.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { parseBody, scanBody } from '../../lib/json-body'
+import type { ToolWorld } from '../../mcp/tool'
 import type { Gateway } from '../../request/line'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { exempt, type Listener, rest } from '../connection'
 import { gatewayUrlOf } from '../gateway-url'
 import { tolerated } from '../paths'
+import type { KeyedWorld } from '../with-key'
 
 const VERSION_HEADER = 'mcp-protocol-version'
 const VERSION_FIELD = 'io.modelcontextprotocol/protocolVersion'
@@ -28,7 +29,7 @@ interface Mcp {
 }
 
 export function mcpRoutes(
-  world: World,
+  world: KeyedWorld & ToolWorld,
   gateway: Gateway,
   bodies: BodyReader,
   { mark, version }: { mark: Readonly<Record<string, string>>; version: string },

@@ -2,12 +2,13 @@
 // version of theirs, get the same in the form that they know.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
+import type { Catalogue } from '../../catalogue/models'
 import { idOfName, type ListedModel, modelsOf } from '../../catalogue/models'
 import { GatewayError, invalidRequest } from '../../lib/errors'
+import type { System } from '../../lib/system'
 import { tolerated } from '../paths'
 import { queryOf } from '../target'
-import { answerKeyed } from '../with-key'
+import { answerKeyed, type KeyedWorld } from '../with-key'
 
 const MESSAGES_VERSION = 'anthropic-version'
 /** Models on a page of the list that clients of messages read, and the most that they may ask for. */
@@ -16,7 +17,7 @@ const MAX_PAGE_SIZE = 1_000
 
 type Show = (model: ListedModel) => object
 
-export function modelRoutes(world: World) {
+export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogue: Catalogue }) {
   // The catalogue does not say when a model was made; the start of this process is as good a time as any.
   const startedAt = world.now()
   const created = Math.floor(startedAt / 1000)

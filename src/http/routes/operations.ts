@@ -1,10 +1,12 @@
 // A route for each operation of the table; all of them lead into the line.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
+import type { Config } from '../../config/schema'
 import type { Form } from '../../contract/form'
 import { type Operation, operations } from '../../contract/operations'
+import type { System } from '../../lib/system'
 import { waitOfRequest } from '../../lib/waiting'
+import type { Uploads } from '../../media/uploads'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
@@ -14,9 +16,14 @@ import { readForm } from '../form'
 import { gatewayUrlOf } from '../gateway-url'
 import { tolerated } from '../paths'
 
+export interface IncomingWorld extends Pick<System, 'newId' | 'log'> {
+  config: Pick<Config, 'server'>
+  uploads: Uploads
+}
+
 /** `listener` is the server. Not Elysia's `server`, a getter that it defines anew for each request. */
 export function operationRoutes(
-  world: World,
+  world: IncomingWorld,
   gateway: Gateway,
   bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
@@ -56,13 +63,13 @@ export class HttpIncoming implements Incoming {
   readonly idempotencyKey: string | null
   readonly waitMs: number
   readonly headers: Readonly<Record<string, string>>
-  protected readonly world: World
+  protected readonly world: IncomingWorld
   protected readonly bodies: BodyReader
   protected readonly request: Request
   private readonly listener: Listener | null
 
   constructor(
-    world: World,
+    world: IncomingWorld,
     bodies: BodyReader,
     operation: Operation,
     request: Request,

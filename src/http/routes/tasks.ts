@@ -2,15 +2,14 @@
 // Another account's task must read exactly as one that does not exist.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
 import { waitOfRequest } from '../../lib/waiting'
 import { requireTask } from '../../tasks/find'
-import { waitForTask } from '../../tasks/submit'
 import { showTask } from '../../tasks/task'
+import { type WaitWorld, waitForTask } from '../../tasks/wait'
 import { exempt, type Listener } from '../connection'
-import { answerKeyed } from '../with-key'
+import { answerKeyed, type KeyedWorld } from '../with-key'
 
-export function taskRoutes(world: World, mark: Readonly<Record<string, string>>) {
+export function taskRoutes(world: KeyedWorld & WaitWorld, mark: Readonly<Record<string, string>>) {
   const show = (request: Request, id: string, exempt: () => void) =>
     answerKeyed(world, request, 'openai', async ({ account }, requestId) => {
       const task = await requireTask(world.db, account, id)

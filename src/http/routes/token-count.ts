@@ -1,18 +1,22 @@
 // POST /v1/messages/count_tokens: how many tokens a request has, for nothing. It must never hold or charge anything.
 
 import { Elysia } from 'elysia'
-import type { World } from '../../app/world'
-import { createTokenCount, messagesOperation } from '../../request/token-count'
+import { createTokenCount, messagesOperation, type TokenCountWorld } from '../../request/token-count'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { exempt, type Listener, rest } from '../connection'
 import { errorResponse } from '../errors'
 import { tolerated } from '../paths'
+import type { KeyedWorld } from '../with-key'
 import { forwardedOf } from './operations'
 
 const PATH = `${messagesOperation.path}/count_tokens`
 
-export function tokenCountRoutes(world: World, bodies: BodyReader, mark: Readonly<Record<string, string>>) {
+export function tokenCountRoutes(
+  world: KeyedWorld & TokenCountWorld,
+  bodies: BodyReader,
+  mark: Readonly<Record<string, string>>,
+) {
   const countTokens = createTokenCount(world)
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {

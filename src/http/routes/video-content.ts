@@ -1,13 +1,13 @@
 // GET /v1/videos/{id}/content: the bytes of a finished video, from where it is kept here or else from the vendor.
 // It must never fetch what the vendor may not point to, nor keep a video in memory.
 
-import type { World } from '../../app/world'
+import type { Catalogue } from '../../catalogue/models'
 import type { HttpBody, HttpResponse } from '../../http-client/response'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { safeTypeOf } from '../../lib/media-types'
 import { showTask, type Task } from '../../tasks/task'
 import { queryOf } from '../target'
-import { findArtifact, sendArtifact } from './artifacts'
+import { type ArtifactsWorld, findArtifact, sendArtifact } from './artifacts'
 
 /** What of the request and the answer the two have in common. */
 const ASKED = ['range', 'if-range']
@@ -17,8 +17,12 @@ const TIMEOUT_MS = 30_000
 /** How long vendors keep videos. */
 const VENDOR_KEEPS_MS = 24 * 3_600_000
 
+export interface VideoWorld extends ArtifactsWorld {
+  catalogue: Pick<Catalogue, 'upstreams'>
+}
+
 export async function sendVideo(
-  world: World,
+  world: VideoWorld,
   task: Task,
   request: Request,
   requestId: string,
@@ -50,14 +54,14 @@ function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): stri
 }
 
 /** Undefined where it never was kept, or no longer is. */
-function keptAt(world: World, task: Task) {
+function keptAt(world: VideoWorld, task: Task) {
   const { video_url: shown } = JSON.parse(showTask(task)) as { video_url?: string }
   const url = shown === undefined || shown === task.videoUrl ? null : URL.parse(shown)
   return url ? findArtifact(world, url.pathname.split('/').at(-1) ?? '', url.searchParams) : undefined
 }
 
 async function relay(
-  world: World,
+  world: VideoWorld,
   task: Task,
   url: string,
   request: Request,
@@ -99,7 +103,12 @@ function piecesOf(source: HttpBody, tell: (reason: string) => void) {
   )
 }
 
-async function fetchFile(world: World, task: Task, url: string, request: Request): Promise<HttpResponse> {
+async function fetchFile(
+  world: VideoWorld,
+  task: Task,
+  url: string,
+  request: Request,
+): Promise<HttpResponse> {
   const upstream = world.catalogue.upstreams.get(task.upstream)
   if (!upstream) throw gone(task)
   const part = new Headers()

@@ -3,9 +3,9 @@
 
 import { Elysia, NotFoundError } from 'elysia'
 import type { Key } from '../../accounts/keys'
-import type { World } from '../../app/world'
 import type { Model } from '../../contract/family'
 import { operationOf } from '../../contract/operations'
+import type { Db } from '../../db/db'
 import { invalidRequest } from '../../lib/errors'
 import type { CheckModel, Gateway } from '../../request/line'
 import { findTask, listTasks, requireTask } from '../../tasks/find'
@@ -14,9 +14,9 @@ import type { BodyReader } from '../body'
 import type { Listener } from '../connection'
 import { errorResponse } from '../errors'
 import { queryOf } from '../target'
-import { answerKeyed } from '../with-key'
-import { HttpIncoming } from './operations'
-import { sendVideo } from './video-content'
+import { answerKeyed, type KeyedWorld } from '../with-key'
+import { HttpIncoming, type IncomingWorld } from './operations'
+import { sendVideo, type VideoWorld } from './video-content'
 import { inTheseWords, readVideoRequest, reword } from './video-request'
 
 const PATH = '/v1/videos'
@@ -46,7 +46,7 @@ class VideoIncoming extends HttpIncoming {
 }
 
 export function videoRoutes(
-  world: World,
+  world: KeyedWorld & IncomingWorld & VideoWorld & { db: Db },
   gateway: Gateway,
   bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
@@ -154,7 +154,7 @@ function secondsOf(at: number | null | undefined): number | null {
   return typeof at === 'number' ? Math.floor(at / 1000) : null
 }
 
-async function pageOf(world: World, account: string, query: URLSearchParams) {
+async function pageOf(world: { db: Db }, account: string, query: URLSearchParams) {
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_LIMIT}.`)

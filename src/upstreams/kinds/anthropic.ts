@@ -1,7 +1,7 @@
 // Anthropic: the messages API, and an OpenAI-compatible one under the same base URL.
 
+import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import type { UpstreamKind } from '../upstream'
 
 const VERSION = '2023-06-01'
 /** What a caller names by its id, and may have misspelled. */

@@ -1,8 +1,8 @@
 // BytePlus ModelArk, and Volcengine Ark at home: images and videos. Errors are `{error:{code,message,param,type}}`, where
 // a member that says nothing is often an empty string.
 
+import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import type { UpstreamKind } from '../upstream'
 
 /** Bills, limits and rights of the operator's account, whatever the status. */
 const OPERATOR_CODE =

@@ -1,7 +1,7 @@
 // Alibaba DashScope (Model Studio): the OpenAI-compatible API and the native one on one host.
 
+import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import type { UpstreamKind } from '../upstream'
 
 /** Bills, quotas and rights of the operator's account. */
 const OPERATOR_CODE =

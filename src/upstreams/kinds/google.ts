@@ -1,7 +1,7 @@
 // Google Gemini: the native API with its interactions, and the OpenAI-compatible one below `/openai`.
 
+import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import type { UpstreamKind } from '../upstream'
 
 export const google: UpstreamKind = {
   kind: 'google',

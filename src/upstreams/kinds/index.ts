@@ -1,6 +1,6 @@
 // The vendors that this gateway can connect to.
 
-import type { UpstreamKind } from '../upstream'
+import type { UpstreamKind } from '../../contract/upstream'
 import { anthropic } from './anthropic'
 import { ark } from './ark'
 import { dashscope } from './dashscope'

@@ -1,7 +1,7 @@
 // OpenAI, and every server that speaks its API: Ollama, llama.cpp, vLLM, other gateways. Source: upstream reference, errors.
 
+import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import type { UpstreamKind } from '../upstream'
 
 /** About the operator's account or set-up, whatever the status. */
 const OPERATOR_CODES = new Set([

@@ -1,7 +1,7 @@
 // Voyage AI: embeddings. Errors are `{detail}`, a sentence or a list of faults.
 
+import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import type { UpstreamKind } from '../upstream'
 
 export const voyage: UpstreamKind = {
   kind: 'voyage',

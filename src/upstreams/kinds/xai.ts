@@ -1,8 +1,8 @@
 // xAI. Errors come in three shapes, and a bad key is a 400 or a 403 with a sentence in place of a code.
 // It must never show callers whose team and key a refusal of content names.
 
+import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import type { UpstreamKind } from '../upstream'
 
 /** Its refusals of a prompt or an image; only the first sentence is for the caller. */
 const MODERATED = /content moderation|content violates usage guidelines/i

@@ -1,32 +1,29 @@
 // Submits a task to a vendor, once. The task's row and its hold are there before; that it is being sent is written down
 // before the first byte goes out. Whatever becomes of the answer, nothing here may send it again.
 
-import type { World } from '../app/world'
 import { saveAnswer } from '../billing/idempotency'
 import { garbage } from '../contract/failures'
 import { type Call, taskOf } from '../contract/family'
-import { DatabaseUnavailable, type Statement } from '../db/db'
+import type { Upstream } from '../contract/upstream'
+import { DatabaseUnavailable, type Db, type Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
-import type { CheckedRequest } from '../request/check'
-import type { Flight, Flights } from '../request/reservation'
+import type { System } from '../lib/system'
+import { findTask } from '../tasks/find'
+import { acceptTask, markSent, markUnknown, type NewTask } from '../tasks/rows'
+import { documentOf } from '../tasks/task'
+import type { TaskAnswer } from '../tasks/wait'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
-import type { Upstream } from '../upstreams/upstream'
-import { findTask } from './find'
-import { acceptTask, markSent, markUnknown, type NewTask } from './rows'
-import { documentOf, showTask } from './task'
+import type { CheckedRequest } from './check'
+import type { Flight, Flights } from './reservation'
 
-interface Submitted {
-  status: number
-  /** The task as JSON. */
-  body: string
+export interface SubmitWorld extends Pick<System, 'now' | 'log'> {
+  db: Db
 }
 
 type Send = (flight: Flight, call: Call) => ReturnType<Upstream['send']>
 
 /** From the submit to the first question after it. */
 const FIRST_POLL_MS = 2_000
-/** Between looks at a task that somebody waits for. */
-const LOOK_MS = 250
 /** Each is a look into the database before anything is paid. */
 const MAX_EARLIER_TASKS = 8
 
@@ -35,7 +32,10 @@ const MAX_EARLIER_TASKS = 8
  * Throws the same 400 for one of another account and one that there is not. The earliest decides which of equal
  * connections is asked: the vendor's account that has it.
  */
-export async function findEarlierTasks({ db }: Pick<World, 'db'>, checked: CheckedRequest): Promise<void> {
+export async function findEarlierTasks(
+  { db }: Pick<SubmitWorld, 'db'>,
+  checked: CheckedRequest,
+): Promise<void> {
   const { family, ask, key } = checked
   const named = taskOf(family)?.earlier?.(ask.body) ?? []
   if (named.length > MAX_EARLIER_TASKS) {
@@ -74,12 +74,12 @@ function noEarlierTask(field: string, model: string): GatewayError {
 
 /** Answers what the caller gets; throws what the vendor refuses, and then nothing was begun. */
 export async function submitTask(
-  world: World,
+  world: SubmitWorld,
   flights: Flights,
   flight: Flight,
   call: Call,
   send: Send,
-): Promise<Submitted> {
+): Promise<TaskAnswer> {
   const { task, family, idempotencyKey, charge } = flight
   if (!task || family.kind !== 'task') throw new Error(`${family.name} has no tasks`)
   await markSent(world.db, task.id, world.now())
@@ -104,7 +104,7 @@ export async function submitTask(
 
 /** False when this cannot be the task's id, or is another's: the vendor has begun something, nobody knows what. */
 async function storeId(
-  world: World,
+  world: SubmitWorld,
   task: NewTask,
   upstreamId: string,
   also: readonly Statement[],
@@ -138,25 +138,4 @@ async function sendOnce(flight: Flight, call: Call, send: Send): Promise<string>
   const refusal = model.upstream.errorOf(400, reply.json)
   refusal.notTaken = true
   throw refusal
-}
-
-/** Waits until a task has ended, at most until `until` on the monotonic clock; answers how it stands then. */
-export async function waitForTask(
-  world: World,
-  id: string,
-  account: string,
-  until: number,
-  leaves: () => boolean,
-): Promise<Submitted | undefined> {
-  for (;;) {
-    const task = await findTask(world.db, account, id).catch(unknownWhileAway)
-    if (task && task.state !== 'submitted') return { status: 200, body: showTask(task) }
-    if (world.monotonic() >= until || leaves()) return undefined
-    await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
-  }
-}
-
-/** The task goes on without the database, and so does the wait for it. */
-function unknownWhileAway(error: unknown): undefined {
-  if (!(error instanceof DatabaseUnavailable)) throw error
 }

@@ -1,0 +1,41 @@
+// Waits for the end of a task, for a caller who would rather wait than ask again.
+// It must never hold anything: a wait that is given up leaves the task as it is.
+
+import { DatabaseUnavailable, type Db } from '../db/db'
+import type { System } from '../lib/system'
+import { findTask } from './find'
+import { showTask } from './task'
+
+export interface WaitWorld extends Pick<System, 'monotonic' | 'after'> {
+  db: Db
+}
+
+export interface TaskAnswer {
+  status: number
+  /** The task as JSON. */
+  body: string
+}
+
+/** Between looks at a task that somebody waits for. */
+const LOOK_MS = 250
+
+/** Waits until a task has ended, at most until `until` on the monotonic clock; answers how it stands then. */
+export async function waitForTask(
+  world: WaitWorld,
+  id: string,
+  account: string,
+  until: number,
+  leaves: () => boolean,
+): Promise<TaskAnswer | undefined> {
+  for (;;) {
+    const task = await findTask(world.db, account, id).catch(unknownWhileAway)
+    if (task && task.state !== 'submitted') return { status: 200, body: showTask(task) }
+    if (world.monotonic() >= until || leaves()) return undefined
+    await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
+  }
+}
+
+/** The task goes on without the database, and so does the wait for it. */
+function unknownWhileAway(error: unknown): undefined {
+  if (!(error instanceof DatabaseUnavailable)) throw error
+}

@@ -22,7 +22,7 @@ import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
 import { type Journal, openJournal } from '../request/request-log'
-import type { UpstreamWorld } from '../upstreams/upstream'
+import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
 

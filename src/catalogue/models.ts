@@ -10,8 +10,9 @@ import { tariffOfVariant } from '../contract/prices'
 import type { Upstream } from '../contract/upstream'
 import { families } from '../families'
 import { invalidRequest } from '../lib/errors'
+import type { UpstreamWorld } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
-import { createUpstream, type UpstreamWorld } from '../upstreams/upstream'
+import { createUpstream } from '../upstreams/upstream'
 
 /** Held for the output of a request that sets no limit. */
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096

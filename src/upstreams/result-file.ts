@@ -5,8 +5,8 @@ import type { FetchFile, UpstreamKind } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
 import type { Cancellation } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
+import type { UpstreamWorld } from './connection'
 import type { UpstreamConfig } from './settings'
-import type { UpstreamWorld } from './upstream'
 
 export function createFetchFile(
   name: string,

@@ -6,7 +6,6 @@ import { createServer } from 'node:net'
 import type { ModelConfig } from '../../src/config/schema'
 import { openOrigin } from '../../src/http-client/origin'
 import { startSandbox } from '../../src/sandbox'
-import { createBreaker } from '../../src/upstreams/upstream'
 import { freePort } from '../support/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { chatRequest, RawCaller } from '../support/raw-caller'
@@ -765,36 +764,6 @@ describe('the limit on running requests of a vendor', () => {
 
 describe('the breaker', () => {
   const OPEN_MS = 5_000
-
-  test('opens after five failures in a row, and lets one try when its time is up', () => {
-    let now = 1_000
-    const breaker = createBreaker(() => now)
-    const fail = (times: number) => {
-      for (let count = 0; count < times; count++) breaker.report(false)
-    }
-    fail(4)
-    breaker.report(true)
-    fail(4)
-    expect(breaker.allows()).toBe(true)
-    fail(1)
-    expect(breaker.allows()).toBe(false)
-    now += OPEN_MS - 1
-    expect(breaker.allows()).toBe(false)
-    now += 1
-    expect([breaker.allows(), breaker.allows(), breaker.allows()]).toEqual([true, false, false])
-    // The one that tried failed: closed doors for as long again.
-    fail(1)
-    expect(breaker.allows()).toBe(false)
-    now += OPEN_MS
-    expect([breaker.allows(), breaker.allows()]).toEqual([true, false])
-    // It told nothing: the next one may try.
-    breaker.report(undefined)
-    expect([breaker.allows(), breaker.allows()]).toEqual([true, false])
-    breaker.report(true)
-    expect([breaker.allows(), breaker.allows(), breaker.allows()]).toEqual([true, true, true])
-    fail(4)
-    expect(breaker.allows()).toBe(true)
-  })
 
   test('leaves a vendor alone that does not answer, for its callers only, and tries again by itself', async () => {
     let shiftMs = 0

@@ -1,0 +1,78 @@
+// The breaker of one upstream: after failures in a row it is left alone for a while, then one request may try and decides
+// for the others. A failure is no answer at all; a refusal is an answer.
+
+export type BreakerState =
+  | { is: 'closed'; failures: number }
+  | { is: 'open'; until: number }
+  /** One request tries; `until` is when the breaker was due for it. */
+  | { is: 'half-open'; until: number }
+
+/** A request asks to be sent, or ends: with an answer, without one, or without saying anything about the upstream. */
+export type BreakerEvent = 'asked' | 'answered' | 'failed' | 'cut'
+
+/** Failures in a row that open the breaker, and how long it stays open before one request may try. */
+export const BREAKER_FAILURES = 5
+export const BREAKER_OPEN_MS = 5_000
+
+const CLOSED: BreakerState = { is: 'closed', failures: 0 }
+const closed = () => CLOSED
+const same = (state: BreakerState) => state
+const opened = (_state: BreakerState, now: number): BreakerState => ({
+  is: 'open',
+  until: now + BREAKER_OPEN_MS,
+})
+
+type Step = (state: never, now: number) => BreakerState
+
+/** Every state with every event. Requests that were sent before the breaker opened may still end in any state. */
+const STEPS: { [Is in BreakerState['is']]: Record<BreakerEvent, Step> } = {
+  closed: {
+    asked: same,
+    answered: closed,
+    failed: ({ failures }: Extract<BreakerState, { is: 'closed' }>, now) =>
+      failures + 1 < BREAKER_FAILURES ? { is: 'closed', failures: failures + 1 } : opened(CLOSED, now),
+    cut: same,
+  },
+  open: {
+    asked: (state: Extract<BreakerState, { is: 'open' }>, now) =>
+      now < state.until ? state : { is: 'half-open', until: state.until },
+    answered: closed,
+    failed: opened,
+    cut: same,
+  },
+  'half-open': {
+    asked: same,
+    answered: closed,
+    failed: opened,
+    // It said nothing: the next one may try.
+    cut: ({ until }: Extract<BreakerState, { is: 'half-open' }>) => ({ is: 'open', until }),
+  },
+}
+
+/** The state after an event. A request that asks may be sent in the closed state, and where it made the state half-open. */
+export function nextBreaker(state: BreakerState, event: BreakerEvent, now: number): BreakerState {
+  return STEPS[state.is][event](state as never, now)
+}
+
+export class Breaker {
+  private state: BreakerState = CLOSED
+  private readonly monotonic: () => number
+
+  constructor(monotonic: () => number) {
+    this.monotonic = monotonic
+  }
+
+  /** Whether a request may be sent; where it may, its end must be reported. */
+  allows(): boolean {
+    if (this.state.is === 'closed') return true
+    const before = this.state
+    this.state = nextBreaker(before, 'asked', this.monotonic())
+    return this.state !== before
+  }
+
+  report(end: Exclude<BreakerEvent, 'asked'>): void {
+    // What nearly always happens.
+    if (end === 'answered' && this.state === CLOSED) return
+    this.state = nextBreaker(this.state, end, this.monotonic())
+  }
+}

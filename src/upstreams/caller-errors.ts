@@ -1,0 +1,142 @@
+// How the trouble of an upstream reads for the caller: their own mistakes in the vendor's words, the operator's troubles as
+// the gateway's. Pure. It must never show the operator's account, bill or key, nor a 401 or 402 that is not the caller's.
+
+import type { VendorError } from '../contract/upstream'
+import { GatewayError } from '../lib/errors'
+import { BREAKER_OPEN_MS } from './breaker'
+import { callerWords } from './caller-view'
+
+/** When to come back after a refusal that the operator has to see to. */
+const OPERATOR_RETRY_SECONDS = 30
+
+/** The error of a request that the upstream `name` refused with `status`. The message of `vendor` must be without keys. */
+export function refusedByVendor(
+  name: string,
+  status: number,
+  vendor: VendorError,
+  retryAfterMs?: number,
+): GatewayError {
+  if (vendor.whose === 'operator') return status === 404 ? modelMissing(name) : notServed(name)
+  if (status >= 300 && status < 400) return redirected(name)
+  const shown = { ...vendor, message: callerWords(vendor.message) }
+  const retryAfter = retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1000))
+  if (status === 429) return tooMany(shown, retryAfter)
+  return status >= 500 ? vendorFailed(name, status, shown, retryAfter) : callersMistake(status, shown)
+}
+
+/** A server that fails may have failed after its work; one that is too busy has not begun. */
+export function isNotTaken(status: number): boolean {
+  return status < 500 || status === 503 || status === 529
+}
+
+function modelMissing(name: string): GatewayError {
+  return new GatewayError(502, {
+    code: 'upstream_model_missing',
+    message: `The upstream ${name} does not have this model, or no longer. Choose another one from GET /v1/models.`,
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
+function notServed(name: string): GatewayError {
+  return new GatewayError(503, {
+    code: 'upstream_unavailable',
+    message: `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
+    // Soon nothing changes: a client that waits and repeats would only show the reason later.
+    headers: { 'retry-after': String(OPERATOR_RETRY_SECONDS), 'x-should-retry': 'false' },
+  })
+}
+
+function redirected(name: string): GatewayError {
+  return new GatewayError(502, {
+    code: 'upstream_redirect',
+    message: `The upstream ${name} answered with a redirect, which is not followed.`,
+  })
+}
+
+function tooMany({ code, message }: VendorError, retryAfter = '1'): GatewayError {
+  return new GatewayError(429, {
+    code: code ?? 'Throttling.RateQuota',
+    message,
+    headers: { 'retry-after': retryAfter },
+  })
+}
+
+function vendorFailed(
+  name: string,
+  status: number,
+  { verbatim, type, message }: VendorError,
+  retryAfter: string | undefined,
+): GatewayError {
+  const unavailable = status === 503 || status === 529
+  const known = status === 503 || status === 504 || (status === 529 && verbatim)
+  const wait = retryAfter ?? (unavailable ? '1' : undefined)
+  return new GatewayError(known ? status : unavailable ? 503 : 502, {
+    code: 'upstream_error',
+    ...(verbatim && type !== null
+      ? { type, message }
+      : { message: `The upstream ${name} failed (HTTP ${status}): ${message}` }),
+    headers: wait === undefined ? {} : { 'retry-after': wait },
+  })
+}
+
+function callersMistake(status: number, { code, type, message, param, relayed }: VendorError): GatewayError {
+  return new GatewayError(status === 422 ? 400 : status, {
+    code: code ?? 'upstream_refused',
+    type: type ?? 'invalid_request_error',
+    message,
+    param,
+    relayed: relayed && { ...relayed, message },
+  })
+}
+
+/** An answer of status 200 that has neither a result nor a reason. */
+export function emptyAnswer(name: string): GatewayError {
+  return new GatewayError(502, {
+    code: 'upstream_empty',
+    message: `The upstream ${name} answered without a result and without a reason. Try again.`,
+  })
+}
+
+export function notHttp(name: string, cause: unknown): GatewayError {
+  return new GatewayError(502, {
+    code: 'upstream_garbage',
+    message: `The answer of the upstream ${name} was not proper HTTP, so nothing of it was taken. Try again.`,
+    cause,
+  })
+}
+
+/** Unsent: not a byte went out, the only failure after which another vendor may be asked. */
+export function unreachable(name: string, cause: unknown, unsent: boolean): GatewayError {
+  const error = new GatewayError(502, {
+    code: 'upstream_unreachable',
+    message: `The upstream ${name} cannot be reached. Try again later.`,
+    cause,
+  })
+  error.notTaken = unsent
+  return error
+}
+
+export function overConcurrency(name: string, concurrency: number): GatewayError {
+  return notTaken(
+    new GatewayError(429, {
+      code: 'Throttling.ConcurrencyQuota',
+      message: `The upstream ${name} already runs ${concurrency} requests, its limit here. Try again in a moment.`,
+      headers: { 'retry-after': '1' },
+    }),
+  )
+}
+
+export function leftAlone(name: string): GatewayError {
+  return notTaken(
+    new GatewayError(503, {
+      code: 'upstream_unavailable',
+      message: `The upstream ${name} has failed repeatedly and is being left alone for a few seconds.`,
+      headers: { 'retry-after': String(Math.ceil(BREAKER_OPEN_MS / 1000)) },
+    }),
+  )
+}
+
+function notTaken(error: GatewayError): GatewayError {
+  error.notTaken = true
+  return error
+}

@@ -1,0 +1,129 @@
+// The HTTP calls of one upstream: made with its keys in turn, and tried again only where nothing was begun. It must never
+// follow a redirect, send a key to another host, or repeat a request that the vendor may have begun.
+
+import type { Call } from '../contract/family'
+import type { CallBody, UpstreamKind } from '../contract/upstream'
+import type { HttpResponse } from '../http-client/response'
+import { MalformedResponse } from '../http-client/response-parser'
+import { NotConnected, type Origin, type Transport } from '../http-client/transport'
+import type { Cancellation } from '../lib/cancel-token'
+import type { System } from '../lib/system'
+import { notHttp, unreachable } from './caller-errors'
+import { createMask, type Mask } from './key-mask'
+import { type CallHeaders, KeysInTurn, type UpstreamKey } from './keys-in-turn'
+import { Refusals } from './refusals'
+import type { UpstreamConfig } from './settings'
+
+/** What a connection needs from outside. Its `wall` is for the times that vendors name. */
+export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'> {
+  transport: Transport
+}
+
+/** Attempts in all: other keys after 401 and 429, and a second try where the connection was refused. */
+const MAX_ATTEMPTS = 3
+/** Some servers want their key in the address. */
+const SECRET_PARAMETER = /key|token|secret|signature/i
+
+export class UpstreamConnection {
+  readonly refusals: Refusals
+  private readonly name: string
+  private readonly kind: UpstreamKind
+  private readonly origin: Origin
+  private readonly basePath: string
+  /** Sent with every call: some servers want their API's version there. */
+  private readonly search: string
+  private readonly keys: KeysInTurn
+  private readonly mask: Mask
+
+  constructor(name: string, kind: UpstreamKind, config: UpstreamConfig, world: UpstreamWorld) {
+    const baseUrl = config.baseUrl ?? kind.baseUrl
+    const { pathname, search, searchParams } = new URL(baseUrl)
+    const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
+    const secretParameters = [...searchParams].filter(([parameter]) => SECRET_PARAMETER.test(parameter))
+    this.name = name
+    this.kind = kind
+    this.origin = world.transport.open(baseUrl)
+    this.basePath = pathname.replace(/\/+$/, '')
+    this.search = search
+    this.keys = new KeysInTurn(secrets, world.monotonic)
+    this.mask = createMask([...secrets, ...secretParameters.map(([, value]) => value)])
+    this.refusals = new Refusals(name, kind, this.mask, world)
+  }
+
+  /** Resolves with a 2xx answer without keys in it, whose body is still to be read; throws a GatewayError otherwise. */
+  async send(call: Call, body: CallBody, signal: Cancellation, account: string): Promise<HttpResponse> {
+    for (let attempts = 1; ; attempts++) {
+      const key = this.keys.next()
+      let response: HttpResponse
+      try {
+        response = this.mask.response(await this.attempt(call, body, signal, account, key))
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        if (error instanceof MalformedResponse) throw notHttp(this.name, error)
+        const unsent = error instanceof NotConnected
+        if (attempts < MAX_ATTEMPTS && unsent && error.code === 'ECONNREFUSED') continue
+        throw unreachable(this.name, error, unsent)
+      }
+      if (response.ok) return response
+      const refusal = await this.refusals.read(response)
+      const mayHelp = this.keys.refused(key, refusal)
+      if (!mayHelp || attempts >= MAX_ATTEMPTS) throw refusal.error
+    }
+  }
+
+  close(): void {
+    this.origin.close()
+  }
+
+  private attempt(
+    call: Call,
+    body: CallBody,
+    signal: Cancellation,
+    account: string,
+    key: UpstreamKey,
+  ): Promise<HttpResponse> {
+    const { origin, basePath, kind, search } = this
+    return origin.send({
+      method: call.method ?? 'POST',
+      path: withQuery(`${basePath}${kind.prefix[call.protocol]}${call.path}`, search),
+      headers: this.headersOf(key, call, body),
+      body: body === null || typeof body === 'string' ? body : body.stream(),
+      signal,
+      partition: account,
+    })
+  }
+
+  private headersOf(key: UpstreamKey, call: Call, body: CallBody): CallHeaders {
+    const usual = this.usualHeadersOf(key, call)
+    if (typeof body === 'string' && !call.headers) return usual
+    const { 'content-type': json, ...others } = usual
+    const headers = { ...others, ...call.headers }
+    if (body === null) return headers
+    if (typeof body === 'string') return { 'content-type': json as string, ...headers }
+    return { ...headers, 'content-type': body.contentType, 'content-length': String(body.byteLength) }
+  }
+
+  /** Made once for each kind of call: they are the same every time. */
+  private usualHeadersOf(key: UpstreamKey, { protocol, stream }: Call): CallHeaders {
+    const made = stream ? key.streamHeaders : key.headers
+    let headers = made.get(protocol)
+    if (!headers) {
+      headers = {
+        'content-type': 'application/json',
+        accept: stream ? 'text/event-stream' : 'application/json',
+        // We relay bytes: compressed ones would only have to be unpacked here.
+        'accept-encoding': 'identity',
+        // Without a name some vendors' firewalls refuse a request.
+        'user-agent': 'unified-model-gateway',
+        ...(key.secret === null ? {} : this.kind.headers(key.secret, protocol)),
+      }
+      made.set(protocol, headers)
+    }
+    return headers
+  }
+}
+
+function withQuery(path: string, search: string): string {
+  if (search.length <= 1) return path
+  return path.includes('?') ? `${path}&${search.slice(1)}` : path + search
+}

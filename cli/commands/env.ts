@@ -4,8 +4,8 @@
 import { defineCommand } from 'citty'
 import { isSecret } from '../../src/accounts/keys'
 import type { Config } from '../../src/config/schema'
-import { listModels } from '../lib/catalogue'
-import { CommandFailed, WrongUsage } from '../lib/errors'
+import { listModels, noModel } from '../lib/catalogue'
+import { WrongUsage } from '../lib/errors'
 import { commandArgs, loadConfig, type SettingsFlags } from '../lib/settings'
 import { parseWord } from '../lib/values'
 import { commandLineOf } from '../program'
@@ -151,7 +151,7 @@ function requireMessagesModel(client: Client, id: string, config: Config, flags:
     forms.some(({ family }) => family.operation === 'messages'),
   )
   if (serving.some(({ model }) => model.id === id) || isRouteTo(config, id, serving)) return
-  throw new CommandFailed(`The configuration has no model "${id}" for messages; \`models list\` shows all.`)
+  throw noModel(config, [id], ' for messages')
 }
 
 function isRouteTo(config: Config, id: string, serving: ReturnType<typeof listModels>): boolean {

@@ -7,6 +7,7 @@ import { type Config, isRoute, type ModelConfig } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
 import type { OperationName } from '../../src/contract/operations'
 import { CommandFailed } from './errors'
+import { nearNames } from './near-names'
 
 export interface ListedModel {
   model: Model
@@ -54,6 +55,22 @@ export function aliasesOf({ aliases = {} }: Config, id: string): string[] {
   return Object.entries(aliases).flatMap(([alias, target]) => (target === id ? [alias] : []))
 }
 
+/** What a command says of ids that there are not, with those that may be meant: also by an alias or the vendor's own name. */
+export function noModel(config: Config, names: readonly string[], what = ''): CommandFailed {
+  const { models, routes, hidden, aliases, realNames } = buildCatalogue(withAllVendors(config), outside)
+  const ids = new Map<string, string>([
+    ...realNames,
+    ...aliases.map(({ name, target }) => [name, target] as const),
+    ...[...models.keys(), ...routes.keys(), ...hidden.keys()].map((id) => [id, id] as const),
+  ])
+  const near = new Set(
+    names.flatMap((name) => nearNames(name, ids.keys()).map((known) => ids.get(known) ?? known)),
+  )
+  const hint = near.size === 0 ? '; ' : `. Did you mean ${[...near].join(' or ')}? `
+  const shown = names.map((name) => `"${name}"`).join(', ')
+  return new CommandFailed(`The configuration has no model ${shown}${what}${hint}\`models list\` shows all.`)
+}
+
 /** One model, available or not. */
 export function findModel(config: Config, name: string): ListedModel {
   const id = idOfName(buildCatalogue(withAllVendors(config), outside), name)
@@ -65,7 +82,7 @@ export function findModel(config: Config, name: string): ListedModel {
   }
   const listed = listModels(config, {}).find(({ model }) => model.id === id)
   if (!listed) {
-    throw new CommandFailed(`The configuration has no model "${name}"; \`models list\` shows all.`)
+    throw noModel(config, [name])
   }
   return listed
 }

@@ -4,7 +4,8 @@ import type { KeySettings } from '../../src/accounts/keys'
 import type { BudgetPeriod } from '../../src/billing/limits'
 import type { Config } from '../../src/config/schema'
 import { parseDurationMs } from '../view/times'
-import { CommandFailed, WrongUsage } from './errors'
+import { noModel } from './catalogue'
+import { WrongUsage } from './errors'
 import { parseCount, parsePositiveNano, parseWord, unlessNone } from './values'
 
 const PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month']
@@ -85,10 +86,6 @@ function parseModels(text: string, config: Config): string[] {
   const ids = [...new Set(text.split(',').map((id) => id.trim()))].filter((id) => id !== '')
   if (ids.length === 0) throw new WrongUsage('--models takes the ids of models, separated by commas.')
   const unknown = ids.filter((id) => !Object.hasOwn(config.models, id))
-  if (unknown.length > 0) {
-    throw new CommandFailed(
-      `The configuration has no model ${unknown.map((id) => `"${id}"`).join(', ')}; \`models list\` shows all.`,
-    )
-  }
+  if (unknown.length > 0) throw noModel(config, unknown)
   return ids
 }

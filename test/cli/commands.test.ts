@@ -45,9 +45,15 @@ const { environment, call, run, json, allFail } = createCommandLine(folder, data
 const lockedDir = join(folder, 'locked')
 const refusedByLock = (async () => {
   await run('keys create alice', lockedDir)
+  // It goes with whoever started it, also where the one test that waits for it is not run, or all of them are killed.
   const source = `const db = new (require('bun:sqlite').Database)(${JSON.stringify(join(lockedDir, 'gateway.sqlite'))})
-    db.run('begin immediate'); console.log('locked'); setInterval(() => db.inTransaction, 1000)`
-  const locker = Bun.spawn([process.execPath, '-e', source], { stdout: 'pipe' })
+    db.run('begin immediate'); console.log('locked')
+    process.stdin.resume().on('end', () => process.exit(db.inTransaction ? 0 : 1))`
+  const locker = Bun.spawn([process.execPath, '-e', source], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'ignore',
+  })
   await locker.stdout.getReader().read()
   const ran = await run('balance add alice 5', lockedDir)
   locker.kill()
@@ -179,7 +185,12 @@ test('what cannot be done is exit 1 and one line', async () => {
     1,
     [
       ['keys create alice', 'There is a key of the name alice already'],
-      ['keys create bob --models chat,unknown,other', 'no model "unknown", "other"'],
+      ['keys create bob --models chat,unknown,other', 'no model "unknown", "other"; `models list` shows all'],
+      ['keys create bob --models chat,Embd', 'no model "Embd". Did you mean embed? `models list` shows all.'],
+      ['keys create bob --models vendor-chat', 'no model "vendor-chat". Did you mean chat?'],
+      ['keys update alice --models grati,em', 'no model "grati", "em". Did you mean gratis or embed?'],
+      ['models price chta --input-tokens 1', 'no model "chta". Did you mean chat?'],
+      ['env claude-code --model gratiss', 'no model "gratiss" for messages. Did you mean gratis?'],
       ['keys create bob --account alice --balance 9007199', 'the most it can have'],
       ['keys show nobody', 'There is no key "nobody"'],
       ['keys update nobody --rpm 1', 'There is no key "nobody"'],

@@ -1,0 +1,31 @@
+// Which of the names that there are somebody may have meant who mistyped one.
+
+const MOST = 3
+/** A letter in so many may be wrong, and one more: two that changed places are two. */
+const LETTERS_PER_FAULT = 5
+
+/** The nearest first; those that go on where it ends, or differ by case only, are near. */
+export function nearNames(name: string, names: Iterable<string>): string[] {
+  const wanted = name.toLowerCase()
+  const most = 1 + Math.ceil((wanted.length - 3) / LETTERS_PER_FAULT)
+  return [...names]
+    .map((known) => ({ known, faults: faultsBetween(wanted, known.toLowerCase()) }))
+    .filter(({ faults, known }) => faults <= most || known.toLowerCase().startsWith(wanted))
+    .sort((one, other) => one.faults - other.faults)
+    .slice(0, MOST)
+    .map(({ known }) => known)
+}
+
+/** Levenshtein's distance. */
+function faultsBetween(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (const [index, letter] of [...one].entries()) {
+    const next = [index + 1]
+    for (let place = 1; place <= other.length; place++) {
+      const swapped = (row[place - 1] ?? 0) + (other[place - 1] === letter ? 0 : 1)
+      next.push(Math.min(swapped, (row[place] ?? 0) + 1, (next[place - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

@@ -18,6 +18,7 @@ import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
 import type { After, System } from '../lib/system'
 import { createPulse, type Pulse } from '../lib/ticker'
+import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
@@ -33,6 +34,7 @@ export interface World extends System {
   catalogue: Catalogue
   authenticator: Authenticator
   tokenCounter: TokenCounter
+  audioReader: Pick<AudioReader, 'read' | 'close'>
   mp3Encoder: Mp3Encoder
   pulse: Pulse
   uploads: Uploads
@@ -120,6 +122,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
   const journal = await openJournal(openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }), from.log)
   const tokenCounter = createTokenCounter()
+  const audioReader = new AudioReader()
   const mp3Encoder = createMp3Encoder()
   const pulse = createPulse(from)
   const artifacts = await openArtifacts(config, {
@@ -141,6 +144,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     catalogue,
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,
+    audioReader,
     mp3Encoder,
     pulse,
     uploads,
@@ -162,6 +166,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
       pulse.stop()
       for (const upstream of catalogue.upstreams.values()) upstream.close()
       tokenCounter.close()
+      audioReader.close()
       mp3Encoder.close()
       await journal.close()
       await db.close()

@@ -35,8 +35,12 @@ export interface Upload {
   filename: string
   contentType: string
   bytes: Blob
-  /** What its first bytes say that it is; undefined for what is no picture that we know. */
-  picture: { format: 'png' | 'jpeg' | 'webp'; width: number; height: number } | undefined
+  /** What its bytes say that it is; undefined for what is no picture that we know. */
+  picture?: { format: 'png' | 'jpeg' | 'webp'; width: number; height: number } | undefined
+  /** The same of audio, or of video that may have some; `seconds` is undefined where the length cannot be read. */
+  audio?:
+    | { format: 'wav' | 'mp3' | 'mp4' | 'ogg' | 'flac' | 'webm' | 'aac'; seconds: number | undefined }
+    | undefined
 }
 
 /** What a caller asked: the parsed body, the size of the text in it, which bounds the tokens, and when. */

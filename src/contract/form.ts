@@ -10,8 +10,8 @@ import type { Upload } from './family'
 const MAX_SHOWN_LENGTH = 128
 
 export interface Form {
-  /** The text fields. */
-  fields: ReadonlyMap<string, string>
+  /** The text fields. A list where the form has several of a name with brackets: `include[]`, or `include[0]` and `include[1]`. */
+  fields: ReadonlyMap<string, string | readonly string[]>
   /** The files by field; `image`, `image[]` and `image[0]` are all the field `image`. */
   files: ReadonlyMap<string, readonly Upload[]>
   /** Bytes of all text fields. */
@@ -28,7 +28,7 @@ export interface Form {
  */
 export function bodyOfForm(form: Form, schema: TSchema): Record<string, unknown> {
   const properties = (schema.properties ?? {}) as Record<string, TSchema>
-  const texts = [...form.fields].map(([name, text]) => [name, readValue(text, properties[name])])
+  const texts = [...form.fields].map(([name, text]) => [name, readField(name, text, properties[name])])
   // Made at once, because a field may be called `__proto__`.
   return Object.fromEntries([...texts, ...form.files])
 }
@@ -104,6 +104,14 @@ function readJson(name: string, text: string): unknown {
 function unclear(name: string, why: string) {
   const shown = name.slice(0, MAX_SHOWN_LENGTH)
   return invalidRequest(shown, `Invalid form: the field '${shown}' can be read in more than one way: ${why}.`)
+}
+
+/** One text is a list of one where the schema wants a list. Throws 400 for several where it wants none. */
+function readField(name: string, text: string | readonly string[], schema: TSchema | undefined): unknown {
+  const list = typesOf(schema).includes('array')
+  if (typeof text === 'string') return list ? [text] : readValue(text, schema)
+  if (list) return text
+  throw invalidRequest(name, `The form has the field '${name}' twice.`, 'duplicate_field')
 }
 
 function readValue(text: string, schema: TSchema | undefined): unknown {

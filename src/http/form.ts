@@ -4,6 +4,7 @@
 import type { Upload } from '../contract/family'
 import type { Form } from '../contract/form'
 import { GatewayError, invalidRequest } from '../lib/errors'
+import type { AudioReader } from '../media/audio'
 import { pictureOf } from '../media/picture'
 import type { SavedFile, Uploads } from '../media/uploads'
 import { boundaryOf, invalidForm, type Part, readParts } from './multipart-parts'
@@ -23,18 +24,24 @@ const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
+/** What a form is read with: where its files lie, and who reads how long they last. */
+export interface FormTools {
+  uploads: Uploads
+  audioReader: Pick<AudioReader, 'read'>
+}
+
 /**
  * `pieces` are the body of the request. Throws what they throw, 400, 413, 415, and 503 where there is no room for the files.
  */
 export async function readForm(
   request: Request,
-  uploads: Uploads,
+  tools: FormTools,
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<Form> {
   const boundary = boundaryOf(request.headers.get('content-type'))
-  const draft = createDraft(uploads)
+  const draft = new Draft(tools, request.signal)
   try {
-    await readParts(boundary, pieces, draft.take, {
+    await readParts(boundary, pieces, (part) => draft.take(part), {
       parts: MAX_TEXTS + MAX_FILES,
       partBytes: MAX_FILE_BYTES,
       tooLarge: ({ name = '' }) => tooLarge(fieldOf(name).name, 'file', MAX_FILE_BYTES),
@@ -46,6 +53,12 @@ export async function readForm(
   }
 }
 
+/** A text field, or several of one name with brackets. */
+interface DraftText {
+  isList: boolean
+  items: { index: number; text: string }[]
+}
+
 interface DraftFile {
   /** The number in `image[2]`; -1 where there is none. */
   index: number
@@ -55,77 +68,107 @@ interface DraftFile {
 }
 
 /** The form while its parts come in, several of which may be under way at a time. */
-function createDraft(uploads: Uploads) {
-  const texts = new Map<string, string>()
-  const files = new Map<string, DraftFile[]>()
-  let fileCount = 0
-  let textBytes = 0
+class Draft {
+  readonly #texts = new Map<string, DraftText>()
+  readonly #files = new Map<string, DraftFile[]>()
+  readonly #tools: FormTools
+  readonly #signal: AbortSignal
+  #textCount = 0
+  #fileCount = 0
+  #textBytes = 0
 
-  async function take(part: Part): Promise<void> {
-    const { name, index } = fieldOf(checkedName(part))
-    if (isFile(part)) return takeFile(name, index, part)
-    return takeText(name, part)
+  constructor(tools: FormTools, signal: AbortSignal) {
+    this.#tools = tools
+    this.#signal = signal
   }
 
-  async function takeText(name: string, { content }: Part): Promise<void> {
-    if (texts.has(name) || files.has(name)) throw duplicate(name)
-    if (texts.size === MAX_TEXTS) throw invalidForm(`The form has more than ${MAX_TEXTS} fields.`)
-    texts.set(name, '')
+  async take(part: Part): Promise<void> {
+    const field = fieldOf(checkedName(part))
+    if (isFile(part)) return this.#takeFile(field, part)
+    return this.#takeText(field, part)
+  }
+
+  async #takeText({ name, index, isList }: FieldName, { content }: Part): Promise<void> {
+    const before = this.#texts.get(name)
+    if (this.#files.has(name) || (before && !(before.isList && isList))) throw duplicate(name)
+    if (++this.#textCount > MAX_TEXTS) throw invalidForm(`The form has more than ${MAX_TEXTS} fields.`)
+    const item = { index, text: '' }
+    this.#texts.set(name, { isList, items: [...(before?.items ?? []), item] })
     const pieces: Uint8Array[] = []
     let bytes = 0
     for await (const piece of content as AsyncIterable<Uint8Array>) {
       bytes += piece.byteLength
-      textBytes += piece.byteLength
+      this.#textBytes += piece.byteLength
       if (bytes > MAX_TEXT_BYTES) throw tooLarge(name, 'field', MAX_TEXT_BYTES)
-      if (textBytes > MAX_TEXTS_BYTES) throw allTooLarge(name)
+      if (this.#textBytes > MAX_TEXTS_BYTES) throw allTooLarge(name)
       pieces.push(piece)
     }
-    texts.set(name, decode(name, Buffer.concat(pieces)))
+    item.text = decode(name, Buffer.concat(pieces))
   }
 
-  async function takeFile(name: string, index: number, part: Part): Promise<void> {
-    if (texts.has(name)) throw duplicate(name)
-    if (++fileCount > MAX_FILES) throw invalidForm(`The form has more than ${MAX_FILES} files.`)
+  async #takeFile({ name, index }: FieldName, part: Part): Promise<void> {
+    if (this.#texts.has(name)) throw duplicate(name)
+    if (++this.#fileCount > MAX_FILES) throw invalidForm(`The form has more than ${MAX_FILES} files.`)
     const file: DraftFile = { index }
-    files.set(name, [...(files.get(name) ?? []), file])
-    const saved = await uploads.save(part.content)
+    this.#files.set(name, [...(this.#files.get(name) ?? []), file])
+    const saved = await this.#tools.uploads.save(part.content)
     file.saved = saved
     if (saved.file.size === 0) {
       // Browsers and some SDKs send an empty part without a name for a file that was not chosen.
       if (!part.filename) return
       throw invalidRequest(name, `The file '${name}' is empty.`, 'empty_file')
     }
-    file.upload = await describe(name, part, saved.file)
+    const { audioReader } = this.#tools
+    file.upload = await describe(name, part, saved.file, (bytes) => audioReader.read(bytes, this.#signal))
   }
 
-  return {
-    take,
-    form(): Form {
-      const uploadsByField = new Map<string, Upload[]>()
-      const contents: [name: string, ...content: string[]][] = [...texts]
-      for (const [name, all] of files) {
-        const inOrder = all.filter(({ upload }) => upload).sort((a, b) => a.index - b.index)
-        if (inOrder.length === 0) continue
-        uploadsByField.set(
-          name,
-          inOrder.map(({ upload }) => upload as Upload),
-        )
-        contents.push([name, ...inOrder.map(({ saved }) => saved?.sha256 ?? '')])
-      }
-      return { fields: texts, files: uploadsByField, textBytes, hash: hashOf(contents), dispose }
-    },
-    dispose,
+  form(): Form {
+    const fields = new Map([...this.#texts].map(([name, { items }]) => [name, textOf(items)]))
+    const contents: [name: string, ...content: string[]][] = [...fields].map(([name, text]) => [
+      name,
+      ...(typeof text === 'string' ? [text] : text),
+    ])
+    const files = new Map<string, Upload[]>()
+    for (const [name, all] of this.#files) {
+      const inOrder = all.filter(({ upload }) => upload).sort((a, b) => a.index - b.index)
+      if (inOrder.length === 0) continue
+      files.set(
+        name,
+        inOrder.map(({ upload }) => upload as Upload),
+      )
+      contents.push([name, ...inOrder.map(({ saved }) => saved?.sha256 ?? '')])
+    }
+    const dispose = () => this.dispose()
+    return { fields, files, textBytes: this.#textBytes, hash: hashOf(contents), dispose }
   }
 
-  async function dispose(): Promise<void> {
-    await Promise.all([...files.values()].flat().map(({ saved }) => saved?.remove()))
+  async dispose(): Promise<void> {
+    await Promise.all([...this.#files.values()].flat().map(({ saved }) => saved?.remove()))
   }
 }
 
+interface FieldName {
+  name: string
+  /** The number in `image[2]`; -1 where there is none. */
+  index: number
+  /** It has brackets, so that there may be several. */
+  isList: boolean
+}
+
 /** The name of a part without what says that it is one of several: `image[]` and `image[0]` are both `image`. Inside of a field it stays. */
-function fieldOf(name: string): { name: string; index: number } {
+function fieldOf(name: string): FieldName {
   const [, field, index] = /^([^[\]]+)\[(\d{0,4})\]$/.exec(name) ?? []
-  return { name: (field ?? name).slice(0, MAX_NAME_LENGTH), index: index ? Number(index) : -1 }
+  return {
+    name: (field ?? name).slice(0, MAX_NAME_LENGTH),
+    index: index ? Number(index) : -1,
+    isList: field !== undefined,
+  }
+}
+
+/** In the order of their numbers; one alone is no list. */
+function textOf(items: DraftText['items']): string | readonly string[] {
+  const [first, ...others] = items.toSorted((a, b) => a.index - b.index).map(({ text }) => text)
+  return others.length === 0 ? (first ?? '') : [first ?? '', ...others]
 }
 
 function checkedName({ name, encoding, contentType }: Part): string {
@@ -154,18 +197,28 @@ function checkedName({ name, encoding, contentType }: Part): string {
 /** What has a file's name is a file; some clients leave it out. */
 function isFile({ filename, contentType }: Part): boolean {
   return (
-    filename !== undefined || contentType === 'application/octet-stream' || contentType.startsWith('image/')
+    filename !== undefined ||
+    contentType === 'application/octet-stream' ||
+    /^(image|audio|video)\//.test(contentType)
   )
 }
 
-async function describe(name: string, { filename, contentType }: Part, bytes: Blob): Promise<Upload> {
+async function describe(
+  name: string,
+  { filename, contentType }: Part,
+  bytes: Blob,
+  readAudio: (bytes: Blob) => Promise<Upload['audio']>,
+): Promise<Upload> {
   const picture = await pictureOf(bytes)
+  const audio = picture ? undefined : await readAudio(bytes)
+  const format = picture?.format ?? audio?.format
   return {
-    filename: filename || `${name}.${picture?.format ?? 'bin'}`,
+    filename: filename || `${name}.${format ?? 'bin'}`,
     // Many clients send any file as application/octet-stream, which vendors refuse.
     contentType: picture ? `image/${picture.format}` : contentType,
     bytes,
     picture,
+    audio,
   }
 }
 

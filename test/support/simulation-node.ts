@@ -161,6 +161,7 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
       count: async (text) => ({ tokens: Math.ceil(text.length / 4), exact: true }),
       close() {},
     },
+    audioReader: { read: async () => undefined, close() {} },
     mp3Encoder: { open: absent, close() {} } as unknown as World['mp3Encoder'],
     pulse: {
       watch(beat) {

@@ -11,6 +11,7 @@ import { BodyReader, bodyLimitsOf } from '../../src/http/body'
 import { readForm } from '../../src/http/form'
 import { GatewayError } from '../../src/lib/errors'
 import { createPulse } from '../../src/lib/ticker'
+import { AudioReader } from '../../src/media/audio'
 import { pictureOf } from '../../src/media/picture'
 import { openUploads } from '../../src/media/uploads'
 import { type PictureFormat, picture } from '../../src/sandbox/pictures'
@@ -29,8 +30,12 @@ const MAX_BYTES = 256 * MEBIBYTE
 
 const folder = join(temporaryFolder(), 'uploads')
 const uploads = openUploads(folder, newId)
+const audioReader = new AudioReader()
 const pulse = createPulse(outside)
-afterAll(() => pulse.stop())
+afterAll(() => {
+  pulse.stop()
+  audioReader.close()
+})
 
 const limitsOf = (maxBytes: number) => ({
   ...bodyLimitsOf({ upstreams: {}, models: {} }),
@@ -41,13 +46,13 @@ const bodies = new BodyReader(pulse, limitsOf(MAX_BYTES))
 const formOf = (request: Request, from = bodies, into = uploads): Promise<Form> =>
   readForm(
     request,
-    into,
+    { uploads: into, audioReader },
     from.pieces(request, 'image-edit', () => {}),
   )
 
 /** A form as one can compare it, with the bytes of its files. */
 interface Seen {
-  fields: Record<string, string>
+  fields: Record<string, string | readonly string[]>
   files: Record<string, { filename: string; contentType: string; picture: string | null; bytes: string }[]>
   textBytes: number
   hash: string
@@ -144,6 +149,13 @@ describe('what is read', () => {
     ['numbers in disorder', ['image[10]', 'image[2]', 'image[0]'], ['2', '1', '0']],
     ['all of it, those without a number first', ['image[1]', 'image', 'image[]', 'image[0]'], [...'1230']],
   ]
+  test('texts of one name with brackets as a list, in the order of their numbers', async () => {
+    const several = ['include[]', 'include[]', 'at[1]', 'at[0]', 'one[]', 'a[b]']
+    const parts = several.map((name, index) => text(name, `${index}`))
+    const { fields } = await read(rawForm(parts), typeOf())
+    expect(fields).toEqual({ include: ['0', '1'], at: ['3', '2'], one: '4', 'a[b]': '5' })
+  })
+
   for (const [title, names, order] of orders) {
     test(`images in their order: ${title}`, async () => {
       const { files, fields } = await read(
@@ -379,6 +391,14 @@ const refusals: Refusal[] = [
   {
     name: 'a text twice',
     body: () => rawForm([text('model', 'a'), text('model', 'b')]),
+    status: 400,
+    code: 'duplicate_field',
+    param: 'model',
+    words: "has the field 'model' twice",
+  },
+  {
+    name: 'a text with brackets and one without',
+    body: () => rawForm([text('model[]', 'a'), text('model', 'b')]),
     status: 400,
     code: 'duplicate_field',
     param: 'model',
@@ -740,7 +760,8 @@ describe('the disk', () => {
   test('a disk that is full in the middle of a file is the same, and the piece of the file is gone', async () => {
     const full = join(temporaryFolder(), 'uploads')
     const program = `
-      import { openUploads } from '${resolve('src/media/uploads.ts')}'
+      import { AudioReader } from '../../src/media/audio'
+import { openUploads } from '${resolve('src/media/uploads.ts')}'
       const pieces = async function* () { for (let i = 0; i < 100; i++) yield new Uint8Array(65536) }
       const error = await openUploads(${JSON.stringify(full)}, () => 'a').save(pieces()).catch((error) => error)
       console.log(error.status, error.code, error.cause?.code)`

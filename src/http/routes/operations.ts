@@ -95,7 +95,7 @@ export class HttpIncoming implements Incoming {
     const { body, name } = this.operation
     const exempt = () => this.exempt()
     return body === 'form'
-      ? readForm(this.request, this.world.uploads, this.bodies.pieces(this.request, name, exempt))
+      ? readForm(this.request, this.world, this.bodies.pieces(this.request, name, exempt))
       : this.bodies.read(this.request, name, exempt, check)
   }
 

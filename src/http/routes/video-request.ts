@@ -6,9 +6,8 @@ import type { Model, Upload } from '../../contract/family'
 import type { Form } from '../../contract/form'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { createValidator } from '../../lib/validate'
-import type { Uploads } from '../../media/uploads'
 import type { BodyReader } from '../body'
-import { readForm } from '../form'
+import { type FormTools, readForm } from '../form'
 
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 
@@ -31,14 +30,14 @@ const NAMES: Readonly<Record<string, string>> = { duration: 'seconds', resolutio
 /** The request as JSON, whichever way it comes: the official SDKs send a form even where there is no file in it. */
 export async function readVideoRequest(
   request: Request,
-  uploads: Uploads,
+  tools: FormTools,
   bodies: BodyReader,
   exempt: () => void,
   check: (model: string) => void,
 ): Promise<Uint8Array> {
   const isForm = request.headers.get('content-type')?.toLowerCase().startsWith('multipart/form-data')
   if (!isForm) return bodies.read(request, 'video', exempt, check)
-  const form = await readForm(request, uploads, bodies.pieces(request, 'video', exempt))
+  const form = await readForm(request, tools, bodies.pieces(request, 'video', exempt))
   try {
     return Buffer.from(JSON.stringify(await bodyOf(form)))
   } finally {

@@ -31,7 +31,7 @@ class VideoIncoming extends HttpIncoming {
 
   override body(check: CheckModel) {
     this.rest()
-    return readVideoRequest(this.request, this.world.uploads, this.bodies, () => this.exempt(), check)
+    return readVideoRequest(this.request, this.world, this.bodies, () => this.exempt(), check)
   }
 
   reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {

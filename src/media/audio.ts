@@ -1,0 +1,117 @@
+// What audio a file's own bytes say that it is, and how long it lasts. It is read in workers that are started at need and
+// stopped when idle: a long file takes seconds, and one that was made to hurt may take for ever.
+// It must never trust a name or a type that was sent along, nor a length that so few bytes cannot hold.
+
+import type { Upload } from '../contract/family'
+import { GatewayError } from '../lib/errors'
+import { createTurns } from '../lib/semaphore'
+
+type Audio = NonNullable<Upload['audio']>
+
+/** Files that are read at a time, each in a worker of its own. */
+const WORKERS = 4
+const MAX_WAITING = 256
+const IDLE_MS = 10_000
+/** How long the reading of a file may take: hardly any that is sound needs more than a tenth of it. */
+const LIMIT_MS = 2_000
+const LIMIT_MS_PER_MEBIBYTE = 200
+const MEBIBYTE = 1024 * 1024
+/** Even silence takes so many bytes a second, whatever the codec. */
+const LEAST_BYTES_PER_SECOND = 10
+/** Holds the marks of all formats. */
+const HEAD_BYTES = 16
+
+/** Beside this file in a checkout; in an executable all code is one file, and the worker keeps its folder. */
+const WORKER = import.meta.url.endsWith('/src/media/audio.ts')
+  ? './audio-worker.ts'
+  : './src/media/audio-worker.ts'
+
+export class AudioReader {
+  readonly #turns = createTurns(WORKERS)
+  readonly #idleMs: number
+  readonly #limitMs: number
+  readonly #spare: Worker[] = []
+  #idle: Timer | undefined
+  #asked = 0
+
+  constructor({ idleMs = IDLE_MS, limitMs = LIMIT_MS } = {}) {
+    this.#idleMs = idleMs
+    this.#limitMs = limitMs
+  }
+
+  /**
+   * Undefined for what is no audio, or no video that may have some. Throws 503 where too many files wait, and the reason
+   * of the signal when that fires.
+   */
+  async read(file: Blob, signal: AbortSignal): Promise<Audio | undefined> {
+    const format = formatOf(await file.slice(0, HEAD_BYTES).bytes())
+    if (!format) return undefined
+    if (this.#asked >= WORKERS + MAX_WAITING) throw tooMany()
+    this.#asked++
+    try {
+      const seconds = await this.#turns.run(signal, () => this.#measure(file))
+      const isKnown = seconds !== undefined && seconds > 0 && seconds <= file.size / LEAST_BYTES_PER_SECOND
+      return { format, seconds: isKnown ? seconds : undefined }
+    } finally {
+      this.#asked--
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#idle)
+    for (const worker of this.#spare.splice(0)) worker.terminate()
+  }
+
+  async #measure(file: Blob): Promise<number | undefined> {
+    clearTimeout(this.#idle)
+    const worker = this.#spare.pop() ?? (await startWorker())
+    const answer = Promise.withResolvers<{ seconds: number | undefined } | undefined>()
+    const limit = this.#limitMs + (LIMIT_MS_PER_MEBIBYTE * file.size) / MEBIBYTE
+    const deadline = setTimeout(() => answer.resolve(undefined), limit)
+    worker.onmessage = ({ data }: MessageEvent<number | undefined>) => answer.resolve({ seconds: data })
+    worker.onerror = () => answer.resolve(undefined)
+    worker.postMessage(file)
+    const answered = await answer.promise
+    clearTimeout(deadline)
+    if (answered) this.#keep(worker)
+    else worker.terminate()
+    return answered?.seconds
+  }
+
+  #keep(worker: Worker): void {
+    this.#spare.push(worker)
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => this.close(), this.#idleMs)
+    this.#idle.unref()
+  }
+}
+
+/** Resolves when it is ready, because its start is no part of the time that a file may take. */
+function startWorker(): Promise<Worker> {
+  const started = new Worker(new URL(WORKER, import.meta.url).href)
+  const ready = Promise.withResolvers<Worker>()
+  started.onmessage = () => ready.resolve(started)
+  started.onerror = ({ message }) => ready.reject(new Error(message))
+  started.unref()
+  return ready.promise
+}
+
+/** By the marks that the formats begin with. */
+function formatOf(head: Uint8Array): Audio['format'] | undefined {
+  const text = Buffer.from(head).toString('latin1')
+  if (text.startsWith('RIFF') && text.startsWith('WAVE', 8)) return 'wav'
+  if (text.startsWith('OggS')) return 'ogg'
+  if (text.startsWith('fLaC')) return 'flac'
+  if (text.startsWith('\x1a\x45\xdf\xa3')) return 'webm'
+  if (text.startsWith('ftyp', 4)) return 'mp4'
+  if (text.startsWith('ID3')) return 'mp3'
+  return /^\xff[\xf0\xf1\xf8\xf9]/.test(text) ? 'aac' : /^\xff[\xe0-\xff]/.test(text) ? 'mp3' : undefined
+}
+
+function tooMany(): GatewayError {
+  return new GatewayError(503, {
+    code: 'audio_busy',
+    message: 'Too many audio files are being read. Try again in a moment.',
+    headers: { 'retry-after': '1' },
+  })
+}

@@ -6,19 +6,17 @@ import type { Form } from '../../contract/form'
 import { type Operation, operations } from '../../contract/operations'
 import type { System } from '../../lib/system'
 import { waitOfRequest } from '../../lib/waiting'
-import type { Uploads } from '../../media/uploads'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { exempt, type Listener, rest } from '../connection'
 import { errorResponse } from '../errors'
-import { readForm } from '../form'
+import { type FormTools, readForm } from '../form'
 import { gatewayUrlOf } from '../gateway-url'
 import { tolerated } from '../paths'
 
-export interface IncomingWorld extends Pick<System, 'newId' | 'log'> {
+export interface IncomingWorld extends Pick<System, 'newId' | 'log'>, FormTools {
   config: Pick<Config, 'server'>
-  uploads: Uploads
 }
 
 /** `listener` is the server. Not Elysia's `server`, a getter that it defines anew for each request. */

@@ -52,6 +52,7 @@ const packageOwners: Record<string, RegExp> = {
   'wasm-media-encoders': /^src\/media\/mp3-worker\.ts$/,
   '@fastify/busboy': /^src\/http\/multipart-parts\.ts$/,
   'image-size': /^src\/media\/picture\.ts$/,
+  mediabunny: /^src\/media\/audio-worker\.ts$/,
   '@modelcontextprotocol/sdk': /^src\/mcp\/server\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
   'bun:sqlite': /^(src\/db\/sqlite\.ts$|cli\/)/,

@@ -14,6 +14,7 @@ import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'
 import { insertWebhook } from '../webhooks/rows'
 import { documentOf, type Task } from './task'
+import { CANCELED } from './transitions'
 
 export interface Success {
   state: 'succeeded'
@@ -37,6 +38,14 @@ interface Failure {
 /** The document of an end for which nothing is read that was stored before: it may be what made other ends throw. */
 export const NOTHING_READ: object = {}
 
+/** Why a task has failed, where the gateway says so and not the vendor. */
+export const TIMED_OUT = {
+  code: 'timed_out',
+  message:
+    'The upstream did not finish this task within the time that is allowed for it. Nothing was charged.',
+}
+export const LOST = { code: 'task_lost', message: 'The upstream does not know this task any more.' }
+export const STOPPED = { code: CANCELED, message: 'The task was canceled. Nothing was charged.' }
 const NOT_BEGUN = {
   code: 'not_begun',
   message: 'The upstream never began this task. Nothing was charged.',

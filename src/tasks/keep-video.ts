@@ -22,26 +22,23 @@ export interface KeepVideoWorld extends Pick<System, 'now'> {
 }
 
 export async function keepVideo(
-  world: KeepVideoWorld,
+  { artifacts, db, now }: KeepVideoWorld,
   task: Task,
   { family, upstream }: Model,
   ending: Success,
 ): Promise<Success> {
-  const { artifacts, db, now } = world
   const { document, videoUrl } = ending
   // At the deadline the hold is about to be given back: then there is only time to end the task.
   const timeoutMs = Math.min(COPY_TIMEOUT_MS, task.deadlineAt - now())
   if (!artifacts || timeoutMs <= 0) return ending
   if (!(await extendLease(db, task, now() + timeoutMs + LEASE_MARGIN_MS))) return ending
-  const kept = await artifacts.keepAll(
-    [videoUrl, ...(family.kind === 'task' ? (family.links?.(document) ?? []) : [])],
-    {
-      account: task.account,
-      charge: task.charge,
-      fetchFile: upstream.fetchFile,
-      gatewayUrl: task.gatewayUrl,
-      timeoutMs,
-    },
-  )
+  const links = family.kind === 'task' ? (family.links?.(document) ?? []) : []
+  const kept = await artifacts.keepAll([videoUrl, ...links], {
+    account: task.account,
+    charge: task.charge,
+    fetchFile: upstream.fetchFile,
+    gatewayUrl: task.gatewayUrl,
+    timeoutMs,
+  })
   return { ...ending, document: JSON.parse(replaceStrings(JSON.stringify(document), kept)) }
 }

@@ -14,6 +14,32 @@ export async function countDue(db: Db, upstream: string, now: number, limit: num
   return Number(rows[0]?.due ?? 0)
 }
 
+/** How many of the wanted polls fit into this second's limit, which all nodes share. They are taken. */
+export async function takeTurns(
+  db: Db,
+  upstream: string,
+  { wanted, pollsPerSecond, now }: { wanted: number; pollsPerSecond: number; now: number },
+): Promise<number> {
+  const second = Math.floor(now / 1000)
+  const [row] = await db.query({
+    sql: 'select polls from poll_windows where upstream = $1 and second = $2',
+    parameters: [upstream, second],
+  })
+  const count = Math.min(wanted, pollsPerSecond - Number(row?.polls ?? 0))
+  if (count <= 0) return 0
+  const isTaken = await tryApply(db, [
+    {
+      sql: `insert into poll_windows (upstream, second, polls) values ($1, $2, $3)
+        on conflict (upstream) do update set second = $2,
+          polls = case when poll_windows.second = $2 then poll_windows.polls + $3 else $3 end
+        where poll_windows.second <> $2 or poll_windows.polls + $3 <= $4`,
+      parameters: [upstream, second, count, pollsPerSecond],
+      guard: true,
+    },
+  ])
+  return isTaken ? count : 0
+}
+
 /** Takes tasks that are due, so that no other node or beat polls them before the lease is over. */
 export async function claimDue(
   db: Db,
@@ -45,17 +71,23 @@ export async function extendLease(db: Db, task: Task, until: number): Promise<bo
   ])
 }
 
-/** It goes on. False when the lease was lost. */
+/** How a task goes on: what is written when it is given back. */
+export interface Postponement {
+  pollAt: number
+  misses: number
+  missing: number
+  document: string | null
+}
+
+/**
+ * Gives a task back that has not ended. `cancelAnswer` is why its vendor did not stop it, where it was asked to. False
+ * when the lease was lost.
+ */
 export async function postpone(
   db: Db,
   task: Task,
-  next: {
-    pollAt: number
-    misses: number
-    missing: number
-    document: string | null
-    cancelAnswer: string | null
-  },
+  next: Postponement,
+  cancelAnswer: string | null,
 ): Promise<boolean> {
   return tryApply(db, [
     {
@@ -72,7 +104,7 @@ export async function postpone(
         next.misses,
         next.document,
         task.cancelAt ?? -1,
-        next.cancelAnswer,
+        cancelAnswer,
         next.missing,
       ],
       guard: true,

@@ -110,6 +110,11 @@ export function documentOf(
   })
 }
 
+/** What the vendor has reported of a task until now. */
+export function lastDocumentOf(task: Task): object {
+  return task.document === null ? {} : JSON.parse(task.document)
+}
+
 /** A task as JSON, whether the vendor has said something about it or not. */
 export function showTask(task: Task): string {
   if (task.document !== null) return task.document

@@ -67,7 +67,7 @@ const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
   'submitter: refuse': ({ db, task }) =>
     release(db, chargeOf(task), { endedBy: 'upstream', endedAt: NOW }, [deleteTask(task.id)]),
   'poller: postpone': polled((db, task) =>
-    postpone(db, task, { pollAt: NOW, misses: 0, missing: 0, document: null, cancelAnswer: null }),
+    postpone(db, task, { pollAt: NOW, misses: 0, missing: 0, document: null }, null),
   ),
   'poller: succeed': polled((db, task) => endTask(db, task, success, options())),
   'poller: fail': polled((db, task) => endTask(db, task, failure('bad'), options())),

@@ -136,13 +136,13 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
         pollAt: moment(random.below(2)),
         misses: random.below(9),
         missing: random.below(3),
-        cancelAnswer: random.chance(0.2) ? 'no' : null,
       }
-      const expected = books.postpone(line, next)
+      const cancelAnswer = random.chance(0.2) ? 'no' : null
+      const expected = books.postpone(line, { ...next, cancelAnswer })
       return {
         what: 'postpone',
         expected,
-        run: () => postpone(db, taskOf(line), { ...next, document: null }),
+        run: () => postpone(db, taskOf(line), { ...next, document: null }, cancelAnswer),
       }
     }
     const options = { now, webhookId: `msg-${++ids}` }

@@ -1,0 +1,96 @@
+// What an answer to a poll means for its task, and when the task is polled next. Pure: no database, clock or network.
+// A vendor that is down, slow or talks nonsense must never end a task; only its own report or the task's deadline does.
+
+import type { Quantities, TaskOutcome } from '../contract/family'
+import { callerComplaint } from '../upstreams/caller-view'
+import { usageJsonOf } from '../upstreams/reply'
+import { LOST, type Success, type TaskEnding, TIMED_OUT } from './finish'
+import type { Postponement } from './leases'
+import { documentOf, lastDocumentOf, type Task } from './task'
+
+export type PollAnswer =
+  | { outcome: TaskOutcome }
+  /** No answer, or none about the task. `retryAfterMs`: when the vendor wants to be asked again. */
+  | { error: string; retryAfterMs?: number }
+
+/** Between polls of a task: a part of its age, so that short ones end soon and long ones cost little. */
+const POLL_SHARE = 0.1
+const MIN_POLL_MS = 3_000
+const MAX_POLL_MS = 30_000
+/** After polls that brought nothing, doubled with each of them in a row. */
+const MIN_RETRY_MS = 5_000
+const MAX_RETRY_MS = 300_000
+const MAX_DOUBLINGS = 10
+/** A vendor that reports so often in a row that there is no such task means it. */
+const MISSING_POLLS = 3
+
+/** The end that an answer brings to its task, if any. `askedAt` is when the poll began, by the gateway's clock. */
+export function endingOf(task: Task, answer: PollAnswer, askedAt: number): TaskEnding | undefined {
+  const outcome = 'outcome' in answer ? answer.outcome : undefined
+  if (outcome?.status === 'succeeded') return successOf(task, outcome)
+  if (outcome?.status === 'failed')
+    return { state: 'failed', ...callerComplaint({ document: outcome.document, error: outcome.error }) }
+  if (outcome?.status === 'missing' && task.missing + 1 >= MISSING_POLLS)
+    return { state: 'failed', document: lastDocumentOf(task), error: LOST }
+  if (askedAt < task.deadlineAt) return undefined
+  return { state: 'failed', document: lastDocumentOf(task), error: TIMED_OUT }
+}
+
+function successOf(task: Task, outcome: TaskOutcome & { status: 'succeeded' }): Success {
+  const { document, videoUrl, quantities, serviceTier } = outcome
+  return {
+    state: 'succeeded',
+    document,
+    videoUrl,
+    ...(quantities && withinQuote(task, quantities)),
+    ...(serviceTier !== undefined && { serviceTier }),
+    usageJson: usageJsonOf(document),
+  }
+}
+
+/**
+ * What is paid for by the vendor's own figure, which can only be less than what was held for. Where the figure makes no
+ * sense, what was held for is paid.
+ */
+function withinQuote(task: Task, { second }: Quantities): Pick<Success, 'quantities' | 'usageSource'> {
+  if (second === undefined || second <= 0 || second > (task.quantities.second ?? 0))
+    return { usageSource: 'estimated' }
+  return { quantities: { ...task.quantities, second: Math.ceil(second) }, usageSource: 'upstream' }
+}
+
+/** How a task goes on after a poll that did not end it. */
+export function postponementOf(task: Task, answer: PollAnswer, now: number): Postponement {
+  const outcome = 'outcome' in answer ? answer.outcome : undefined
+  if (outcome?.status === 'submitted') {
+    const pollAt = nextPollAt(task, pauseOf(now - task.createdAt), now)
+    return { pollAt, misses: 0, missing: 0, document: documentOf(task, shownOf(outcome), 'submitted') }
+  }
+  const misses = task.misses + 1
+  const waitMs = retryPauseOf(misses, 'error' in answer ? answer.retryAfterMs : undefined)
+  const missing = outcome?.status === 'missing' ? task.missing + 1 : 0
+  return { pollAt: nextPollAt(task, waitMs, now), misses, missing, document: task.document }
+}
+
+/** How a task goes on after a poll that the gateway itself could not handle: nothing was learnt about it. */
+export function postponementAfterFault(task: Task, now: number): Postponement {
+  const misses = task.misses + 1
+  const pollAt = nextPollAt(task, retryPauseOf(misses), now)
+  return { pollAt, misses, missing: task.missing, document: task.document }
+}
+
+function shownOf({ document, progress }: TaskOutcome & { status: 'submitted' }): object {
+  return progress === undefined ? document : { ...document, progress }
+}
+
+/** The last poll is at the deadline itself, so that a task that ended in time is never called late. */
+function nextPollAt({ deadlineAt }: Task, waitMs: number, now: number): number {
+  return Math.max(now + 1, Math.min(now + Math.round(waitMs), deadlineAt))
+}
+
+function pauseOf(ageMs: number): number {
+  return Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, ageMs * POLL_SHARE))
+}
+
+function retryPauseOf(misses: number, askedMs = 0): number {
+  return Math.min(MAX_RETRY_MS, Math.max(askedMs, MIN_RETRY_MS * 2 ** Math.min(misses - 1, MAX_DOUBLINGS)))
+}

@@ -1,0 +1,126 @@
+// One poll of one task: its vendor is asked, and the task ends or is postponed.
+// Fences keep late answers from changing anything. A fault of our own in the handling of one task must never stop the
+// others, nor keep that one open beyond its deadline.
+
+import type { Catalogue } from '../catalogue/models'
+import { DatabaseUnavailable } from '../db/db'
+import { formatUsd } from '../lib/money'
+import type { System } from '../lib/system'
+import { askVendor, modelOf, stopAtVendor } from './ask-vendor'
+import { type EndOptions, endTask, NOTHING_READ, STOPPED, type TaskEnding, TIMED_OUT } from './finish'
+import { type KeepVideoWorld, keepVideo } from './keep-video'
+import { succeedLate } from './late-success'
+import { postpone } from './leases'
+import { endingOf, type PollAnswer, postponementAfterFault, postponementOf } from './poll-answer'
+import { lastDocumentOf, type Task } from './task'
+
+export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId' | 'log'> {
+  catalogue: Pick<Catalogue, 'models' | 'upstreams'>
+}
+
+/** Tasks with a fault of our own whose reason is remembered, so that it is logged once. */
+const MOST_FAULTY = 1_000
+const MAX_REASON_LENGTH = 500
+
+export class TaskPolls {
+  private readonly world: PollWorld
+  private readonly faulty = new Set<string>()
+
+  constructor(world: PollWorld) {
+    this.world = world
+  }
+
+  /** Polls a task whose lease this node holds. Never throws. */
+  async poll(task: Task): Promise<void> {
+    const askedAt = this.world.now()
+    try {
+      await this.follow(task, askedAt)
+    } catch (error) {
+      await this.giveUp(task, askedAt, error)
+    }
+  }
+
+  /** Ends a task whose time is over and that nobody polls. Never throws. */
+  async timeOut(task: Task): Promise<void> {
+    try {
+      await this.end(task, { state: 'failed', document: lastDocumentOf(task), error: TIMED_OUT })
+    } catch (error) {
+      await this.giveUp(task, this.world.now(), error)
+    }
+  }
+
+  private async follow(task: Task, askedAt: number): Promise<void> {
+    const { db, after, catalogue, now, log } = this.world
+    const model = modelOf(catalogue, task)
+    // Out of the catalogue for now: its task waits, and only its deadline ends it.
+    const answer: PollAnswer = model
+      ? await askVendor(after, task, model)
+      : { error: `${task.upstream} has no model ${task.model}` }
+    const ending = endingOf(task, answer, askedAt)
+    if (ending?.state === 'succeeded' && model) {
+      this.noteInvalidUsage(task, answer, ending.usageSource)
+      return this.end(task, await keepVideo(this.world, task, model, ending))
+    }
+    if (ending) return this.end(task, ending)
+    // Not before it is known that the task has not ended: some vendors take a cancel then as a wish to forget its result.
+    const stop = task.cancelAt === null ? undefined : await stopAtVendor(after, task, model)
+    if (stop?.stopped)
+      return this.end(task, { state: 'failed', document: lastDocumentOf(task), error: STOPPED })
+    const next = postponementOf(task, answer, now())
+    if ('error' in answer)
+      log('task_poll_without_answer', { task: task.id, misses: next.misses, reason: answer.error })
+    await postpone(db, task, next, stop?.reason ?? null)
+    this.faulty.delete(task.id)
+  }
+
+  /**
+   * After a fault of our own: asks again later, and ends the task when its time is over, without a look at what the vendor
+   * or an earlier poll has left behind. A database that is away passes: the task is due again after its lease.
+   */
+  private async giveUp(task: Task, askedAt: number, error: unknown): Promise<void> {
+    const { db, now } = this.world
+    const isAway = error instanceof DatabaseUnavailable
+    if (isAway || !this.faulty.has(task.id)) this.logFault(task, error)
+    if (isAway) return
+    if (this.faulty.size >= MOST_FAULTY) this.faulty.clear()
+    this.faulty.add(task.id)
+    try {
+      if (askedAt >= task.deadlineAt)
+        await this.end(task, { state: 'failed', document: NOTHING_READ, error: TIMED_OUT })
+      else await postpone(db, task, postponementAfterFault(task, now()), null)
+    } catch (fault) {
+      this.logFault(task, fault)
+    }
+  }
+
+  private async end(task: Task, ending: TaskEnding): Promise<void> {
+    const { db, now, newId, log } = this.world
+    const options = { now: now(), webhookId: newId('msg') }
+    const ended = await endTask(db, task, ending, options)
+    this.faulty.delete(task.id)
+    if (!ended) return this.endLate(task, ending, options)
+    log('task_ended', { task: task.id, state: ending.state, ...(ending.state === 'failed' && ending.error) })
+  }
+
+  /** Somebody else has ended the task, or holds it now. */
+  private async endLate(task: Task, ending: TaskEnding, options: EndOptions): Promise<void> {
+    const { db, log } = this.world
+    const settled = ending.state === 'succeeded' ? await succeedLate(db, task, ending, options) : undefined
+    if (!settled) return log('task_end_lost', { task: task.id, state: ending.state })
+    log('task_succeeded_late', {
+      task: task.id,
+      paid_usd: formatUsd(settled.paidNano),
+      shortfall_usd: formatUsd(settled.shortfallNano),
+    })
+  }
+
+  private noteInvalidUsage(task: Task, answer: PollAnswer, source: string | undefined): void {
+    if (source !== 'estimated' || !('outcome' in answer) || answer.outcome.status !== 'succeeded') return
+    const seconds = answer.outcome.quantities?.second ?? null
+    this.world.log('upstream_usage_invalid', { task: task.id, seconds })
+  }
+
+  private logFault(task: Task, error: unknown): void {
+    this.world.log('task_poll_failed', { task: task.id, error: String(error).slice(0, MAX_REASON_LENGTH) })
+  }
+}

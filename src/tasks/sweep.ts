@@ -1,0 +1,58 @@
+// Sees to tasks that nobody submits or polls any more: those of a process that died around its submit, and those whose
+// time is over. A task that may have reached its vendor must never be sent again.
+
+import { saveAnswer } from '../billing/idempotency'
+import { taskOf } from '../contract/family'
+import { apply, DatabaseUnavailable } from '../db/db'
+import { modelOf } from './ask-vendor'
+import { findOverdue, findStranded } from './find'
+import type { PollWorld, TaskPolls } from './poll'
+import { markUnknown, voidTask } from './rows'
+import { documentOf, type Task } from './task'
+
+type SweepWorld = Pick<PollWorld, 'db' | 'catalogue' | 'now' | 'log'>
+
+/** A submit that has not been answered for so long never will be: longer than any submit may take. */
+const STRANDED_MS = 15 * 60_000
+const MAX_REASON_LENGTH = 500
+
+/** `alone`: nobody else can be sending tasks, so none is too young. */
+export async function sweepTasks(
+  world: SweepWorld,
+  polls: Pick<TaskPolls, 'timeOut'>,
+  { alone = false }: { alone?: boolean },
+): Promise<void> {
+  const { db, now, catalogue } = world
+  const before = alone ? Number.MAX_SAFE_INTEGER : now() - STRANDED_MS
+  let stranded: Task[]
+  do {
+    stranded = await findStranded(db, before)
+    // Side by side, because a process that died under load has left many, and callers wait for this one to start.
+  } while ((await Promise.all(stranded.map((task) => tryRecover(world, task)))).includes(true))
+  for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) await polls.timeOut(task)
+}
+
+async function tryRecover(world: SweepWorld, task: Task): Promise<boolean> {
+  try {
+    return await recover(world, task)
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) throw error
+    world.log('task_not_recovered', { task: task.id, error: String(error).slice(0, MAX_REASON_LENGTH) })
+    return false
+  }
+}
+
+/**
+ * Recovers a task whose process died around its submit: never sent, it is taken back; perhaps sent, its caller's
+ * Idempotency-Key answers it. False when it has moved on.
+ */
+async function recover({ db, catalogue, now, log }: SweepWorld, task: Task): Promise<boolean> {
+  if (task.sentAt === null) return voidTask(db, task, now())
+  const model = modelOf(catalogue, task)
+  const contract = model && taskOf(model.family)
+  const body = documentOf(task, {}, 'submitted')
+  const answer = { status: contract?.submittedStatus ?? 202, contentType: 'application/json', body }
+  await apply(db, [markUnknown(task.id), saveAnswer(task.charge, answer)])
+  log('task_unknown', { task: task.id, upstream: task.upstream, reason: 'its process ended' })
+  return true
+}

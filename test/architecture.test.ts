@@ -5,6 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import {
   cycleFaults,
+  doubledNames,
   fileFaults,
   importFaults,
   longFiles,
@@ -18,9 +19,44 @@ const ROOT = `${import.meta.dir}/..`
 const FILE_LINES_MOST = 500
 const FUNCTION_LINES_MOST = 70
 
-/** What is longer than it may be, and why; the figure may only go down. */
+/** What is longer than it may be, rounded up to tens: an entry may only become smaller, and goes when it is no longer needed. */
 const longFilesAllowed: Record<string, number> = {}
-const longFunctionsAllowed: Record<string, number> = {}
+const longFunctionsAllowed: Record<string, number> = {
+  'src/app/connection-guard.ts guardConnections': 120,
+  'src/artifacts/artifacts.ts createArtifacts': 170,
+  'src/db/sqlite.ts openSqlite': 150,
+  'src/families/chat/via-messages/stream.ts createChunks': 120,
+  'src/families/messages/via-chat/stream.ts createBlocks': 80,
+  'src/http-client/origin.ts openOrigin': 190,
+  'src/request/line.ts createGateway': 330,
+  'src/request/relay.ts relayEvents': 190,
+  'src/request/reservation.ts createFlights': 250,
+  'src/request/speech.ts streamFile': 130,
+  'src/request/stream-meter.ts createStreamMeter': 120,
+  'src/request/stream-meter.ts createTally': 80,
+  'src/request/token-count.ts createTokenCount': 80,
+  'test/cli/commands.test.ts test': 80,
+  'test/scenario/database.test.ts valueContract': 80,
+  'test/scenario/database.test.ts migrationContract': 80,
+  'test/scenario/late-success.test.ts moneyContract': 80,
+  'test/scenario/late-success.test.ts questionContract': 120,
+  'test/scenario/ledger.test.ts endTests': 80,
+  'test/scenario/ledger.test.ts counterTests': 80,
+  'test/scenario/money.test.ts limitTests': 140,
+  'test/scenario/money.test.ts priceTests': 80,
+  'test/scenario/money.test.ts idempotencyTests': 150,
+  'test/scenario/money.test.ts outageTests': 80,
+  'test/support/bookkeeper.ts createBookkeeper': 100,
+  'test/support/gateway.ts startTestGateway': 90,
+  'test/support/ledger-fuzz.ts createLedgerFuzz': 100,
+  'test/support/simulation-node.ts startNode': 100,
+  'test/support/simulation-time.ts createVirtualTime': 90,
+  'test/support/simulation-vendor.ts createVendor': 240,
+  'test/support/simulation.ts simulate': 120,
+  'test/support/task-bookkeeper.ts createTaskBookkeeper': 150,
+  'test/support/task-fuzz.ts createTaskFuzz': 210,
+  'test/unit/field-names.test.ts readSlowly': 80,
+}
 
 const program = await read('{src,cli}/**/*.ts', 'gateway.config.ts')
 /** The catalogue is data: it is as long as there are models. */
@@ -32,6 +68,7 @@ describe('the source keeps', () => {
   test('imports without a circle', () => expect(cycleFaults(program)).toEqual([]))
   test('process, clock and network at the edge', () => expect(wordingFaults(program)).toEqual([]))
   test('vendors in their folders', () => expect(vendorFaults(program)).toEqual([]))
+  test('one file for each name that is exported', () => expect(doubledNames(program)).toEqual([]))
   test('files that say what they are for', () => {
     // This file and the rules name the forbidden words.
     const others = around.filter(
@@ -71,6 +108,12 @@ interface Breach {
   good: Record<string, string>
   /** Files that break it, which must be named. */
   bad: Record<string, string>
+}
+
+/** Vendors, as the rules about their names find them. */
+const KINDS = {
+  'src/upstreams/kinds/index.ts': `export * from './openai'`,
+  'src/upstreams/kinds/openai.ts': '',
 }
 
 const breaches: readonly Breach[] = [
@@ -198,16 +241,27 @@ const breaches: readonly Breach[] = [
     title: 'a vendor told apart',
     find: vendorFaults,
     good: {
+      ...KINDS,
       'src/a.ts': `// OpenAI does so\nexport const f = (e: any) => [e.dialect === 'openai', e.g('openai')]`,
       'src/families/a.ts': `export const f = (kind: string) => kind === 'openai'`,
     },
-    bad: { 'src/a.ts': `export const f = (e: any) => e.kind === 'openai'` },
+    bad: { 'src/a.ts': `export const f = (e: any) => e.kind === 'openai'`, ...KINDS },
   },
   {
     title: 'a vendor in a name',
     find: vendorFaults,
     good: { 'cli/a.ts': 'export const qwenThinks = true' },
     bad: { 'src/a.ts': 'export const qwenThinks = true' },
+  },
+  {
+    title: 'a name that stands for two things',
+    find: doubledNames,
+    good: {
+      'src/a.ts': 'export const SIZE = 1\nexport type SIZE = 1',
+      'src/b.ts': 'const SIZE = 2',
+      'src/sandbox/c.ts': 'export const SIZE = 3',
+    },
+    bad: { 'src/b.ts': 'export type A = 2', 'src/a.ts': 'export const A = 1' },
   },
   {
     title: 'a file without a first word',
@@ -258,6 +312,7 @@ function longFunctionBreaches(): Breach[] {
     'a long property': ['  f: async (a) => {', '  },'],
   }
   const body = (lines: number) => Array.from({ length: lines }, () => '    a()').join('\n')
+  /** Seven lines that count too. */
   const inner = `    function g() {\n${body(5)}\n    }`
   return Object.entries(heads).map(([title, [head, end]]) => {
     const headLines = head.split('\n').length
@@ -266,9 +321,9 @@ function longFunctionBreaches(): Breach[] {
     })
     return {
       title,
-      find: (files) => [...longFunctions(files, 10).keys()],
-      good: write(10 - headLines - 3),
-      bad: write(11 - headLines - 3),
+      find: (files) => [...longFunctions(files, 20).keys()],
+      good: write(20 - headLines - 10),
+      bad: write(21 - headLines - 10),
     }
   })
 }

@@ -2,7 +2,7 @@
 // makes. It must never describe a body in words of its own.
 
 import { type Dialect, type ErrorDetails, errorBody, GatewayError } from '../lib/errors'
-import { type Answer, anyOf, type Examples, headerOf, type Schema, schemaOf } from './schema'
+import { anyOf, type DescribedAnswer, type Examples, headerOf, type Schema, schemaOf } from './schema'
 
 const text = { type: 'string' }
 const details = {
@@ -213,7 +213,7 @@ export type ErrorGroup = keyof typeof kinds
 export function errorAnswers(
   groups: readonly ErrorGroup[],
   dialects: readonly Dialect[],
-): Record<string, Answer> {
+): Record<string, DescribedAnswer> {
   const all = groups.flatMap((group) => kinds[group]).sort((one, other) => one.status - other.status)
   return Object.fromEntries(
     all.map((kind) => [kind.range ?? String(kind.status), errorAnswer(kind, dialects)]),
@@ -225,7 +225,7 @@ export function notFoundAnswer(
   code: string,
   message: string,
   dialects: readonly Dialect[] = ['openai'],
-): Answer {
+): DescribedAnswer {
   const description = 'There is no such thing, or not for this key.'
   return errorAnswer({ status: 404, description, examples: [{ code, message, type: invalid }] }, dialects)
 }
@@ -233,7 +233,7 @@ export function notFoundAnswer(
 function errorAnswer(
   { status, description, headers = [], examples }: ErrorKind,
   dialects: readonly Dialect[],
-): Answer {
+): DescribedAnswer {
   const shown: Examples = {}
   for (const dialect of dialects) {
     for (const details of examples) {

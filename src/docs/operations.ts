@@ -9,7 +9,7 @@ import { errorAnswers, rateLimitHeaders } from './errors'
 import { idempotencyKey, waiting } from './headers'
 import { operationReplies } from './replies'
 import {
-  type Answer,
+  type DescribedAnswer,
   type Examples,
   fileFields,
   formSchema,
@@ -20,7 +20,7 @@ import {
 } from './schema'
 
 /** Models whose requests have one form. */
-export interface Form {
+export interface PayloadForm {
   name: string
   family: Family
   models: readonly Model[]
@@ -46,7 +46,7 @@ export function formsOf(
   operation: Operation,
   catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>,
   families: Iterable<Family>,
-): Form[] {
+): PayloadForm[] {
   const models = [...catalogue.models.values()]
     .flat()
     .filter(({ family }) => family.operation === operation.name)
@@ -74,7 +74,7 @@ function namesOf(
 }
 
 /** The schema of a form's requests, which names the models that it is for. */
-export function schemaOfForm({ family, ids }: Form, operation: Operation): Schema {
+export function schemaOfForm({ family, ids }: PayloadForm, operation: Operation): Schema {
   const schema = plainSchema(family.body)
   const properties = schema.properties as Record<string, Schema>
   const model = ids.length > 0 ? { ...properties.model, enum: ids } : properties.model
@@ -83,7 +83,7 @@ export function schemaOfForm({ family, ids }: Form, operation: Operation): Schem
 }
 
 /** Requests that its models take. */
-export function examplesOfForm({ name, family, models }: Form, operation: Operation): Examples {
+export function examplesOfForm({ name, family, models }: PayloadForm, operation: Operation): Examples {
   const [model] = models
   if (!model || !family.plain) return {}
   const { fields } = family.plain
@@ -110,7 +110,7 @@ export function examplesOfForm({ name, family, models }: Form, operation: Operat
   }
 }
 
-export function pathOfOperation(operation: Operation, forms: readonly Form[]) {
+export function pathOfOperation(operation: Operation, forms: readonly PayloadForm[]) {
   const schemas = forms.map(({ name }) => schemaOf(name))
   const [only, ...others] = schemas
   const examples = Object.assign({}, ...forms.map((form) => examplesOfForm(form, operation)))
@@ -143,7 +143,7 @@ export function pathOfOperation(operation: Operation, forms: readonly Form[]) {
 }
 
 /** Exactly one form fits, unless a route leads to models of several. */
-function choiceOf(forms: readonly Form[]): Schema {
+function choiceOf(forms: readonly PayloadForm[]): Schema {
   const refs = forms.map(({ name }) => schemaOf(name))
   const ids = forms.flatMap((form) => form.ids)
   if (ids.length === 0 || new Set(ids).size !== ids.length) return { anyOf: refs }
@@ -151,13 +151,13 @@ function choiceOf(forms: readonly Form[]): Schema {
   return { oneOf: refs, discriminator: { propertyName: 'model', mapping: Object.fromEntries(mapping) } }
 }
 
-function descriptionOf(forms: readonly Form[]): { description?: string } {
+function descriptionOf(forms: readonly PayloadForm[]): { description?: string } {
   const texts = [...(forms.length > 1 ? [describeForms(forms)] : []), ...describeSurcharges(forms)]
   return texts.length > 0 ? { description: texts.join('\n\n') } : {}
 }
 
 /** What stands deeper is told by the error that names it. */
-function describeSurcharges(forms: readonly Form[]): string[] {
+function describeSurcharges(forms: readonly PayloadForm[]): string[] {
   const rules = forms.flatMap(({ family }) => family.fieldRules ?? [])
   const fields = [...new Set(rules.map(({ field }) => `\`${field.replace(/\[\].*|\..*/, '')}\``))]
   if (fields.length === 0) return []
@@ -166,18 +166,18 @@ function describeSurcharges(forms: readonly Form[]): string[] {
   ]
 }
 
-function describeForms(forms: readonly Form[]): string {
+function describeForms(forms: readonly PayloadForm[]): string {
   const lines = forms.map(
     ({ name, ids }) => `- \`${name}\`${ids.length > 0 ? `: ${ids.map((id) => `\`${id}\``).join(', ')}` : ''}`,
   )
   return ['The model decides the form of the request:', '', ...lines].join('\n')
 }
 
-function dialectsOf(operation: Operation, forms: readonly Form[]): Dialect[] {
+function dialectsOf(operation: Operation, forms: readonly PayloadForm[]): Dialect[] {
   return [...new Set([operation.dialect, ...forms.map(({ family }) => family.dialect)])]
 }
 
-function successes({ name, dialect }: Operation): Record<string, Answer> {
+function successes({ name, dialect }: Operation): Record<string, DescribedAnswer> {
   const ids = dialect === 'messages' ? ['x-request-id', 'request-id'] : ['x-request-id']
   const told = [...ids, 'x-gateway-cost-usd', ...rateLimitHeaders()]
   const headers = Object.fromEntries(told.map((header) => [header, headerOf(header)]))

@@ -4,7 +4,7 @@
 import { errorAnswers, notFoundAnswer } from './errors'
 import { idempotencyKey, waiting } from './headers'
 import { endedTasks, jsonMedia, type ReplyName } from './replies'
-import { type Answer, headerOf, type Parameter, type Schema, schemaOf } from './schema'
+import { type DescribedAnswer, headerOf, type Parameter, type Schema, schemaOf } from './schema'
 
 const id = (description: string): Parameter => ({
   name: 'id',
@@ -19,7 +19,7 @@ const query = (name: string, description: string, schema: Schema): Parameter => 
   description,
   schema,
 })
-const ok = (description: string, ...names: ReplyName[]): Record<string, Answer> => ({
+const ok = (description: string, ...names: ReplyName[]): Record<string, DescribedAnswer> => ({
   '200': { description, headers: { 'x-request-id': headerOf('x-request-id') }, content: jsonMedia(...names) },
 })
 /** No key is asked for. */

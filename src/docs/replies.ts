@@ -2,7 +2,7 @@
 // Vendors add fields of their own, so every object is open.
 
 import type { OperationName } from '../contract/operations'
-import { type Answer, anyOf, type Media, type Schema, schemaOf } from './schema'
+import { anyOf, type DescribedAnswer, type Media, type Schema, schemaOf } from './schema'
 
 const text = { type: 'string' }
 const count = { type: 'integer', minimum: 0 }
@@ -207,7 +207,7 @@ const events = (example: string): Record<string, Media> => ({
 })
 
 /** The successful answers of an operation, by status. */
-export const operationReplies: Record<OperationName, Record<string, Answer>> = {
+export const operationReplies: Record<OperationName, Record<string, DescribedAnswer>> = {
   chat: {
     '200': {
       description: 'The completion, or its pieces as events.',

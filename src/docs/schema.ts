@@ -9,7 +9,7 @@ export interface Media {
   schema: Schema
   examples?: Examples
 }
-export interface Answer {
+export interface DescribedAnswer {
   description: string
   headers?: Readonly<Record<string, object>>
   content?: Record<string, Media>

@@ -41,6 +41,6 @@ export function safeTypeOf(header: string | null, pathname: string): string {
   return [...safeTypes].find(([, own]) => own === ending)?.[0] ?? UNKNOWN_TYPE
 }
 
-export function endingOf(type: string): string {
+export function fileEndingOf(type: string): string {
   return safeTypes.get(type) ?? 'bin'
 }

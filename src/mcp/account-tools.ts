@@ -13,7 +13,7 @@ import { formatUsd } from '../lib/money'
 import { checkRequest } from '../request/check'
 import { mostNano } from '../request/reservation'
 import { type PaidTool, prepare } from './paid-tool'
-import { type FreeTool, given, optional, type ToolWorld } from './tool'
+import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
 
 /** The tools for each operation. */
 const toolsByOperation: Partial<Record<OperationName, string>> = {
@@ -33,8 +33,8 @@ export const listModels: FreeTool = {
   description:
     'Lists the models that this key may use: the tools that each serves, the arguments it takes there, and its prices in dollars. With a model, also the schema of its own request, for options.',
   input: Type.Object({
-    tool: optional(Type.String({ description: 'Only models of this tool, such as generate_image.' })),
-    model: optional(Type.String({ description: 'Only this model, with the schema of its request.' })),
+    tool: optionalArgument(Type.String({ description: 'Only models of this tool, such as generate_image.' })),
+    model: optionalArgument(Type.String({ description: 'Only this model, with the schema of its request.' })),
   }),
   output: Type.Object({ models: Type.Array(Type.Object({}, { additionalProperties: true })) }),
   async run({ catalogue }, { arguments: args, key }) {

@@ -6,7 +6,7 @@ import type { Model, PlainField, PlainRequest } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import { families } from '../families'
 import { invalidRequest } from '../lib/errors'
-import { given, onlyGiven, optional } from './tool'
+import { given, onlyGiven, optionalArgument } from './tool'
 
 type Named = Exclude<PlainField, 'uploads'>
 
@@ -29,13 +29,13 @@ export const modelField = Type.String({ description: 'Id of a model; list_models
 
 /** What every tool that costs money takes beside its own. */
 export const paidFields = {
-  max_cost_usd: optional(
+  max_cost_usd: optionalArgument(
     Type.Union([Type.Number({ minimum: 0 }), Type.String()], {
       description:
         'Most dollars that this call may cost, such as 0.05. A call that can cost more is refused before it is sent.',
     }),
   ),
-  idempotency_key: optional(
+  idempotency_key: optionalArgument(
     Type.String({
       minLength: 1,
       description:
@@ -44,7 +44,7 @@ export const paidFields = {
   ),
 }
 
-export const optionsField = optional(
+export const optionsField = optionalArgument(
   Type.Object(
     {},
     {
@@ -62,7 +62,7 @@ export function plainFieldsOf(...names: OperationName[]): Record<string, TSchema
   )
   const fields = Object.keys(plainFields) as Named[]
   return Object.fromEntries(
-    fields.flatMap((name) => (taken.includes(name) ? [[name, optional(plainFields[name])]] : [])),
+    fields.flatMap((name) => (taken.includes(name) ? [[name, optionalArgument(plainFields[name])]] : [])),
   )
 }
 

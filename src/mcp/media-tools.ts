@@ -16,9 +16,9 @@ import {
   plainFieldsOf,
   rewordPlain,
 } from './fields'
-import { picturesIn, type Shown, showLink, showMedium } from './media'
+import { collectPictures, type Shown, showLink, showMedium } from './media'
 import { type Answer, costOutput, type PaidTool, type Prepared } from './paid-tool'
-import { optional, type ToolCall, type ToolResult, type ToolWorld } from './tool'
+import { optionalArgument, type ToolCall, type ToolResult, type ToolWorld } from './tool'
 
 const speechFields = bodyFields('speech', ['input', 'voice', 'response_format', 'instructions'])
 
@@ -88,7 +88,7 @@ export const editImage: PaidTool = {
       maxItems: 16,
       description: 'Data URLs of the images; addresses (https) too where the model fetches them itself.',
     }),
-    mask: optional(
+    mask: optionalArgument(
       Type.String({ description: 'Data URL of a PNG: its transparent area is what is to be changed.' }),
     ),
     options: optionsField,
@@ -150,7 +150,7 @@ async function showImages(
   call: ToolCall,
 ): Promise<ToolResult> {
   const shown: Shown[] = []
-  for (const picture of picturesIn(await response.json())) {
+  for (const picture of collectPictures(await response.json())) {
     shown.push('url' in picture ? showLink(picture.url, 'image') : await showMedium(picture, world, call))
   }
   return {

@@ -64,8 +64,8 @@ async function store(
 }
 
 /** Pictures anywhere in a model's answer, in their order: bytes as base64, or the addresses of pictures. */
-export function picturesIn(answer: unknown): (Medium | { url: string })[] {
-  if (Array.isArray(answer)) return answer.flatMap(picturesIn)
+export function collectPictures(answer: unknown): (Medium | { url: string })[] {
+  if (Array.isArray(answer)) return answer.flatMap(collectPictures)
   if (typeof answer !== 'object' || answer === null) return []
   const { b64_json: base64, data, mime_type: type, ...rest } = answer as Record<string, unknown>
   if (typeof base64 === 'string' && base64 !== '') return [pictureOf(base64)]
@@ -74,7 +74,7 @@ export function picturesIn(answer: unknown): (Medium | { url: string })[] {
   }
   return Object.entries({ ...rest, data }).flatMap(([name, value]) => {
     const isPlace = (name === 'url' || name === 'image' || name === 'uri') && typeof value === 'string'
-    if (!isPlace || value === '') return picturesIn(value)
+    if (!isPlace || value === '') return collectPictures(value)
     const inline = /^data:(image\/[a-z]+);base64,(.*)$/s.exec(value)
     return inline ? [pictureOf(inline[2] ?? '', inline[1])] : [{ url: value }]
   })

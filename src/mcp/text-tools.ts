@@ -6,7 +6,7 @@ import { operationOf } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
 import { bodyFields, checkedOptions, modelField, optionsField, paidFields } from './fields'
 import { costOutput, type PaidTool } from './paid-tool'
-import { given, optional } from './tool'
+import { given, optionalArgument } from './tool'
 
 const chatFields = bodyFields('chat', ['max_tokens', 'temperature', 'reasoning_effort', 'response_format'])
 const { messages } = bodyFields('chat', ['messages'])
@@ -24,9 +24,9 @@ export const chat: PaidTool = {
     'Asks a chat model and returns its answer. Give a prompt, or a whole conversation as messages; images go into messages as parts.',
   input: Type.Object({
     model: modelField,
-    prompt: optional(Type.String({ minLength: 1, description: 'One message of the user.' })),
-    system: optional(Type.String({ description: 'What the model shall know and heed beforehand.' })),
-    ...(messages && { messages: optional(messages) }),
+    prompt: optionalArgument(Type.String({ minLength: 1, description: 'One message of the user.' })),
+    system: optionalArgument(Type.String({ description: 'What the model shall know and heed beforehand.' })),
+    ...(messages && { messages: optionalArgument(messages) }),
     ...chatFields,
     options: optionsField,
     ...paidFields,

@@ -64,7 +64,7 @@ export interface Tool extends ToolDescription {
 }
 
 /** Absent and null mean the same. */
-export const optional = <Schema extends TSchema>(schema: Schema) =>
+export const optionalArgument = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
 export const given = <Value>(value: Value | null | undefined): value is Value =>

@@ -10,7 +10,7 @@ import { waitForTask } from '../tasks/wait'
 import { modelField, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
 import { showLink } from './media'
 import type { PaidTool } from './paid-tool'
-import { type FreeTool, optional, type ToolCall, type ToolResult } from './tool'
+import { type FreeTool, optionalArgument, type ToolCall, type ToolResult } from './tool'
 
 const DEFAULT_WAIT_SECONDS = 30
 /** Longer than that no proxy keeps a connection. */
@@ -65,7 +65,7 @@ export const getVideo: FreeTool = {
     'Tells how the task of a video stands, with the address of the video when it is made. Waits for the end up to wait_seconds; ask again while the status is submitted.',
   input: Type.Object({
     id: Type.String({ minLength: 1, description: 'As generate_video returned it.' }),
-    wait_seconds: optional(
+    wait_seconds: optionalArgument(
       Type.Integer({
         minimum: 0,
         maximum: MAX_WAIT_SECONDS,

@@ -155,13 +155,26 @@ export function wordingFaults(files: readonly SourceFile[]): string[] {
   return faults
 }
 
-const VENDOR =
-  /openai|dashscope|qwen|gemini|google|voyage|xai|grok|anthropic|claude|byteplus|seedream|\bark\b/i
-/** Files whose business vendors are. */
+/** Names of vendors and of their models after which no file is called. */
+const BRANDS = ['qwen', 'grok', 'claude', 'byteplus', 'seedream']
+
+/** The vendors: the files that a list of kinds or families names, `openai` and `gemini`, and the brands. */
+function vendorsOf(files: readonly SourceFile[]): RegExp {
+  const known = new Set(files.map(({ path }) => path))
+  const listed = files.filter(({ path }) => LISTS.test(path)).flatMap((list) => targetsOf(list, known))
+  const names = listed.flatMap((path) => /\/(?!family\b)([a-z]+)[^/]*$/.exec(path)?.[1] ?? [])
+  // A short name may be the end of a common word, as in `mark`.
+  const words = [...new Set([...names, ...BRANDS])].map((name) =>
+    name.length < 4 ? `(?<![a-z])${name}` : name,
+  )
+  return new RegExp(words.join('|'), 'i')
+}
+
 const VENDOR_FILES = /^src\/(families|upstreams\/kinds|sandbox)\//
 
 /** Vendors are named in families, upstreams and sandbox only. Two of them have given their names to what others speak too. */
 export function vendorFaults(files: readonly SourceFile[]): string[] {
+  const vendors = vendorsOf(files)
   const faults: string[] = []
   for (const file of files) {
     if (!file.path.startsWith('src/') || VENDOR_FILES.test(file.path)) continue
@@ -173,7 +186,7 @@ export function vendorFaults(files: readonly SourceFile[]): string[] {
         .replaceAll(/(?<!(?:[!=]==?|case) )"openai"/g, '')
         // Headers by which clients of messages say what they know, whoever serves them.
         .replaceAll(/"anthropic-(version|beta)"/g, '')
-      const found = VENDOR.exec(rest)
+      const found = vendors.exec(rest)
       if (found) faults.push(`${file.path} names the vendor ${found[0]}: ${line.trim()}`)
     }
   }
@@ -196,6 +209,26 @@ export function fileFaults(files: readonly SourceFile[]): string[] {
   ])
 }
 
+/**
+ * Names that two files of the gateway export, which a reader could take for one another. The sandbox stands outside: each
+ * of its vendors has words of its own.
+ */
+export function doubledNames(files: readonly SourceFile[]): string[] {
+  const declared = /^export (?:async )?(?:function\*?|const|let|class|interface|type) (\w+)/gm
+  const homes = new Map<string, string>()
+  const faults: string[] = []
+  for (const { path, text } of files) {
+    if (!/^src\/(?!sandbox\/)/.test(path)) continue
+    for (const [, name = ''] of text.matchAll(declared)) {
+      const home = homes.get(name) ?? path
+      if (home !== path)
+        faults.push(`${path} exports ${name}, as ${home} does: give one of them another name`)
+      homes.set(name, home)
+    }
+  }
+  return faults
+}
+
 export function longFiles(files: readonly SourceFile[], most: number): Map<string, number> {
   return new Map(
     files
@@ -204,7 +237,7 @@ export function longFiles(files: readonly SourceFile[], most: number): Map<strin
   )
 }
 
-/** Functions with a name whose own lines, without those of named functions inside, are more than that. */
+/** Functions with a name that have more lines than that, those of the functions inside of them included. */
 export function longFunctions(files: readonly SourceFile[], most: number): Map<string, number> {
   return new Map(
     files.flatMap(({ path, text }) =>
@@ -232,18 +265,12 @@ const FUNCTION_HEADS: readonly RegExp[] = [
 /** Relies on the formatter: a block ends on the first line at the indent of its head that begins with a brace. */
 function functionsOf(text: string): FunctionSize[] {
   const lines = text.split('\n')
-  const open: { name: string; end: number; lines: number }[] = []
-  const sizes: FunctionSize[] = []
-  for (const [index, line] of lines.entries()) {
-    while (open.length > 0 && (open.at(-1)?.end ?? 0) < index) sizes.push(open.pop() as FunctionSize)
+  return lines.flatMap((line, index) => {
     const head = FUNCTION_HEADS.map((form) => form.exec(line)).find((match) => match !== null)
     const [, indent = '', name] = head ?? []
     const end = name === undefined ? index : endOfBlock(lines, index, indent)
-    if (name !== undefined && end > index) open.push({ name, end, lines: 0 })
-    const inner = open.at(-1)
-    if (inner) inner.lines++
-  }
-  return [...sizes, ...open]
+    return name !== undefined && end > index ? [{ name, lines: end - index + 1 }] : []
+  })
 }
 
 /** The last line of the block whose head begins on this line; the line itself when it has none. */

@@ -98,7 +98,7 @@ function mostTokens(quality: Quality, size: Size | undefined): number {
   return Math.max(newer, older)
 }
 
-export function readReply(reply: unknown): Reading {
+export function readPictures(reply: unknown): Reading {
   const { error, usage } = reply as Reply
   // An answer without a picture is no better than an error.
   if (isObject(error) || picturesIn(reply).length === 0) return { failed: true }

@@ -12,7 +12,7 @@ import {
   gptImageUnits,
   qualityOf,
   quoteOutput,
-  readReply,
+  readPictures,
 } from './gpt-output'
 import { checkUploads, formOf, uploadsIn } from './uploads'
 
@@ -74,7 +74,7 @@ export const openaiImageEdits: JsonFamily<Body> = {
     }
   },
 
-  read: readReply,
+  read: readPictures,
   stream: gptImageStream,
 
   plain: {

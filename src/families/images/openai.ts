@@ -13,7 +13,7 @@ import {
   gptImageUnits,
   qualityOf,
   quoteOutput,
-  readReply,
+  readPictures,
 } from './gpt-output'
 
 const Body = Type.Object(gptImageFields, { additionalProperties: true })
@@ -55,7 +55,7 @@ export const openaiImages: JsonFamily<Body> = {
     }
   },
 
-  read: readReply,
+  read: readPictures,
   stream: gptImageStream,
 
   plain: {

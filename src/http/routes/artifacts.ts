@@ -6,22 +6,22 @@ import { ARTIFACTS_PATH } from '../../artifacts/addresses'
 import type { Artifacts } from '../../artifacts/artifacts'
 import type { Artifact } from '../../artifacts/rows'
 import { GatewayError } from '../../lib/errors'
-import { endingOf } from '../../lib/media-types'
+import { fileEndingOf } from '../../lib/media-types'
 import type { System } from '../../lib/system'
 import { errorResponse } from '../errors'
 import { partOf } from '../range'
 import { queryOf } from '../target'
 
-export interface ArtifactsWorld extends Pick<System, 'now' | 'newId' | 'log'> {
+export interface ArtifactRoutesWorld extends Pick<System, 'now' | 'newId' | 'log'> {
   /** Null where results are not kept. */
   artifacts: Artifacts | null
 }
 
-export function artifactRoutes(world: ArtifactsWorld) {
+export function artifactRoutes(world: ArtifactRoutesWorld) {
   async function answer(request: Request, id: string): Promise<Response> {
     const requestId = world.newId('req')
     try {
-      const artifact = await findArtifact(world, id, queryOf(request))
+      const artifact = await findSignedArtifact(world, id, queryOf(request))
       if (!artifact) throw notFound()
       return await sendArtifact(world, artifact, request, requestId)
     } catch (error) {
@@ -35,8 +35,8 @@ export function artifactRoutes(world: ArtifactsWorld) {
 }
 
 /** `query` is that of its signed address. */
-export async function findArtifact(
-  { artifacts }: Pick<ArtifactsWorld, 'artifacts'>,
+export async function findSignedArtifact(
+  { artifacts }: Pick<ArtifactRoutesWorld, 'artifacts'>,
   id: string,
   query: URLSearchParams,
 ): Promise<Artifact | undefined> {
@@ -45,7 +45,7 @@ export async function findArtifact(
 
 /** The whole of it, or the part that the request wants. */
 export async function sendArtifact(
-  world: ArtifactsWorld,
+  world: ArtifactRoutesWorld,
   artifact: Artifact,
   request: Request,
   requestId: string,
@@ -76,7 +76,7 @@ export async function sendArtifact(
 
 /** As a stream, because Bun applies the Range header to files by itself, without a look at If-Range. */
 async function read(
-  world: ArtifactsWorld,
+  world: ArtifactRoutesWorld,
   artifact: Artifact,
   start: number,
   end: number,
@@ -98,7 +98,7 @@ function headersOf({ id, contentType, sha256, expiresAt }: Artifact, now: number
   return {
     'x-request-id': requestId,
     'content-type': contentType,
-    'content-disposition': `inline; filename="${id}.${endingOf(contentType)}"`,
+    'content-disposition': `inline; filename="${id}.${fileEndingOf(contentType)}"`,
     'x-content-type-options': 'nosniff',
     'accept-ranges': 'bytes',
     etag: `"${sha256}"`,

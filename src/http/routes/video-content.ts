@@ -7,7 +7,7 @@ import { GatewayError, invalidRequest } from '../../lib/errors'
 import { safeTypeOf } from '../../lib/media-types'
 import { showTask, type Task } from '../../tasks/task'
 import { queryOf } from '../target'
-import { type ArtifactsWorld, findArtifact, sendArtifact } from './artifacts'
+import { type ArtifactRoutesWorld, findSignedArtifact, sendArtifact } from './artifacts'
 
 /** What of the request and the answer the two have in common. */
 const ASKED = ['range', 'if-range']
@@ -17,7 +17,7 @@ const TIMEOUT_MS = 30_000
 /** How long vendors keep videos. */
 const VENDOR_KEEPS_MS = 24 * 3_600_000
 
-export interface VideoWorld extends ArtifactsWorld {
+export interface VideoWorld extends ArtifactRoutesWorld {
   catalogue: Pick<Catalogue, 'upstreams'>
 }
 
@@ -57,7 +57,7 @@ function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): stri
 function keptAt(world: VideoWorld, task: Task) {
   const { video_url: shown } = JSON.parse(showTask(task)) as { video_url?: string }
   const url = shown === undefined || shown === task.videoUrl ? null : URL.parse(shown)
-  return url ? findArtifact(world, url.pathname.split('/').at(-1) ?? '', url.searchParams) : undefined
+  return url ? findSignedArtifact(world, url.pathname.split('/').at(-1) ?? '', url.searchParams) : undefined
 }
 
 async function relay(

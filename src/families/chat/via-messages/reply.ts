@@ -28,7 +28,7 @@ function choiceOf(message: unknown, index: number): unknown {
   if (!Array.isArray(content)) throw new Error('the vendor sent no content')
   const blocks = content.map(asObject)
   const join = (type: string) =>
-    blocks.flatMap((block) => (block.type === type ? [textOf(block[type])] : [])).join('')
+    blocks.flatMap((block) => (block.type === type ? [textOrEmpty(block[type])] : [])).join('')
   const calls = blocks.filter(({ type }) => type === 'tool_use').map(toolCall)
   const thinking = join('thinking')
   const text = join('text')
@@ -47,13 +47,13 @@ function choiceOf(message: unknown, index: number): unknown {
 }
 
 function toolCall({ id, name, input }: Record<string, unknown>): unknown {
-  const called = { name: textOf(name), arguments: JSON.stringify(input ?? {}) }
-  return { id: textOf(id), type: 'function', function: called }
+  const called = { name: textOrEmpty(name), arguments: JSON.stringify(input ?? {}) }
+  return { id: textOrEmpty(id), type: 'function', function: called }
 }
 
 /** The vendor's own id, as ids read here. */
 export function completionId(message: unknown, ask: Ask): string {
-  return `chatcmpl-${textOf(asObject(message).id).replace(/^msg_/, '') || ask.at.toString(36)}`
+  return `chatcmpl-${textOrEmpty(asObject(message).id).replace(/^msg_/, '') || ask.at.toString(36)}`
 }
 
 const reasons: Record<string, string> = {
@@ -67,7 +67,7 @@ const reasons: Record<string, string> = {
 }
 
 export function finishReason(reason: unknown): string {
-  return reasons[textOf(reason)] ?? 'stop'
+  return reasons[textOrEmpty(reason)] ?? 'stop'
 }
 
 /** The prompt is all input here: what was read from a cache and written to it stands beside the rest in a message. */
@@ -95,6 +95,6 @@ export function countOf(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0
 }
 
-export function textOf(value: unknown): string {
+export function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

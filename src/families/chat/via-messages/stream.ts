@@ -5,7 +5,7 @@ import type { Ask, Model, Translator } from '../../../contract/family'
 import { readErrorShape } from '../../../lib/error-shapes'
 import { asObject } from '../../../lib/objects'
 import { CHAT_END, type ChatBody } from '../caller-side'
-import { chatUsage, completionId, countOf, finishReason, textOf, thinkingTokens } from './reply'
+import { chatUsage, completionId, countOf, finishReason, textOrEmpty, thinkingTokens } from './reply'
 
 /** What has come of one candidate. */
 interface Candidate {
@@ -58,25 +58,25 @@ export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
   }
 
   function begin(of: Candidate, index: unknown, block: Record<string, unknown>): string {
-    if (block.type === 'text') return textOf(block.text) && delta(of, { content: block.text })
+    if (block.type === 'text') return textOrEmpty(block.text) && delta(of, { content: block.text })
     if (block.type === 'thinking')
-      return textOf(block.thinking) && delta(of, { reasoning_content: block.thinking })
+      return textOrEmpty(block.thinking) && delta(of, { reasoning_content: block.thinking })
     if (block.type !== 'tool_use') return ''
     const place = of.places++
     // Some give the whole input at once; it counts for nothing where pieces follow.
     of.calls.set(index, { place, whole: JSON.stringify(asObject(block.input)) })
-    const called = { name: textOf(block.name), arguments: '' }
-    const call = { index: place, id: textOf(block.id), type: 'function', function: called }
+    const called = { name: textOrEmpty(block.name), arguments: '' }
+    const call = { index: place, id: textOrEmpty(block.id), type: 'function', function: called }
     return delta(of, { tool_calls: [call] })
   }
 
   function goOn(of: Candidate, index: unknown, piece: Record<string, unknown>): string {
-    if (piece.type === 'text_delta') return textOf(piece.text) && delta(of, { content: piece.text })
+    if (piece.type === 'text_delta') return textOrEmpty(piece.text) && delta(of, { content: piece.text })
     if (piece.type === 'thinking_delta') {
-      return textOf(piece.thinking) && delta(of, { reasoning_content: piece.thinking })
+      return textOrEmpty(piece.thinking) && delta(of, { reasoning_content: piece.thinking })
     }
     const call = of.calls.get(index)
-    const json = textOf(piece.partial_json)
+    const json = textOrEmpty(piece.partial_json)
     if (piece.type !== 'input_json_delta' || !call || json === '') return ''
     call.whole = null
     return argumentsOf(of, call.place, json)

@@ -18,6 +18,9 @@ const BLOCK_BYTES = 8 * 1024
 const TEXT_LENGTH = 256 * 1024
 const ERROR = Buffer.from('"error"')
 const USAGE = Buffer.from('"usage"')
+const ID = Buffer.from('_id"')
+const ACCOUNT = /(organi[sz]ation|org|project|account|team|tenant|workspace)$/i
+const LONGEST_ACCOUNT = 'organization'.length
 const NULL = Buffer.from(':null')
 const BLANK_LINE = Buffer.from('\n\n')
 const NOTHING = Buffer.alloc(0)
@@ -190,7 +193,7 @@ function mayReport(event: string): boolean {
   return event.includes('"error"') || event.includes('"usage"')
 }
 
-/** Where the first event from an index on stands that may have usage or an error; -1 where none may. */
+/** Where the first event from an index on stands that may have usage, an error or the operator's account; -1 where none may. */
 function startOfReport(whole: Buffer, from: number): number {
   const first = indexOfReport(whole, from)
   if (first === -1) return -1
@@ -395,11 +398,19 @@ function contractOf(model: Model) {
 
 /** Where the first event may be that has usage or an error. Most vendors say `"usage":null` on every event. */
 function indexOfReport(bytes: Buffer, from: number): number {
-  const error = bytes.indexOf(ERROR, from)
+  const first = firstOf(bytes.indexOf(ERROR, from), indexOfAccount(bytes, from))
   for (let at = bytes.indexOf(USAGE, from); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
-    if (!isNull(bytes, at + USAGE.length)) return firstOf(error, at)
+    if (!isNull(bytes, at + USAGE.length)) return firstOf(first, at)
   }
-  return error
+  return first
+}
+
+/** Of what some vendors put into any event: the id of the operator's account, which no caller shall see. */
+function indexOfAccount(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf(ID, from); at !== -1; at = bytes.indexOf(ID, at + ID.length)) {
+    if (ACCOUNT.test(bytes.toString('latin1', Math.max(from, at - LONGEST_ACCOUNT), at))) return at
+  }
+  return -1
 }
 
 function isNull(bytes: Buffer, at: number): boolean {

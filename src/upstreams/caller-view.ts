@@ -11,6 +11,9 @@ const COST_OF_USAGE = /cost|price|currency|byok/i
 /** Beside the answer itself, where other names are more likely something else. */
 const TOLD_BY_ANSWER =
   /^(costs?|is_byok|(cost_|estimated_cost|total_cost|upstream_cost).*|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id)$/i
+/** What the text of an event has that tells either. */
+const TOLD_BY_EVENT =
+  /cost|price|currency|byok|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id"/i
 /** How deep figures may lie in one another. */
 const USAGE_DEPTH = 3
 
@@ -28,7 +31,7 @@ export function callerText(text: string, answer: object): string {
 export function callerEvent(event: string, isError: boolean): string {
   if (isError) return toLatin1(callerWords(fromLatin1(event)))
   // Only an event that has such a word, in whatever place, is worth a closer look.
-  if (!COST_OF_USAGE.test(event)) return event
+  if (!TOLD_BY_EVENT.test(event)) return event
   const data = dataOfEvent(event)
   const json = data === undefined ? undefined : objectIn(data)
   const seen = json && callerView(json)

@@ -140,6 +140,34 @@ describe('the operator’s costs are taken out of', () => {
     })
   }
 
+  test('every event of a stream, also one that has an account and no figures', async () => {
+    const piece = (text: string) =>
+      `data: ${JSON.stringify({ ...JSON.parse(chunk(text).slice(6)), organization_id: ORGANIZATION })}\n\n`
+    const words = ['One', 'of', 'many', 'events']
+    const body = `${words.map(piece).join('')}${usageEvent({ prompt_tokens: 3, completion_tokens: 4 })}${DONE}`
+    // All at once, and each by itself.
+    for (const pieces of [[body], body.split(/(?<=\n\n)/)]) {
+      vendor.answer = () => {
+        const source = new ReadableStream({
+          async start(controller) {
+            for (const each of pieces) {
+              controller.enqueue(Buffer.from(each))
+              await Bun.sleep(2)
+            }
+            controller.close()
+          },
+        })
+        return new Response(source, { headers: { 'content-type': 'text/event-stream' } })
+      }
+      const response = await gateway.post('/v1/chat/completions', { ...chat, stream: true })
+      const text = await response.text()
+      for (const word of words) expect(text).toContain(`"${word}"`)
+      expect(text).toContain('[DONE]')
+      expect(text).not.toMatch(/organization|org_id/)
+      expect(text).not.toContain(ORGANIZATION)
+    }
+  })
+
   test('a native answer, but not of what the model has written', async () => {
     vendor.answer = () => Response.json(native)
     const response = await gateway.post('/v1/messages', { ...chat, model: 'odd-native', max_tokens: 9 })
@@ -180,6 +208,13 @@ describe('a text loses what is the operator’s and nothing else', () => {
       '{"x_vendor":{"usage":{"cost":1,"n":2},"z":1.0}}',
       '{"x_vendor":{"usage":{"n":2},"z":1.0}}',
     ],
+    ...['organization_id', 'organisationId', 'org_id', 'project_id', 'accountId', 'team_id', 'tenantID'].map(
+      (name): [string, string, string] => [
+        `an account beside no costs: ${name}`,
+        `{"id":"a", "${name}":"x-1","choices":[]}`,
+        '{"id":"a","choices":[]}',
+      ],
+    ),
     ['said twice', '{"usage":{"cost":1,"cost":2,"n":3}}', '{"usage":{"n":3}}'],
     ['nothing', '{"usage":{"n":1.0},"message":{"cost":4}}', '{"usage":{"n":1.0},"message":{"cost":4}}'],
   ]

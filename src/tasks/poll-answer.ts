@@ -53,9 +53,10 @@ function successOf(task: Task, outcome: TaskOutcome & { status: 'succeeded' }): 
  * sense, what was held for is paid.
  */
 function withinQuote(task: Task, { second }: Quantities): Pick<Success, 'quantities' | 'usageSource'> {
-  if (second === undefined || second <= 0 || second > (task.quantities.second ?? 0))
-    return { usageSource: 'estimated' }
-  return { quantities: { ...task.quantities, second: Math.ceil(second) }, usageSource: 'upstream' }
+  const most = task.quantities.second ?? 0
+  if (second !== undefined && second > 0 && second <= most)
+    return { quantities: { ...task.quantities, second: Math.ceil(second) }, usageSource: 'upstream' }
+  return { usageSource: 'estimated' }
 }
 
 /** How a task goes on after a poll that did not end it. */

@@ -94,12 +94,14 @@ const endings: [string, PollAnswer, { at: number; missing?: number }, object | u
     { at: early },
     { ...success, document: { usage: { total_tokens: 9 } }, usageJson: '{"total_tokens":9}' },
   ],
-  ...[0, -1, 5.01, 6, undefined].map((second): (typeof endings)[number] => [
-    `${second} seconds of video, of 5`,
-    succeeded({ quantities: second === undefined ? {} : { second } }),
-    { at: early },
-    estimated,
-  ]),
+  ...[0, -1, 5.01, 6, 1e308, Number.NaN, Number.POSITIVE_INFINITY, undefined].map(
+    (second): (typeof endings)[number] => [
+      `${second} seconds of video, of 5`,
+      succeeded({ quantities: second === undefined ? {} : { second } }),
+      { at: early },
+      estimated,
+    ],
+  ),
   ...[
     [0.2, 1],
     [3, 3],

@@ -5,15 +5,15 @@ import { type Server, startServer } from '../../src/app/server'
 import { type Outside, outside, proxyTransport } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { availability } from '../lib/catalogue'
+import { modelsByVendor } from '../lib/catalogue'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
 import { loadConfig, openDataDir, openToOthers, type SettingsFlags, settingsArgs } from '../lib/settings'
 import { openSockets } from '../lib/sockets'
 import { commandLineOf } from '../program'
-import { paint, print, say } from '../view/output'
-import { renderBlock } from '../view/table'
+import { introduction } from '../view/introduction'
+import { paint, print, say, terminalWidth } from '../view/output'
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
@@ -81,7 +81,7 @@ export const serve = defineCommand({
     const setting = { file, dataDir, demonstration, flags: args }
     // On one line: who waits for it reads a line, not to the end of the output.
     if (args.json) print(JSON.stringify(introductionJson(server, setting)))
-    else print(introduction(server, setting))
+    else print(describe(server, setting))
     await stopped
   },
 })
@@ -130,30 +130,21 @@ export function simulated(
   return { ...config, upstreams: Object.fromEntries(upstreams) }
 }
 
-function introduction(server: Server, { file, dataDir, demonstration, flags }: Setting): string {
+function describe(server: Server, { file, dataDir, demonstration, flags }: Setting): string {
   const { config } = server.world
-  const remark = demonstration ? paint('yellow', ' (sandbox: vendors are simulated)') : ''
-  const entries: [string, string][] = [
-    ['configuration', file ?? 'built in'],
-    ['data', config.database ? `PostgreSQL, and the request log in ${dataDir}` : dataDir],
-    ...availability(modelsOf(server)),
-  ]
-  const lines = [`Gateway listening on ${paint('bold', server.url)}${remark}`, '', renderBlock(entries)]
-  if (demonstration) {
-    const { name, secret, commandLine } = demonstration
-    if (commandLine === undefined) {
-      lines.push(
-        '',
-        `The key ${paint('bold', name)} is ${secret}; the configuration has no model to try it with.`,
-      )
-    } else {
-      lines.push('', `Try it with the key ${paint('bold', name)}:`, '', paint('cyan', commandLine))
-    }
-    lines.push('', 'See what it cost:', '', paint('cyan', commandLineOf('usage --requests', flags)))
-  } else {
-    lines.push('', 'Make a key:', '', paint('cyan', commandLineOf('keys create NAME --balance 5', flags)))
+  const about = {
+    url: server.url,
+    configuration: file ?? 'built in',
+    data: config.database ? `PostgreSQL, and the request log in ${dataDir}` : dataDir,
+    vendors: modelsByVendor(config),
+    demonstration,
+    commands: {
+      usage: commandLineOf('usage --requests', flags),
+      makeKey: commandLineOf('keys create NAME --balance 5', flags),
+      sandbox: commandLineOf('serve', { ...flags, sandbox: true }),
+    },
   }
-  return lines.join('\n')
+  return introduction(about, terminalWidth())
 }
 
 function introductionJson(server: Server, { file, dataDir, demonstration }: Setting) {
@@ -166,7 +157,7 @@ function introductionJson(server: Server, { file, dataDir, demonstration }: Sett
     models: models.flatMap(({ id, reason }) => (reason === null ? [id] : [])),
     hidden: models.filter(({ reason }) => reason !== null),
     key: demonstration?.secret ?? null,
-    try: demonstration?.commandLine ?? null,
+    try: demonstration?.request?.line ?? null,
   }
 }
 

@@ -3,9 +3,10 @@
 
 import { outside } from '../../src/app/world'
 import { buildCatalogue, idOfName } from '../../src/catalogue/models'
-import { type Config, isRoute, type ModelConfig } from '../../src/config/schema'
+import { type Config, isRoute, type ModelConfig, sharesOf } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
 import type { OperationName } from '../../src/contract/operations'
+import { upstreamKinds } from '../../src/upstreams/kinds'
 import { CommandFailed } from './errors'
 import { nearNames } from './near-names'
 
@@ -95,6 +96,29 @@ export function availability(models: readonly { id: string; reason: string | nul
       const ids = group.map(({ id }) => id).join(', ')
       return reason === null ? ['models', ids] : ['not available', `${ids}: ${reason}`]
     })
+}
+
+/** How many models of an upstream can be used; or the variable that its API key is expected in, where it has none. */
+export interface VendorModels {
+  name: string
+  count: number
+  variable: string | null
+}
+
+/** Each model counts once, at the first of its upstreams that has a key. The upstream with the most models comes first. */
+export function modelsByVendor({ upstreams, models }: Config): VendorModels[] {
+  const counts = new Map<string, VendorModels>()
+  for (const entry of Object.values(models)) {
+    if (isRoute(entry)) continue
+    const names = sharesOf(entry).map(([name]) => name)
+    const name = names.find((each) => upstreams[each]?.apiKey !== undefined) ?? names[0]
+    const upstream = name === undefined ? undefined : upstreams[name]
+    if (name === undefined || !upstream) continue
+    const { secretVariable = '' } = upstreamKinds.get(upstream.kind) ?? {}
+    const variable = upstream.apiKey === undefined ? secretVariable : null
+    counts.set(name, { name, variable, count: (counts.get(name)?.count ?? 0) + 1 })
+  }
+  return [...counts.values()].sort((one, other) => other.count - one.count)
 }
 
 function withAllVendors(config: Config): Config {

@@ -16,14 +16,16 @@ import { unlimited } from './key-settings'
 
 const DEMO_KEY = 'demo'
 const DEMO_BALANCE_NANO = 10 * NANO_PER_USD
+/** A line of a folded body leaves room for what stands before it and behind it on a terminal of 80 columns. */
+const FOLDED_COLUMNS = 70
 /** Nobody fetches it. */
 const EXAMPLE_IMAGE = 'https://example.com/fox.png'
 
 export interface Demonstration {
   name: string
   secret: string
-  /** One line that shows an answer; undefined where the configuration has no model for one. */
-  commandLine: string | undefined
+  /** A command that shows an answer; undefined where the configuration has no model for one. */
+  request: { line: string; folded: string } | undefined
 }
 
 /** Simple first. What edits files is not tried: there is none to send. */
@@ -34,10 +36,10 @@ export async function prepareDemonstration({ world, url }: Server): Promise<Demo
   const { db, now, catalogue } = world
   const { key, secret } = await prepareKey(db, now())
   await fill(db, key.account, now())
-  return { name: key.name, secret, commandLine: lineToTry(catalogue, reachable(url), secret) }
+  return { name: key.name, secret, request: requestToTry(catalogue, reachable(url), secret) }
 }
 
-function lineToTry({ models }: Catalogue, url: string, secret: string): string | undefined {
+function requestToTry({ models }: Catalogue, url: string, secret: string): Demonstration['request'] {
   const all = [...models.values()].flat()
   const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name && family.plain))
   // One that needs no picture, where there is one.
@@ -51,13 +53,29 @@ function lineToTry({ models }: Catalogue, url: string, secret: string): string |
   }
   const stream = name === 'chat' || name === 'messages' ? { stream: true } : {}
   const body = { model: model.id, ...stream, ...plain.body(request, model) }
-  return [
+  const words = (text: string) => [
     `curl -N ${url}${path}${name === 'video' ? '?wait=60' : ''}`,
     ...(name === 'speech' ? ['-o hello.audio'] : []),
     `-H 'Authorization: Bearer ${secret}'`,
     "-H 'Content-Type: application/json'",
-    `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
-  ].join(' ')
+    `-d '${text.replaceAll("'", "'\\''")}'`,
+  ]
+  const line = words(JSON.stringify(body)).join(' ')
+  // Only the shells of Unix go on behind a backslash.
+  const folded = process.platform === 'win32' ? line : words(foldJson(body)).join(' \\\n  ')
+  return { line, folded }
+}
+
+/** An object as JSON in lines that stand below each other, broken between its members. */
+function foldJson(body: object): string {
+  const lines: string[] = []
+  for (const [name, value] of Object.entries(body)) {
+    const member = `${JSON.stringify(name)}:${JSON.stringify(value)}`
+    const last = lines.at(-1)
+    if (last === undefined || last.length + member.length > FOLDED_COLUMNS) lines.push(member)
+    else lines[lines.length - 1] = `${last},${member}`
+  }
+  return `{${lines.join(',\n    ')}}`
 }
 
 /** The first of `demo`, `demo-2` and so on that nobody has revoked or limited, each with a secret of its own. */

@@ -5,8 +5,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
+import catalogue from '../../gateway.config'
+import { upstreamKinds } from '../../src/upstreams/kinds'
 import { WRITTEN } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
+import { waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { completion } from '../support/vendor'
 
@@ -97,8 +100,9 @@ test('the lines that it prints work when they are pasted', async () => {
     /^Gateway listening on http:\/\/127\.0\.0\.1:[1-9]\d* \(sandbox: vendors are simulated\)$/m,
   )
   expect(shown).toMatch(/^ {2}data +\S.*data dir$/m)
-  expect(shown).toMatch(/^ {2}models +pgt-5-mini, /m)
+  expect(shown).toMatch(/^ {2}models +[a-z]+ \d+(, [a-z]+ \d+)+$/m)
   const lines = shown.split('\n')
+  expect(lines[0]).toStartWith('curl ')
   const answer = await paste(lines.find((line) => line.startsWith('curl ')))
   expect(answer).toContain('data: {')
   expect(answer).toEndWith('data: [DONE]\n\n')
@@ -108,6 +112,67 @@ test('the lines that it prints work when they are pasted', async () => {
   expect(usage).toMatch(/ demo +200 .* pgt-5-mini$/m)
   server.stop('SIGINT')
   expect(await server.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('Stopping') })
+})
+
+/** What `serve` shows on a terminal of 80 columns, which is then told to stop. */
+async function onTerminal(words: string[], untilShown: string, more: Record<string, string> = {}) {
+  let shown = ''
+  const decoder = new TextDecoder()
+  const data = (_: unknown, bytes: Uint8Array) => {
+    shown += decoder.decode(bytes)
+  }
+  const options = {
+    cwd: folder,
+    env: { ...env, TERM: 'xterm', NO_COLOR: '1', ...more },
+    terminal: { cols: 80, rows: 24, data },
+  }
+  const command = [process.execPath, MAIN, 'serve', '--port', '0', ...words]
+  const child = Bun.spawn(command, options as object)
+  await waitFor(() => shown.includes(untilShown) || child.exitCode !== null, 20_000)
+  const text = shown.replaceAll('\r\n', '\n')
+  // Command lines and files are as long as the folders that they are in.
+  const paths = ['cli/main.ts', folder]
+  const isTooWide = (line: string) => line.length > 80 && !paths.some((path) => line.includes(path))
+  expect(text.split('\n').filter(isTooWide)).toEqual([])
+  return {
+    text,
+    async stop() {
+      child.kill('SIGTERM')
+      expect(await child.exited).toBe(0)
+    },
+  }
+}
+
+test('on a terminal of 80 columns no line is wider, and the command that comes first works when it is pasted', async () => {
+  const { text, stop } = await onTerminal(['--sandbox', '--data-dir', 'narrow'], 'narrow\r\n')
+  const [command = '', ...others] = text.split('\n\n')
+  expect(command).toStartWith('curl -N http://127.0.0.1:')
+  expect(command.split('\n').length).toBeGreaterThan(3)
+  expect(others.join('\n\n')).not.toContain('curl')
+  expect(await paste(command)).toEndWith('data: [DONE]\n\n')
+  expect(text).toMatch(/^ {2}models +dashscope \d+, openai \d+, /m)
+  await stop()
+})
+
+test('without a vendor key it says that no model can be used, what would help, and --sandbox', async () => {
+  const { text, stop } = await onTerminal(['--data-dir', 'keyless'], 'balance 5')
+  expect(text).toStartWith('No model can be used: no vendor has an API key.')
+  for (const [name, kind] of upstreamKinds) {
+    if (name in catalogue.upstreams)
+      expect(text).toMatch(new RegExp(`^ {2}${kind.secretVariable} +[1-9]\\d* models?$`, 'm'))
+  }
+  expect(text).toMatch(/ serve --data-dir keyless --sandbox$/m)
+  expect(text).toMatch(/^Gateway listening on http:/m)
+  await stop()
+})
+
+test('with some vendor keys it counts what can be used, and names the variables of the others', async () => {
+  const { text, stop } = await onTerminal(['--data-dir', 'some'], 'balance 5', { OPENAI_API_KEY: 'sk-1' })
+  expect(text).toStartWith('Gateway listening on http:')
+  expect(text).toMatch(/^ {2}models +openai [1-9]\d*$/m)
+  expect(text).toMatch(/^ {2}not available +dashscope [1-9]\d*: set DASHSCOPE_API_KEY$/m)
+  expect(text).toMatch(/^ {17}xai [1-9]\d*: set XAI_API_KEY$/m)
+  await stop()
 })
 
 test('commands take effect while it runs', async () => {
@@ -251,9 +316,8 @@ test('without vendors it starts and says what is missing; the environment names 
   const server = start(['serve', '--data-dir', 'real'], { GATEWAY_PORT: '0', GATEWAY_HOST: 'localhost' })
   const shown = await server.until('keys create NAME')
   expect(shown).toMatch(/^Gateway listening on http:\/\/localhost:[1-9]\d*$/m)
-  expect(shown).toMatch(
-    /^ {2}not available +pgt-5-mini, .*: upstream openai has no API key: set OPENAI_API_KEY/m,
-  )
+  expect(shown).toStartWith('No model can be used: no vendor has an API key.')
+  expect(shown).toMatch(/^ {2}OPENAI_API_KEY +[1-9]\d* models$/m)
   server.stop()
   expect((await server.ended).code).toBe(0)
 })

@@ -1,0 +1,78 @@
+// What a starting gateway prints for people: first what they can do at once, then where it listens and what it serves.
+// No line is wider than a terminal of 80 columns, but for addresses, paths and command lines of whoever has long ones.
+
+import type { VendorModels } from '../lib/catalogue'
+import type { Demonstration } from '../lib/demonstration'
+import { paint } from './output'
+import { type Entry, renderBlock, wrap } from './table'
+
+export interface Introduction {
+  url: string
+  configuration: string
+  data: string
+  vendors: readonly VendorModels[]
+  /** Only where vendors are simulated. */
+  demonstration: Demonstration | undefined
+  /** Command lines of this program that use the same data. */
+  commands: { usage: string; makeKey: string; sandbox: string }
+}
+
+/** `width`: columns of the terminal; undefined where another program reads, which gets every command on one line. */
+export function introduction(about: Introduction, width: number | undefined): string {
+  const { url, demonstration, commands } = about
+  const remark = demonstration ? paint('yellow', ' (sandbox: vendors are simulated)') : ''
+  const served = [
+    `Gateway listening on ${paint('bold', url)}${remark}`,
+    '',
+    renderBlock(entriesOf(about), width),
+  ]
+  if (demonstration) return [...tryIt(demonstration, commands.usage, width), '', ...served].join('\n')
+  const makeKey = ['', 'Make a key:', '', paint('cyan', commands.makeKey)]
+  const warning = isUsable(about) ? [] : [...noModel(about, width), '']
+  return [...warning, ...served, ...makeKey].join('\n')
+}
+
+function tryIt({ name, secret, request }: Demonstration, usage: string, width: number | undefined): string[] {
+  if (!request) {
+    return wrap(`The configuration has no model to try the key ${name} with, which is ${secret}.`, width)
+  }
+  const line = width === undefined ? request.line : request.folded
+  const words = `Paste this into another terminal to try the key ${name}, then see what it cost:`
+  return [paint('cyan', line), '', ...wrap(words, width), '', paint('cyan', usage)]
+}
+
+function noModel({ vendors, commands }: Introduction, width: number | undefined): string[] {
+  const missing = vendors.filter(({ variable }) => variable !== null)
+  if (missing.length === 0) return wrap('No model can be used: the configuration has none.', width)
+  const words =
+    'No model can be used: no vendor has an API key. Set at least one of these variables and start again:'
+  return [
+    ...wrap(words, width).map((line) => paint('yellow', line)),
+    '',
+    renderBlock(
+      missing.map(({ variable, count }) => [variable ?? '', `${count} ${count === 1 ? 'model' : 'models'}`]),
+      width,
+    ),
+    '',
+    'Or try everything without a key, from simulated vendors:',
+    '',
+    paint('cyan', commands.sandbox),
+  ]
+}
+
+function entriesOf(about: Introduction): Entry[] {
+  const { vendors, configuration, data } = about
+  const entries: Entry[] = []
+  if (isUsable(about)) {
+    const usable = vendors.filter(({ variable }) => variable === null)
+    const missing = vendors.filter(({ variable }) => variable !== null)
+    entries.push(['models', usable.map(({ name, count }) => `${name} ${count}`).join(', ')])
+    for (const [index, { name, count, variable }] of missing.entries())
+      entries.push([index === 0 ? 'not available' : '', `${name} ${count}: set ${variable}`])
+  }
+  return [...entries, ['configuration', configuration], ['data', data]]
+}
+
+function isUsable({ vendors }: Introduction): boolean {
+  return vendors.some(({ variable }) => variable === null)
+}

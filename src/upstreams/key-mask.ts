@@ -13,8 +13,14 @@ export interface Mask {
 /** What stands in the place of a key. */
 const MASK = '…'
 const MASK_BYTES = Buffer.from(MASK)
-/** Shorter values are placeholders such as `none` or `ollama`, which stand in honest answers too. */
+/** So much of a key that is cut off is masked too. */
 const SECRET_LENGTH_LEAST = 8
+/**
+ * Shorter values of letters or digits alone are words and numbers such as `none`, `ollama` or `1234`, which stand in honest
+ * answers too, and in their figures: they are placeholders of servers that want no key. Others, such as `sk-1234`, are keys.
+ */
+const SHORT_SECRET = /^(?=.*[^a-z])[a-z].{5,}$/i
+const SHORT_SECRET_LENGTH_LEAST = 4
 /** How every JSON escape of an ASCII character begins. */
 const ESCAPE = Buffer.from('\\u00')
 const ESCAPE_LENGTH = 6
@@ -26,7 +32,7 @@ const NOTHING = Buffer.alloc(0)
 export function createMask(secrets: readonly (string | null)[]): Mask {
   // As they are sent: a key from a file often has a line break behind it.
   const keys = [...new Set(secrets.flatMap((secret) => secret?.trim() || []))].sort(longestFirst)
-  const needles = keys.filter(({ length }) => length >= SECRET_LENGTH_LEAST).map((key) => Buffer.from(key))
+  const needles = keys.filter(isSecret).map((key) => Buffer.from(key))
   const search = needles.length === 0 ? undefined : createSearch(needles)
   return {
     response(response) {
@@ -36,6 +42,10 @@ export function createMask(secrets: readonly (string | null)[]): Mask {
     },
     text: (text) => keys.reduce((masked, key) => masked.replaceAll(key, MASK), text),
   }
+}
+
+function isSecret(key: string): boolean {
+  return key.length >= SECRET_LENGTH_LEAST || SHORT_SECRET.test(key)
 }
 
 function longestFirst(one: string, other: string): number {
@@ -53,7 +63,7 @@ function maskedBody(body: HttpBody, search: Search): HttpBody {
 
   /** What is held when the body ends can only be a part of a key. */
   function release(): void {
-    if (held.length > 0) masked.push(held.length < SECRET_LENGTH_LEAST ? held : MASK_BYTES)
+    if (held.length > 0) masked.push(held.length < search.least ? held : MASK_BYTES)
     held = NOTHING
   }
 
@@ -81,6 +91,8 @@ function bufferOf(piece: Uint8Array): Buffer {
 }
 
 interface Search {
+  /** Bytes of a key that an answer breaks off in, from which on they are masked. */
+  least: number
   /** The same bytes where they have no key. */
   mask(bytes: Buffer): Buffer
   /** Where a key begins that the bytes break off in; their length where there is none. */
@@ -109,7 +121,9 @@ function createSearch(keys: readonly Buffer[]): Search {
     return false
   }
 
+  const isShort = keys.some(({ length }) => length < SECRET_LENGTH_LEAST)
   return {
+    least: isShort ? SHORT_SECRET_LENGTH_LEAST : SECRET_LENGTH_LEAST,
     mask(bytes) {
       let masked = bytes
       for (let index = 0; index < plain.length; index++) {

@@ -259,6 +259,30 @@ describe('the key is masked in', () => {
     await other.close()
   })
 
+  test('an answer, a stream and an error that quote a short key', async () => {
+    const key = 'sk-1234'
+    const other = await startTestGateway({
+      upstreams: { odd: { ...vendor.upstream, apiKey: key } },
+      models: { odd: { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' } },
+    })
+    const error = { error: { message: `Bad key ${key}`, code: key, details: [{ key }] } }
+    for (const answer of [
+      () => Response.json({ ...(completion(`Your key: ${key}`, 5, 7) as object), system_fingerprint: key }),
+      () =>
+        new Response(chunk(`It is ${key}`) + usageChunk(3, 4) + DONE, {
+          headers: { 'content-type': stream },
+        }),
+      () => Response.json(error, { status: 400 }),
+      () => new Response(`data: ${JSON.stringify(error)}\n\n`, { headers: { 'content-type': stream } }),
+    ]) {
+      vendor.answer = answer
+      const response = await other.post('/v1/chat/completions', chat)
+      expect(await response.text()).not.toContain(key)
+    }
+    expect(JSON.stringify([await other.charges(), await other.journal(), other.log])).not.toContain(key)
+    await other.close()
+  })
+
   test('a failed task, its webhook and its row', async () => {
     tasks.answerSubmit = (id) => taken(id)
     tasks.answerPoll = (id) => {
@@ -368,6 +392,20 @@ describe('the search', () => {
 
   test('leaves placeholders alone, which stand in honest answers', () => {
     expect(texts(createMask(['none', 'ollama', null]), ['none of ollama'])).toEqual(['none of ollama'])
+    // Numbers and the words of JSON, which would not be JSON any more.
+    const figures = ['{"a":1234,"b":1.5e-7,"c":null,"d":true}']
+    expect(texts(createMask(['1234', '1.5e-7', 'null', 'true', 'e-7']), figures)).toEqual(figures)
+  })
+
+  test('masks a short key that is neither a word nor a number, whole, cut by the network and broken off', () => {
+    for (const key of ['sk-1234', 'abc123', 'p4ss/wd']) {
+      const mask = createMask([key, KEY])
+      expect(texts(mask, [`a ${key} b`, ` ${key.slice(0, 3)}`, `${key.slice(3)} c`]).join('')).toBe(
+        'a … b … c',
+      )
+      expect(texts(mask, [`a ${key.slice(0, -1)}`]).join('')).toBe('a …')
+      expect(texts(mask, [`a ${key.slice(0, 3)}`]).join('')).toBe(`a ${key.slice(0, 3)}`)
+    }
   })
 })
 

@@ -14,7 +14,15 @@ import {
   sumOutcomes,
 } from '../billing/metering'
 import { type Catalogue, resolveModels } from '../catalogue/models'
-import { callerLeft, cutError, databaseDown, endedByOf, garbage, shuttingDown } from '../contract/failures'
+import {
+  callerLeft,
+  cutError,
+  databaseDown,
+  endedByOf,
+  garbage,
+  shuttingDown,
+  timedOut,
+} from '../contract/failures'
 import { type Call, type Family, streamOf } from '../contract/family'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
@@ -356,10 +364,11 @@ export function createGateway(world: GatewayWorld): Gateway {
   function send(flight: Flight, call: Call) {
     const { model, controller, entry } = flight
     const { upstream } = model
-    flight.deadlineAt = Math.min(
-      world.monotonic() + upstream.timeoutMs,
-      entry.startedAt + upstream.maxDurationMs,
-    )
+    const at = world.monotonic()
+    const endsAt = entry.startedAt + upstream.maxDurationMs
+    // A process that was suspended may find its hold expired, and others who have released it.
+    if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
+    flight.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
     return upstream.send(call, callBody(flight, call), controller.signal, flight.charge.account)
   }
 

@@ -237,6 +237,19 @@ describe('a route', () => {
     expect(asked()).toEqual([1, 1, 1])
   })
 
+  test('asks nobody any more when the longest time of a request is over, as after a sleep of the machine', async () => {
+    let sleptMs = 0
+    const from = await start({ outside: { monotonic: () => Math.floor(performance.now()) + sleptMs } })
+    vendors.first.answer = () => {
+      sleptMs += 3_600_000
+      return failing(500)()
+    }
+    const { status, charge, charges } = await ask({}, { from })
+    expect({ status, charges, state: charge.state }).toEqual({ status: 504, charges: 1, state: 'released' })
+    expect(asked()).toEqual([1, 0, 0])
+    await from.close()
+  })
+
   test.each([400, 413, 415, 422])('stops at a %d: the next one would be asked the same', async (status) => {
     vendors.first.answer = failing(status, { error: { message: 'An odd wish' } })
     const { json, charge, charges, journal, ...answer } = await ask()

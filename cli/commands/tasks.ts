@@ -2,6 +2,7 @@
 // Nothing here calls a vendor: a running server does, and finds what is to be done in the database.
 
 import { defineCommand } from 'citty'
+import { gatewayTime } from '../../src/app/clock'
 import { newId } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
@@ -220,7 +221,7 @@ async function reopen(db: Db, task: Task, idle: boolean): Promise<void> {
   if (task.state !== 'failed')
     throw new CommandFailed(`${task.id} has not failed: its state is ${stateOf(task)}.`)
   if (idle) throw new CommandFailed(`No server runs that could ask the vendor of ${task.id}: start it first.`)
-  if (await askAgain(db, task, Date.now())) return
+  if (await askAgain(db, task, await gatewayTime(db, Date.now()))) return
   throw new CommandFailed(
     `${task.id} was not changed: it was stopped, the vendor's id of it is not known, or it has moved on.`,
   )

@@ -111,6 +111,15 @@ export async function latestTime(db: Db): Promise<NotedTime | undefined> {
   return row && { at: row.at as number, reference: row.reference as number }
 }
 
+/**
+ * The gateway's time for a command beside it, whose own machine may tell another: what the nodes of the database go by.
+ * `wall` is the machine's clock.
+ */
+export async function gatewayTime(db: Db, wall: number): Promise<number> {
+  const reference = db.kind === 'postgres' ? await timeOf(db) : wall
+  return Math.floor(beginning(reference, await latestTime(db)))
+}
+
 /** Notes the time for whoever starts next. */
 export async function noteTime(db: Db, { at, reference }: NotedTime): Promise<void> {
   await apply(db, [

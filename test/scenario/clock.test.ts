@@ -5,6 +5,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import {
   createClock,
   followDatabase,
+  gatewayTime,
   latestTime,
   type NotedTime,
   noteTime,
@@ -138,6 +139,19 @@ describe('the clock', () => {
       expect(await note(START - HOUR)).toBe(START)
       expect(await note(START + HOUR)).toBe(START + HOUR)
       expect(await note(START - 3 * DAY)).toBe(START - 3 * DAY)
+      await db.close()
+    })
+  }
+
+  for (const kind of databaseKinds) {
+    test(`is what a command beside the gateway goes by on ${kind}`, async () => {
+      const db = await openTestDatabase(kind)
+      const told = kind === 'postgres' ? await timeOf(db) : START
+      const behindMs = async () => told - (await gatewayTime(db, START))
+      expect(Math.abs(await behindMs())).toBeLessThan(5 * SECOND)
+      // The clock was set by an hour, and the nodes make up for it within a day.
+      await noteTime(db, { at: told - HOUR - 2 * SECOND, reference: told - 2 * SECOND })
+      expect(Math.abs((await behindMs()) - HOUR)).toBeLessThan(5 * SECOND)
       await db.close()
     })
   }

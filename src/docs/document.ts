@@ -5,6 +5,7 @@ import type { Catalogue } from '../catalogue/models'
 import { operations } from '../contract/operations'
 import { families } from '../families'
 import { errorSchemas } from './errors'
+import { guides } from './guides'
 import { headers } from './headers'
 import { formsOf, pathOfOperation, schemaOfForm } from './operations'
 import { furtherPaths } from './paths'
@@ -21,9 +22,11 @@ export interface DocumentOptions {
   publicUrl?: string | undefined
 }
 
-const description = `One base URL and one key for many models.
+const summary = 'One base URL and one key for many models.'
 
-Send the key as \`Authorization: Bearer sk-…\`. Every answer has an \`x-request-id\`. A request that costs money can be repeated safely with an \`Idempotency-Key\`. Errors say what is wrong and what to do about it; 429 and some 402 say in \`retry-after\` when to try again, and every error says in \`x-should-retry\` whether that can help. Web pages may call \`/v1\` from a browser, unless the operator limits them.`
+const introduction = `${summary}
+
+Send the key as \`Authorization: Bearer sk-…\`. Every answer has an \`x-request-id\`. A request that costs money can be repeated safely with an \`Idempotency-Key\`. To try a request here, fill in the key below and press Test Request: it is sent for real, and charged.`
 
 const tags = [
   { name: 'Text', description: 'Chat completions and messages.' },
@@ -43,16 +46,21 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
   const forms = served.flatMap(({ operation, forms }) =>
     forms.map((form) => [form.name, schemaOfForm(form, operation)]),
   )
-  const paths = served.map(({ operation, forms }) => [operation.path, pathOfOperation(operation, forms)])
+  const address = publicUrl?.replace(/\/+$/, '')
+  const paths = served.map(({ operation, forms }) => [
+    operation.path,
+    pathOfOperation(operation, forms, address),
+  ])
   return {
     openapi: '3.1.0',
     info: {
       title: 'Unified Model Gateway',
+      summary,
       version: CONTRACT_VERSION,
-      description,
+      description: [introduction, ...guides].join('\n\n'),
       'x-gateway-version': version,
     },
-    servers: [{ url: publicUrl?.replace(/\/+$/, '') || '/' }],
+    servers: [{ url: address || '/' }],
     tags,
     security: [{ key: [] }],
     paths: { ...Object.fromEntries(paths), ...furtherPaths },

@@ -8,6 +8,7 @@ import type { Dialect } from '../lib/errors'
 import { errorAnswers, rateLimitHeaders } from './errors'
 import { idempotencyKey, waiting } from './headers'
 import { operationReplies } from './replies'
+import { samplesOf } from './samples'
 import {
   type DescribedAnswer,
   type Examples,
@@ -110,10 +111,12 @@ export function examplesOfForm({ name, family, models }: PayloadForm, operation:
   }
 }
 
-export function pathOfOperation(operation: Operation, forms: readonly PayloadForm[]) {
+/** `address` is where samples send their request. */
+export function pathOfOperation(operation: Operation, forms: readonly PayloadForm[], address?: string) {
   const schemas = forms.map(({ name }) => schemaOf(name))
   const [only, ...others] = schemas
-  const examples = Object.assign({}, ...forms.map((form) => examplesOfForm(form, operation)))
+  const examples: Examples = Object.assign({}, ...forms.map((form) => examplesOfForm(form, operation)))
+  const [first] = Object.values(examples)
   const type = operation.body === 'form' ? 'multipart/form-data' : 'application/json'
   const schema = only && others.length === 0 ? only : choiceOf(forms)
   return {
@@ -134,6 +137,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
         ...(operation.name === 'video' ? waiting : []),
       ],
       requestBody: { required: true, content: { [type]: { schema, examples } } },
+      ...(first && { 'x-codeSamples': samplesOf(operation, first.value as Schema, address) }),
       responses: {
         ...successes(operation),
         ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], dialectsOf(operation, forms)),

@@ -43,7 +43,13 @@ function simplify(part: unknown): unknown {
   const { anyOf, ...rest } = simple
   if (!Array.isArray(anyOf)) return simple
   const words = anyOf.map(wordsOf)
-  return words.every((each) => each !== undefined) ? { ...rest, enum: words.flat() } : simple
+  return words.every((each) => each !== undefined) ? { ...rest, ...choice(words.flat()) } : simple
+}
+
+/** Viewers want to be told the type of what the values show. */
+function choice(values: unknown[]): Schema {
+  const types = [...new Set(values.map((value) => (value === null ? 'null' : typeof value)))]
+  return { type: types.length === 1 ? types[0] : types, enum: values }
 }
 
 /** The values of a schema that allows nothing but stated ones. */

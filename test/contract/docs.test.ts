@@ -359,39 +359,23 @@ test('the page loads nothing but what the gateway has', async () => {
   const html = await response.text()
   const policy = response.headers.get('content-security-policy') ?? ''
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
-  expect(policy).toStartWith(
-    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'sha256-",
-  )
-  expect(policy).not.toContain('unsafe')
+  expect(policy).toMatch(/^default-src 'none'; script-src 'self' 'sha256-[^ ;]+'; connect-src 'self'; /)
+  expect(policy.match(/unsafe/g)).toHaveLength(1)
   const loaded = [...html.matchAll(/(?:src|href|data-url)="([^"]*)"|url\(([^)]*)\)/g)].map(
-    ([, one, other]) => one ?? other,
+    ([, one, other]) => one ?? other ?? '',
   )
-  expect([...new Set(loaded)].sort()).toEqual(['/docs/json', '/docs/viewer.css', '/docs/viewer.js'])
-  const texts = [html]
-  for (const [path, type] of [
-    ['/docs/viewer.css', 'text/css; charset=utf-8'],
-    ['/docs/viewer.js', 'text/javascript; charset=utf-8'],
-  ] as const) {
-    const asset = await fetch(`${gateway.url}${path}`)
-    expect({ path, status: asset.status, type: asset.headers.get('content-type') }).toEqual({
-      path,
-      status: 200,
-      type,
-    })
-    expect(asset.headers.get('x-content-type-options')).toBe('nosniff')
-    texts.push(await asset.text())
-  }
-  for (const text of texts) expect(text).not.toMatch(/https?:\/\/|innerHTML|(?:src|href)="\/\//)
-  const scripts = [...html.matchAll(/<script([^>]*)>/g)].map(([, attributes = '']) => attributes)
-  expect(scripts).toHaveLength(2)
-  // Any other would be run from the page itself, which the policy forbids.
-  for (const attributes of scripts)
-    expect(attributes).toMatch(/type="application\/json"|src="\/docs\/viewer\.js"/)
-  const styles = [...html.matchAll(/<style>([\s\S]*?)<\/style>/g)]
-  expect(styles.length).toBeGreaterThan(0)
-  for (const [, text = ''] of styles) {
-    expect(policy).toContain(new Bun.CryptoHasher('sha256').update(text).digest('base64'))
-  }
+  const [json, script, ...others] = loaded
+  expect({ json, others }).toEqual({ json: 'docs/json', others: [] })
+  expect(script).toMatch(/^docs\/viewer\.js\?[0-9a-f]{16}$/)
+  expect(html).not.toMatch(/https?:\/\/|(?:src|href)="\/\//)
+  const whole = await fetch(`${gateway.url}/${script}`, { headers: { 'accept-encoding': 'identity' } })
+  expect(whole.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  expect(whole.headers.get('x-content-type-options')).toBe('nosniff')
+  expect(whole.headers.get('cache-control')).toContain('immutable')
+  const text = await whole.text()
+  const packed = await fetch(`${gateway.url}/${script}`, { headers: { 'accept-encoding': 'gzip' } })
+  expect(packed.headers.get('content-encoding')).toBe('gzip')
+  expect((await packed.text()) === text).toBe(true)
 })
 
 test('routes and aliases are names that a request may use, and the public address is the server', () => {

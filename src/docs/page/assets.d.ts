@@ -1,6 +1,14 @@
-// Style sheets are texts that the program hands on.
+// What the program hands on as text, and never runs.
 
-declare module '*.css' {
+declare module '*.md' {
+  const text: string
+  export default text
+}
+declare module '*/standalone.js' {
+  const text: string
+  export default text
+}
+declare module '*/place.js' {
   const text: string
   export default text
 }

@@ -1,22 +1,50 @@
-// The documentation as it is sent: the document, and the page with a script and a style of our own in place of the ones
-// that it would load from the internet. Loaded when it is first asked for.
+// The documentation as it is sent: the document, the page of @elysiajs/swagger, and the viewer that the page loads, which
+// is part of this program. Loaded when it is first asked for. The page must load nothing from elsewhere.
 
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { swagger } from '@elysiajs/swagger'
+import viewerText from '@scalar/api-reference/browser/standalone.js' with { type: 'text' }
 import { Elysia } from 'elysia'
 import type { Catalogue } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import { createDocument } from '../../docs/document'
-import styleText from '../../docs/page/viewer.css' with { type: 'text' }
-import scriptText from '../../docs/page/viewer.js' with { type: 'text' }
+import placeText from '../../docs/page/place.js' with { type: 'text' }
 
 export interface DocsPage {
   html(): Response
   json(): Response
-  script(): Response
-  style(): Response
+  script(request: Request): Response
 }
 
-const JSON_PATH = '/docs/json'
+/** Of the page, so that all of it works below a path of a proxy too. */
+const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js' }
+
+/** Those of the samples are written by the document; of the viewer's own, one is enough. */
+const OTHER_CLIENTS =
+  'c clojure csharp dart fsharp go http java js kotlin node objc ocaml php powershell python r ruby rust swift'
+
+const viewer = {
+  customCss: '',
+  hideModels: true,
+  url: RELATIVE.json,
+  spec: { url: RELATIVE.json },
+  // Nothing is asked of the viewer's makers.
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
+  hiddenClients: {
+    ...Object.fromEntries(OTHER_CLIENTS.split(' ').map((name) => [name, true])),
+    shell: ['httpie', 'wget'],
+  },
+}
+
+/** For ever, as its address names its text. */
+const CACHED = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 export interface DocsWorld {
   catalogue: Catalogue
@@ -24,53 +52,65 @@ export interface DocsWorld {
 }
 
 export async function createDocsPage({ catalogue, config }: DocsWorld, version: string): Promise<DocsPage> {
-  const documentation = createDocument({ catalogue, version, publicUrl: config.server?.publicUrl })
+  const script = `${placeText}\n${viewerText}`
+  const packed = await promisify(gzip)(script)
+  const document = createDocument({ catalogue, version, publicUrl: config.server?.publicUrl })
+  const { title, summary } = document.info
   const app = new Elysia().use(
     swagger({
       path: '/docs',
-      specPath: JSON_PATH,
-      // Its types are those of OpenAPI 3.0.
-      documentation: documentation as object,
-      scalarCDN: '/docs/viewer.js',
-      scalarConfig: { spec: { url: JSON_PATH }, customCss: '@import url(/docs/viewer.css);' },
+      // The page tells only these; they stand in its HTML as they are.
+      documentation: { info: { title, description: summary, version } },
+      scalarCDN: `${RELATIVE.viewer}?${hashOf(script).slice(0, 16)}`,
+      // Its types are those of an older viewer.
+      scalarConfig: viewer as object,
     }),
   )
-  const read = async (path: string) => (await app.handle(new Request(`http://localhost${path}`))).text()
-  const html = withoutInlineScript(await read('/docs'))
-  const json = await read(JSON_PATH)
+  const html = await (await app.handle(new Request('http://localhost/docs'))).text()
+  const json = JSON.stringify(document)
   const policy = policyOf(html)
   return {
     html: () => asset(html, 'text/html; charset=utf-8', { 'content-security-policy': policy }),
     json: () => asset(json, 'application/json'),
-    script: () => asset(scriptText, 'text/javascript; charset=utf-8'),
-    style: () => asset(styleText, 'text/css; charset=utf-8'),
+    script({ headers }) {
+      const isPacked = /\bgzip\b/.test(headers.get('accept-encoding') ?? '')
+      const more = { ...CACHED, vary: 'accept-encoding', ...(isPacked && { 'content-encoding': 'gzip' }) }
+      return asset(isPacked ? packed : script, 'text/javascript; charset=utf-8', more)
+    },
   }
 }
 
-/** What only tells the script where the document is becomes data; the script itself waits for it, which only a module can. */
-function withoutInlineScript(html: string): string {
-  return html
-    .replace('id="api-reference"', 'id="api-reference" type="application/json"')
-    .replace(' crossorigin>', ' type="module">')
-}
-
-/** Nothing but what this gateway sends, and of inline styles only those of the page itself. */
+/**
+ * Scripts and requests of this gateway only, and the one script in the page that holds its configuration. Styles may stand
+ * in the page, because the viewer writes its own there.
+ */
 function policyOf(html: string): string {
-  const styles = [...html.matchAll(/<style>([\s\S]*?)<\/style>/g)].map(
-    ([, text = '']) => `'sha256-${new Bun.CryptoHasher('sha256').update(text).digest('base64')}'`,
+  const scripts = [...html.matchAll(/<script[^>]*>([^<]+)<\/script>/g)].map(
+    ([, text = '']) => `'sha256-${hashOf(text, 'base64')}'`,
   )
   return [
     "default-src 'none'",
-    "script-src 'self'",
+    `script-src 'self' ${scripts.join(' ')}`,
     "connect-src 'self'",
-    `style-src 'self' ${styles.join(' ')}`,
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "font-src 'self' data:",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
 }
 
-function asset(body: string, contentType: string, more: Record<string, string> = {}): Response {
+function hashOf(text: string, encoding: 'hex' | 'base64' = 'hex'): string {
+  return new Bun.CryptoHasher('sha256').update(text).digest(encoding)
+}
+
+function asset(
+  body: string | Uint8Array<ArrayBuffer>,
+  contentType: string,
+  more: Record<string, string> = {},
+): Response {
   return new Response(body, {
     headers: {
       'content-type': contentType,

@@ -23,6 +23,5 @@ export function docsRoutes(world: DocsWorld & Pick<System, 'newId' | 'log'>, ver
     .get('/docs', () => answer(({ html }) => html()))
     .get('/docs/json', () => answer(({ json }) => json()))
     .get('/openapi.json', () => answer(({ json }) => json()))
-    .get('/docs/viewer.js', () => answer(({ script }) => script()))
-    .get('/docs/viewer.css', () => answer(({ style }) => style()))
+    .get('/docs/viewer.js', ({ request }) => answer(({ script }) => script(request)))
 }

@@ -1,0 +1,170 @@
+// Requests as programs: what the API documentation shows beside each operation in Python and TypeScript, ready to run but
+// for the key. It must hold no request of its own: each is an example of the operation.
+
+import type { Operation, OperationName } from '../contract/operations'
+
+export interface Sample {
+  lang: string
+  label: string
+  source: string
+}
+
+/** Official clients know some operations as a function of theirs; every other one is asked over plain HTTP. */
+interface Client {
+  sdk: 'openai' | 'anthropic'
+  call: string
+  /** The answer is no JSON, and goes to this file. */
+  file?: string
+}
+
+const clients: Partial<Record<OperationName, Client>> = {
+  chat: { sdk: 'openai', call: 'chat.completions.create' },
+  messages: { sdk: 'anthropic', call: 'messages.create' },
+  embeddings: { sdk: 'openai', call: 'embeddings.create' },
+  speech: { sdk: 'openai', call: 'audio.speech.create', file: 'speech.mp3' },
+  image: { sdk: 'openai', call: 'images.generate' },
+}
+const classNames = { openai: 'OpenAI', anthropic: 'Anthropic' }
+
+/** Where a gateway is reached that says nothing else. */
+const USUAL_ADDRESS = 'http://127.0.0.1:8080'
+export const SAMPLE_KEY = 'sk-…'
+
+/** `request` is a body that the operation takes; of a form, files are lists of their names. */
+export function samplesOf(
+  operation: Operation,
+  request: Readonly<Record<string, unknown>>,
+  address = USUAL_ADDRESS,
+): Sample[] {
+  const client = operation.body === 'json' ? clients[operation.name] : undefined
+  const url = address + operation.path
+  const python = client
+    ? pythonClient(client, request, address)
+    : operation.body === 'form'
+      ? pythonForm(request, url)
+      : pythonJson(request, url)
+  const typescript = client
+    ? typescriptClient(client, request, address)
+    : operation.body === 'form'
+      ? typescriptForm(request, url)
+      : typescriptJson(request, url)
+  return [
+    { lang: 'Python', label: 'Python', source: python },
+    { lang: 'TypeScript', label: 'TypeScript', source: typescript },
+  ]
+}
+
+/** The one client wants the address with `/v1`, the other without. */
+const baseOf = ({ sdk }: Client, address: string) => (sdk === 'openai' ? `${address}/v1` : address)
+
+function typescriptClient(client: Client, request: object, address: string): string {
+  const { sdk, call, file } = client
+  const name = classNames[sdk]
+  // The key goes as a bearer token, as everywhere else.
+  const key = sdk === 'openai' ? 'apiKey' : 'authToken'
+  return lines(
+    `import ${name} from '${sdk === 'openai' ? 'openai' : '@anthropic-ai/sdk'}'`,
+    file && `import { writeFile } from 'node:fs/promises'`,
+    '',
+    `const client = new ${name}({ baseURL: '${baseOf(client, address)}', ${key}: '${SAMPLE_KEY}' })`,
+    `const reply = await client.${call}(${json(request)})`,
+    file ? `await writeFile('${file}', Buffer.from(await reply.arrayBuffer()))` : 'console.log(reply)',
+  )
+}
+
+function typescriptJson(request: object, url: string): string {
+  return lines(
+    `const response = await fetch('${url}', {`,
+    `  method: 'POST',`,
+    `  headers: { authorization: 'Bearer ${SAMPLE_KEY}', 'content-type': 'application/json' },`,
+    `  body: JSON.stringify(${indented(json(request))}),`,
+    '})',
+    'console.log(await response.json())',
+  )
+}
+
+function typescriptForm(request: Readonly<Record<string, unknown>>, url: string): string {
+  const parts = Object.entries(request).flatMap(([name, value]) =>
+    Array.isArray(value)
+      ? value.map((file) => `form.append('${name}', new Blob([await readFile('${file}')]), '${file}')`)
+      : [`form.append('${name}', ${JSON.stringify(String(value))})`],
+  )
+  return lines(
+    `import { readFile } from 'node:fs/promises'`,
+    '',
+    'const form = new FormData()',
+    ...parts,
+    `const response = await fetch('${url}', {`,
+    `  method: 'POST',`,
+    `  headers: { authorization: 'Bearer ${SAMPLE_KEY}' },`,
+    '  body: form,',
+    '})',
+    'console.log(await response.json())',
+  )
+}
+
+function pythonClient(client: Client, request: object, address: string): string {
+  const { sdk, call, file } = client
+  const name = classNames[sdk]
+  const key = sdk === 'openai' ? 'api_key' : 'auth_token'
+  return lines(
+    `from ${sdk} import ${name}`,
+    '',
+    `client = ${name}(base_url="${baseOf(client, address)}", ${key}="${SAMPLE_KEY}")`,
+    `reply = client.${call}(**${literal(request)})`,
+    file ? `reply.write_to_file("${file}")` : 'print(reply)',
+  )
+}
+
+function pythonJson(request: object, url: string): string {
+  return lines(
+    'import requests',
+    '',
+    'response = requests.post(',
+    `    "${url}",`,
+    `    headers={"Authorization": "Bearer ${SAMPLE_KEY}"},`,
+    `    json=${indented(literal(request), '    ')},`,
+    ')',
+    'print(response.json())',
+  )
+}
+
+function pythonForm(request: Readonly<Record<string, unknown>>, url: string): string {
+  const fields = Object.entries(request).filter(([, value]) => !Array.isArray(value))
+  const files = Object.entries(request).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.map((file) => `("${name}", open("${file}", "rb"))`) : [],
+  )
+  const texts = Object.fromEntries(fields.map(([name, value]) => [name, String(value)]))
+  return lines(
+    'import requests',
+    '',
+    'response = requests.post(',
+    `    "${url}",`,
+    `    headers={"Authorization": "Bearer ${SAMPLE_KEY}"},`,
+    `    data=${indented(literal(texts), '    ')},`,
+    `    files=[${files.join(', ')}],`,
+    ')',
+    'print(response.json())',
+  )
+}
+
+const json = (value: unknown): string => JSON.stringify(value, null, 2)
+
+/** A value as Python writes it. */
+function literal(value: unknown, margin = ''): string {
+  const inner = `${margin}    `
+  if (value === null) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (typeof value !== 'object') return JSON.stringify(value)
+  const items = Array.isArray(value)
+    ? value.map((item) => literal(item, inner))
+    : Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}: ${literal(item, inner)}`)
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  if (items.length === 0) return `${open}${close}`
+  return `${open}\n${items.map((item) => `${inner}${item},`).join('\n')}\n${margin}${close}`
+}
+
+const indented = (text: string, margin = '  '): string => text.replaceAll('\n', `\n${margin}`)
+
+const lines = (...all: (string | undefined)[]): string =>
+  `${all.filter((line) => line !== undefined).join('\n')}\n`

@@ -1,0 +1,94 @@
+// The page of the API documentation in a real browser, below a path of a proxy: what a reader sees, and a request that is
+// tried out from it. Nothing may be asked of any other machine, and nothing on it may be forbidden by its own policy.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { openBrowser } from '../support/browser'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+
+setDefaultTimeout(120_000)
+
+const PREFIX = '/ai'
+
+let gateway: TestGateway
+let proxy: Bun.Server<undefined>
+let browser: Browser
+beforeAll(async () => {
+  gateway = await startTestGateway({})
+  proxy = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      if (!pathname.startsWith(`${PREFIX}/`)) return new Response('not of the gateway', { status: 404 })
+      const { method, headers, body } = request
+      return fetch(gateway.url + pathname.slice(PREFIX.length) + search, {
+        method,
+        headers,
+        body,
+        decompress: false,
+      })
+    },
+  })
+  browser = await openBrowser()
+})
+afterAll(async () => {
+  await browser.close()
+  await proxy.stop(true)
+  await gateway.close()
+})
+
+interface Visit {
+  page: Page
+  /** Faults of the page, and addresses that are not the gateway's. */
+  faults: string[]
+}
+
+async function visit(width: number): Promise<Visit> {
+  const page = await browser.newPage({ viewport: { width, height: 900 } })
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('console', (message) => {
+    if (/Content Security Policy|Failed to load/.test(message.text())) faults.push(message.text())
+  })
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(`${proxy.url.origin}${PREFIX}/`) && !/^(data|blob):/.test(url)) faults.push(url)
+  })
+  await page.goto(`${proxy.url.origin}${PREFIX}/docs`)
+  await page.getByRole('heading', { name: 'Unified Model Gateway' }).waitFor()
+  return { page, faults }
+}
+
+test('shows the guides and the operations', async () => {
+  const { page, faults } = await visit(1280)
+  for (const guide of ['Authentication', 'Errors', 'Limits', 'Prices', 'Webhooks']) {
+    expect(await page.getByRole('heading', { name: guide, exact: true }).count()).toBe(1)
+  }
+  const operation = page.getByText('/v1/chat/completions').first()
+  await operation.waitFor()
+  expect(faults).toEqual([])
+  await page.close()
+})
+
+test('a narrow screen shows it without scrolling sideways', async () => {
+  const { page, faults } = await visit(400)
+  const widths = await page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
+  expect(widths).toEqual([400, 400])
+  expect(faults).toEqual([])
+  await page.close()
+})
+
+test('a request is tried out with a key, and charged', async () => {
+  const { page, faults } = await visit(1280)
+  await page.getByText('Chat completion', { exact: false }).first().click()
+  await page.getByRole('button', { name: /Test Request.*chat\/completions/ }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByPlaceholder('Token').fill(gateway.secret)
+  await dialog.getByRole('button', { name: /^Send post request/ }).click()
+  await dialog.getByText('200 OK').waitFor()
+  expect(await gateway.charges()).toHaveLength(1)
+  expect(faults).toEqual([])
+  await page.close()
+})

@@ -60,7 +60,7 @@ const packageOwners: Record<string, RegExp> = {
 }
 
 /** What is read or sent as it is: the facts about the program, and the documentation's page. */
-const NOT_CODE = /^(\.\.\/)+(package\.json|docs\/page\/viewer\.(js|css))$/
+const NOT_CODE = /^(\.\.\/)+(package\.json|docs\/page\/\w+\.js|docs\/guides\/\w+\.md)$/
 
 export function importFaults(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map(({ path }) => path))
@@ -129,7 +129,8 @@ const wordings: readonly Wording[] = [
     why: 'only the command line touches the process and its environment',
   },
   {
-    files: /^src\/(?!app\/world\.ts|sandbox\/)/,
+    // Samples are programs for readers, and are only written here.
+    files: /^src\/(?!app\/world\.ts|docs\/samples\.ts|sandbox\/)/,
     never: /\bDate\.now\b|\bnew Date\(\)|(?<![.\w])fetch\(/,
     why: 'the clock and the network come in through the world',
   },
@@ -170,9 +171,10 @@ function vendorsOf(files: readonly SourceFile[]): RegExp {
   return new RegExp(words.join('|'), 'i')
 }
 
-const VENDOR_FILES = /^src\/(families|upstreams\/kinds|sandbox)\//
+/** Samples name the packages of official clients. */
+const VENDOR_FILES = /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/samples\.ts$)/
 
-/** Vendors are named in families, upstreams and sandbox only. Two of them have given their names to what others speak too. */
+/** Vendors are named in families, upstreams, sandbox and samples only. Two of them have given their names to what others speak too. */
 export function vendorFaults(files: readonly SourceFile[]): string[] {
   const vendors = vendorsOf(files)
   const faults: string[] = []

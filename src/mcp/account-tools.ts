@@ -11,7 +11,7 @@ import type { OperationName } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { checkRequest } from '../request/check'
-import { mostNano } from '../request/reservation'
+import { mostNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
 import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
 

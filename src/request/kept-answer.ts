@@ -1,32 +1,25 @@
 // Puts the gateway's own addresses into an answer, in the place of those under which the vendor keeps its results for a
 // while. The request has been paid when this begins: nothing that goes wrong here may reach the caller.
 
-import type { Artifacts, Source } from '../artifacts/artifacts'
+import type { Source } from '../artifacts/artifacts'
 import { saveAnswer } from '../billing/idempotency'
-import { apply, type Db } from '../db/db'
+import { apply } from '../db/db'
 import { replaceStrings } from '../lib/json'
-import type { System } from '../lib/system'
-import type { Flight } from './reservation'
+import type { Reservation } from './reservation'
+import type { RequestWorld } from './world'
 
 /** The longest that an answer waits for copies of what it points to. */
 const COPY_TIMEOUT_MS = 60_000
 
-export interface ResultsWorld extends Pick<System, 'log'> {
-  db: Db
-  /** Null where results are not kept. */
-  artifacts: Artifacts | null
-}
-
 /** `replies` are the vendor's, `body` is the answer that was made of them. */
 export async function keepResults(
-  world: ResultsWorld,
-  flight: Flight,
+  world: RequestWorld,
+  reservation: Reservation,
   body: string,
   replies: readonly object[],
   from: { gatewayUrl(): string },
 ): Promise<string> {
-  const { model, charge, idempotencyKey } = flight
-  const { family } = flight
+  const { family, model, charge, idempotencyKey } = reservation
   const links = family.kind === 'json' || family.kind === 'made' ? family.links : undefined
   if (!world.artifacts || !links) return body
   try {
@@ -45,15 +38,17 @@ export async function keepResults(
     if (idempotencyKey && kept.size > 0) {
       const saved = { status: 200, contentType: 'application/json', body: answer }
       // Until then the same key answers with the vendor's addresses, which are as good for a day.
-      await apply(world.db, [saveAnswer(charge.id, saved)]).catch((error) => logFailure(world, flight, error))
+      await apply(world.db, [saveAnswer(charge.id, saved)]).catch((error) =>
+        logFailure(world, reservation, error),
+      )
     }
     return answer
   } catch (error) {
-    logFailure(world, flight, error)
+    logFailure(world, reservation, error)
     return body
   }
 }
 
-function logFailure(world: Pick<System, 'log'>, { charge }: Flight, error: unknown): void {
+function logFailure(world: RequestWorld, { charge }: Reservation, error: unknown): void {
   world.log('results_not_kept', { request: charge.id, reason: String(error) })
 }

@@ -3,8 +3,7 @@
 
 import { saveAnswer } from '../billing/idempotency'
 import { garbage } from '../contract/failures'
-import { type Call, taskOf } from '../contract/family'
-import type { Upstream } from '../contract/upstream'
+import { type Call, type TaskFamily, taskOf } from '../contract/family'
 import { DatabaseUnavailable, type Db, type Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
@@ -14,13 +13,13 @@ import { documentOf } from '../tasks/task'
 import type { TaskAnswer } from '../tasks/wait'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
 import type { CheckedRequest } from './check'
-import type { Flight, Flights } from './reservation'
+import type { Line } from './ending'
+import type { Reservation } from './reservation'
+import { send } from './upstream-call'
 
-export interface SubmitWorld extends Pick<System, 'now' | 'log'> {
+interface SubmitWorld extends Pick<System, 'now' | 'log'> {
   db: Db
 }
-
-type Send = (flight: Flight, call: Call) => ReturnType<Upstream['send']>
 
 /** From the submit to the first question after it. */
 const FIRST_POLL_MS = 2_000
@@ -74,16 +73,15 @@ function noEarlierTask(field: string, model: string): GatewayError {
 
 /** Answers what the caller gets; throws what the vendor refuses, and then nothing was begun. */
 export async function submitTask(
-  world: SubmitWorld,
-  flights: Flights,
-  flight: Flight,
-  call: Call,
-  send: Send,
+  { world, reservations }: Line,
+  reservation: Reservation,
+  family: TaskFamily,
+  task: NewTask,
 ): Promise<TaskAnswer> {
-  const { task, family, idempotencyKey, charge } = flight
-  if (!task || family.kind !== 'task') throw new Error(`${family.name} has no tasks`)
+  const { ask, model, idempotencyKey, charge } = reservation
+  const call = family.call(ask, model)
   await markSent(world.db, task.id, world.now())
-  const upstreamId = await sendOnce(flight, call, send).catch((error) => {
+  const upstreamId = await sendOnce(world, reservation, family, call).catch((error) => {
     if (error instanceof GatewayError && error.notTaken) throw error
     world.log('task_unknown', { task: task.id, upstream: task.upstream, reason: String(error) })
     return undefined
@@ -92,13 +90,12 @@ export async function submitTask(
   const body = documentOf(task, {}, 'submitted')
   const saved = saveAnswer(charge.id, { status, contentType: 'application/json', body })
   const also = idempotencyKey ? [saved] : []
-  const stored = await flights.persist(flight, async () => {
+  const stored = await reservations.persist(reservation, async () => {
     if (upstreamId !== undefined && (await storeId(world, task, upstreamId, also))) return
     await world.db.batch([markUnknown(task.id), ...also])
   })
   // Should this process die before, the log has what an operator needs to find the task again.
   if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
-  flights.depart(flight, status)
   return { status, body }
 }
 
@@ -126,14 +123,19 @@ async function storeId(
 }
 
 /** The vendor's id of the task. Every error but a plain refusal leaves open whether the vendor has begun. */
-async function sendOnce(flight: Flight, call: Call, send: Send): Promise<string> {
-  const { model, family, controller } = flight
-  const { response, done } = await send(flight, call)
+async function sendOnce(
+  world: Line['world'],
+  reservation: Reservation,
+  family: TaskFamily,
+  call: Call,
+): Promise<string> {
+  const { model, ask, controller } = reservation
+  const { response, done } = await send(world, reservation, call)
   const document = { mostBytes: MAX_DOCUMENT_BYTES }
   const reply = await readReply(response, model, controller.signal, document).finally(done)
-  const id = taskOf(family)?.id(reply.json)
+  const id = family.task.id(reply.json)
   if (id !== undefined) return id
-  if (!family.read(reply.json, flight.ask).failed) throw garbage(model, 'without the id of a task')
+  if (!family.read(reply.json, ask).failed) throw garbage(model, 'without the id of a task')
   // An error in a successful answer is a refusal all the same.
   const refusal = model.upstream.errorOf(400, reply.json)
   refusal.notTaken = true

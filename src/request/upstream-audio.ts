@@ -1,5 +1,5 @@
-// Reads the sound in a vendor's answer, whatever way it comes: pieces in a stream of events, one piece in a reply, or a
-// file that the answer points to. It must never take a sound that broke off for a whole one.
+// Reads the audio in a vendor's answer, whatever way it comes: pieces in a stream of events, one piece in a reply, or a
+// file that the answer points to. It must never take audio that broke off for a whole one.
 
 import { garbage } from '../contract/failures'
 import type { AudioContract } from '../contract/family'
@@ -8,16 +8,16 @@ import { GatewayError } from '../lib/errors'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
 import { createPcmReader, type PcmFormat, type PcmReader } from '../lib/wav'
 import { readReply, usageJsonOf } from '../upstreams/reply'
-import type { Flight } from './reservation'
+import type { Reservation } from './reservation'
 
-export interface SoundPiece {
+export interface AudioPiece {
   format: PcmFormat
   /** Whole frames. */
   samples: Uint8Array
 }
 
-/** What is said beside the sound. */
-export interface SoundNotes {
+/** What is reported beside the audio. */
+export interface AudioNotes {
   /** The vendor's figures as it wrote them. */
   usageJson: string | null
 }
@@ -28,33 +28,32 @@ interface Message {
   status: number
 }
 
-type Sound = AudioContract
-type Source = Pick<Flight, 'model' | 'ask' | 'controller'>
+type Source = Pick<Reservation, 'model' | 'ask' | 'controller'>
 
-/** How long a vendor may leave its stream open after it has said that the sound is complete. */
+/** How long a vendor may leave its stream open after it has said that the audio is complete. */
 const CLOSE_MS = 1_000
 
 /** Throws the vendor's error, or what is wrong with its answer. */
-export async function* readSound(
+export async function* readAudio(
   response: HttpResponse,
-  sound: Sound,
+  audio: AudioContract,
   source: Source,
-  notes: SoundNotes,
-): AsyncGenerator<SoundPiece, void, void> {
+  notes: AudioNotes,
+): AsyncGenerator<AudioPiece, void, void> {
   const { model, ask } = source
   const isStream = response.header('content-type')?.includes('text/event-stream') === true
   let closing: Timer | undefined
   let isComplete = !isStream
   let isHeard = false
   let url: string | undefined
-  const reader = createPcmReader(sound.plain)
-  const messages = isStream ? readEvents(response, sound, source) : readWhole(response, sound, source)
+  const reader = createPcmReader(audio.plain)
+  const messages = isStream ? readEvents(response, audio, source) : readWhole(response, audio, source)
   try {
     for await (const { json, status } of messages) {
       const reading = model.family.read(json, ask)
       if (reading.failed) throw model.upstream.errorOf(status, json)
       notes.usageJson = usageJsonOf(json) ?? notes.usageJson
-      const part = sound.read(json)
+      const part = audio.read(json)
       url = part.url ?? url
       const piece = part.piece && take(reader, part.piece, source)
       if (piece) {
@@ -75,7 +74,7 @@ export async function* readSound(
 }
 
 /** The file that an answer points to. */
-async function* readFile(url: string, source: Source): AsyncGenerator<SoundPiece, void, void> {
+async function* readFile(url: string, source: Source): AsyncGenerator<AudioPiece, void, void> {
   const { model, controller } = source
   const response = await model.upstream.fetchFile(url, controller.signal)
   const reader = createPcmReader()
@@ -90,7 +89,7 @@ async function* readFile(url: string, source: Source): AsyncGenerator<SoundPiece
   if (!isHeard) throw garbage(model, 'without a sound')
 }
 
-function take(reader: PcmReader, bytes: Uint8Array, { model }: Source): SoundPiece | undefined {
+function take(reader: PcmReader, bytes: Uint8Array, { model }: Source): AudioPiece | undefined {
   try {
     const samples = reader.push(bytes)
     const format = reader.format()
@@ -100,17 +99,25 @@ function take(reader: PcmReader, bytes: Uint8Array, { model }: Source): SoundPie
   }
 }
 
-async function* readWhole(response: HttpResponse, sound: Sound, source: Source): AsyncGenerator<Message> {
+async function* readWhole(
+  response: HttpResponse,
+  audio: AudioContract,
+  source: Source,
+): AsyncGenerator<Message> {
   const { json } = await readReply(response, source.model, source.controller.signal)
-  yield { json, status: statusOf(sound, json, '') }
+  yield { json, status: statusOf(audio, json, '') }
 }
 
 /** Of an error without a word about its status the caller's request is the likeliest cause. */
-function statusOf(sound: Sound, json: object, event: string): number {
-  return sound.status?.(json, event) ?? 400
+function statusOf(audio: AudioContract, json: object, event: string): number {
+  return audio.status?.(json, event) ?? 400
 }
 
-async function* readEvents({ body }: HttpResponse, sound: Sound, source: Source): AsyncGenerator<Message> {
+async function* readEvents(
+  { body }: HttpResponse,
+  audio: AudioContract,
+  source: Source,
+): AsyncGenerator<Message> {
   const splitter = createEventSplitter()
   for await (const bytes of readBytes(body, source)) {
     for (const event of splitEvents(split(bytes).toString('latin1'))) yield* messageIn(event)
@@ -131,7 +138,7 @@ async function* readEvents({ body }: HttpResponse, sound: Sound, source: Source)
     if (data === undefined) return
     const json = objectIn(data)
     if (!json) throw garbage(source.model, 'not JSON')
-    yield { json, status: statusOf(sound, json, event) }
+    yield { json, status: statusOf(audio, json, event) }
   }
 }
 

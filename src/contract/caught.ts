@@ -1,0 +1,68 @@
+// The one catcher: whatever was thrown becomes an answer in the form that its reader expects, and is logged once.
+// What is not a GatewayError is a fault of ours: the caller learns the request's id, the log the rest.
+
+import { DatabaseUnavailable } from '../db/db'
+import { type Dialect, errorBody, GatewayError } from '../lib/errors'
+import type { Log } from '../lib/system'
+import { databaseDown } from './failures'
+
+/** A dialect of the API, or a form of MCP: the message that answers a call, or the result of a tool. */
+export type ErrorForm = Dialect | 'json-rpc' | 'tool'
+
+export interface ErrorAnswer {
+  status: number
+  /** A JSON value. */
+  body: unknown
+  headers: Record<string, string>
+}
+
+/** What was thrown as an error that callers may see, where it is one; a fault of ours stays what it is. */
+export function knownError(thrown: unknown): unknown {
+  return thrown instanceof DatabaseUnavailable ? databaseDown(thrown) : thrown
+}
+
+/** `form` gives way to the dialect of the contract that the request turned out to be of. */
+export function answerOfError(thrown: unknown, form: ErrorForm, requestId: string, log: Log): ErrorAnswer {
+  const known = knownError(thrown)
+  const error = known instanceof GatewayError ? known : internal(known, requestId, log)
+  if (error.cause && error.status >= 500) {
+    log('request_failed', { request: requestId, code: error.code, cause: String(error.cause) })
+  }
+  const { status, headers } = error
+  const id = { 'content-type': 'application/json', 'x-request-id': requestId }
+  if (form === 'tool') return { status, body: toolResult(error, requestId), headers: { ...id, ...headers } }
+  if (form === 'json-rpc')
+    return { status, body: rpcMessage(error, requestId), headers: { ...id, ...headers } }
+  const dialect = error.dialect ?? form
+  return {
+    status,
+    body: errorBody(error, dialect, requestId),
+    headers: { ...id, ...(dialect === 'messages' && { 'request-id': requestId }), ...headers },
+  }
+}
+
+function internal(error: unknown, requestId: string, log: Log): GatewayError {
+  log('internal_error', {
+    request: requestId,
+    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  })
+  return new GatewayError(500, {
+    code: 'internal_error',
+    message: `The gateway failed. Its operator finds the reason in the log under ${requestId}.`,
+  })
+}
+
+/** What a model reads that has called a tool. */
+function toolResult({ status, code, message, type, param }: GatewayError, requestId: string): unknown {
+  return { status, error: { code, message, type, param }, request_id: requestId }
+}
+
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
+const SERVER_ERROR = -32000
+
+/** https://www.jsonrpc.org/specification, "Error object". */
+function rpcMessage({ status, code, message }: GatewayError, requestId: string): unknown {
+  const number = code === 'invalid_json' ? PARSE_ERROR : status === 400 ? INVALID_REQUEST : SERVER_ERROR
+  return { jsonrpc: '2.0', id: null, error: { code: number, message, data: { code, request_id: requestId } } }
+}

@@ -1,0 +1,106 @@
+// Answers with what the family makes of the vendor's answers: one answer to one call, or to the parts of a batch, or one
+// stream of the streams of several candidates.
+
+import { measure, outcomeOfReply, sumOutcomes } from '../billing/metering'
+import type { Call, MadeFamily } from '../contract/family'
+import { callerView } from '../upstreams/caller-view'
+import { isEventStream, readReply, usageJsonOf } from '../upstreams/reply'
+import type { JsonAnswer, Requester, StreamAnswer } from './answer'
+import { answerStream } from './answer-stream'
+import { mergeStreams } from './candidates'
+import type { Line } from './ending'
+import type { Reservation } from './reservation'
+import { cutWhenCallerLeaves, readVendor, send } from './upstream-call'
+
+/** Parts of a batch that are sent to a vendor at a time. */
+const PARALLEL_CALLS = 4
+
+export async function answerMade(
+  line: Line,
+  reservation: Reservation,
+  family: MadeFamily,
+  caller: Requester,
+): Promise<JsonAnswer | StreamAnswer> {
+  const called = family.call(reservation.ask, reservation.model)
+  const calls = Array.isArray(called) ? called : [called]
+  if (calls[0]?.stream) return answerStreams(line, reservation, family, calls, caller)
+  return made(line, reservation, family, await callAll(line, reservation, calls))
+}
+
+/** The replies to the parts of a batch, in their order. */
+async function callAll(line: Line, reservation: Reservation, calls: readonly Call[]): Promise<object[]> {
+  const { model, controller } = reservation
+  const replies: object[] = []
+  const queue = [...calls.entries()]
+  const work = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const { response, done } = await send(line.world, reservation, next[1])
+      replies[next[0]] = (await readReply(response, model, controller.signal).finally(done)).json
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
+    return replies
+  } catch (error) {
+    // The rest is of no use: another model of a route is asked anew, with calls of its own.
+    queue.length = 0
+    throw error
+  }
+}
+
+/** Candidates that the vendor makes one by one: as many streams, side by side, are one answer. */
+async function answerStreams(
+  line: Line,
+  reservation: Reservation,
+  family: MadeFamily,
+  calls: readonly Call[],
+  caller: Requester,
+): Promise<JsonAnswer | StreamAnswer> {
+  const { model, controller } = reservation
+  const sent = calls.map((call) => send(line.world, reservation, call))
+  const done = () => {
+    for (const each of sent) each.then((one) => one.done()).catch(() => {})
+  }
+  try {
+    const answers = await Promise.all(sent).finally(cutWhenCallerLeaves(reservation, caller))
+    const responses = answers.map(({ response }) => response)
+    if (responses.every(isEventStream)) {
+      const [first, ...others] = responses.map(({ body }) => body)
+      const source = first && others.length === 0 ? first : mergeStreams(responses.map(({ body }) => body))
+      return await answerStream(line, reservation, source, done, calls.length)
+    }
+    // Asked for as streams, and answered whole.
+    const replies = await Promise.all(responses.map((each) => readReply(each, model, controller.signal)))
+    done()
+    return await made(
+      line,
+      reservation,
+      family,
+      replies.map(({ json }) => json),
+    )
+  } catch (error) {
+    // What the others still say is of no use.
+    for (const each of sent) each.then(({ response }) => response.body.cancel()).catch(() => {})
+    done()
+    throw error
+  }
+}
+
+/** The answer is the family's own, made of what the vendor said and of what that is found to cost. */
+async function made(
+  { world }: Line,
+  { ask, model }: Reservation,
+  family: MadeFamily,
+  replies: readonly object[],
+): Promise<JsonAnswer> {
+  const readings = readVendor(model, () => replies.map((reply) => family.read(reply, ask)))
+  const refusal = replies.find((_, index) => readings[index]?.failed)
+  if (refusal) throw model.upstream.errorOf(400, refusal)
+  const parts = readings.map((reading, index) =>
+    outcomeOfReply(reading, usageJsonOf(replies[index] as object), ask, model),
+  )
+  const outcome = sumOutcomes(parts, ask, model)
+  const measured = await measure(outcome, ask, model, world.tokenCounter)
+  const reply = readVendor(model, () => family.reply([...replies], ask, model, measured?.quantities ?? {}))
+  return { kind: 'json', outcome, measured, body: JSON.stringify(callerView(reply as object)), replies }
+}

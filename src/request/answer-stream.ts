@@ -1,0 +1,100 @@
+// Answers with a stream of events, which ends by itself: it is settled where all requests end, before its last byte.
+
+import { MAX_SAVED_LENGTH } from '../billing/idempotency'
+import { rateHeadersOf } from '../billing/limits'
+import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
+import { cutError } from '../contract/failures'
+import { streamOf } from '../contract/family'
+import type { HttpBody } from '../http-client/response'
+import { errorBody, type GatewayError } from '../lib/errors'
+import { fromLatin1 } from '../lib/sse'
+import type { StreamAnswer } from './answer'
+import { endAnswered, type Line } from './ending'
+import { relayEvents } from './relay'
+import type { Reservation } from './reservation'
+import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
+
+/** What is sent in silence: a comment, or the event that clients of this dialect know. */
+const KEEP_ALIVE = ': keep-alive\n\n'
+const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
+
+/** `done` is called when the stream has ended. `candidates`: as many streams of a vendor are in the source. */
+export async function answerStream(
+  line: Line,
+  reservation: Reservation,
+  source: HttpBody,
+  done: () => void,
+  candidates = 1,
+): Promise<StreamAnswer> {
+  const { world, reservations } = line
+  const { family, model, entry, idempotencyKey } = reservation
+  // From here on the stream watches its own time.
+  reservation.deadlineAt = Number.POSITIVE_INFINITY
+  const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
+  let captured = ''
+  const body = relayEvents(source, {
+    model,
+    meter: meterOf(reservation, candidates),
+    keepAlive: family.dialect === 'messages' ? PING : KEEP_ALIVE,
+    drain: model.upstream.onAbort === 'drain' || idempotencyKey !== null,
+    startedAt: entry.startedAt,
+    pulse: world.pulse,
+    monotonic: world.monotonic,
+    after: world.after,
+    abort: () => reservation.controller.abort(),
+    whyCut: () => (reservations.isDraining ? 'shutdown' : 'upstream'),
+    errorEvent: (endedBy) => errorEvent(cutError(endedBy), reservation),
+    ...(idempotencyKey && {
+      capture: (bytes: Buffer) => {
+        if (captured.length <= MAX_SAVED_LENGTH) captured += bytes.toString('latin1')
+      },
+    }),
+    finish(outcome) {
+      done()
+      return endStream(line, reservation, outcome, 'text/event-stream', fromLatin1(captured))
+    },
+  })
+  const headers = {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    // Proxies such as nginx would collect the stream otherwise.
+    'x-accel-buffering': 'no',
+    ...rates,
+  }
+  return { kind: 'stream', body, headers }
+}
+
+/** Ends the request of a stream. Logs a failure, too: its caller may be gone. */
+export async function endStream(
+  line: Line,
+  reservation: Reservation,
+  outcome: Outcome,
+  contentType: string,
+  body: string | Uint8Array,
+): Promise<void> {
+  try {
+    await endAnswered(line, reservation, outcome, { status: 200, contentType, body })
+  } catch (error) {
+    line.world.log('charge_not_ended', { request: reservation.charge.id, error: String(error) })
+    throw error
+  }
+}
+
+function meterOf(reservation: Reservation, candidates: number): StreamMeter {
+  const { family, ask, model } = reservation
+  const options = {
+    model,
+    hideUsage: streamOf(family)?.showsUsage(ask.body) !== true,
+    judge: (usage: ReportedUsage) => plausible(usage, ask, model),
+    translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), reservation),
+  }
+  const translator = family.kind === 'made' ? family.stream?.translate(ask, model) : undefined
+  if (!translator) return createStreamMeter(options)
+  const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, ask, model)
+  return createTranslatingMeter(options, translator, { count: candidates, total })
+}
+
+function errorEvent(error: GatewayError, { family, entry }: Reservation): string {
+  const data = JSON.stringify(errorBody(error, family.dialect, entry.id))
+  return family.dialect === 'messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
+}

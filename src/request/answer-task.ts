@@ -1,0 +1,32 @@
+// Answers with a task that the vendor has begun, or may have: the charge goes on with the task.
+
+import type { TaskFamily } from '../contract/family'
+import { waitOf } from '../lib/waiting'
+import { type TaskAnswer, waitForTask } from '../tasks/wait'
+import type { TaskBegun } from './answer'
+import type { Line } from './ending'
+import type { Reservation } from './reservation'
+import { submitTask } from './submit-task'
+
+export async function answerTask(
+  line: Line,
+  reservation: Reservation,
+  family: TaskFamily,
+): Promise<TaskBegun> {
+  const { task } = reservation
+  if (!task) throw new Error(`${family.name} has no task`)
+  const { status, body } = await submitTask(line, reservation, family, task)
+  return { kind: 'task', status, body }
+}
+
+/** How the task stands when the caller's wait for it is over; undefined where it has not ended, or nobody waits. */
+export async function endOfTask(
+  { world, reservations }: Line,
+  { task, ask, key }: Reservation,
+  caller: { waitMs: number; signal(): AbortSignal },
+): Promise<TaskAnswer | undefined> {
+  const waitMs = Math.max(caller.waitMs, waitOf((ask.body as { wait?: unknown }).wait))
+  if (!task || waitMs === 0) return undefined
+  const leaves = () => reservations.isDraining || caller.signal().aborted
+  return waitForTask(world, task.id, key.account, world.monotonic() + waitMs, leaves)
+}

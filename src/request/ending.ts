@@ -1,0 +1,95 @@
+// The one place where requests end: the money is settled, released or handed over, and the one row of the request log is
+// written. Answers that go on after the request was handled, as streams do, call back into it before their last byte.
+
+import type { SavedAnswer } from '../billing/idempotency'
+import { type Measure, measure, type Outcome } from '../billing/metering'
+import { knownError } from '../contract/caught'
+import { endedByOf } from '../contract/failures'
+import { inputTokensOf, outputTokensOf } from '../contract/units'
+import { GatewayError } from '../lib/errors'
+import type { JournalEntry } from './request-log'
+import type { Reservation, Reservations } from './reservation'
+import type { RequestWorld } from './world'
+
+/** What every step of the line works with. */
+export interface Line {
+  world: RequestWorld
+  reservations: Reservations
+}
+
+/**
+ * The vendor has answered: what the answer came to is paid. `known` is that, where it was measured already. Answers what
+ * was paid, in nano-dollars; when it resolves, the last byte of the answer may go out.
+ */
+export async function endAnswered(
+  { world, reservations }: Line,
+  reservation: Reservation,
+  outcome: Outcome,
+  saved: SavedAnswer,
+  known?: Measure,
+): Promise<number> {
+  const { ask, model, entry, charge } = reservation
+  const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
+  let paidNano = 0
+  if (measured) paidNano = await reservations.settle(reservation, outcome, measured, saved)
+  else await reservations.release(reservation, outcome.endedBy)
+  if (outcome.usage === 'invalid') {
+    world.log('upstream_usage_invalid', {
+      request: charge.id,
+      upstream: model.upstream.name,
+      usage: outcome.usageJson,
+    })
+  }
+  entry.endedBy = outcome.endedBy
+  entry.usageSource = measured?.source ?? null
+  entry.amountNano = paidNano
+  entry.inputTokens = measured ? inputTokensOf(measured.quantities) : null
+  entry.outputTokens = measured ? outputTokensOf(measured.quantities) : null
+  writeRow(world, entry, 200)
+  return paidNano
+}
+
+/** The vendor works on: the charge stays open, and ends with the task. `status` is that of the answer. */
+export function endHandedOver({ world, reservations }: Line, reservation: Reservation, status: number): void {
+  reservations.handOver(reservation)
+  writeRow(world, reservation.entry, status)
+}
+
+/** An earlier request with the same idempotency key has the answer, and was charged for it. */
+export function endReplayed({ world }: Line, entry: JournalEntry, { status }: SavedAnswer): void {
+  entry.amountNano = 0
+  writeRow(world, entry, status)
+}
+
+/**
+ * There is no answer: what was reserved is released. Answers the error that the caller sees, which is another one where
+ * the release fails too.
+ */
+export async function endFailed(
+  { world, reservations }: Line,
+  entry: JournalEntry,
+  reservation: Reservation | undefined,
+  error: unknown,
+): Promise<unknown> {
+  let shown = error
+  reservation?.controller.abort(error)
+  if (reservation && !reservation.isEnded) {
+    const endedBy = endedByOf(error)
+    entry.endedBy = endedBy
+    try {
+      await reservations.release(reservation, endedBy)
+    } catch (fault) {
+      shown = fault
+    }
+  }
+  shown = knownError(shown)
+  entry.errorCode = shown instanceof GatewayError ? shown.code : 'internal_error'
+  writeRow(world, entry, shown instanceof GatewayError ? shown.status : 500)
+  return shown
+}
+
+function writeRow({ journal, monotonic }: RequestWorld, entry: JournalEntry, status: number): void {
+  entry.status = status
+  entry.durationMs = monotonic() - entry.startedAt
+  journal.write(entry)
+}

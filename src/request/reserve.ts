@@ -1,0 +1,164 @@
+// Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and, for
+// a task, its row. Nothing may be sent to a vendor before this has succeeded.
+
+import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../billing/idempotency'
+import { balanceOf, type Charge, hold } from '../billing/ledger'
+import { budgetPeriodOf, conditionsOf, isCounted, refusalOf, windowMinuteOf } from '../billing/limits'
+import { quoteNano, tariffOf } from '../billing/metering'
+import { notPaid } from '../contract/failures'
+import type { Model, TaskFamily } from '../contract/family'
+import { inputTokensOf, outputTokensOf } from '../contract/units'
+import { Canceller } from '../lib/cancel-token'
+import { GatewayError } from '../lib/errors'
+import { formatUsd } from '../lib/money'
+import { insertTask, type NewTask } from '../tasks/rows'
+import type { CheckedRequest } from './check'
+import type { JournalEntry } from './request-log'
+import type { Reservation } from './reservation'
+import type { RequestWorld } from './world'
+
+/** What the caller says beside the request itself. */
+interface Wishes {
+  gatewayUrl(): string
+  videoSize?(): string | undefined
+  /** Refused where the request can cost more, in nano-dollars. */
+  maxCostNano?: number
+}
+
+/** How much longer than the longest request a hold lives: the gateway's clock may go a little faster than time itself. */
+const HOLD_MARGIN_MS = 60_000
+const HOLD_MARGIN_SHARE = 0.25
+
+/**
+ * The reservation, or the saved answer where another request took the same idempotency key at the same moment. Throws 402
+ * for an account that has too little, and 429 for a key that is over its limits.
+ */
+export async function reserve(
+  world: RequestWorld,
+  request: CheckedRequest,
+  idempotencyKey: IdempotencyKey | null,
+  entry: JournalEntry,
+  from: Wishes,
+): Promise<Reservation | SavedAnswer> {
+  const { db } = world
+  const { key, family } = request
+  const now = world.now()
+  const charge = chargeOf(request, entry.id, now)
+  if (charge.heldNano > (from.maxCostNano ?? charge.heldNano)) throw tooDear(charge, from.maxCostNano)
+  const conditions = conditionsOf(key, charge)
+  if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
+  const task =
+    family.kind === 'task' ? newTask(request, family, charge, from, world.newId('video')) : undefined
+  const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
+  if ('held' in result) return reservationOf(request, charge, idempotencyKey, entry, task)
+  if (result.refusedBy === 'balance') throw notPaid(charge, await balanceOf(db, key.account))
+  if (result.refusedBy !== 'idempotency' || !idempotencyKey) {
+    throw await refusalOf(db, result.refusedBy, key, charge, now)
+  }
+  // Somebody took the key between the look at it and the hold; by now they may even have their answer.
+  const twin = await answerAgain(db, idempotencyKey)
+  return twin ?? reserve(world, request, idempotencyKey, entry, from)
+}
+
+function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
+  const { key, model, ask, operation } = request
+  return {
+    id,
+    account: key.account,
+    keyId: key.id,
+    model: model.id,
+    operation: operation.name,
+    heldNano: mostNano(request),
+    pricesJson: tariffOf(ask, model).json,
+    createdAt: now,
+    expiresAt: now + Math.ceil(mostOf(request, longestMs) * (1 + HOLD_MARGIN_SHARE)) + HOLD_MARGIN_MS,
+    budgetPeriod: budgetPeriodOf(key, now),
+    windowMinute: windowMinuteOf(key, now),
+    windowTokens: isCounted(key) ? estimateTokens(request) : 0,
+  }
+}
+
+/** Field by field: to spread the request takes most of a microsecond. */
+function reservationOf(
+  { operation, key, model, family, others, ask, source, fingerprint }: CheckedRequest,
+  charge: Charge,
+  idempotencyKey: IdempotencyKey | null,
+  entry: JournalEntry,
+  task: NewTask | undefined,
+): Reservation {
+  return {
+    operation,
+    key,
+    model,
+    family,
+    others,
+    ask,
+    source,
+    fingerprint,
+    charge,
+    idempotencyKey,
+    entry,
+    controller: new Canceller(),
+    deadlineAt: Number.POSITIVE_INFINITY,
+    isEnded: false,
+    task,
+    caller: undefined,
+    place: -1,
+  }
+}
+
+/** The most that a request can cost, whichever of its models answers, in nano-dollars. */
+export function mostNano(request: CheckedRequest): number {
+  return mostOf(request, (each) => quoteNano(request.ask, each))
+}
+
+function tooDear({ heldNano }: Charge, maxCostNano = 0): GatewayError {
+  return new GatewayError(400, {
+    code: 'max_cost_exceeded',
+    message: `This request can cost up to ${formatUsd(heldNano)} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,
+    param: 'max_cost_usd',
+  })
+}
+
+/** The most of a figure among the models that may answer. */
+function mostOf({ model, others }: CheckedRequest, figure: (model: Model) => number): number {
+  return others.reduce((most, other) => Math.max(most, figure(other)), figure(model))
+}
+
+/** How long the charge of a request may stay open at most. */
+function longestMs({ family, upstream }: Model): number {
+  return family.kind === 'task' ? upstream.taskDeadlineMs : upstream.maxDurationMs
+}
+
+/** A usual request's tokens, for the key's token limit until the true figure is known. */
+function estimateTokens({ family, ask, model }: CheckedRequest): number {
+  const quote = family.quote(ask, model)
+  return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
+}
+
+/** The task that goes with a charge: written with the hold, so that no submit is ever without a row. */
+function newTask(
+  { ask, key, model }: CheckedRequest,
+  family: TaskFamily,
+  charge: Charge,
+  from: Wishes,
+  id: string,
+): NewTask {
+  const { webhook_url: webhookUrl } = ask.body as { webhook_url?: string | null }
+  return {
+    id,
+    account: key.account,
+    keyId: key.id,
+    model: model.id,
+    upstream: model.upstream.name,
+    charge: charge.id,
+    memo: family.task.memo(ask.body, model),
+    quantities: family.quote(ask, model),
+    costNano: charge.heldNano,
+    webhookUrl: webhookUrl ?? null,
+    gatewayUrl: from.gatewayUrl(),
+    size: from.videoSize?.() ?? null,
+    createdAt: charge.createdAt,
+    deadlineAt: charge.createdAt + model.upstream.taskDeadlineMs,
+  }
+}

@@ -1,0 +1,34 @@
+// How many requests of each key this process works on, from the moment that the key is known: bodies that are still on
+// their way hold memory and connections too. A request that was entered must leave exactly once.
+
+import type { Key } from '../accounts/keys'
+import { tooManyRunning } from '../billing/limits'
+
+/**
+ * Requests of one key in this process, beside the key's own limit, which is in the database and exact on any number of
+ * nodes.
+ */
+const MAX_REQUESTS_PER_KEY = 2_000
+
+export class RunningRequests {
+  private readonly maxPerKey: number
+  private readonly counts = new Map<string, number>()
+
+  constructor(maxPerKey = MAX_REQUESTS_PER_KEY) {
+    this.maxPerKey = maxPerKey
+  }
+
+  /** Counts a request of a key. Throws 429 where the key has too many of them. */
+  enter(key: Key): void {
+    const count = this.counts.get(key.id) ?? 0
+    const most = Math.max(this.maxPerKey, key.concurrency ?? 0)
+    if (count >= most) throw tooManyRunning(most)
+    this.counts.set(key.id, count + 1)
+  }
+
+  leave({ id }: Key): void {
+    const count = this.counts.get(id) ?? 0
+    if (count > 1) this.counts.set(id, count - 1)
+    else this.counts.delete(id)
+  }
+}

@@ -1,0 +1,189 @@
+// Sends an audio file to the caller while it grows. The charge is settled before the last byte goes out, and audio that
+// breaks off must never end as if it were whole.
+
+import { MAX_SAVED_LENGTH } from '../billing/idempotency'
+import type { Outcome } from '../billing/metering'
+import { callerLeft, type EndedBy, endedByOf } from '../contract/failures'
+import { GatewayError } from '../lib/errors'
+import { endStream } from './answer-stream'
+import type { Line } from './ending'
+import type { Reservation } from './reservation'
+import type { AudioNotes } from './upstream-audio'
+
+/** The bytes of a file: yields them as they come, and returns the last ones, which may be all. */
+export type AudioFile = AsyncGenerator<Uint8Array, Uint8Array, void>
+
+/** A file whose first bytes are there. */
+interface GrowingFile {
+  first: Uint8Array
+  rest: AudioFile
+  contentType: string
+  notes: AudioNotes
+}
+
+/** A caller that takes no byte for this long is gone. */
+const STALL_MS = 300_000
+/** A connection that breaks loses what it has not sent yet, and the caller has paid for that: it goes out first. */
+const FLUSH_MS = 50
+/** How long audio is read on after its caller left. */
+const DRAIN_MS = 120_000
+const NOTHING = new Uint8Array()
+
+export class SpeechStream {
+  readonly body: ReadableStream<Uint8Array>
+  private readonly line: Line
+  private readonly reservation: Reservation
+  private readonly file: GrowingFile
+  /** What has gone out, for a caller who sends the same request again; no more than can be kept. */
+  private readonly kept: Uint8Array[] = []
+  private keptBytes = 0
+  /** The first bytes, until they are sent. */
+  private early: IteratorResult<Uint8Array, Uint8Array> | undefined
+  /** The end of all waits, on the monotonic clock. */
+  private lastAt: number
+  private waitsForVendor = false
+  private isGone = false
+  private delivered = false
+  private ending: Promise<void> | undefined
+  private output: ReadableStreamDefaultController<Uint8Array> | undefined
+
+  constructor(line: Line, reservation: Reservation, file: GrowingFile) {
+    this.line = line
+    this.reservation = reservation
+    this.file = file
+    this.early = { done: false, value: file.first }
+    const { entry, model, controller } = reservation
+    this.lastAt = entry.startedAt + model.upstream.maxDurationMs
+    // From here on the audio watches its own time.
+    this.waitAtMost(STALL_MS)
+    controller.signal.addEventListener('abort', this.interrupt)
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (output) => {
+          this.output = output
+        },
+        pull: () => this.pull(),
+        cancel: () => this.leave(),
+      },
+      { highWaterMark: 0 },
+    )
+  }
+
+  private async pull(): Promise<void> {
+    try {
+      await this.step()
+    } catch (error) {
+      await this.breakOff(error, endedByOf(error)).catch(() => {})
+      await this.fail(error)
+    }
+  }
+
+  /** Passes one piece on. True when there is no more. */
+  private async step(): Promise<boolean> {
+    const { done, value } = await this.take()
+    if (this.ending) return true
+    this.keep(value)
+    this.delivered ||= value.length > 0
+    if (done) await this.end('done')
+    if (this.isGone) return done === true
+    if (value.length > 0) this.output?.enqueue(value)
+    if (done) this.output?.close()
+    return done === true
+  }
+
+  private async take(): Promise<IteratorResult<Uint8Array, Uint8Array>> {
+    const { early } = this
+    if (early) {
+      this.early = undefined
+      return early
+    }
+    this.waitsForVendor = true
+    this.waitAtMost(this.reservation.model.upstream.idleTimeoutMs)
+    const result = await this.file.rest.next()
+    this.waitsForVendor = false
+    this.waitAtMost(STALL_MS)
+    return result
+  }
+
+  private waitAtMost(milliseconds: number): void {
+    this.reservation.deadlineAt = Math.min(this.line.world.monotonic() + milliseconds, this.lastAt)
+  }
+
+  private keep(bytes: Uint8Array): void {
+    if (this.reservation.idempotencyKey === null || this.keptBytes > MAX_SAVED_LENGTH) return
+    this.kept.push(bytes)
+    this.keptBytes += bytes.length
+  }
+
+  /** Settles, once. */
+  private end(endedBy: EndedBy): Promise<void> {
+    const { line, reservation, file } = this
+    reservation.controller.signal.removeEventListener('abort', this.interrupt)
+    this.ending ??= endStream(
+      line,
+      reservation,
+      outcomeOfSpeech(endedBy, this.delivered, file.notes),
+      file.contentType,
+      Buffer.concat(this.kept),
+    )
+    return this.ending
+  }
+
+  /** Ends the audio before its end. */
+  private breakOff(error: unknown, endedBy: EndedBy): Promise<void> {
+    if (this.ending) return this.ending
+    const { entry, controller } = this.reservation
+    if (!this.isGone) entry.errorCode = error instanceof GatewayError ? error.code : 'internal_error'
+    const ended = this.end(this.isGone ? 'client' : endedBy)
+    controller.abort(error)
+    this.file.rest.return(NOTHING).catch(() => {})
+    return ended
+  }
+
+  /** The wait is over, or the gateway shuts down. */
+  private readonly interrupt = (): void => {
+    const { reason } = this.reservation.controller.signal
+    const endedBy = endedByOf(reason)
+    // While the vendor's audio waits to be taken, it is the caller who is slow.
+    const ended = this.breakOff(reason, endedBy === 'timeout' && !this.waitsForVendor ? 'client' : endedBy)
+    void ended.catch(() => {}).then(() => this.fail(reason))
+  }
+
+  /** What the caller sees of it: a connection that breaks. */
+  private async fail(error: unknown): Promise<void> {
+    if (this.delivered) await Bun.sleep(FLUSH_MS)
+    if (!this.isGone) this.output?.error(error)
+  }
+
+  private leave(): void {
+    this.isGone = true
+    if (this.ending) return
+    // Only a caller with an idempotency key can come back for the rest; the price is the same either way.
+    if (!this.reservation.idempotencyKey) {
+      this.breakOff(callerLeft(), 'client').catch(() => {})
+      return
+    }
+    this.lastAt = Math.min(this.lastAt, this.line.world.monotonic() + DRAIN_MS)
+    this.drain().catch((error) => this.breakOff(error, 'client').catch(() => {}))
+  }
+
+  private async drain(): Promise<void> {
+    while (!(await this.step())) {
+      // Kept, not sent.
+    }
+  }
+}
+
+/** The price is the quote: speech is paid for by the character, in full as soon as audio has gone out. */
+export function outcomeOfSpeech(endedBy: EndedBy, delivered: boolean, { usageJson }: AudioNotes): Outcome {
+  return {
+    endedBy,
+    usage: undefined,
+    usageJson,
+    text: '',
+    textOmitted: 0,
+    delivered,
+    hasOutput: delivered,
+    failed: false,
+  }
+}

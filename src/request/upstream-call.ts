@@ -1,0 +1,57 @@
+// One call to the vendor of a reservation: its body, its time limit, and who may cut it.
+
+import { callerLeft, garbage, timedOut } from '../contract/failures'
+import type { Call, Model } from '../contract/family'
+import type { CallBody, Upstream } from '../contract/upstream'
+import { GatewayError } from '../lib/errors'
+import { editObject } from '../lib/json'
+import { encodeForm } from '../upstreams/multipart'
+import type { Reservation } from './reservation'
+import type { RequestWorld } from './world'
+
+type Sent = ReturnType<Upstream['send']>
+
+/** Sends a call, with a time limit until the answer has been read or a stream has begun. */
+export function send(
+  world: Pick<RequestWorld, 'monotonic' | 'newId'>,
+  reservation: Reservation,
+  call: Call,
+): Sent {
+  const { model, controller, entry, charge } = reservation
+  const { upstream } = model
+  const at = world.monotonic()
+  const endsAt = entry.startedAt + upstream.maxDurationMs
+  // A process that was suspended may find its hold expired, and others who have released it.
+  if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
+  reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
+  return upstream.send(call, bodyOf(world, reservation, call), controller.signal, charge.account)
+}
+
+function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { source }: Reservation, { body }: Call): CallBody {
+  if (body === null) return null
+  if ('json' in body) return JSON.stringify(body.json)
+  if ('form' in body) return encodeForm(body.form, newId('form'))
+  if (!source) throw new Error('there is no text to edit')
+  return editObject(source.text, source.scanned, body.edit)
+}
+
+/** Cuts the call to the vendor when the caller of a stream leaves before it begins; until the returned function is called. */
+export function cutWhenCallerLeaves(reservation: Reservation, caller: { signal(): AbortSignal }): () => void {
+  if (reservation.model.upstream.onAbort === 'drain' || reservation.idempotencyKey) return () => {}
+  const signal = caller.signal()
+  const leave = () => reservation.controller.abort(callerLeft())
+  signal.addEventListener('abort', leave, { once: true })
+  if (signal.aborted) leave()
+  return () => signal.removeEventListener('abort', leave)
+}
+
+/** Vendors send what they like: what a family cannot read is the vendor's fault, not ours. */
+export function readVendor<Result>(model: Model, read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    // The family's own word for the caller, such as that the vendor held everything back.
+    if (error instanceof GatewayError) throw error
+    throw garbage(model, 'not of the expected form', error)
+  }
+}

@@ -1,0 +1,30 @@
+// What the line needs from outside, named part by part: the composition root has more, and tests may bring less.
+// Types only.
+
+import type { Authenticator } from '../accounts/keys'
+import type { Artifacts } from '../artifacts/artifacts'
+import type { Catalogue } from '../catalogue/models'
+import type { Config } from '../config/schema'
+import type { Db } from '../db/db'
+import type { System } from '../lib/system'
+import type { Pulse } from '../lib/ticker'
+import type { Mp3Encoder } from '../media/mp3-encoder'
+import type { TokenCounter } from '../media/token-counter'
+import type { AddressRules } from '../webhooks/address'
+import type { Journal } from './request-log'
+
+export interface RequestWorld
+  extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
+  config: Pick<Config, 'server'>
+  db: Db
+  journal: Pick<Journal, 'write'>
+  catalogue: Catalogue
+  authenticator: Authenticator
+  tokenCounter: TokenCounter
+  mp3Encoder: Mp3Encoder
+  pulse: Pulse
+  /** Null where results are not kept. */
+  artifacts: Artifacts | null
+  /** Where webhooks may go. */
+  addressRules: AddressRules
+}

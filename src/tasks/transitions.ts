@@ -80,6 +80,7 @@ export const transitions: readonly Transition[] = [
   { by: 'submitter', change: 'refuse', from: notFollowed, to: 'removed', money: 'released' },
 
   { by: 'poller', change: 'postpone', from: ['followed'], to: 'followed', money: 'kept' },
+  { by: 'poller', change: 'extend lease', from: ['followed'], to: 'followed', money: 'kept' },
   { by: 'poller', change: 'succeed', from: ['followed'], to: 'succeeded', money: 'settled' },
   { by: 'poller', change: 'fail', from: ['followed'], to: 'failed', money: 'released' },
   { by: 'poller', change: 'stop', from: ['followed'], to: 'canceled', money: 'released' },

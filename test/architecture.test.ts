@@ -34,8 +34,6 @@ const longFunctionsAllowed: Record<string, number> = {
   'test/cli/commands.test.ts test': 80,
   'test/scenario/database.test.ts valueContract': 80,
   'test/scenario/database.test.ts migrationContract': 80,
-  'test/scenario/late-success.test.ts moneyContract': 80,
-  'test/scenario/late-success.test.ts questionContract': 120,
   'test/scenario/ledger.test.ts endTests': 80,
   'test/scenario/ledger.test.ts counterTests': 80,
   'test/scenario/money.test.ts limitTests': 140,
@@ -49,8 +47,6 @@ const longFunctionsAllowed: Record<string, number> = {
   'test/support/simulation-time.ts createVirtualTime': 90,
   'test/support/simulation-vendor.ts createVendor': 240,
   'test/support/simulation.ts simulate': 120,
-  'test/support/task-bookkeeper.ts createTaskBookkeeper': 150,
-  'test/support/task-fuzz.ts createTaskFuzz': 210,
   'test/unit/field-names.test.ts readSlowly': 80,
 }
 

@@ -47,9 +47,13 @@ for (const kind of databaseKinds) {
   describe(`a late success on ${kind}`, () => {
     reportContract(kind)
     moneyContract(kind)
+    priceContract(kind)
     rowContract(kind)
   })
-  describe(`asking again on ${kind}`, () => questionContract(kind))
+  describe(`asking again on ${kind}`, () => {
+    questionContract(kind)
+    limitContract(kind)
+  })
 }
 
 function reportContract(kind: DatabaseKind): void {
@@ -168,7 +172,9 @@ function moneyContract(kind: DatabaseKind): void {
       await db.close()
     })
   }
+}
 
+function priceContract(kind: DatabaseKind): void {
   test('costs what the vendor says it is, at the prices of admission', async () => {
     const db = await openFailed(kind)
     const ending: Success = { ...good, quantities: { second: 3 }, usageSource: 'upstream' }
@@ -299,7 +305,9 @@ function questionContract(kind: DatabaseKind): void {
     expect(await ask(world.db, longAgo, group.clock.now)).toBe(false)
     await expectRight(world.db, group.clock.now)
   })
+}
 
+function limitContract(kind: DatabaseKind): void {
   test('has no effect on what was stopped, has no id at its vendor, goes on, or has succeeded', async () => {
     const db = await openTestDatabase(kind)
     await fund(db, 'alice', BALANCE_NANO, START)

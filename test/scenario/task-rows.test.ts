@@ -19,7 +19,7 @@ import {
 } from '../support/databases'
 import { waitFor } from '../support/gateway'
 import { createRandom, seedOf } from '../support/random'
-import { createTaskFuzz } from '../support/task-fuzz'
+import { TaskFuzz } from '../support/task-fuzz'
 import { chargeOf, followTask, fund, holdTask, readTask, sendTask } from '../support/task-rows'
 import { VIDEO_NANO } from '../support/task-vendor'
 
@@ -41,7 +41,7 @@ const bad: TaskEnding = { state: 'failed', document: {}, error: { code: 'bad', m
 for (const kind of databaseKinds) {
   test(`${OPERATIONS} random changes on ${kind} come to what a second bookkeeper says (TASK_SEED=${seed})`, async () => {
     const db = await openTestDatabase(kind)
-    const fuzz = await createTaskFuzz(db, createRandom(seed))
+    const fuzz = await TaskFuzz.open(db, createRandom(seed))
     let done = 0
     for (let waves = 0; done < OPERATIONS; waves++) {
       if (waves % 4 === 0) await fuzz.compare()

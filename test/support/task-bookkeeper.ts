@@ -37,57 +37,45 @@ export interface TaskSheet {
   taken: Set<string>
 }
 
-export interface TaskBookkeeper {
-  sheets: Map<string, TaskSheet>
-  sheet(account: string): TaskSheet
-  insert(task: NewTask, heldNano: number): { held: true } | { refusedBy: string }
-  /** False: it was sent before, or is gone. */
-  markSent(id: string, account: string): boolean
-  accept(line: Line, upstreamId: string, pollAt: number): boolean
-  refuse(line: Line): boolean
-  takeBack(line: Line): boolean
-  markUnknown(line: Line): void
-  /** What is claimed, the longest due first, as it then stands. */
-  claim(account: string, now: number, limit: number, leaseMs: number): Line[]
-  postpone(
-    seen: Line,
-    next: { pollAt: number; misses: number; missing: number; cancelAnswer: string | null },
-  ): boolean
-  succeed(seen: Line, seconds: number): boolean
-  fail(seen: Line, code: string): boolean
-  /** What is paid, and what is not, for a task that had failed. */
-  succeedLate(seen: Line, seconds: number): { paidNano: number; shortfallNano: number } | undefined
-  /** Makes it due again, if it still stands as it was seen. */
-  askAgain(seen: Line): boolean
-  cancel(line: Line, at: number): boolean
-}
+export class TaskBookkeeper {
+  readonly sheets = new Map<string, TaskSheet>()
+  private readonly balance: number
 
-export function createTaskBookkeeper(balance: number): TaskBookkeeper {
-  const sheets = new Map<string, TaskSheet>()
+  /** `balance` is what each account begins with. */
+  constructor(balance: number) {
+    this.balance = balance
+  }
 
-  function sheet(account: string): TaskSheet {
-    const known = sheets.get(account)
+  sheet(account: string): TaskSheet {
+    const known = this.sheets.get(account)
     if (known) return known
-    const made = { balance, held: 0, lines: new Map(), released: 0, told: [], taken: new Set<string>() }
-    sheets.set(account, made)
+    const made = {
+      balance: this.balance,
+      held: 0,
+      lines: new Map(),
+      released: 0,
+      told: [],
+      taken: new Set<string>(),
+    }
+    this.sheets.set(account, made)
     return made
   }
 
   /** The line as it stands now, while the task goes on. */
-  function open({ task }: Line): Line | undefined {
-    const line = sheet(task.account).lines.get(task.id)
+  private open({ task }: Line): Line | undefined {
+    const line = this.sheet(task.account).lines.get(task.id)
     return line?.state === 'submitted' ? line : undefined
   }
 
   /** The same, if whoever looked before is still the one who holds it. */
-  function owned(seen: Line): Line | undefined {
-    const line = open(seen)
+  private owned(seen: Line): Line | undefined {
+    const line = this.open(seen)
     return line?.fence === seen.fence ? line : undefined
   }
 
-  function withdraw(line: Line | undefined): boolean {
+  private withdraw(line: Line | undefined): boolean {
     if (!line) return false
-    const book = sheet(line.task.account)
+    const book = this.sheet(line.task.account)
     book.lines.delete(line.task.id)
     book.held -= line.heldNano
     book.released++
@@ -95,8 +83,8 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
   }
 
   /** Answers what is paid of the price: no more than is available. */
-  function end(line: Line, state: 'succeeded' | 'failed', code: string | null, price: number): number {
-    const book = sheet(line.task.account)
+  private end(line: Line, state: 'succeeded' | 'failed', code: string | null, price: number): number {
+    const book = this.sheet(line.task.account)
     book.held -= line.heldNano
     const costNano = Math.min(price, book.balance - book.held)
     book.balance -= costNano
@@ -106,102 +94,121 @@ export function createTaskBookkeeper(balance: number): TaskBookkeeper {
     return costNano
   }
 
-  function endOwned(seen: Line, ...ending: ['succeeded' | 'failed', string | null, number]): boolean {
-    const line = owned(seen)
-    if (line) end(line, ...ending)
+  private endOwned(seen: Line, ...ending: ['succeeded' | 'failed', string | null, number]): boolean {
+    const line = this.owned(seen)
+    if (line) this.end(line, ...ending)
     return line !== undefined
   }
 
   /** The line of a task that failed, was not stopped, and that its vendor can be asked about. */
-  function mendable({ task }: Line): Line | undefined {
-    const line = sheet(task.account).lines.get(task.id)
+  private mendable({ task }: Line): Line | undefined {
+    const line = this.sheet(task.account).lines.get(task.id)
     const mends = line?.state === 'failed' && line.code !== 'canceled' && line.upstreamId !== null
     return mends ? line : undefined
   }
 
-  return {
-    sheets,
-    sheet,
-    insert(task, heldNano) {
-      const book = sheet(task.account)
-      if (book.balance - book.held < heldNano) return { refusedBy: 'balance' }
-      book.held += heldNano
-      const at = { pollAt: task.createdAt, polls: 0, misses: 0, missing: 0, leaseUntil: 0, fence: 0 }
-      const unknown = { code: null, upstreamId: null, sent: false, cancelAt: null, cancelAnswer: null }
-      const money = { charge: task.charge, heldNano, costNano: task.costNano }
-      book.lines.set(task.id, { task, ...money, state: 'submitted', ...unknown, ...at })
-      return { held: true }
-    },
-    markSent(id, account) {
-      const line = sheet(account).lines.get(id)
-      if (line?.state !== 'submitted' || line.sent) return false
-      line.sent = true
-      return true
-    },
-    accept(seen, upstreamId, pollAt) {
-      const line = open(seen)
-      const { taken } = sheet(seen.task.account)
-      if (!line?.sent || line.upstreamId !== null || taken.has(upstreamId)) return false
-      taken.add(upstreamId)
-      Object.assign(line, { upstreamId, pollAt, code: null, fence: line.fence + 1 })
-      return true
-    },
-    refuse(seen) {
-      const line = open(seen)
-      return withdraw(line?.upstreamId === null ? line : undefined)
-    },
-    takeBack(seen) {
-      const line = open(seen)
-      return withdraw(line?.upstreamId === null && !line.sent ? line : undefined)
-    },
-    markUnknown(seen) {
-      const line = open(seen)
-      if (line?.sent && line.upstreamId === null) line.code = 'unknown'
-    },
-    claim(account, now, limit, leaseMs) {
-      const due = [...sheet(account).lines.values()]
-        .filter((line) => line.state === 'submitted' && line.upstreamId !== null)
-        .filter((line) => line.pollAt <= now && line.leaseUntil <= now)
-        .sort((one, other) => one.pollAt - other.pollAt || (one.task.id < other.task.id ? -1 : 1))
-        .slice(0, limit)
-      for (const line of due) Object.assign(line, { leaseUntil: now + leaseMs, fence: line.fence + 1 })
-      return due.map((line) => ({ ...line }))
-    },
-    postpone(seen, next) {
-      const line = owned(seen)
-      if (!line) return false
-      const isNewWish = line.cancelAt !== null && line.cancelAt !== seen.cancelAt
-      line.pollAt = isNewWish ? line.task.createdAt : next.pollAt
-      if (!isNewWish) line.cancelAt = null
-      line.misses = next.misses
-      line.missing = next.missing
-      line.cancelAnswer = next.cancelAnswer ?? line.cancelAnswer
-      line.leaseUntil = 0
-      line.polls++
-      return true
-    },
-    succeed: (seen, seconds) => endOwned(seen, 'succeeded', null, seconds * SECOND_NANO),
-    fail: (seen, code) => endOwned(seen, 'failed', code, 0),
-    succeedLate(seen, seconds) {
-      const line = mendable(seen)
-      if (!line) return undefined
-      Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0 })
-      const paidNano = end(line, 'succeeded', null, seconds * SECOND_NANO)
-      return { paidNano, shortfallNano: seconds * SECOND_NANO - paidNano }
-    },
-    askAgain(seen) {
-      const line = mendable(seen)
-      if (!line || seen.state !== 'failed' || line.fence !== seen.fence) return false
-      Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0, state: 'submitted', code: null })
-      const cleared = { misses: 0, missing: 0, cancelAt: null, cancelAnswer: null }
-      Object.assign(line, { ...cleared, pollAt: line.task.createdAt, fence: line.fence + 1 })
-      return true
-    },
-    cancel(seen, at) {
-      const line = open(seen)
-      if (!line || line.upstreamId === null) return false
-      Object.assign(line, { cancelAt: at, cancelAnswer: null, pollAt: line.task.createdAt })
-      return true
-    },
+  insert(task: NewTask, heldNano: number): { held: true } | { refusedBy: string } {
+    const book = this.sheet(task.account)
+    if (book.balance - book.held < heldNano) return { refusedBy: 'balance' }
+    book.held += heldNano
+    const at = { pollAt: task.createdAt, polls: 0, misses: 0, missing: 0, leaseUntil: 0, fence: 0 }
+    const unknown = { code: null, upstreamId: null, sent: false, cancelAt: null, cancelAnswer: null }
+    const money = { charge: task.charge, heldNano, costNano: task.costNano }
+    book.lines.set(task.id, { task, ...money, state: 'submitted', ...unknown, ...at })
+    return { held: true }
+  }
+
+  /** False: it was sent before, or is gone. */
+  markSent(id: string, account: string): boolean {
+    const line = this.sheet(account).lines.get(id)
+    if (line?.state !== 'submitted' || line.sent) return false
+    line.sent = true
+    return true
+  }
+
+  accept(seen: Line, upstreamId: string, pollAt: number): boolean {
+    const line = this.open(seen)
+    const { taken } = this.sheet(seen.task.account)
+    if (!line?.sent || line.upstreamId !== null || taken.has(upstreamId)) return false
+    taken.add(upstreamId)
+    Object.assign(line, { upstreamId, pollAt, code: null, fence: line.fence + 1 })
+    return true
+  }
+
+  refuse(seen: Line): boolean {
+    const line = this.open(seen)
+    return this.withdraw(line?.upstreamId === null ? line : undefined)
+  }
+
+  takeBack(seen: Line): boolean {
+    const line = this.open(seen)
+    return this.withdraw(line?.upstreamId === null && !line.sent ? line : undefined)
+  }
+
+  markUnknown(seen: Line): void {
+    const line = this.open(seen)
+    if (line?.sent && line.upstreamId === null) line.code = 'unknown'
+  }
+
+  /** What is claimed, the longest due first, as it then stands. */
+  claim(account: string, now: number, limit: number, leaseMs: number): Line[] {
+    const due = [...this.sheet(account).lines.values()]
+      .filter((line) => line.state === 'submitted' && line.upstreamId !== null)
+      .filter((line) => line.pollAt <= now && line.leaseUntil <= now)
+      .sort((one, other) => one.pollAt - other.pollAt || (one.task.id < other.task.id ? -1 : 1))
+      .slice(0, limit)
+    for (const line of due) Object.assign(line, { leaseUntil: now + leaseMs, fence: line.fence + 1 })
+    return due.map((line) => ({ ...line }))
+  }
+
+  postpone(
+    seen: Line,
+    next: { pollAt: number; misses: number; missing: number; cancelAnswer: string | null },
+  ): boolean {
+    const line = this.owned(seen)
+    if (!line) return false
+    const isNewWish = line.cancelAt !== null && line.cancelAt !== seen.cancelAt
+    line.pollAt = isNewWish ? line.task.createdAt : next.pollAt
+    if (!isNewWish) line.cancelAt = null
+    line.misses = next.misses
+    line.missing = next.missing
+    line.cancelAnswer = next.cancelAnswer ?? line.cancelAnswer
+    line.leaseUntil = 0
+    line.polls++
+    return true
+  }
+
+  succeed(seen: Line, seconds: number): boolean {
+    return this.endOwned(seen, 'succeeded', null, seconds * SECOND_NANO)
+  }
+
+  fail(seen: Line, code: string): boolean {
+    return this.endOwned(seen, 'failed', code, 0)
+  }
+
+  /** What is paid, and what is not, for a task that had failed. */
+  succeedLate(seen: Line, seconds: number): { paidNano: number; shortfallNano: number } | undefined {
+    const line = this.mendable(seen)
+    if (!line) return undefined
+    Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0 })
+    const paidNano = this.end(line, 'succeeded', null, seconds * SECOND_NANO)
+    return { paidNano, shortfallNano: seconds * SECOND_NANO - paidNano }
+  }
+
+  /** Makes it due again, if it still stands as it was seen. */
+  askAgain(seen: Line): boolean {
+    const line = this.mendable(seen)
+    if (!line || seen.state !== 'failed' || line.fence !== seen.fence) return false
+    Object.assign(line, { charge: `${line.charge}:late`, heldNano: 0, state: 'submitted', code: null })
+    const cleared = { misses: 0, missing: 0, cancelAt: null, cancelAnswer: null }
+    Object.assign(line, { ...cleared, pollAt: line.task.createdAt, fence: line.fence + 1 })
+    return true
+  }
+
+  cancel(seen: Line, at: number): boolean {
+    const line = this.open(seen)
+    if (!line || line.upstreamId === null) return false
+    Object.assign(line, { cancelAt: at, cancelAnswer: null, pollAt: line.task.createdAt })
+    return true
   }
 }

@@ -11,17 +11,8 @@ import { claimDue, postpone, requestCancel } from '../../src/tasks/leases'
 import { acceptTask, deleteTask, insertTask, markSent, markUnknown, voidTask } from '../../src/tasks/rows'
 import type { Task } from '../../src/tasks/task'
 import type { Random } from './random'
-import { createTaskBookkeeper, type Line } from './task-bookkeeper'
+import { type Line, TaskBookkeeper } from './task-bookkeeper'
 import { chargeOf, fund, makeTask, SECOND_NANO } from './task-rows'
-
-export interface TaskFuzz {
-  /** Some operations on every account. Answers how many that were. */
-  wave(): Promise<number>
-  /** Throws when a figure in the database is not the bookkeeper's, or the audit finds a fault. */
-  compare(): Promise<void>
-  /** How often each operation came to each kind of answer. */
-  seen: Map<string, number>
-}
 
 interface Step {
   what: string
@@ -29,6 +20,7 @@ interface Step {
   run(): Promise<unknown>
 }
 
+const START = Date.UTC(2026, 0, 30, 23, 50)
 const ACCOUNTS = 24
 const STEPS_PER_ACCOUNT = 16
 const LEASE_MS = 45_000
@@ -44,59 +36,85 @@ const SUCCEEDED: Success = {
   usageJson: null,
 }
 
-export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> {
-  const books = createTaskBookkeeper(BALANCE_NANO)
-  const accounts = Array.from({ length: ACCOUNTS }, (_, index) => `account-${index}`)
-  const seen = new Map<string, number>()
+export class TaskFuzz {
+  /** How often each operation came to each kind of answer. */
+  readonly seen = new Map<string, number>()
+  private readonly db: Db
+  private readonly random: Random
+  private readonly books = new TaskBookkeeper(BALANCE_NANO)
+  private readonly accounts = Array.from({ length: ACCOUNTS }, (_, index) => `account-${index}`)
   /** All that somebody has seen of tasks, now or earlier: whoever looked may act on it at any time. */
-  const glimpses = new Map<string, Line[]>(accounts.map((account) => [account, []]))
-  const start = Date.UTC(2026, 0, 30, 23, 50)
-  let now = start
-  let ids = 0
-  for (const account of accounts) {
-    books.sheet(account)
-    await fund(db, account, BALANCE_NANO, now)
+  private readonly glimpses = new Map<string, Line[]>(this.accounts.map((account) => [account, []]))
+  private now = START
+  private ids = 0
+  private ticks = 0
+
+  private constructor(db: Db, random: Random) {
+    this.db = db
+    this.random = random
+  }
+
+  /** With accounts that have a balance. */
+  static async open(db: Db, random: Random): Promise<TaskFuzz> {
+    const fuzz = new TaskFuzz(db, random)
+    for (const account of fuzz.accounts) {
+      fuzz.books.sheet(account)
+      await fund(db, account, BALANCE_NANO, START)
+    }
+    return fuzz
   }
 
   /** No two are the same, so that it is known which task is the longest due. */
-  let ticks = 0
-  const moment = (laterMs: number) => now + laterMs * 100_000 + (++ticks % 100_000)
-
-  function insertStep(account: string): Step {
-    const quantities = { second: 1 + random.below(SECONDS_MOST) }
-    const webhookUrl = random.chance(0.5) ? HOOK : null
-    const heldNano = quantities.second * SECOND_NANO
-    const costNano = heldNano
-    const task = makeTask({ account, upstream: account, quantities, costNano, webhookUrl, createdAt: now })
-    const expected = books.insert(task, heldNano)
-    const line = books.sheet(account).lines.get(task.id)
-    if (line) glimpses.get(account)?.push({ ...line })
-    return { what: 'insert', expected, run: () => hold(db, chargeOf(task, heldNano), [], [insertTask(task)]) }
+  private moment(laterMs: number): number {
+    return this.now + laterMs * 100_000 + (++this.ticks % 100_000)
   }
 
-  function claimStep(account: string): Step {
-    const limit = 1 + random.below(4)
-    const at = now
-    const claimed = books.claim(account, at, limit, LEASE_MS)
-    glimpses.get(account)?.push(...claimed)
+  private insertStep(account: string): Step {
+    const quantities = { second: 1 + this.random.below(SECONDS_MOST) }
+    const webhookUrl = this.random.chance(0.5) ? HOOK : null
+    const heldNano = quantities.second * SECOND_NANO
+    const costNano = heldNano
+    const task = makeTask({
+      account,
+      upstream: account,
+      quantities,
+      costNano,
+      webhookUrl,
+      createdAt: this.now,
+    })
+    const expected = this.books.insert(task, heldNano)
+    const line = this.books.sheet(account).lines.get(task.id)
+    if (line) this.glimpses.get(account)?.push({ ...line })
+    return {
+      what: 'insert',
+      expected,
+      run: () => hold(this.db, chargeOf(task, heldNano), [], [insertTask(task)]),
+    }
+  }
+
+  private claimStep(account: string): Step {
+    const limit = 1 + this.random.below(4)
+    const at = this.now
+    const claimed = this.books.claim(account, at, limit, LEASE_MS)
+    this.glimpses.get(account)?.push(...claimed)
     return {
       what: 'claim',
       expected: claimed.map(({ task, fence }) => `${task.id} ${fence}`).sort(),
       run: async () =>
-        (await claimDue(db, account, at, { limit, leaseMs: LEASE_MS }))
+        (await claimDue(this.db, account, at, { limit, leaseMs: LEASE_MS }))
           .map(({ id, fence }) => `${id} ${fence}`)
           .sort(),
     }
   }
 
-  function submitStep(line: Line): Step {
+  private submitStep(line: Line): Step {
     const { task } = line
     const { id } = task
-    const dice = random.below(100)
+    const dice = this.random.below(100)
     if (dice < 30) {
-      const expected = books.markSent(id, task.account)
+      const expected = this.books.markSent(id, task.account)
       const run = () =>
-        markSent(db, id, now).then(
+        markSent(this.db, id, this.now).then(
           () => true,
           () => false,
         )
@@ -104,147 +122,161 @@ export async function createTaskFuzz(db: Db, random: Random): Promise<TaskFuzz> 
     }
     if (dice < 75) {
       // A tenth of the vendor's ids were given before.
-      const taken = [...books.sheet(task.account).taken]
-      const upstreamId = taken.length > 0 && random.chance(0.1) ? random.pick(taken) : `ds-${++ids}`
-      const pollAt = moment(0)
-      const expected = books.accept(line, upstreamId, pollAt)
-      return { what: 'accept', expected, run: () => acceptTask(db, id, upstreamId, pollAt) }
+      const taken = [...this.books.sheet(task.account).taken]
+      const upstreamId =
+        taken.length > 0 && this.random.chance(0.1) ? this.random.pick(taken) : `ds-${++this.ids}`
+      const pollAt = this.moment(0)
+      const expected = this.books.accept(line, upstreamId, pollAt)
+      return { what: 'accept', expected, run: () => acceptTask(this.db, id, upstreamId, pollAt) }
     }
     if (dice < 85) {
-      books.markUnknown(line)
-      const run = async () => 'rows' in (await db.batch([markUnknown(id)]))
+      this.books.markUnknown(line)
+      const run = async () => 'rows' in (await this.db.batch([markUnknown(id)]))
       return { what: 'unknown', expected: true, run }
     }
     if (dice < 92) {
-      const expected = books.refuse(line)
-      const ending = { endedBy: 'upstream', endedAt: now } as const
-      const run = () => release(db, chargeOf(task, line.heldNano), ending, [deleteTask(id)])
+      const expected = this.books.refuse(line)
+      const ending = { endedBy: 'upstream', endedAt: this.now } as const
+      const run = () => release(this.db, chargeOf(task, line.heldNano), ending, [deleteTask(id)])
       return { what: 'refuse', expected, run }
     }
-    return { what: 'take back', expected: books.takeBack(line), run: () => voidTask(db, taskOf(line), now) }
+    return {
+      what: 'take back',
+      expected: this.books.takeBack(line),
+      run: () => voidTask(this.db, taskOf(line), this.now),
+    }
   }
 
-  function followStep(line: Line): Step {
-    const dice = random.below(100)
+  private followStep(line: Line): Step {
+    const dice = this.random.below(100)
     if (dice < 15) {
-      const at = moment(0)
-      const expected = books.cancel(line, at)
-      return { what: 'cancel', expected, run: () => requestCancel(db, line.task.id, at) }
+      const at = this.moment(0)
+      const expected = this.books.cancel(line, at)
+      return { what: 'cancel', expected, run: () => requestCancel(this.db, line.task.id, at) }
     }
     if (dice < 60) {
       const next = {
-        pollAt: moment(random.below(2)),
-        misses: random.below(9),
-        missing: random.below(3),
+        pollAt: this.moment(this.random.below(2)),
+        misses: this.random.below(9),
+        missing: this.random.below(3),
       }
-      const cancelAnswer = random.chance(0.2) ? 'no' : null
-      const expected = books.postpone(line, { ...next, cancelAnswer })
+      const cancelAnswer = this.random.chance(0.2) ? 'no' : null
+      const expected = this.books.postpone(line, { ...next, cancelAnswer })
       return {
         what: 'postpone',
         expected,
-        run: () => postpone(db, taskOf(line), { ...next, document: null }, cancelAnswer),
+        run: () => postpone(this.db, taskOf(line), { ...next, document: null }, cancelAnswer),
       }
     }
-    const options = { now, webhookId: `msg-${++ids}` }
+    const options = { now: this.now, webhookId: `msg-${++this.ids}` }
     if (dice < 80) {
-      const { ending, second } = success(line)
-      const expected = books.succeed(line, second)
-      return { what: 'succeed', expected, run: () => endTask(db, taskOf(line), ending, options) }
+      const { ending, second } = this.success(line)
+      const expected = this.books.succeed(line, second)
+      return { what: 'succeed', expected, run: () => endTask(this.db, taskOf(line), ending, options) }
     }
-    const code = random.chance(0.2) ? 'canceled' : 'late'
+    const code = this.random.chance(0.2) ? 'canceled' : 'late'
     const ending = { state: 'failed', document: {}, error: { code, message: 'It was late.' } } as const
-    const expected = books.fail(line, code)
-    return { what: 'fail', expected, run: () => endTask(db, taskOf(line), ending, options) }
+    const expected = this.books.fail(line, code)
+    return { what: 'fail', expected, run: () => endTask(this.db, taskOf(line), ending, options) }
   }
 
   /** Somebody hears of a success after its task may have failed, or an operator asks. */
-  function mendStep(account: string, glimpse: Line): Step {
-    const failed = [...books.sheet(account).lines.values()].filter(({ state }) => state === 'failed')
-    const line = failed.length > 0 && random.chance(0.8) ? { ...random.pick(failed) } : glimpse
-    if (random.chance(0.6)) {
-      const options = { now, webhookId: `msg-${++ids}` }
-      const { ending, second } = success(line)
-      const expected = books.succeedLate(line, second)
-      return { what: 'succeed late', expected, run: () => succeedLate(db, taskOf(line), ending, options) }
+  private mendStep(account: string, glimpse: Line): Step {
+    const failed = [...this.books.sheet(account).lines.values()].filter(({ state }) => state === 'failed')
+    const line = failed.length > 0 && this.random.chance(0.8) ? { ...this.random.pick(failed) } : glimpse
+    if (this.random.chance(0.6)) {
+      const options = { now: this.now, webhookId: `msg-${++this.ids}` }
+      const { ending, second } = this.success(line)
+      const expected = this.books.succeedLate(line, second)
+      return {
+        what: 'succeed late',
+        expected,
+        run: () => succeedLate(this.db, taskOf(line), ending, options),
+      }
     }
-    const at = moment(0)
-    const expected = books.askAgain(line)
-    return { what: 'ask again', expected, run: () => askAgain(db, taskOf(line), at) }
+    const at = this.moment(0)
+    const expected = this.books.askAgain(line)
+    return { what: 'ask again', expected, run: () => askAgain(this.db, taskOf(line), at) }
   }
 
-  function success({ task }: Line): { ending: Success; second: number } {
+  private success({ task }: Line): { ending: Success; second: number } {
     const most = task.quantities.second ?? 0
-    const second = random.chance(0.5) ? most : 1 + random.below(most)
+    const second = this.random.chance(0.5) ? most : 1 + this.random.below(most)
     return { ending: { ...SUCCEEDED, ...(second < most && { quantities: { second } }) }, second }
   }
 
-  function nextStep(account: string): Step {
-    const known = glimpses.get(account) as Line[]
-    const dice = random.below(100)
-    if (known.length === 0 || dice < 14) return insertStep(account)
-    if (dice < 32) return claimStep(account)
+  private nextStep(account: string): Step {
+    const known = this.glimpses.get(account) as Line[]
+    const dice = this.random.below(100)
+    if (known.length === 0 || dice < 14) return this.insertStep(account)
+    if (dice < 32) return this.claimStep(account)
     // Mostly what was seen lately; sometimes what was seen long ago.
-    const line = random.chance(0.8) ? random.pick(known.slice(-12)) : random.pick(known)
-    if (dice < 38) return mendStep(account, line)
-    return random.chance(line.upstreamId === null ? 0.85 : 0.1) ? submitStep(line) : followStep(line)
+    const line = this.random.chance(0.8) ? this.random.pick(known.slice(-12)) : this.random.pick(known)
+    if (dice < 38) return this.mendStep(account, line)
+    return this.random.chance(line.upstreamId === null ? 0.85 : 0.1)
+      ? this.submitStep(line)
+      : this.followStep(line)
   }
 
-  async function perform({ what, expected, run }: Step): Promise<void> {
+  private async perform({ what, expected, run }: Step): Promise<void> {
     const answer = await run()
     const kind = kindOf(answer)
-    seen.set(`${what}: ${kind}`, (seen.get(`${what}: ${kind}`) ?? 0) + 1)
+    this.seen.set(`${what}: ${kind}`, (this.seen.get(`${what}: ${kind}`) ?? 0) + 1)
     if (Bun.deepEquals(answer, expected)) return
     throw new Error(
       `${what} answered ${JSON.stringify(answer)}, the second bookkeeper says ${JSON.stringify(expected)}`,
     )
   }
 
-  return {
-    seen,
-    async wave() {
-      const chains = accounts.map((account) =>
-        Array.from({ length: STEPS_PER_ACCOUNT }, () => nextStep(account)),
-      )
-      await Promise.all(
-        chains.map(async (chain) => {
-          for (const step of chain) await perform(step)
-        }),
-      )
-      now += random.pick(PAUSES_MS)
-      // Whatever the clock says, the holds of tasks are not the sweep's.
-      await perform({
-        what: 'expire',
-        expected: 0,
-        run: () => releaseExpired(db, Number.MAX_SAFE_INTEGER, { all: true }),
+  /** Some operations on every account. Answers how many that were. */
+  async wave(): Promise<number> {
+    const chains = this.accounts.map((account) =>
+      Array.from({ length: STEPS_PER_ACCOUNT }, () => this.nextStep(account)),
+    )
+    await Promise.all(
+      chains.map(async (chain) => {
+        for (const step of chain) await this.perform(step)
+      }),
+    )
+    this.now += this.random.pick(PAUSES_MS)
+    // Whatever the clock says, the holds of tasks are not the sweep's.
+    await this.perform({
+      what: 'expire',
+      expected: 0,
+      run: () => releaseExpired(this.db, Number.MAX_SAFE_INTEGER, { all: true }),
+    })
+    return chains.flat().length
+  }
+
+  /** Throws when a figure in the database is not the bookkeeper's, or the audit finds a fault. */
+  async compare(): Promise<void> {
+    for (const [account, sheet] of this.books.sheets) {
+      const rows = await this.db.query({
+        sql: 'select * from tasks where account = $1',
+        parameters: [account],
       })
-      return chains.flat().length
-    },
-    async compare() {
-      for (const [account, sheet] of books.sheets) {
-        const rows = await db.query({ sql: 'select * from tasks where account = $1', parameters: [account] })
-        const lines = [...sheet.lines.values()].map(rowOf)
-        const found = rows.map((row) => pick(row, Object.keys(lines[0] ?? {})))
-        expectSame(`tasks of ${account}`, byId(found), byId(lines))
-        const [money] = await db.query({
-          sql: `select balance, held,
-            (select count(*) from charges where account = $1 and state = 'released') as released,
-            (select count(*) from webhooks where account = $1) as webhooks,
-            (select count(distinct task) from webhooks where account = $1) as told
-            from accounts where name = $1`,
-          parameters: [account],
-        })
-        expectSame(`figures of ${account}`, money, {
-          balance: sheet.balance,
-          held: sheet.held,
-          released: sheet.released,
-          webhooks: sheet.told.length,
-          told: new Set(sheet.told).size,
-        })
-      }
-      // As at the start: what is asked again here is not ended at its deadline.
-      const { problems } = await audit(db, start)
-      if (problems.length > 0) throw new Error(`the audit found: ${problems.join('; ')}`)
-    },
+      const lines = [...sheet.lines.values()].map(rowOf)
+      const found = rows.map((row) => pick(row, Object.keys(lines[0] ?? {})))
+      expectSame(`tasks of ${account}`, byId(found), byId(lines))
+      const [money] = await this.db.query({
+        sql: `select balance, held,
+          (select count(*) from charges where account = $1 and state = 'released') as released,
+          (select count(*) from webhooks where account = $1) as webhooks,
+          (select count(distinct task) from webhooks where account = $1) as told
+          from accounts where name = $1`,
+        parameters: [account],
+      })
+      expectSame(`figures of ${account}`, money, {
+        balance: sheet.balance,
+        held: sheet.held,
+        released: sheet.released,
+        webhooks: sheet.told.length,
+        told: new Set(sheet.told).size,
+      })
+    }
+    // As at the start: what is asked again here is not ended at its deadline.
+    const { problems } = await audit(this.db, START)
+    if (problems.length > 0) throw new Error(`the audit found: ${problems.join('; ')}`)
   }
 }
 

@@ -4,7 +4,6 @@
 import { defineCommand } from 'citty'
 import { version } from '../package.json'
 import { runMain } from './lib/run'
-import { startWithSettings } from './lib/runtime'
 
 const main = defineCommand({
   meta: {
@@ -29,6 +28,4 @@ const main = defineCommand({
   },
 })
 
-// Before the server is loaded, because this process then begins anew and would load it twice.
-if (process.argv[2] === 'serve') await startWithSettings()
 await runMain(main, process.argv.slice(2))

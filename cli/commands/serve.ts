@@ -24,6 +24,8 @@ const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
 /** Where many tools look for the only way to the internet; NO_PROXY then names what is reached without it. */
 const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
+/** Requests that Bun's fetch runs at a time; 256 where it is not set. */
+const FETCH_LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
 
 /** What the introduction tells beside what the server knows itself. */
 interface Setting {
@@ -75,8 +77,9 @@ export const serve = defineCommand({
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
     const stopped = stopOnSignal(server, sandbox)
-    const warning = openToOthers(dataDir)
-    if (warning) say(paint('yellow', warning, process.stderr))
+    for (const warning of [openToOthers(dataDir), proxyLimit()]) {
+      if (warning) say(paint('yellow', warning, process.stderr))
+    }
     const demonstration = sandbox ? await prepareDemonstration(server) : undefined
     const setting = { file, dataDir, demonstration, flags: args }
     // On one line: who waits for it reads a line, not to the end of the output.
@@ -86,10 +89,19 @@ export const serve = defineCommand({
   },
 })
 
+function isBehindProxy(): boolean {
+  return PROXIES.some((name) => process.env[name])
+}
+
 /** Behind a proxy vendors are called by Bun's fetch, which knows how. */
 function network(): Outside {
-  if (!PROXIES.some((name) => process.env[name])) return outside
-  return { ...outside, transport: proxyTransport }
+  return isBehindProxy() ? { ...outside, transport: proxyTransport } : outside
+}
+
+/** Bun reads this limit once, when the process starts. */
+function proxyLimit(): string | undefined {
+  if (!isBehindProxy() || process.env[FETCH_LIMIT]) return undefined
+  return `Vendors are called through a proxy, at most 256 requests at a time; others wait. For more, set ${FETCH_LIMIT}=65535 where the gateway starts.`
 }
 
 async function listen(options: Parameters<typeof startServer>[0]): Promise<Server> {

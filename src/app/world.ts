@@ -134,6 +134,8 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     randomBytes,
     now,
     monotonic,
+    after: from.after,
+    transport: from.transport,
     log,
   })
   const catalogue = buildCatalogue(config, from)

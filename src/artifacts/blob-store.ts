@@ -1,11 +1,16 @@
 // Where the files of artifacts lie: a folder of this machine, or a bucket of an S3-compatible store.
-// A place knows files by id only. It must never show one that is not whole, nor hold a whole one in memory.
+// A store knows files by id only. It must never show one that is not whole, nor hold a whole one in memory.
 
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { S3Client } from 'bun'
+import { readableOf } from '../http-client/body-stream'
+import type { HttpResponse } from '../http-client/response'
+import type { Transport } from '../http-client/transport'
+import { Canceller } from '../lib/cancel-token'
+import type { System } from '../lib/system'
 
-export interface Place {
+export interface BlobStore {
   name: 'disk' | 's3'
   /** Takes over the file that lies at `path`, which may be gone then. */
   take(path: string, id: string, contentType: string): Promise<void>
@@ -27,10 +32,18 @@ export interface Bucket {
   prefix?: string
 }
 
+/** What reading from a bucket needs from outside. */
+export interface BucketNetwork extends Pick<System, 'after'> {
+  transport: Transport
+}
+
+/** How long the address of one read is good, and how long the store may take to begin its answer. */
+const SIGNED_FOR_SECONDS = 300
+const ANSWER_MS = 30_000
 /** Parts of one upload that are in memory at a time. */
 const PARTS_AT_A_TIME = 2
 
-export function openFolder(folder: string): Place {
+export function openFolder(folder: string): BlobStore {
   // Ids begin with the time; their last letters are random and spread the files.
   const shelfOf = (id: string) => join(folder, id.slice(-2))
   const pathOf = (id: string) => join(shelfOf(id), id)
@@ -58,7 +71,7 @@ export function openFolder(folder: string): Place {
   }
 }
 
-export function openBucket({ prefix = '', ...connection }: Bucket): Place {
+export function openBucket({ prefix = '', ...connection }: Bucket, network: BucketNetwork): BlobStore {
   const client = new S3Client(connection)
   const fileOf = (id: string) => client.file(`${prefix}${id}`)
   return {
@@ -67,10 +80,40 @@ export function openBucket({ prefix = '', ...connection }: Bucket): Place {
       await fileOf(id).write(Bun.file(path), { type, queueSize: PARTS_AT_A_TIME })
     },
     async read(id, start, end) {
-      const file = fileOf(id)
-      // A stream would find out only when the answer has begun.
-      return (await file.exists()) ? file.slice(start, end).stream() : undefined
+      const url = new URL(fileOf(id).presign({ method: 'GET', expiresIn: SIGNED_FOR_SECONDS }))
+      const response = await requestRange(url, start, end, network)
+      if (response.status === 206) return readableOf(response.body, () => new Error('the store broke off'))
+      response.body.cancel()
+      if (response.status === 404) return undefined
+      throw new Error(`the store answered ${response.status} when it was asked for a file`)
     },
     remove: (id) => fileOf(id).delete(),
+  }
+}
+
+/** Not by Bun's client: it shares Bun's 256 requests at a time, and a slow caller holds one until it has read all. */
+async function requestRange(
+  url: URL,
+  start: number,
+  end: number,
+  { transport, after }: BucketNetwork,
+): Promise<HttpResponse> {
+  const origin = transport.open(url.href)
+  const canceller = new Canceller()
+  const late = () => canceller.abort(new Error('the store did not answer in time'))
+  const cancelTimer = after(ANSWER_MS, late)
+  try {
+    return await origin.send({
+      method: 'GET',
+      path: url.pathname + url.search,
+      headers: { range: `bytes=${start}-${end - 1}`, 'accept-encoding': 'identity' },
+      body: null,
+      signal: canceller,
+      decompress: false,
+    })
+  } finally {
+    cancelTimer()
+    // The connection ends with the file.
+    origin.close()
   }
 }

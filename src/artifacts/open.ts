@@ -7,12 +7,13 @@ import type { Config } from '../config/schema'
 import { secretOf } from '../db/secrets'
 import { createAddresses } from './addresses'
 import { type Artifacts, type ArtifactsWorld, createArtifacts } from './artifacts'
-import { type Bucket, openBucket, openFolder, type Place } from './blob-store'
+import { type BlobStore, type Bucket, type BucketNetwork, openBucket, openFolder } from './blob-store'
 
 const SECRET_BYTES = 32
 
 interface ArtifactParts
-  extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'monotonic' | 'newId' | 'log'> {
+  extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'monotonic' | 'newId' | 'log'>,
+    BucketNetwork {
   dataDir: string
   randomBytes(count: number): Uint8Array
 }
@@ -24,11 +25,13 @@ export async function openArtifacts(config: Config, parts: ArtifactParts): Promi
   const makeSecret = () => Buffer.from(parts.randomBytes(SECRET_BYTES)).toString('base64url')
   const secret = await secretOf(parts.db, 'artifact_addresses', makeSecret, parts.now())
   const folder = openFolder(join(parts.dataDir, 'artifacts'))
-  const places: [Place, ...Place[]] = artifacts.s3 ? [openBucket(artifacts.s3 as Bucket), folder] : [folder]
+  const stores: [BlobStore, ...BlobStore[]] = artifacts.s3
+    ? [openBucket(artifacts.s3 as Bucket, parts), folder]
+    : [folder]
   const opened = createArtifacts({
     ...parts,
     ...artifactLimitsOf(artifacts),
-    places,
+    stores,
     addresses: createAddresses(secret),
   })
   await opened.removeStrays()

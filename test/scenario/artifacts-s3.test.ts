@@ -2,7 +2,7 @@
 // that fails costs nobody anything but the copy.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { TestGateway } from '../support/gateway'
+import { type TestGateway, waitFor } from '../support/gateway'
 import { type ObjectStore, startObjectStore, storeKey } from '../support/object-store'
 import {
   bytesOf,
@@ -14,6 +14,7 @@ import {
   startKeeper,
   startPictureVendor,
 } from '../support/picture-vendor'
+import { RawCaller } from '../support/raw-caller'
 
 const CENT = 10_000_000
 const HOUR_MS = 3_600_000
@@ -107,6 +108,49 @@ describe('a bucket', () => {
     expect(await response.text()).toContain('"artifact_unavailable"')
     store.broken = false
     expect((await fetch(url)).status).toBe(200)
+  })
+
+  test('is read at the pace of the caller: nothing of a file waits in the gateway for a slow one', async () => {
+    const megabyte = 1_000_000
+    vendor.serve = () => png(bytesOf('slow', 64 * megabyte))
+    const { pathname, search } = new URL(await drawnUrl(one))
+    const before = store.sentBytes
+    const callers = await Promise.all(Array.from({ length: 3 }, () => RawCaller.connect(one.url)))
+    for (const caller of callers) {
+      caller.socket.once('data', () => caller.pause())
+      caller.send(`GET ${pathname}${search} HTTP/1.1\r\nHost: gateway\r\n\r\n`)
+    }
+    await waitFor(() => callers.every((caller) => caller.bytes > 0))
+    expect(callers.map((caller) => caller.head().slice(0, 12))).toEqual(Array(3).fill('HTTP/1.1 200'))
+    // Until nothing moves any more: what is on its way lies in the buffers of four sockets.
+    let sent = -1
+    while (sent !== store.sentBytes) {
+      sent = store.sentBytes
+      await Bun.sleep(300)
+    }
+    expect(sent - before).toBeLessThan(3 * 32 * megabyte)
+    for (const caller of callers) caller.leave('rst')
+  })
+
+  test('that is slow to answer readers keeps no other reader waiting, nor what is to be kept', async () => {
+    vendor.serve = () => png(bytesOf('held'))
+    const { pathname, search } = new URL(await drawnUrl(one))
+    const release = Promise.withResolvers<void>()
+    store.calls.length = 0
+    store.reads = release.promise
+    // One more than Bun's own clients run at a time.
+    const count = 257
+    const callers = await Promise.all(Array.from({ length: count }, () => RawCaller.connect(one.url)))
+    for (const caller of callers) caller.send(`GET ${pathname}${search} HTTP/1.1\r\nHost: gateway\r\n\r\n`)
+    const asked = () => store.calls.filter((call) => call === 'GET').length
+    await waitFor(() => asked() === count)
+    expect(asked()).toBe(count)
+    expect(await drawnUrl(one)).toStartWith(one.url)
+    release.resolve()
+    await waitFor(() => callers.every((caller) => caller.bytes > 0))
+    const heads = new Set(callers.map((caller) => caller.head().slice(0, 12)))
+    expect([...heads]).toEqual(['HTTP/1.1 200'])
+    for (const caller of callers) caller.leave('fin')
   })
 
   test('loses what has expired, whichever node sweeps, and both may at once', async () => {

@@ -7,12 +7,17 @@ export interface ObjectStore {
   objects: Map<string, { bytes: Uint8Array; contentType: string | null }>
   /** Method, and what it did. */
   calls: string[]
+  /** Reads are answered when it has come. */
+  reads: Promise<void> | undefined
+  /** Of objects that were read. */
+  sentBytes: number
   /** Answers every request with this error while it is set. */
   broken: boolean
   stop(): Promise<void>
 }
 
 export const storeKey = 'AKIATEST'
+const PIECE_BYTES = 64 * 1024
 
 export function startObjectStore(): ObjectStore {
   const uploads = new Map<string, Map<number, Uint8Array>>()
@@ -39,7 +44,8 @@ export function startObjectStore(): ObjectStore {
           if (!upload) store.objects.delete(key)
           return new Response(null, { status: 204 })
         default:
-          return read(request, key)
+          if (request.method === 'GET') await store.reads
+          return read(store, request, key)
       }
     },
   })
@@ -59,29 +65,62 @@ export function startObjectStore(): ObjectStore {
     return xml('<CompleteMultipartUploadResult><ETag>"whole"</ETag></CompleteMultipartUploadResult>')
   }
 
-  function read(request: Request, key: string): Response {
-    const object = store.objects.get(key)
-    if (!object) return failure(404, 'NoSuchKey')
-    const { bytes } = object
-    if (request.method === 'HEAD')
-      return new Response(null, { headers: { 'content-length': String(bytes.length) } })
-    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get('range') ?? '') ?? []
-    if (start === undefined) return new Response(bytes)
-    return new Response(bytes.slice(Number(start), Number(end) + 1), { status: 206 })
-  }
-
   const types = new Map<string, string | null>()
   const store: ObjectStore = {
     endpoint: `http://127.0.0.1:${server.port}`,
     objects: new Map(),
     calls: [],
+    reads: undefined,
+    sentBytes: 0,
     broken: false,
     stop: () => server.stop(true),
   }
   return store
 }
 
-function isSigned({ headers }: Request): boolean {
+function read(store: ObjectStore, request: Request, key: string): Response {
+  const object = store.objects.get(key)
+  if (!object) return failure(404, 'NoSuchKey')
+  const { bytes } = object
+  const count = (length: number) => {
+    store.sentBytes += length
+  }
+  if (request.method === 'HEAD')
+    return new Response(null, { headers: { 'content-length': String(bytes.length) } })
+  const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get('range') ?? '') ?? []
+  if (start === undefined) return new Response(streamed(bytes, count))
+  return new Response(streamed(bytes.subarray(Number(start), Number(end) + 1), count), { status: 206 })
+}
+
+/** As fast as it is taken; `sent` counts. */
+function streamed(bytes: Uint8Array, sent: (length: number) => void): ReadableStream<Uint8Array> {
+  let at = 0
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const piece = bytes.slice(at, at + PIECE_BYTES)
+        at += piece.length
+        sent(piece.length)
+        if (piece.length === 0) controller.close()
+        else controller.enqueue(piece)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** By its headers, or by its query as addresses are that others may read. */
+function isSigned({ headers, method, url }: Request): boolean {
+  const { searchParams } = new URL(url)
+  if (method === 'GET' && searchParams.has('X-Amz-Signature')) {
+    return (
+      searchParams.get('X-Amz-Algorithm') === 'AWS4-HMAC-SHA256' &&
+      searchParams.get('X-Amz-Credential')?.startsWith(`${storeKey}/`) === true &&
+      searchParams.get('X-Amz-SignedHeaders') === 'host' &&
+      Number(searchParams.get('X-Amz-Expires')) <= 300 &&
+      /^[0-9a-f]{64}$/.test(searchParams.get('X-Amz-Signature') ?? '')
+    )
+  }
   const date = headers.get('x-amz-date') ?? ''
   const scope = new RegExp(
     `^AWS4-HMAC-SHA256 Credential=${storeKey}/${date.slice(0, 8)}/[a-z0-9-]+/s3/aws4_request, ?SignedHeaders=[a-z0-9;-]*host;[a-z0-9;-]+, ?Signature=[0-9a-f]{64}$`,

@@ -2,7 +2,8 @@
 // It must never fetch what the vendor may not point to, nor keep a video in memory.
 
 import type { Catalogue } from '../../catalogue/models'
-import type { HttpBody, HttpResponse } from '../../http-client/response'
+import { readableOf } from '../../http-client/body-stream'
+import type { HttpResponse } from '../../http-client/response'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { safeTypeOf } from '../../lib/media-types'
 import { showTask, type Task } from '../../tasks/task'
@@ -76,31 +77,12 @@ async function relay(
     'cache-control': 'private',
   })
   copyHeaders((name) => response.header(name), headers, TOLD)
-  const body = piecesOf(response.body, (reason) => {
-    world.log('video_cut', { task: task.id, upstream: task.upstream, reason })
+  const body = readableOf(response.body, (reason) => {
+    world.log('video_cut', { task: task.id, upstream: task.upstream, reason: String(reason) })
+    // Not the reason itself: the vendor's address may be in it, and nobody else may log that.
+    return new Error('the vendor broke off')
   })
   return new Response(body, { status: response.status, headers })
-}
-
-/** The vendor's bytes as they come. When they break off so does the answer, without the vendor's address in any log. */
-function piecesOf(source: HttpBody, tell: (reason: string) => void) {
-  const pieces = source[Symbol.asyncIterator]()
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await pieces.next()
-          if (done) controller.close()
-          else controller.enqueue(value)
-        } catch (error) {
-          tell(String(error))
-          controller.error(new Error('the vendor broke off'))
-        }
-      },
-      cancel: () => source.cancel(),
-    },
-    { highWaterMark: 0 },
-  )
 }
 
 async function fetchFile(

@@ -1,0 +1,133 @@
+// Copies vendors' results into the store: so many at a time, each within its own time. It must never store a file that is
+// not whole, nor one that is larger than all artifacts together may be.
+
+import type { HttpResponse } from '../http-client/response'
+import { safeTypeOf } from '../lib/media-types'
+import { createTurns } from '../lib/semaphore'
+import type { SavedFile } from '../media/uploads'
+import type { ArtifactsWorld, Source } from './artifacts'
+import { beginArtifact, finishArtifact } from './rows'
+
+interface Copy {
+  controller: AbortController
+  deadlineAt: number
+  ended: Promise<unknown>
+}
+
+/** Copies that are made at a time; others wait, within their own time. */
+const MOST_COPIES = 16
+const MOST_FILE_BYTES = 2 * 1024 ** 3
+
+export class Copying {
+  private readonly world: ArtifactsWorld
+  /** Called before a file goes to the store. */
+  private readonly makeRoom: () => Promise<void>
+  private readonly turns = createTurns(MOST_COPIES)
+  private readonly copies = new Set<Copy>()
+  /** When the gateway stops: copies that begin while it does end with the others. */
+  private latestAt = Number.POSITIVE_INFINITY
+
+  constructor(world: ArtifactsWorld, makeRoom: () => Promise<void>) {
+    this.world = world
+    this.makeRoom = makeRoom
+    world.pulse.watch((at) => this.cutLate(at))
+  }
+
+  /** Answers the signed address of the copy. Throws why there is none. */
+  async keep(url: string, source: Source): Promise<string> {
+    const controller = new AbortController()
+    const { signal } = controller
+    const ended = this.turns.run(signal, () => this.copy(url, source, signal))
+    const deadlineAt = Math.min(this.world.monotonic() + source.timeoutMs, this.latestAt)
+    const running: Copy = { controller, deadlineAt, ended }
+    this.copies.add(running)
+    return await ended.finally(() => {
+      this.copies.delete(running)
+      // Lets go of an answer that was not read to its end.
+      controller.abort()
+    })
+  }
+
+  /** Waits for the copies that are being made, then cuts the rest. */
+  async drain(graceMs: number): Promise<void> {
+    this.latestAt = this.world.monotonic() + graceMs
+    for (const copy of this.copies) {
+      copy.deadlineAt = Math.min(copy.deadlineAt, this.latestAt)
+      if (graceMs <= 0) copy.controller.abort(tookTooLong())
+    }
+    await Promise.allSettled([...this.copies].map(({ ended }) => ended))
+  }
+
+  private cutLate(at: number): void {
+    for (const { deadlineAt, controller } of this.copies) {
+      if (at >= deadlineAt) controller.abort(tookTooLong())
+    }
+  }
+
+  /** By way of the disk in any case: whether a file is whole is known at its end, and only whole ones go to the store. */
+  private async copy(url: string, source: Source, signal: AbortSignal): Promise<string> {
+    const response = await source.fetchFile(url, signal)
+    const contentType = safeTypeOf(response.header('content-type'), URL.parse(url)?.pathname ?? '')
+    const announced = Number(response.header('content-length'))
+    const mostBytes = Math.min(MOST_FILE_BYTES, this.world.maxBytes)
+    const saved = await this.world.uploads.save(limited(response, announced, mostBytes))
+    try {
+      return await this.store(saved, contentType, source, signal)
+    } finally {
+      await saved.remove()
+    }
+  }
+
+  /** A copy that cannot be stored leaves a row that soon expires, and then whatever has come to the store is removed. */
+  private async store(
+    saved: SavedFile,
+    contentType: string,
+    source: Source,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { db, stores, addresses, now, newId, keepMs } = this.world
+    const { account, charge, gatewayUrl } = source
+    const [store] = stores
+    const id = newId('art')
+    const createdAt = now()
+    const expiresAt = createdAt + keepMs
+    const bytes = saved.file.size
+    await beginArtifact(db, { id, account, charge, contentType, bytes, place: store.name, createdAt })
+    await this.makeRoom()
+    await orAborted(store.take(saved.path, id, contentType), signal)
+    await finishArtifact(db, id, { sha256: saved.sha256, expiresAt })
+    return addresses.of(gatewayUrl, id, expiresAt)
+  }
+}
+
+async function* limited(
+  { body }: HttpResponse,
+  announcedBytes: number,
+  mostBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.byteLength
+    if (Math.max(bytes, announcedBytes) > mostBytes) throw new Error('the file is too large')
+    yield piece
+  }
+  if (bytes === 0 || (announcedBytes > 0 && bytes !== announcedBytes))
+    throw new Error('the file came incomplete')
+}
+
+function tookTooLong(): Error {
+  return new Error('it took too long')
+}
+
+/** For work that cannot be cut: it goes on, but is not waited for. */
+async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const cut = Promise.withResolvers<never>()
+  const abort = () => cut.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  try {
+    return await Promise.race([work, cut.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}

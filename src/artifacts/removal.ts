@@ -1,0 +1,77 @@
+// Removes artifacts: those that have expired, the oldest beyond the limit, and files that no row knows. A file goes before
+// its row: a row without a file is found again, a file without a row is not.
+
+import type { ArtifactsWorld } from './artifacts'
+import {
+  type Artifact,
+  bytesOfArtifacts,
+  deleteArtifact,
+  expiredArtifacts,
+  idsAtPlace,
+  oldestArtifacts,
+} from './rows'
+
+type RemovalWorld = Pick<ArtifactsWorld, 'db' | 'stores' | 'maxBytes' | 'now' | 'log'>
+
+/** Rows that are looked at in one go when some are to be removed. */
+const PAGE = 100
+
+/** Removes the oldest until all artifacts together are small enough. Throws when none can be removed. */
+export async function makeRoom(world: RemovalWorld): Promise<void> {
+  const { db, log } = world
+  let excessBytes = (await bytesOfArtifacts(db)) - world.maxBytes
+  while (excessBytes > 0) {
+    const oldest = await oldestArtifacts(db, PAGE)
+    if (oldest.length === 0) return
+    const before = excessBytes
+    for (const artifact of oldest) {
+      if (excessBytes <= 0) return
+      if (!(await tryRemove(world, artifact))) continue
+      excessBytes -= artifact.bytes
+      log('artifact_removed_early', {
+        artifact: artifact.id,
+        reason: 'all artifacts together are too large',
+      })
+    }
+    if (excessBytes === before) throw new Error('no artifact can be removed to make room')
+  }
+}
+
+export async function removeExpired(world: RemovalWorld): Promise<void> {
+  let expired: Artifact[]
+  let removed: boolean[]
+  do {
+    expired = await expiredArtifacts(world.db, world.now(), PAGE)
+    removed = []
+    for (const artifact of expired) removed.push(await tryRemove(world, artifact))
+    // Those that could not be removed come again: without one that was, so does the whole page.
+  } while (expired.length === PAGE && removed.includes(true))
+}
+
+/** Files that no row knows, as after the database was restored from a backup. */
+export async function removeStrays({ db, stores }: RemovalWorld): Promise<void> {
+  for (const store of stores) {
+    // Files before rows: each file of ours has its row before it lies there.
+    const ids = (await store.ids?.()) ?? []
+    const known = await idsAtPlace(db, store.name)
+    for (const id of ids) if (!known.has(id)) await store.remove(id)
+  }
+}
+
+/** One that cannot be removed now must not keep the others. */
+async function tryRemove(world: RemovalWorld, artifact: Artifact): Promise<boolean> {
+  try {
+    await remove(world, artifact)
+    return true
+  } catch (error) {
+    world.log('artifact_not_removed', { artifact: artifact.id, reason: String(error) })
+    return false
+  }
+}
+
+async function remove({ db, stores, log }: RemovalWorld, { id, place: name }: Artifact): Promise<void> {
+  const store = stores.find((candidate) => candidate.name === name)
+  if (store) await store.remove(id)
+  else log('artifact_left_behind', { artifact: id, place: name })
+  await deleteArtifact(db, id)
+}

@@ -1,0 +1,26 @@
+// A body as the stream of an answer, at the pace of whoever reads it. It must never hold a piece that nobody has asked for.
+
+import type { HttpBody } from './response'
+
+/** When the body breaks off so does the stream, with the error that `broken` makes of the reason. */
+export function readableOf(
+  source: HttpBody,
+  broken: (reason: unknown) => unknown,
+): ReadableStream<Uint8Array> {
+  const pieces = source[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await pieces.next()
+          if (done) controller.close()
+          else controller.enqueue(value)
+        } catch (error) {
+          controller.error(broken(error))
+        }
+      },
+      cancel: () => source.cancel(),
+    },
+    { highWaterMark: 0 },
+  )
+}

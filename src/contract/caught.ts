@@ -21,24 +21,20 @@ export function knownError(thrown: unknown): unknown {
   return thrown instanceof DatabaseUnavailable ? databaseDown(thrown) : thrown
 }
 
-/** `form` gives way to the dialect of the contract that the request turned out to be of. */
+/** The answer to whatever was thrown. `form` gives way to the dialect of the contract that the request turned out to be of. */
 export function answerOfError(thrown: unknown, form: ErrorForm, requestId: string, log: Log): ErrorAnswer {
   const known = knownError(thrown)
   const error = known instanceof GatewayError ? known : internal(known, requestId, log)
   if (error.cause && error.status >= 500) {
     log('request_failed', { request: requestId, code: error.code, cause: String(error.cause) })
   }
-  const { status, headers } = error
-  const id = { 'content-type': 'application/json', 'x-request-id': requestId }
-  if (form === 'tool') return { status, body: toolResult(error, requestId), headers: { ...id, ...headers } }
-  if (form === 'json-rpc')
-    return { status, body: rpcMessage(error, requestId), headers: { ...id, ...headers } }
+  const { status } = error
+  const headers: Record<string, string> = { 'x-request-id': requestId, ...error.headers }
+  if (form === 'tool') return { status, headers, body: toolResult(error, requestId) }
+  if (form === 'json-rpc') return { status, headers, body: rpcMessage(error, requestId) }
   const dialect = error.dialect ?? form
-  return {
-    status,
-    body: errorBody(error, dialect, requestId),
-    headers: { ...id, ...(dialect === 'messages' && { 'request-id': requestId }), ...headers },
-  }
+  if (dialect === 'messages') headers['request-id'] = requestId
+  return { status, headers, body: errorBody(error, dialect, requestId) }
 }
 
 function internal(error: unknown, requestId: string, log: Log): GatewayError {

@@ -13,7 +13,7 @@ import {
   type ServerNotification,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
-import { GatewayError } from '../lib/errors'
+import { answerOfError } from '../contract/caught'
 import type { Gateway } from '../request/line'
 import { createProgress } from './progress'
 import type { Tool, ToolCall, ToolResult, ToolWorld } from './tool'
@@ -118,22 +118,8 @@ function resultOf({ structured, content = [], failed }: ToolResult): CallToolRes
 
 /** As text alone: it would not be of the form that the tool promises. */
 function failureOf(thrown: unknown, { log }: ToolWorld, requestId: string): CallToolResult {
-  const error = thrown instanceof GatewayError ? thrown : faultOf(thrown)
-  if (error.status >= 500) {
-    const cause = String(error.cause ?? error.code)
-    log('request_failed', { request: requestId, code: error.code, cause })
-  }
-  const { status, code, message, type, param } = error
-  const shown = { status, error: { code, message, type, param }, request_id: requestId }
-  return { content: [{ type: 'text', text: JSON.stringify(shown) }], isError: true }
-}
-
-function faultOf(cause: unknown): GatewayError {
-  return new GatewayError(500, {
-    code: 'internal_error',
-    message: 'The gateway failed. Its operator finds the reason in the log under the id of this request.',
-    cause: cause instanceof Error ? (cause.stack ?? cause.message) : cause,
-  })
+  const { body } = answerOfError(thrown, 'tool', requestId, log)
+  return { content: [{ type: 'text', text: JSON.stringify(body) }], isError: true }
 }
 
 function unknownTool(name: string): string {

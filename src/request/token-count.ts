@@ -5,11 +5,10 @@
 import type { Authenticator } from '../accounts/keys'
 import { countFreeRequest } from '../billing/limits'
 import { type Catalogue, resolveModels } from '../catalogue/models'
-import { callerLeft, databaseDown, garbage, timedOut } from '../contract/failures'
+import { callerLeft, garbage, timedOut } from '../contract/failures'
 import type { JsonFamily, Model } from '../contract/family'
 import { operationOf } from '../contract/operations'
 import type { Db } from '../db/db'
-import { DatabaseUnavailable } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { editObject, scanObject } from '../lib/json'
 import { BODY_LIMITS } from '../lib/json-body'
@@ -113,8 +112,6 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
     request.signal.addEventListener('abort', leave, { once: true })
     try {
       return await count(request, controller)
-    } catch (error) {
-      throw error instanceof DatabaseUnavailable ? databaseDown(error) : error
     } finally {
       request.signal.removeEventListener('abort', leave)
     }

@@ -2,6 +2,7 @@
 // A web page of a foreign origin must get nothing, and nothing is read before the key is known.
 
 import { Elysia } from 'elysia'
+import { answerOfError } from '../../contract/caught'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { parseBody, scanBody } from '../../lib/json-body'
 import type { ToolWorld } from '../../mcp/tool'
@@ -16,10 +17,7 @@ import type { KeyedWorld } from '../with-key'
 const VERSION_HEADER = 'mcp-protocol-version'
 const VERSION_FIELD = 'io.modelcontextprotocol/protocolVersion'
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]']
-/** Codes of JSON-RPC and of the protocol. */
-const PARSE_ERROR = -32700
-const INVALID_REQUEST = -32600
-const SERVER_ERROR = -32000
+/** The protocol's own code of an error. */
 const UNSUPPORTED_VERSION = -32022
 
 type McpServer = typeof import('../../mcp/server')
@@ -81,14 +79,8 @@ export function mcpRoutes(
   }
 
   function errorResponse(thrown: unknown, requestId: string): Response {
-    if (!(thrown instanceof GatewayError)) {
-      const error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
-      log('internal_error', { request: requestId, error })
-    }
-    const error = thrown instanceof GatewayError ? thrown : fault(requestId)
-    const { status, code, message, headers } = error
-    const number = code === 'invalid_json' ? PARSE_ERROR : status === 400 ? INVALID_REQUEST : SERVER_ERROR
-    return rpcError(status, number, message, { code, request_id: requestId }, headers)
+    const { status, body, headers } = answerOfError(thrown, 'json-rpc', requestId, log)
+    return Response.json(body, { status, headers })
   }
 
   const app = new Elysia({ name: 'mcp' })
@@ -115,18 +107,8 @@ function unsupportedVersion(
   const requested = named.find((each) => each !== null && !supportedVersions.includes(String(each)))
   if (requested === undefined || requested === null) return undefined
   const data = { supported: supportedVersions, requested: String(requested).slice(0, 128) }
-  return rpcError(400, UNSUPPORTED_VERSION, 'Unsupported protocol version', data, {}, id)
-}
-
-function rpcError(
-  status: number,
-  code: number,
-  message: string,
-  data: object,
-  headers: Record<string, string>,
-  id: unknown = null,
-): Response {
-  return Response.json({ jsonrpc: '2.0', id, error: { code, message, data } }, { status, headers })
+  const error = { code: UNSUPPORTED_VERSION, message: 'Unsupported protocol version', data }
+  return Response.json({ jsonrpc: '2.0', id: id ?? null, error }, { status: 400 })
 }
 
 /** A page on this computer. Never the Host header: a page that has itself resolved to this address sends its own there. */
@@ -165,11 +147,4 @@ function notAMessage(): GatewayError {
     'The body is not one JSON-RPC message: send one object, without deep nesting; lists of messages are not taken.',
     'invalid_message',
   )
-}
-
-function fault(requestId: string): GatewayError {
-  return new GatewayError(500, {
-    code: 'internal_error',
-    message: `The gateway failed. Its operator finds the reason in the log under ${requestId}.`,
-  })
 }

@@ -27,7 +27,6 @@ const longFunctionsAllowed: Record<string, number> = {
   'src/families/chat/via-messages/stream.ts createChunks': 120,
   'src/families/messages/via-chat/stream.ts createBlocks': 80,
   'src/http-client/origin.ts openOrigin': 190,
-  'src/request/relay.ts relayEvents': 190,
   'src/request/stream-meter.ts createStreamMeter': 120,
   'src/request/stream-meter.ts createTally': 80,
   'src/request/token-count.ts createTokenCount': 80,

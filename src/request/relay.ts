@@ -5,9 +5,11 @@
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
 import type { Model } from '../contract/family'
-import type { HttpBody } from '../http-client/response'
+import type { BodySink, HttpBody } from '../http-client/response'
 import type { After } from '../lib/system'
 import type { Pulse } from '../lib/ticker'
+import { type RelayAction, type RelayEvent, type RelayState, relayStep } from './relay-table'
+import { RelayTimes } from './relay-times'
 import type { StreamMeter } from './stream-meter'
 
 export interface RelayOptions {
@@ -34,198 +36,231 @@ export interface RelayOptions {
   capture?(bytes: Buffer): void
 }
 
-const KEEP_ALIVE_MS = 15_000
-/** A caller that takes no byte for this long is gone. */
-const STALL_MS = 300_000
 /** How long a vendor may leave a stream open after its closing event. */
 const CLOSE_MS = 1_000
 /** How long a stream is read on after its caller left. */
 const DRAIN_MS = 120_000
+const NOTHING = Buffer.alloc(0)
+/** Kept behind the last bytes of a vendor that closed before the caller wanted them. */
+const END = Buffer.alloc(0)
+const endings = { settleDone: 'done', settleTimeout: 'timeout', settleLeft: 'client' } as const
 
 export function relayEvents(source: HttpBody, options: RelayOptions): ReadableStream<Uint8Array> {
-  const { meter } = options
-  const keepAlive = Buffer.from(options.keepAlive)
-  let finishing: Promise<void> | undefined
-  /** Resolves when the closing event has been paid for and sent. */
-  let closing: Promise<void> | undefined
-  let stopped: EndedBy | undefined
-  let isBroken = false
-  let hasBegun = false
-  let hasEnded = false
-  let waitsForVendor = false
-  let callerLeft = false
-  let lastPieceAt = options.monotonic()
-  let lastSentAt = lastPieceAt
-  let lastPullAt = lastPieceAt
-  let cancelDrainDeadline: (() => void) | undefined
+  return new ReadableStream<Uint8Array>(new Relay(source, options), { highWaterMark: 0 })
+}
+
+/** Tells the table what happens, and does what it says: the one place with the sockets and timers of a stream. */
+class Relay implements BodySink {
+  private readonly source: HttpBody
+  private readonly options: RelayOptions
+  private readonly times: RelayTimes
+  private readonly stopWatching: () => void
+  private cancelDrainLimit: (() => void) | undefined
+  private state: RelayState = 'unread'
+  /** Where the caller is; undefined when it is gone. */
+  private output: ReadableStreamDefaultController<Uint8Array> | undefined
   /** What came before the caller wanted it; nearly always empty. */
-  const early: Uint8Array[] = []
-  let output: ReadableStreamDefaultController<Uint8Array>
+  private readonly kept: Uint8Array[] = []
+  private held: Uint8Array = NOTHING
+  private endedBy: EndedBy = 'done'
+  /** Why the answer could not be settled. */
+  private error: unknown
 
-  function finish(endedBy: EndedBy): Promise<void> {
-    stopWatching()
-    cancelDrainDeadline?.()
-    finishing ??= options.finish(meter.outcome(endedBy))
-    return finishing
+  constructor(source: HttpBody, options: RelayOptions) {
+    this.source = source
+    this.options = options
+    this.times = new RelayTimes(options)
+    this.stopWatching = options.pulse.watch((now) => this.times.check(now, (event) => this.on(event)))
   }
 
-  /** Ends the call to the vendor from our side; the source then fails, or ends. */
-  function stop(endedBy: EndedBy): void {
-    stopped ??= endedBy
-    begin()
-    options.abort()
-    source.cancel()
-    // A source that has ended, while its last pieces wait for the caller, says nothing any more.
-    if (hasEnded) broken()
+  private on(event: RelayEvent, bytes: Uint8Array = NOTHING): void {
+    const step = relayStep(this.state, event)
+    if (!step) return
+    this.state = step.to
+    for (const action of step.actions) this.act(action, bytes)
   }
 
-  const stopWatching = options.pulse.watch((now) => {
-    if (now - options.startedAt > options.model.upstream.maxDurationMs) return stop('timeout')
-    if (callerLeft) return
-    // A vendor is not silent while nobody reads it, and a caller does not stall while there is nothing to read.
-    const waitsSince = Math.max(lastPieceAt, lastPullAt)
-    if (waitsForVendor && now - waitsSince > options.model.upstream.idleTimeoutMs) return stop('timeout')
-    if (!waitsForVendor && now - lastSentAt > STALL_MS) {
-      output.error(new Error('the client stopped reading'))
-      return leave()
+  /** A switch, because to call methods by their names costs a tenth of the time of an event. */
+  private act(action: RelayAction, bytes: Uint8Array): void {
+    switch (action) {
+      case 'resume':
+        this.resume()
+        break
+      case 'read':
+        this.read(bytes)
+        break
+      case 'send':
+        this.send(bytes)
+        break
+      case 'keep':
+        this.keep(bytes)
+        break
+      case 'hold':
+        this.held = bytes
+        break
+      case 'sendHeld':
+        this.send(this.held)
+        break
+      case 'begin':
+        this.begin()
+        break
+      case 'keepAlive':
+        this.keepAlive()
+        break
+      case 'explain':
+        this.explain()
+        break
+      case 'close':
+        this.output?.close()
+        break
+      case 'breakOff':
+        this.output?.error(this.error)
+        break
+      case 'forgetCaller':
+        this.output = undefined
+        break
+      case 'giveUpCaller':
+        this.giveUpCaller()
+        break
+      case 'abort':
+        this.abort()
+        break
+      case 'closeSoon':
+        this.options.after(CLOSE_MS, () => this.source.cancel())
+        break
+      case 'limitDrain':
+        this.cancelDrainLimit = this.options.after(DRAIN_MS, () => this.on('drained'))
+        break
+      case 'settleRest':
+        this.settleRest()
+        break
+      case 'settleCut':
+        this.settle(this.options.whyCut())
+        break
+      default:
+        this.settle(endings[action])
     }
-    if (waitsForVendor && now - lastSentAt >= KEEP_ALIVE_MS) {
-      lastSentAt = now
-      output.enqueue(keepAlive)
+  }
+
+  // What the caller does.
+
+  start(output: ReadableStreamDefaultController<Uint8Array>): void {
+    this.output = output
+  }
+
+  pull(): void {
+    this.times.pulled()
+    this.on('pulled')
+  }
+
+  cancel(): void {
+    this.on(this.options.drain ? 'left-to-drain' : 'left')
+  }
+
+  // What the vendor does.
+
+  data(bytes: Uint8Array): void {
+    this.times.came()
+    this.on('piece', bytes)
+  }
+
+  end(): void {
+    if (this.kept.length > 0) this.kept.push(END)
+    else this.on('ended')
+  }
+
+  fail(): void {
+    this.on('broke')
+  }
+
+  private begin(): void {
+    this.source.start(this)
+    this.resume()
+  }
+
+  private resume(): void {
+    const { kept } = this
+    while (this.state !== 'idle' && kept.length > 0) {
+      const bytes = kept.shift() as Uint8Array
+      if (bytes === END) this.on('ended')
+      else this.on('piece', bytes)
     }
-  })
-
-  function send(bytes: Uint8Array): void {
-    if (callerLeft || bytes.length === 0) return
-    lastSentAt = options.monotonic()
-    waitsForVendor = false
-    output.enqueue(bytes)
+    if (this.state !== 'idle') this.source.resume()
   }
 
-  function begin(): void {
-    if (hasBegun) return
-    hasBegun = true
-    source.start({ data: take, end, fail: broken })
+  private keep(bytes: Uint8Array): void {
+    this.kept.push(bytes)
+    this.source.pause()
   }
 
-  /** The caller wants more; or is gone, and we want the rest. */
-  function read(): void {
-    waitsForVendor = true
-    begin()
-    while (waitsForVendor && early.length > 0) pass(early.shift() as Uint8Array)
-    if (!waitsForVendor || early.length > 0) return
-    if (hasEnded) end()
-    else source.resume()
-  }
-
-  function take(piece: Uint8Array): void {
-    lastPieceAt = options.monotonic()
-    if (waitsForVendor || closing) {
-      pass(piece)
-      return
-    }
-    early.push(piece)
-    source.pause()
-  }
-
-  /** Passes the whole events of one piece on. */
-  function pass(piece: Uint8Array): void {
-    if (isBroken) return
+  private read(piece: Uint8Array): void {
+    const { meter, capture } = this.options
     try {
       const { bytes, end, excess } = meter.push(piece)
-      options.capture?.(bytes)
-      if (end) sendLast(close(bytes))
-      else send(bytes)
+      capture?.(bytes)
+      if (end) this.on('last-events', bytes)
+      else if (bytes.length > 0) this.on('events', bytes)
       // The connection is not used again.
-      if (excess) source.cancel()
+      if (excess) this.source.cancel()
     } catch {
-      broken()
+      this.on('broke')
     }
   }
 
-  function sendLast(work: Promise<void>): void {
-    closing = work
-    work.catch(lost)
+  private send(bytes: Uint8Array): void {
+    if (!this.output || bytes.length === 0) return
+    this.times.sent()
+    this.output.enqueue(bytes)
   }
 
-  /** The closing event is there: it is paid for before it is sent. */
-  async function close(bytes: Buffer): Promise<void> {
-    await finish('done')
-    // Most vendors close at once; one that does not shall not keep the caller waiting.
-    options.after(CLOSE_MS, () => source.cancel())
-    send(bytes)
+  private keepAlive(): void {
+    this.times.keptAlive()
+    this.output?.enqueue(Buffer.from(this.options.keepAlive))
   }
 
-  function end(): void {
-    if (isBroken) return
-    hasEnded = early.length > 0
-    if (stopped) broken()
-    else if (!hasEnded) complete().catch(lost)
+  private explain(): void {
+    const { endedBy } = this
+    if (endedBy === 'done' || this.options.meter.failed()) return
+    this.send(Buffer.from(this.options.errorEvent(endedBy)))
   }
 
-  /** The vendor closed the stream. */
-  async function complete(): Promise<void> {
-    await closing
-    const rest = meter.close()
-    options.capture?.(rest)
-    const whole = meter.isComplete()
-    await finish(whole ? 'done' : 'upstream')
-    send(rest)
-    if (!whole && !meter.failed()) send(Buffer.from(options.errorEvent('upstream')))
-    if (!callerLeft) output.close()
+  private giveUpCaller(): void {
+    this.output?.error(new Error('the client stopped reading'))
+    this.cancel()
   }
 
-  async function fail(): Promise<void> {
-    const endedBy = callerLeft ? 'client' : (stopped ?? options.whyCut())
-    stop(endedBy)
-    const settled = finishing !== undefined
-    await finish(endedBy)
-    await closing
-    // After the closing event, or the vendor's own error, there is nothing left to tell the caller.
-    if (!settled && !meter.failed()) send(Buffer.from(options.errorEvent(endedBy)))
-    if (!callerLeft) output.close()
+  private abort(): void {
+    this.options.abort()
+    this.source.cancel()
   }
 
-  /** The vendor broke off, was stopped, or sent what could not be taken in. */
-  function broken(): void {
-    if (isBroken) return
-    isBroken = true
-    fail().catch(lost)
-  }
-
-  /** The end could not be written down: the caller must not take the answer for a whole one. */
-  function lost(error: unknown): void {
-    isBroken = true
-    options.abort()
-    source.cancel()
-    if (callerLeft) return
-    callerLeft = true
-    output.error(error)
-  }
-
-  /** The caller is gone. */
-  function leave(): void {
-    callerLeft = true
-    if (finishing) return
-    if (options.drain) {
-      cancelDrainDeadline = options.after(DRAIN_MS, () => stop('client'))
-      read()
-    } else {
-      stop('client')
+  private settleRest(): void {
+    const { meter, capture } = this.options
+    try {
+      const rest = meter.close()
+      capture?.(rest)
+      this.held = rest
+      this.settle(meter.isComplete() ? 'done' : 'upstream')
+    } catch {
+      this.on('broke')
     }
   }
 
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        output = controller
-      },
-      pull() {
-        lastPullAt = options.monotonic()
-        read()
-      },
-      cancel: leave,
-    },
-    { highWaterMark: 0 },
-  )
+  private settle(endedBy: EndedBy): void {
+    this.stopWatching()
+    this.cancelDrainLimit?.()
+    this.endedBy = endedBy
+    void this.finish()
+  }
+
+  private async finish(): Promise<void> {
+    const { options, endedBy } = this
+    try {
+      await options.finish(options.meter.outcome(endedBy))
+      this.on('settled')
+    } catch (error) {
+      this.error = error
+      this.on('unsettled')
+    }
+  }
 }

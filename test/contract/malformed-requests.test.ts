@@ -1,6 +1,9 @@
 // What no client of the API sends, as raw bytes on a socket: each row with the whole of its answer. Where a handler sees
 // the request, a JSON error and at most one short line in the log; where Bun's parser refuses it, a bare status and the
 // end of the connection. Nobody ever sees a line of our source, and the server goes on.
+// No hook of `Bun.serve` sees what its parser refuses (the rows with `bare` and 'closed'): the last test says so, and fails
+// when that changes. Only node:http has `clientError`, and it is another server than the one
+// that the application runs on.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Installation, install, type Running, stopWell } from '../support/executable'
@@ -180,4 +183,22 @@ test('100 Continue comes before the body is wanted, and the answer behind it', a
 test('after all of it the server answers, and has printed nothing but lines of its log', async () => {
   expect((await fetch(`${server.url}/health`)).status).toBe(200)
   for (const line of server.stderr().split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.toThrow()
+})
+
+test('what the parser refuses reaches no hook of the server, so that its answer cannot be ours', async () => {
+  let seen = 0
+  const see = () => {
+    seen++
+    return new Response('seen')
+  }
+  const plain = Bun.serve({ hostname: '127.0.0.1', port: 0, development: false, fetch: see, error: see })
+  const refused = rows.filter(([, , expected]) => expected === 'closed' || expected.code === undefined)
+  for (const [name, bytes] of refused) {
+    const caller = await RawCaller.connect(plain.url.href)
+    caller.send(Buffer.from(bytes, 'latin1'))
+    await waitFor(() => caller.closed || caller.head().includes('seen'), 10_000)
+    expect({ name, seen, closed: caller.closed }).toEqual({ name, seen: 0, closed: true })
+    expect(caller.head()).not.toContain('{')
+  }
+  await plain.stop(true)
 })

@@ -1,0 +1,199 @@
+// What a stream on its way from a vendor to a caller does next: a table of its states and of all that can happen in them.
+// It must stay data: no socket, no timer and no clock, so that every state can be tried with every event.
+
+/** Where a stream stands. */
+export type RelayState =
+  /** Nobody has asked for its first bytes: the vendor's body is not read yet. */
+  | 'unread'
+  /** The caller has taken all that came and has not asked for more. */
+  | 'idle'
+  /** The caller waits for the vendor. */
+  | 'waiting'
+  /** The caller has left; the rest is read for the vendor's figures only. */
+  | 'draining'
+  /** The closing event has come and is held back until the answer is settled. */
+  | 'closing'
+  /** As `closing`, and the vendor has nothing more to say. */
+  | 'closing-ended'
+  /** The answer is settled and the closing event sent; the vendor has not closed its stream yet. */
+  | 'closed'
+  /** The vendor closed without a closing event: what it sent is being settled. */
+  | 'completing'
+  /** The stream was broken off, by whichever side: what passed is being settled. */
+  | 'failing'
+  /** Nothing more happens. */
+  | 'over'
+
+/** What can happen to a stream. */
+export type RelayEvent =
+  /** The caller wants more. */
+  | 'pulled'
+  /** The caller has left, and nothing more is wanted of the vendor. */
+  | 'left'
+  /** The caller has left, and the rest is to be read for the vendor's figures. */
+  | 'left-to-drain'
+  /** Bytes of the vendor. */
+  | 'piece'
+  /** Whole events that the caller is to see were read from them. */
+  | 'events'
+  /** The same, and the closing event is among them. */
+  | 'last-events'
+  /** The vendor has closed the stream, and all that it sent was read. */
+  | 'ended'
+  /** The vendor broke off, or sent what cannot be read. */
+  | 'broke'
+  /** The answer has taken longer than the longest may. */
+  | 'overdue'
+  /** The vendor has said nothing for too long. */
+  | 'silent'
+  /** The caller has taken nothing for too long. */
+  | 'stalled'
+  /** Nothing was sent for so long that proxies may take the stream for dead. */
+  | 'quiet'
+  /** The time for reading on without a caller is over. */
+  | 'drained'
+  /** What the answer cost is written down. */
+  | 'settled'
+  /** It could not be written down. */
+  | 'unsettled'
+
+/** What a stream can do. */
+export type RelayAction =
+  /** Begin to read the vendor's body. */
+  | 'begin'
+  /** Read what was kept, then what comes. */
+  | 'resume'
+  /** Keep the bytes of the event until the caller wants them, and let the vendor wait. */
+  | 'keep'
+  /** Read the events in the bytes. */
+  | 'read'
+  /** Send the bytes to the caller. */
+  | 'send'
+  /** Keep the bytes until the answer is settled. */
+  | 'hold'
+  /** Send the bytes that were held. */
+  | 'sendHeld'
+  /** Send what keeps a silent connection open. */
+  | 'keepAlive'
+  /** Send why the answer ends here, unless it is complete or the vendor has said it. */
+  | 'explain'
+  /** End the answer. */
+  | 'close'
+  /** Break the answer off, so that nobody takes it for a whole one. */
+  | 'breakOff'
+  /** Send nothing more: nobody is there. */
+  | 'forgetCaller'
+  /** Tell a caller who takes nothing that it was given up: it has left then. */
+  | 'giveUpCaller'
+  /** End the call to the vendor. */
+  | 'abort'
+  /** End the call to a vendor that does not close its stream in a moment. */
+  | 'closeSoon'
+  /** Limit the time of reading on without a caller. */
+  | 'limitDrain'
+  /** Settle an answer whose closing event has come. */
+  | 'settleDone'
+  /** Read what is left, and settle an answer without a closing event. */
+  | 'settleRest'
+  /** Settle an answer that the vendor or a shutdown has cut. */
+  | 'settleCut'
+  /** Settle an answer that took too long. */
+  | 'settleTimeout'
+  /** Settle an answer whose caller has left. */
+  | 'settleLeft'
+
+export interface RelayStep {
+  readonly to: RelayState
+  readonly actions: readonly RelayAction[]
+}
+
+type Row = Partial<Record<RelayEvent, RelayStep>>
+
+/** An action that may be answered by the next event at once stands last. */
+const to = (state: RelayState, ...actions: RelayAction[]): RelayStep => ({ to: state, actions })
+
+/** While the caller is there and the answer is not complete. */
+const flowing = {
+  left: to('failing', 'forgetCaller', 'abort', 'settleLeft'),
+  broke: to('failing', 'abort', 'settleCut'),
+  overdue: to('failing', 'abort', 'settleTimeout'),
+} satisfies Row
+
+const table: Readonly<Record<RelayState, Row>> = {
+  unread: {
+    ...flowing,
+    pulled: to('waiting', 'begin'),
+    'left-to-drain': to('draining', 'forgetCaller', 'limitDrain', 'begin'),
+    stalled: to('unread', 'giveUpCaller'),
+  },
+  idle: {
+    ...flowing,
+    pulled: to('waiting', 'resume'),
+    'left-to-drain': to('draining', 'forgetCaller', 'limitDrain', 'resume'),
+    piece: to('idle', 'keep'),
+    ended: to('completing', 'settleRest'),
+    stalled: to('idle', 'giveUpCaller'),
+  },
+  waiting: {
+    ...flowing,
+    pulled: to('waiting', 'resume'),
+    'left-to-drain': to('draining', 'forgetCaller', 'limitDrain', 'resume'),
+    piece: to('waiting', 'read'),
+    events: to('idle', 'send'),
+    'last-events': to('closing', 'hold', 'settleDone'),
+    ended: to('completing', 'settleRest'),
+    silent: to('failing', 'abort', 'settleTimeout'),
+    quiet: to('waiting', 'keepAlive'),
+  },
+  draining: {
+    piece: to('draining', 'read'),
+    'last-events': to('closing', 'settleDone'),
+    ended: to('completing', 'settleRest'),
+    broke: to('failing', 'abort', 'settleLeft'),
+    overdue: to('failing', 'abort', 'settleLeft'),
+    drained: to('failing', 'abort', 'settleLeft'),
+  },
+  closing: {
+    left: to('closing', 'forgetCaller'),
+    'left-to-drain': to('closing', 'forgetCaller'),
+    // What follows the closing event is looked at, because nobody can use its connection again.
+    piece: to('closing', 'read'),
+    ended: to('closing-ended'),
+    broke: to('closing-ended', 'abort'),
+    settled: to('closed', 'sendHeld', 'closeSoon'),
+    unsettled: to('over', 'abort', 'breakOff'),
+  },
+  'closing-ended': {
+    left: to('closing-ended', 'forgetCaller'),
+    'left-to-drain': to('closing-ended', 'forgetCaller'),
+    settled: to('over', 'sendHeld', 'close'),
+    unsettled: to('over', 'abort', 'breakOff'),
+  },
+  closed: {
+    left: to('closed', 'forgetCaller'),
+    'left-to-drain': to('closed', 'forgetCaller'),
+    piece: to('closed', 'read'),
+    ended: to('over', 'close'),
+    broke: to('over', 'abort', 'close'),
+    unsettled: to('over', 'abort', 'breakOff'),
+  },
+  completing: {
+    left: to('completing', 'forgetCaller'),
+    'left-to-drain': to('completing', 'forgetCaller'),
+    broke: to('failing', 'abort', 'settleCut'),
+    settled: to('over', 'sendHeld', 'explain', 'close'),
+    unsettled: to('over', 'abort', 'breakOff'),
+  },
+  failing: {
+    left: to('failing', 'forgetCaller'),
+    'left-to-drain': to('failing', 'forgetCaller'),
+    settled: to('over', 'explain', 'close'),
+    unsettled: to('over', 'abort', 'breakOff'),
+  },
+  over: {},
+}
+
+/** What happens in a state; undefined where an event changes nothing. Nothing is allocated. */
+export function relayStep(state: RelayState, event: RelayEvent): RelayStep | undefined {
+  return table[state][event]
+}

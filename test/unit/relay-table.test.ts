@@ -1,0 +1,185 @@
+// The table of a stream's states and events: each pair of them by itself, and every path through it from the first byte to
+// the end. What a stream does with sockets, timers and money is tried with the real relay in streams.test.ts.
+
+import { describe, expect, test } from 'bun:test'
+import {
+  type RelayAction,
+  type RelayEvent,
+  type RelayState,
+  type RelayStep,
+  relayStep,
+} from '../../src/request/relay-table'
+
+/** All events, in the order of the rows below. */
+const events = Object.keys({
+  pulled: '',
+  left: '',
+  'left-to-drain': '',
+  piece: '',
+  events: '',
+  'last-events': '',
+  ended: '',
+  broke: '',
+  overdue: '',
+  silent: '',
+  stalled: '',
+  quiet: '',
+  drained: '',
+  settled: '',
+  unsettled: '',
+} satisfies Record<RelayEvent, ''>) as RelayEvent[]
+
+/** The state that follows each event, in that order; a dot where an event changes nothing. */
+const expected: Record<RelayState, string> = {
+  //        what the caller does        what the vendor does                    what the clock says   what the ledger says
+  unread:
+    '   waiting failing  draining  . . . .                        failing   failing . unread .   .  . .',
+  idle: '     waiting failing  draining  idle . . completing            failing   failing . idle .     .  . .',
+  waiting:
+    '  waiting failing  draining  waiting idle closing completing failing  failing failing . waiting . . .',
+  draining:
+    ' .       .        .         draining . closing completing  failing   failing . . .    failing . .',
+  closing:
+    '  .       closing  closing   closing . . closing-ended      closing-ended    . . . . .  closed over',
+  'closing-ended':
+    '. closing-ended closing-ended . . . . .                              . . . . .  over over',
+  closed: '   .       closed   closed    closed . . over                over             . . . . .  . over',
+  completing:
+    '.      completing completing . . . .                     failing          . . . . .  over over',
+  failing:
+    '  .       failing  failing   . . . .                        .                . . . . .  over over',
+  over: '     . . . . . . . . . . . . . . .',
+}
+const states = Object.keys(expected) as RelayState[]
+
+const settling: readonly RelayAction[] = [
+  'settleDone',
+  'settleRest',
+  'settleCut',
+  'settleTimeout',
+  'settleLeft',
+]
+/** What may be answered by another event before it returns. */
+const answering: readonly RelayAction[] = ['begin', 'resume', 'read', 'send', 'giveUpCaller', ...settling]
+/** States in which the answer is being settled. */
+const unsettled: readonly RelayState[] = ['closing', 'closing-ended', 'completing', 'failing']
+
+interface Step extends RelayStep {
+  from: RelayState
+  event: RelayEvent
+}
+
+const steps: Step[] = states.flatMap((from) =>
+  events.flatMap((event) => {
+    const transition = relayStep(from, event)
+    return transition ? [{ from, event, ...transition }] : []
+  }),
+)
+const settles = ({ actions }: RelayStep) => actions.some((action) => settling.includes(action))
+const names = (some: readonly Step[]) => some.map(({ from, event }) => `${from} ${event}`)
+
+describe('the state of a stream', () => {
+  for (const from of states) {
+    const targets = expected[from].trim().split(/\s+/)
+    expect(targets.length).toBe(events.length)
+    for (const [index, event] of events.entries()) {
+      test(`${from}, after ${event}: ${targets[index]}`, () => {
+        expect(relayStep(from, event)?.to ?? '.').toBe(targets[index] as RelayState)
+      })
+    }
+  }
+})
+
+describe('in the table of a stream', () => {
+  test('an answer is settled as it stops to flow, and never again', () => {
+    const entering = steps.filter(({ from, to }) => unsettled.includes(to) && !unsettled.includes(from))
+    expect(names(entering.filter((step) => !settles(step)))).toEqual([])
+    // What is left may be unreadable: then nothing has been settled yet.
+    const again = steps.filter((step) => settles(step) && unsettled.includes(step.from))
+    expect(names(again)).toEqual(['completing broke'])
+    expect(names(steps.filter((step) => settles(step) && !unsettled.includes(step.to)))).toEqual([])
+  })
+
+  test('nothing ends an answer before it is settled', () => {
+    const ending = steps.filter(({ actions }) =>
+      (['sendHeld', 'explain', 'close'] as const).some((action) => actions.includes(action)),
+    )
+    const early = ending.filter(({ from, event }) => event !== 'settled' && from !== 'closed')
+    expect(names(early)).toEqual([])
+    expect(names(steps.filter(({ from, to }) => to === 'closed' && from !== to))).toEqual(['closing settled'])
+  })
+
+  test('a charge that was not written down breaks the answer off', () => {
+    for (const step of steps.filter(({ event }) => event === 'unsettled')) {
+      expect(step).toMatchObject({ to: 'over', actions: ['abort', 'breakOff'] })
+    }
+    expect(steps.filter(({ event }) => event === 'unsettled').map(({ from }) => from)).toEqual([
+      'closing',
+      'closing-ended',
+      'closed',
+      'completing',
+      'failing',
+    ])
+  })
+
+  test('the call to the vendor ends where an answer breaks off, whoever is the cause', () => {
+    const failing = steps.filter(({ from, to }) => to === 'failing' && from !== to)
+    expect(failing.length).toBeGreaterThan(10)
+    expect(names(failing.filter(({ actions }) => !actions.includes('abort')))).toEqual([])
+  })
+
+  test('events go to a caller who waits for them, and to nobody else', () => {
+    expect(names(steps.filter(({ actions }) => actions.includes('send')))).toEqual(['waiting events'])
+    expect(names(steps.filter(({ actions }) => actions.includes('keepAlive')))).toEqual(['waiting quiet'])
+  })
+
+  test('a caller who leaves is sent nothing more, in every state', () => {
+    const leaving = steps.filter(({ event }) => event === 'left' || event === 'left-to-drain')
+    expect(names(leaving.filter(({ actions }) => actions[0] !== 'forgetCaller'))).toEqual([])
+    const staying = states.filter((state) => !leaving.some(({ from }) => from === state))
+    // Nobody can leave who has left.
+    expect(staying).toEqual(['draining', 'over'])
+  })
+
+  test('an action that brings the next event stands last', () => {
+    for (const { actions } of steps) {
+      for (const action of actions.slice(0, -1)) expect(answering).not.toContain(action)
+    }
+  })
+})
+
+describe('every path through the table of a stream', () => {
+  /** Each state with whether the answer was settled on the way to it. */
+  const reached = new Map<string, { state: RelayState; settled: number }>()
+  const follow = (state: RelayState, settled: number): void => {
+    const key = `${state} ${settled}`
+    if (reached.has(key)) return
+    reached.set(key, { state, settled })
+    for (const event of events) {
+      const step = relayStep(state, event)
+      if (step) follow(step.to, settled + (settles(step) && state !== 'completing' ? 1 : 0))
+    }
+  }
+  follow('unread', 0)
+
+  test('settles the answer once, and ends', () => {
+    const before = ['unread', 'idle', 'waiting', 'draining']
+    for (const { state, settled } of reached.values()) expect(settled).toBe(before.includes(state) ? 0 : 1)
+    expect([...reached.values()].map(({ state }) => state).sort()).toEqual([...states].sort())
+  })
+
+  test('can end from every state, and ends nowhere else', () => {
+    for (const state of states.filter((state) => state !== 'over')) {
+      const open: RelayState[] = [state]
+      const seen = new Set(open)
+      for (let at = open.pop(); at; at = open.pop()) {
+        for (const event of events) {
+          const to = relayStep(at, event)?.to
+          if (to && !seen.has(to)) open.push(to)
+          if (to) seen.add(to)
+        }
+      }
+      expect(seen).toContain('over')
+    }
+  })
+})

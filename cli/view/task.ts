@@ -2,7 +2,7 @@
 
 import { formatUsd } from '../../src/lib/money'
 import { showTask, type Task } from '../../src/tasks/task'
-import { UNKNOWN } from '../../src/tasks/transitions'
+import { stageOf, UNKNOWN } from '../../src/tasks/transitions'
 import type { Attempt, Webhook } from '../../src/webhooks/rows'
 import { paint, type Style } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
@@ -15,7 +15,7 @@ interface TaskDelivery {
 
 /** The state that people see: a submit whose answer was lost is a state of its own. */
 export function stateOf(task: Task): string {
-  return task.state === 'submitted' && task.errorCode === UNKNOWN ? UNKNOWN : task.state
+  return stageOf(task) === 'unknown' ? UNKNOWN : task.state
 }
 
 export function taskJson(task: Task) {

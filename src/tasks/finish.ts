@@ -21,9 +21,9 @@ export interface Success {
   document: object
   videoUrl: string
   usageJson: string | null
-  /** What the vendor says is to be paid, instead of what was asked for. */
+  /** What the vendor reports that is to be paid, instead of what was asked for. */
   quantities?: Quantities
-  /** The service tier that the vendor says it has served. */
+  /** The service tier that the vendor reports to have served. */
   serviceTier?: string
   /** Default: counted, because the price is of the seconds that were asked for. */
   usageSource?: UsageSource
@@ -35,7 +35,7 @@ interface Failure {
   error: { code: string; message: string }
 }
 
-/** The document of an end for which nothing is read that was stored before: it may be what made other ends throw. */
+/** The document of an end that reads nothing that was stored before: what was stored may have made other ends throw. */
 export const NOTHING_READ: object = {}
 
 /** Why a task has failed, where the gateway says so and not the vendor. */
@@ -118,7 +118,7 @@ function endStatements(
 ): Statement[] {
   const error = ending.state === 'failed' ? ending.error : undefined
   const made = ending.state === 'succeeded' ? ending : undefined
-  // A task that has ended has a seed (spec, Video task): the vendor's, else the one that was asked for.
+  // Every task that has ended has a seed: the vendor's, else the one that was asked for.
   const seed = ending.document === NOTHING_READ ? null : (task.memo.seed ?? null)
   const shown = { seed, ...ending.document }
   const document = documentOf(task, shown, ending.state, error)

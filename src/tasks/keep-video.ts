@@ -1,4 +1,4 @@
-// Puts the gateway's own address into a task that has ended well, before its end is told: its webhook and all who ask
+// Puts the gateway's own address into a task that has ended well, before its end is stored: its webhook and all who ask
 // get the same one. A video that cannot be copied in time keeps the vendor's address, and nothing here fails a task.
 
 import type { Artifacts } from '../artifacts/artifacts'

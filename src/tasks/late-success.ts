@@ -1,6 +1,6 @@
-// A success that is told after its task has ended as failed: the hold is given back by then, but the video is there.
-// It is a charge of its own at the prices of admission, and takes only what is available. However often it is told, it
-// must be charged once, and what was stopped on purpose must never be.
+// A success that is reported after its task has ended as failed: the hold is released by then, but the video is there.
+// The charge is a further one at the prices of admission, and takes only what is available. However often a success is
+// reported, it must be charged once, and a task that was stopped on purpose must never be charged.
 
 import { findKey } from '../accounts/keys'
 import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger'
@@ -13,7 +13,7 @@ import { stageOf } from './transitions'
 
 /** How long a vendor is asked after a task that had failed: some polls, and time to copy the video. */
 const ASK_AGAIN_MS = 60_000
-/** For the last poll. */
+/** How much longer than the asking its charge may stay open, for the last poll. */
 const CHARGE_MARGIN_MS = 60_000
 
 /** Turns a task from failed to succeeded. Undefined when it did not fail, was stopped, or somebody else was first. */
@@ -47,7 +47,7 @@ export async function askAgain(db: Db, task: Task, now: number): Promise<boolean
   ])
 }
 
-/** Where a video is charged whose hold was given back. Named after that hold, so that there cannot be two. */
+/** The charge of a video whose hold was released, named after that hold, so that there cannot be two. */
 async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge | undefined> {
   if (stageOf(task) !== 'failed') return undefined
   const released = await findEndedCharge(db, task.charge)

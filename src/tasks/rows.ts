@@ -28,7 +28,7 @@ export type NewTask = Pick<
 const UNKNOWN_MESSAGE =
   'It is not known whether the vendor has begun this task. It is not sent again; its price is held until that is found out or its time is over.'
 
-/** Goes with the hold. */
+/** The row of a new task: a statement for the transaction that holds its price. */
 export function insertTask(task: NewTask): Statement {
   return {
     sql: `insert into tasks (id, account, key_id, model, upstream, charge, state, memo, quantities, webhook_url, created_at,
@@ -53,7 +53,7 @@ export function insertTask(task: NewTask): Statement {
   }
 }
 
-/** Written before the first byte goes to the vendor: a task that is found without it was never sent. */
+/** Notes that a task is being sent, before the first byte goes to the vendor. Throws when it was sent before. */
 export async function markSent(db: Db, id: string, now: number): Promise<void> {
   const isFirst = await tryApply(db, [
     {
@@ -65,7 +65,7 @@ export async function markSent(db: Db, id: string, now: number): Promise<void> {
   if (!isFirst) throw new Error(`task ${id} was sent before`)
 }
 
-/** The vendor has it. False when its id is taken, or the task was never sent or is not waiting for one. */
+/** Stores the vendor's id of a task. False when it is another task's, or this one was never sent or waits for none. */
 export async function acceptTask(
   db: Db,
   id: string,
@@ -86,7 +86,10 @@ export async function acceptTask(
   ])
 }
 
-/** The vendor refused it: goes with the release, and stops that when the task lives on. */
+/**
+ * Removes a task that the vendor refused: a statement for the transaction that releases its charge, which is undone when
+ * the task lives on.
+ */
 export function deleteTask(id: string): Statement {
   return {
     sql: `delete from tasks where id = $1 and upstream_id is null and state = 'submitted'`,
@@ -108,6 +111,7 @@ export async function voidTask(db: Db, task: Task, now: number): Promise<boolean
   return release(db, charge, { endedBy: 'shutdown', endedAt: now }, [remove, freeKey(charge.id)])
 }
 
+/** Notes that the vendor's answer to the submit was lost. Without effect on a task that has moved on. */
 export function markUnknown(id: string): Statement {
   return {
     sql: `update tasks set error_code = $2, error_message = $3

@@ -9,6 +9,7 @@ import { findOverdue, findStranded } from './find'
 import type { PollWorld, TaskPolls } from './poll'
 import { markUnknown, voidTask } from './rows'
 import { documentOf, type Task } from './task'
+import { stageOf } from './transitions'
 
 type SweepWorld = Pick<PollWorld, 'db' | 'catalogue' | 'now' | 'log'>
 
@@ -47,7 +48,7 @@ async function tryRecover(world: SweepWorld, task: Task): Promise<boolean> {
  * Idempotency-Key answers it. False when it has moved on.
  */
 async function recover({ db, catalogue, now, log }: SweepWorld, task: Task): Promise<boolean> {
-  if (task.sentAt === null) return voidTask(db, task, now())
+  if (stageOf(task) === 'held') return voidTask(db, task, now())
   const model = modelOf(catalogue, task)
   const contract = model && taskOf(model.family)
   const body = documentOf(task, {}, 'submitted')

@@ -18,21 +18,21 @@ export interface Task {
   memo: Memo
   /** What is paid when it succeeds, unless the vendor decides. */
   quantities: Quantities
-  /** What is held for it while it runs, and what was paid for it in the end. */
+  /** What is held for the task while it runs, and what was paid for it in the end, in nano-dollars. */
   costNano: number
   webhookUrl: string | null
   /** Where its caller reached the gateway: what the address of a kept video begins with. */
   gatewayUrl: string
   /** Width and height as the caller named them, where the form of their request has a place for that. */
   size: string | null
-  /** What readers get, as JSON; null until the vendor has said something. */
+  /** What readers get, as JSON; null until the vendor has reported something. */
   document: string | null
   /** Where the vendor keeps the video, wherever readers are sent. */
   videoUrl: string | null
   errorCode: string | null
   errorMessage: string | null
   createdAt: number
-  /** When it was about to be sent to the vendor: from then on it must not be sent again. */
+  /** When the task was about to be sent to the vendor: from then on it must not be sent again. */
   sentAt: number | null
   endedAt: number | null
   deadlineAt: number
@@ -42,11 +42,11 @@ export interface Task {
   misses: number
   /** Of them the last ones in a row in which the vendor did not know the task. */
   missing: number
-  /** Somebody wants it stopped; cleared when the vendor has answered. */
+  /** When somebody asked for the task to be stopped; null again when the vendor has answered. */
   cancelAt: number | null
-  /** Why the vendor did not stop it. */
+  /** Why the vendor did not stop the task. */
   cancelAnswer: string | null
-  /** Whoever polls it holds it until then; the fence tells late writers that others have taken over. */
+  /** Until when the task is held by whoever polls it; the fence keeps late writers from changing what others took over. */
   leaseUntil: number
   fence: number
 }
@@ -115,7 +115,7 @@ export function lastDocumentOf(task: Task): object {
   return task.document === null ? {} : JSON.parse(task.document)
 }
 
-/** A task as JSON, whether the vendor has said something about it or not. */
+/** A task as JSON, whether the vendor has reported something about it or not. */
 export function showTask(task: Task): string {
   if (task.document !== null) return task.document
   const error =

@@ -7,7 +7,7 @@ export type TaskState = 'submitted' | 'succeeded' | 'failed'
 
 /** The error code of a task whose submit had no answer: the vendor may be working on it or not. */
 export const UNKNOWN = 'unknown'
-/** The error code of a task that was stopped on purpose, by us or at the vendor. */
+/** The error code of a task that was stopped on purpose, by command or at the vendor. */
 export const CANCELED = 'canceled'
 
 /** How far a task is, finer than its state. */
@@ -44,7 +44,7 @@ type Actor =
   | 'canceller'
   /** The command that settles what only a human can find out. */
   | 'operator'
-  /** A node that is told of a success after somebody else has ended the task as failed. */
+  /** A node that receives a success after somebody else has ended the task as failed. */
   | 'late success'
 
 /** What a change does to the charge. */

@@ -4,20 +4,21 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { parseBytes, parseDurationMs } from '../lib/durations'
+import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 
-const closed = { additionalProperties: false }
 const Text = Type.String({ minLength: 1 })
 /** Undefined as an unset environment variable is. */
 const Secret = Type.Optional(Type.Union([Text, Type.Undefined()]))
 
 export const ArtifactsEntry = Type.Object(
   {
-    /** How long: `12h`, `7d`. */
-    keep: Type.String(),
-    /** How much in all, such as `500MB`; the oldest go first. Default 10GB. */
-    maxBytes: Type.Optional(Type.String()),
-    /** Keep them in a bucket in place of the data directory, as several nodes must. */
-    s3: Type.Optional(
+    keep: requiredSetting('How long: `12h`, `7d`.', Type.String()),
+    maxBytes: optionalSetting(
+      'How much in all, such as `500MB`; the oldest go first. Default 10GB.',
+      Type.String(),
+    ),
+    s3: optionalSetting(
+      'Keep them in a bucket in place of the data directory, as several nodes must: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each object.',
       Type.Object(
         {
           bucket: Text,
@@ -26,7 +27,6 @@ export const ArtifactsEntry = Type.Object(
           region: Text,
           accessKeyId: Secret,
           secretAccessKey: Secret,
-          /** Stands before the name of each object: `gateway/`. */
           prefix: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._/-]*$' })),
         },
         closed,

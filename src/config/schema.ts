@@ -7,13 +7,12 @@ import ipaddr from 'ipaddr.js'
 import type { Family } from '../contract/family'
 import { type OperationName, operations } from '../contract/operations'
 import { families } from '../families'
+import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { upstreamKinds } from '../upstreams/kinds'
 import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { type PriceConfig, priceFaults } from './prices'
 
-const closed = { additionalProperties: false }
-const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
 /** Scheme, host and port of a web page: `https://app.example.com`. */
@@ -27,85 +26,129 @@ const BodyLimits = Type.Object(
 
 const Server = Type.Object(
   {
-    host: Type.Optional(Type.String({ minLength: 1 })),
-    port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
-    /** Whether a key is read from the header `x-api-key` too. Absent: on the paths of messages only. */
-    acceptXApiKey: Type.Optional(Type.Boolean()),
-    /** Where callers reach this gateway when it is not what they call it by, as behind a proxy: `https://ai.example.com`. */
-    publicUrl: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
-    /** Web pages that may use tools from a browser, beside those of the gateway itself and of localhost: `https://app.example.com`. */
-    allowedOrigins: Type.Optional(Type.Array(Origin)),
-    /** Web pages that may call the API below /v1 from a browser. Absent: any. None: an empty list. */
-    corsOrigins: Type.Optional(Type.Array(Origin)),
-    /** Bytes of the largest body of an operation, or of the messages of tools; unpacked, where it is packed. */
-    maxBodyBytes: Type.Optional(Type.Partial(BodyLimits, closed)),
-    /** Longest time from a new connection to the end of the headers of its first request. Default 20 seconds. */
-    headersTimeoutMs: Type.Optional(Type.Integer({ minimum: 10_000, maximum: 255_000 })),
-    /** Longest silence of a connection between requests, or of a caller who takes no byte of an answer. Default 2 minutes. */
-    keepAliveTimeoutMs: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 255_000 })),
-    /**
-     * Most open connections and files, to callers and to vendors together. Default 20,000; at most what the operating
-     * system allows a process, less an eighth. Beyond it silent connections are closed, then new ones refused. Linux only.
-     */
-    maxConnections: Type.Optional(Count),
-    /**
-     * Most connections of one address, with IPv6 of one /64. Default 1,000 or a quarter of all, and none for private
-     * addresses, from which proxies call for everybody; one that is set holds for these too. Linux only.
-     */
-    maxConnectionsPerAddress: Type.Optional(Count),
-    /** Most requests of one key that run at a time in this process; a key's own concurrency may allow more. Default 2000. */
-    maxRequestsPerKey: Type.Optional(Count),
+    host: optionalSetting('The address to listen on. Default 127.0.0.1.', Type.String({ minLength: 1 })),
+    port: optionalSetting(
+      'The port to listen on. Default 8080.',
+      Type.Integer({ minimum: 0, maximum: 65535 }),
+    ),
+    acceptXApiKey: optionalSetting(
+      'Whether a key is read from the header `x-api-key` too. Default: on the paths of messages only.',
+      Type.Boolean(),
+    ),
+    publicUrl: optionalSetting(
+      'Where callers reach this gateway, when a proxy stands before it: `https://ai.example.com`. Default: as the request names it.',
+      Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' }),
+    ),
+    allowedOrigins: optionalSetting(
+      'Web pages that may use the tools of `/mcp` from a browser, beside those of the gateway and of localhost: `https://app.example.com`.',
+      Type.Array(Origin),
+    ),
+    corsOrigins: optionalSetting(
+      'Web pages that may call `/v1` from a browser. Default: any. An empty list: none.',
+      Type.Array(Origin),
+    ),
+    maxBodyBytes: optionalSetting(
+      'The largest body of an operation in bytes, unpacked: `{ chat: 8388608 }`. `mcp` is that of the tools. Default: 32 MiB; embeddings 16 MiB, speech 1 MiB, image edits 256 MiB.',
+      Type.Partial(BodyLimits, closed),
+    ),
+    headersTimeoutMs: optionalSetting(
+      'The longest time from a new connection to the end of the headers of its first request. Default 20 s.',
+      Type.Integer({ minimum: 10_000, maximum: 255_000 }),
+    ),
+    keepAliveTimeoutMs: optionalSetting(
+      'The longest silence of a connection between requests, or of a caller who takes no byte of an answer. Default 2 minutes.',
+      Type.Integer({ minimum: 1_000, maximum: 255_000 }),
+    ),
+    maxConnections: optionalSetting(
+      'The most open connections and files, to callers and upstreams together. Beyond it silent connections are closed, then new ones refused. Linux only. Default 20,000; at most seven eighths of what the system allows (`ulimit -n`).',
+      Count,
+    ),
+    maxConnectionsPerAddress: optionalSetting(
+      'The most connections of one address, or of one IPv6 /64. A proxy with a public address calls for everybody: set what it needs. Linux only. Default 1,000 or a quarter of all; none for private addresses.',
+      Count,
+    ),
+    maxRequestsPerKey: optionalSetting(
+      "The most requests of one key that run at a time in one process. The key's own `--concurrency` may allow more. Default 2,000.",
+      Count,
+    ),
   },
   closed,
 )
 
 const Webhooks = Type.Object(
   {
-    /** Private networks that webhooks may go to all the same, as CIDR: `192.168.0.0/16`. */
-    allow: Type.Optional(Type.Array(Type.String())),
+    allow: optionalSetting(
+      'Private networks that webhooks may go to, as CIDR: `192.168.0.0/16`. Default: none.',
+      Type.Array(Type.String()),
+    ),
   },
   closed,
 )
 
 const ModelEntry = Type.Object(
   {
-    /** One payload contract, or one for each operation that the model serves. */
-    family: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
-    /** One connection, or several that are equal with the share that each gets: `{ east: 2, west: 1 }`. */
-    upstream: Type.Union([Type.String(), Type.Record(Type.String(), Share, { minProperties: 1 })]),
-    /** The vendor's name; absent: the same as ours. */
-    upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
-    ownedBy: Type.Optional(Type.String({ minLength: 1 })),
-    /** Judged apart, in words of its own. */
-    price: Type.Optional(Type.Unsafe<PriceConfig>(Type.Object({}))),
-    /** Costs nothing; a model without a price is refused unless it says so. */
-    free: Type.Optional(Type.Literal(true)),
-    /** Refuses requests with a field that the payload contract does not name. Default: such fields go to the vendor. */
-    strictFields: Type.Optional(Type.Boolean()),
-    reasoning: Type.Optional(Type.Boolean()),
-    /** Output tokens that are held where the caller sets no limit. Default 4096. */
-    reserveOutputTokens: Type.Optional(Count),
-    /** Most tokens that the model writes at once, for a vendor that wants a limit. Default: as many as are held. */
-    maxOutputTokens: Type.Optional(Count),
-    contextTokens: Type.Optional(Count),
-    dimensions: Type.Optional(
+    family: requiredSetting(
+      'The payload contract, or one for each operation that the model serves (below).',
+      Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
+    ),
+    upstream: requiredSetting(
+      'The upstream that serves it, or several that are equal with the share of each: `{ east: 2, west: 1 }`.',
+      Type.Union([Type.String(), Type.Record(Type.String(), Share, { minProperties: 1 })]),
+    ),
+    upstreamModel: optionalSetting(
+      "The vendor's name for it. Default: the same.",
+      Type.String({ minLength: 1 }),
+    ),
+    ownedBy: optionalSetting(
+      'What `GET /v1/models` says of its owner. Default: the kind of its upstream.',
+      Type.String({ minLength: 1 }),
+    ),
+    // Judged apart, in words of its own.
+    price: optionalSetting(
+      'Its price list (below). Every model has one, or is `free`.',
+      Type.Unsafe<PriceConfig>(Type.Object({})),
+    ),
+    free: optionalSetting('It costs nothing.', Type.Literal(true)),
+    strictFields: optionalSetting(
+      'Whether a request is refused for a field that the payload contract does not name. Default: such fields go to the vendor.',
+      Type.Boolean(),
+    ),
+    reasoning: optionalSetting(
+      'It thinks before it answers, and ignores sampling parameters. Default: no.',
+      Type.Boolean(),
+    ),
+    reserveOutputTokens: optionalSetting(
+      'Output tokens that are held where the caller sets no limit. Default 4,096.',
+      Count,
+    ),
+    maxOutputTokens: optionalSetting(
+      'The most tokens that it writes in one answer, for a vendor that wants a limit. Default: as many as are held.',
+      Count,
+    ),
+    contextTokens: optionalSetting(
+      'The most tokens that a request can have, which bounds every hold.',
+      Count,
+    ),
+    dimensions: optionalSetting(
+      'Dimensions that an embedding model offers: a list, or `{ min, max }`.',
       Type.Union([Type.Array(Count, { minItems: 1 }), Type.Object({ min: Count, max: Count }, closed)]),
     ),
-    batchSize: Type.Optional(Count),
-    batchTokens: Type.Optional(Count),
-    /** Sizes of images that callers may ask for; absent: what the family knows. */
-    sizes: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })),
-    /** How many reference images a request must and may have. */
-    referenceImages: Type.Optional(
+    batchSize: optionalSetting('The most inputs of one call to the vendor; more are split.', Count),
+    batchTokens: optionalSetting('The most tokens of one call to the vendor; more are split.', Count),
+    sizes: optionalSetting(
+      'Sizes of images that may be asked for. Default: those that the family knows.',
+      Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
+    ),
+    referenceImages: optionalSetting(
+      'How many reference images a request must and may have: `{ min: 1, max: 3 }`.',
       Type.Object(
         { min: Type.Integer({ minimum: 0, maximum: 100 }), max: Type.Integer({ minimum: 0, maximum: 100 }) },
         closed,
       ),
     ),
-    /** False for a model that edits whole images only. */
-    mask: Type.Optional(Type.Boolean()),
-    /** Seconds that a video may have; `vendorMayChoose` allows -1. */
-    durations: Type.Optional(
+    mask: optionalSetting('`false` for a model that edits whole images only.', Type.Boolean()),
+    durations: optionalSetting(
+      'Seconds that a video may have: `{ min: 2, max: 10, default: 5 }`. With `vendorMayChoose: true` a request may say -1: the most is held, and what the vendor reports is charged.',
       Type.Object(
         { min: Count, max: Count, default: Count, vendorMayChoose: Type.Optional(Type.Boolean()) },
         closed,
@@ -115,32 +158,63 @@ const ModelEntry = Type.Object(
   closed,
 )
 
-/** A list of models that are tried in order, until one answers. */
 const RouteEntry = Type.Object(
   {
-    route: Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
-    ownedBy: Type.Optional(Type.String({ minLength: 1 })),
+    route: requiredSetting(
+      'Models that are tried in this order, until one answers.',
+      Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
+    ),
+    ownedBy: optionalSetting(
+      'What `GET /v1/models` says of its owner. Default `route`.',
+      Type.String({ minLength: 1 }),
+    ),
   },
   closed,
 )
 
 const ConfigSchema = Type.Object(
   {
-    server: Type.Optional(Server),
-    webhooks: Type.Optional(Webhooks),
-    artifacts: Type.Optional(ArtifactsEntry),
-    /** `postgres://…`; absent: SQLite in the data directory. */
-    database: Type.Optional(Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()])),
-    upstreams: Type.Record(Type.String(), UpstreamEntry),
-    /** Each a model or a route; judged one by one, so that a fault is told in the words of what it was meant to be. */
-    models: Type.Record(Type.String(), Type.Unknown()),
-    /** Other names of models, such as those that a client asks for by itself; `claude-haiku-*` stands for all that begin so. */
-    aliases: Type.Optional(Type.Record(Type.String(), Type.String())),
-    /** False: models are asked for by their ids and aliases only, not by the vendors' own names for them. Default true. */
-    realNames: Type.Optional(Type.Boolean()),
+    server: optionalSetting('Where it listens, and its limits.', Server),
+    webhooks: optionalSetting('Where webhooks may go.', Webhooks),
+    artifacts: optionalSetting(
+      'Keeps results (pictures, videos) that vendors delete after a day. Default: off.',
+      ArtifactsEntry,
+    ),
+    database: optionalSetting(
+      '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Default: SQLite in the data directory.',
+      Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
+    ),
+    upstreams: requiredSetting(
+      'Connections to vendors, each by a name of your choice.',
+      Type.Record(Type.String(), UpstreamEntry),
+    ),
+    // Each a model or a route; judged one by one, so that a fault is told in the words of what it was meant to be.
+    models: requiredSetting(
+      'What callers may ask for, by id: models and routes.',
+      Type.Record(Type.String(), Type.Unknown()),
+    ),
+    aliases: optionalSetting(
+      "Other names of models, as a client asks for by itself: `{ 'small-*': 'fast' }`. A star at the end stands for all that begin so.",
+      Type.Record(Type.String(), Type.String()),
+    ),
+    realNames: optionalSetting(
+      "Whether a model is also known by the vendor's own name for it. A name that two models share stands for neither. Default true.",
+      Type.Boolean(),
+    ),
   },
   closed,
 )
+
+/** The parts of the schema that the reference of all settings shows, each with the place where it stands. */
+export const settingTables = [
+  { place: '', schema: ConfigSchema },
+  { place: 'server', schema: Server },
+  { place: 'webhooks', schema: Webhooks },
+  { place: 'artifacts', schema: ArtifactsEntry },
+  { place: 'upstreams.<name>', schema: UpstreamEntry },
+  { place: 'models.<id>', schema: ModelEntry },
+  { place: 'models.<id> (a route)', schema: RouteEntry },
+] as const
 
 export type Config = Omit<Static<typeof ConfigSchema>, 'models'> & {
   models: Record<string, ModelConfig | RouteConfig>

@@ -8,6 +8,8 @@ const perWords = { 1: '', 60: 'minute', 1000: '1K', 1000000: '1M' } as const
 interface UnitRow {
   /** Its name in a price list of the configuration. */
   key: string
+  /** What it is a price of, for the reference of prices. */
+  of: string
   /** How many of it that price is for: 60 is a price for a minute of what is counted in seconds. */
   per: keyof typeof perWords
   /** For tokens: which side of the model they are on. */
@@ -40,15 +42,17 @@ const AS_CALLED = { times: 4, more: 100 } as const
 const AS_HEARD = { times: 4, more: 52_500 } as const
 
 export const unitTable = {
-  request: { key: 'per_request', per: 1, flat: true },
+  request: { key: 'per_request', of: 'each request', per: 1, flat: true },
   input_token: {
     key: 'per_1m_input_tokens',
+    of: 'text in, and whatever else is sent and has no price of its own',
     per: 1_000_000,
     tokens: 'input',
     becomes: ['cached_input_token'],
   },
   cached_input_token: {
     key: 'per_1m_cached_input_tokens',
+    of: 'input that the vendor read from a cache',
     per: 1_000_000,
     tokens: 'input',
     fallback: 'input_token',
@@ -56,6 +60,7 @@ export const unitTable = {
   /** Written to a cache for the vendor's usual time, such as five minutes. */
   cache_write_token: {
     key: 'per_1m_cache_write_tokens',
+    of: 'input that it wrote to a cache for its usual time',
     per: 1_000_000,
     tokens: 'input',
     fallback: 'input_token',
@@ -63,26 +68,35 @@ export const unitTable = {
   },
   cache_write_1h_token: {
     key: 'per_1m_cache_write_1h_tokens',
+    of: 'input that it wrote to a cache for an hour',
     per: 1_000_000,
     tokens: 'input',
     fallback: 'cache_write_token',
     becomes: [...READ, 'cache_write_token'],
   },
-  output_token: { key: 'per_1m_output_tokens', per: 1_000_000, tokens: 'output' },
+  output_token: {
+    key: 'per_1m_output_tokens',
+    of: 'text out, and whatever else comes back and has no price of its own',
+    per: 1_000_000,
+    tokens: 'output',
+  },
   input_image_token: {
     key: 'per_1m_input_image_tokens',
+    of: 'pictures in, of models that count them as tokens',
     per: 1_000_000,
     tokens: 'input',
     becomes: READ,
   },
   output_image_token: {
     key: 'per_1m_output_image_tokens',
+    of: 'pictures out, of models that count them as tokens',
     per: 1_000_000,
     tokens: 'output',
     becomes: ['output_token'],
   },
   input_audio_token: {
     key: 'per_1m_input_audio_tokens',
+    of: 'sound in',
     per: 1_000_000,
     tokens: 'input',
     fallback: 'input_token',
@@ -90,23 +104,65 @@ export const unitTable = {
   },
   output_audio_token: {
     key: 'per_1m_output_audio_tokens',
+    of: 'sound out',
     per: 1_000_000,
     tokens: 'output',
     fallback: 'output_token',
     becomes: ['output_token'],
   },
-  character: { key: 'per_1m_characters', per: 1_000_000 },
-  image: { key: 'per_image', per: 1, variants: true, most: AS_QUOTED },
-  input_image: { key: 'per_input_image', per: 1, variants: true, most: AS_QUOTED },
-  second: { key: 'per_second', per: 1, variants: true },
+  character: { key: 'per_1m_characters', of: 'text that is spoken', per: 1_000_000 },
+  image: {
+    key: 'per_image',
+    of: 'pictures made: one amount, or one for each size or quality',
+    per: 1,
+    variants: true,
+    most: AS_QUOTED,
+  },
+  input_image: {
+    key: 'per_input_image',
+    of: 'reference pictures: one amount, or one for each size',
+    per: 1,
+    variants: true,
+    most: AS_QUOTED,
+  },
+  second: {
+    key: 'per_second',
+    of: 'seconds of video: one amount, or one for each resolution',
+    per: 1,
+    variants: true,
+  },
   /** Seconds of audio that a model listens to. */
-  audio_second: { key: 'per_audio_minute', per: 60, most: AS_HEARD },
+  audio_second: {
+    key: 'per_audio_minute',
+    of: 'audio that is transcribed, each second that has begun',
+    per: 60,
+    most: AS_HEARD,
+  },
   /** A query with as many documents as the vendor ranks for one price, usually 100. */
-  search: { key: 'per_1k_searches', per: 1_000, most: AS_CALLED },
+  search: {
+    key: 'per_1k_searches',
+    of: 'queries of a rerank model, each with up to 100 documents',
+    per: 1_000,
+    most: AS_CALLED,
+  },
   /** Searches of the web that the vendor runs for an answer. */
-  web_search: { key: 'per_1k_web_searches', per: 1_000, flat: true, most: AS_CALLED, call: true },
+  web_search: {
+    key: 'per_1k_web_searches',
+    of: 'searches that the vendor runs and counts in its answer',
+    per: 1_000,
+    flat: true,
+    most: AS_CALLED,
+    call: true,
+  },
   /** Documents that such a search has used, where the vendor bills those. */
-  search_source: { key: 'per_1k_search_sources', per: 1_000, flat: true, most: AS_CALLED, call: true },
+  search_source: {
+    key: 'per_1k_search_sources',
+    of: 'documents that such a search has used, where the vendor bills those',
+    per: 1_000,
+    flat: true,
+    most: AS_CALLED,
+    call: true,
+  },
 } as const satisfies Record<string, UnitRow>
 
 export type Unit = keyof typeof unitTable

@@ -2,21 +2,17 @@
 // Every setting but the kind has a default, which stands where it is used.
 
 import { type Static, Type } from '@sinclair/typebox'
-
-const closed = { additionalProperties: false }
-const Milliseconds = Type.Integer({ minimum: 1, maximum: 86_400_000 })
-const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 })
+import { Count, closed, Milliseconds, optionalSetting, requiredSetting } from '../lib/setting'
 
 export const UpstreamEntry = Type.Object(
   {
-    kind: Type.String(),
-    /** Absent: the vendor's own. A query is sent with every call. */
-    baseUrl: Type.Optional(Type.String({ pattern: '^https?://' })),
-    /**
-     * One key or several, used in turn. `null` for a server that wants none. Undefined, as an unset environment
-     * variable is, hides the models of this upstream.
-     */
-    apiKey: Type.Optional(
+    kind: requiredSetting('What it speaks (below).', Type.String()),
+    baseUrl: optionalSetting(
+      "Where it is. A query such as `?api-version=1` goes with every call. Default: the vendor's own.",
+      Type.String({ pattern: '^https?://' }),
+    ),
+    apiKey: optionalSetting(
+      'One key, or several that are used in turn (one that is refused rests). `null` for a server that wants none; TOML writes `false`. Absent, as an unset environment variable is: its models are hidden.',
       Type.Union([
         Type.String({ minLength: 1 }),
         Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
@@ -24,29 +20,40 @@ export const UpstreamEntry = Type.Object(
         Type.Undefined(),
       ]),
     ),
-    /** Longest wait for the first byte of an answer. Default 10 minutes. */
-    timeoutMs: Type.Optional(Milliseconds),
-    /** Longest silence inside a stream. Default 2 minutes. */
-    idleTimeoutMs: Type.Optional(Milliseconds),
-    /** Longest duration of a whole request. Default 30 minutes. */
-    maxDurationMs: Type.Optional(Milliseconds),
-    /** Most requests running at a time. Default 4096. */
-    concurrency: Type.Optional(Count),
-    /** What to do when the caller leaves a stream: stop the vendor, or read on for its true usage. Default cancel. */
-    onAbort: Type.Optional(Type.Union([Type.Literal('cancel'), Type.Literal('drain')])),
-    /** Hosts that the vendor's results may lie on, beside those that are known: `files.example.com`, or `.example.com` for all below it. */
-    fileHosts: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z0-9.:-]+$' }))),
-    /** Most questions a second after tasks that it works on. Default 20. */
-    pollsPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-    /** How long a task may take. Default 24 hours. */
-    taskDeadlineMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 })),
-    /**
-     * False where one customer alone uses this account: fields that name what is kept in it, such as files and earlier
-     * answers, are then taken. Default true: they are refused, for an id would reach what is another's.
-     */
-    sharedAccount: Type.Optional(Type.Boolean()),
-    /** False for a server that refuses `stream_options`. */
-    streamUsage: Type.Optional(Type.Boolean()),
+    timeoutMs: optionalSetting(
+      'The longest wait for the first byte of an answer. Default 10 minutes.',
+      Milliseconds,
+    ),
+    idleTimeoutMs: optionalSetting('The longest silence inside a stream. Default 2 minutes.', Milliseconds),
+    maxDurationMs: optionalSetting(
+      'The longest duration of a whole request. Default 30 minutes.',
+      Milliseconds,
+    ),
+    concurrency: optionalSetting('The most requests that run at a time. Default 4,096.', Count),
+    onAbort: optionalSetting(
+      'What to do when the caller leaves a stream: `cancel` the vendor, or `drain` it for its true usage. Default `cancel`.',
+      Type.Union([Type.Literal('cancel'), Type.Literal('drain')]),
+    ),
+    fileHosts: optionalSetting(
+      'Hosts that its results may lie on, beside those that are known: `files.example.com`, or `.example.com` for all below it.',
+      Type.Array(Type.String({ pattern: '^[a-z0-9.:-]+$' })),
+    ),
+    pollsPerSecond: optionalSetting(
+      'The most polls of its video tasks a second. Default 20.',
+      Type.Integer({ minimum: 1, maximum: 10_000 }),
+    ),
+    taskDeadlineMs: optionalSetting(
+      'How long a task may take. Default 24 hours.',
+      Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 }),
+    ),
+    sharedAccount: optionalSetting(
+      "`false` where one customer alone uses the vendor's account: fields that name what is kept in it, such as files and earlier answers, are then taken. Default true: they are refused, because an id would reach what is another's.",
+      Type.Boolean(),
+    ),
+    streamUsage: optionalSetting(
+      '`false` for a server that refuses `stream_options`. Default true.',
+      Type.Boolean(),
+    ),
   },
   closed,
 )

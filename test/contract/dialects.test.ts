@@ -2,23 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BridgedField, Family } from '../../src/contract/family'
-import { dialectsPage } from '../../src/docs/dialects'
 import { families } from '../../src/families'
 import { IGNORED_WHEN_REASONING } from '../../src/families/chat/fields'
 import { pathsOf } from '../../src/request/fields'
 import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
 
 type Json = Record<string, unknown>
-
-test('the page is the one that the tables make', async () => {
-  const page = await Bun.file(`${import.meta.dir}/../../docs/dialects.md`).text()
-  expect(plain(page)).toBe(plain(dialectsPage(families)))
-})
-
-/** Without the widths of columns, which are for readers. */
-function plain(page: string): string {
-  return page.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
-}
 
 describe('every field of the official SDKs is described:', () => {
   const SDKS = [

@@ -36,7 +36,14 @@ const narrower: Record<string, readonly string[]> = {
   'src/upstreams': ['src/lib', 'src/contract', 'src/http-client'],
   'src/upstreams/kinds': ['src/lib', 'src/contract'],
   'src/config': ['src/lib', 'src/contract', 'src/families', 'src/upstreams/kinds', 'src/upstreams'],
-  'src/docs': ['src/lib', 'src/contract', 'src/families', 'src/catalogue'],
+  'src/docs': [
+    'src/lib',
+    'src/contract',
+    'src/families',
+    'src/catalogue',
+    'src/config',
+    'src/upstreams/kinds',
+  ],
   'src/sandbox': [],
   'gateway.config.ts': ['src/config'],
 }
@@ -171,8 +178,8 @@ function vendorsOf(files: readonly SourceFile[]): RegExp {
   return new RegExp(words.join('|'), 'i')
 }
 
-/** Samples name the packages of official clients. */
-const VENDOR_FILES = /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/samples\.ts$)/
+/** Samples name the packages of official clients, and the reference of the configuration has examples. */
+const VENDOR_FILES = /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/(samples|configuration)\.ts$)/
 
 /** Vendors are named in families, upstreams, sandbox and samples only. Two of them have given their names to what others speak too. */
 export function vendorFaults(files: readonly SourceFile[]): string[] {

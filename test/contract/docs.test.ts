@@ -300,8 +300,8 @@ test('errors have the described form, with the described headers', async () => {
   }
 })
 
-test('the requests that README shows are answered', async () => {
-  const text = await Bun.file(`${import.meta.dir}/../../README.md`).text()
+test('the requests that the documentation shows are answered', async () => {
+  const text = await Bun.file(`${import.meta.dir}/../../docs/requests.md`).text()
   const shown = [...text.matchAll(/curl "?\$U([^ "]+)"?[^']*?--json '([^']+)'/g)]
   expect(shown.length).toBeGreaterThan(5)
   for (const [, path = '', body = ''] of shown) {

@@ -174,8 +174,8 @@ describe('a price', () => {
   })
 
   test('of every kind is in the documentation', async () => {
-    const readme = await Bun.file(`${import.meta.dir}/../../README.md`).text()
-    expect(units.filter((unit) => !readme.includes(`\`${rowOf(unit).key}\``))).toEqual([])
+    const page = await Bun.file(`${import.meta.dir}/../../docs/configuration.md`).text()
+    expect(units.filter((unit) => !page.includes(`\`${rowOf(unit).key}\``))).toEqual([])
   })
 
   test('is there or not, for whoever decides what a request may ask for', () => {

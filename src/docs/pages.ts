@@ -1,0 +1,12 @@
+// The pages of docs/ that are made from tables of the program: `bun run docs` writes them, and a test compares them.
+// What is written by hand must not be here.
+
+import { families } from '../families'
+import { upstreamKinds } from '../upstreams/kinds'
+import { configurationPage } from './configuration'
+import { dialectsPage } from './dialects'
+
+export const pages: Readonly<Record<string, () => string>> = {
+  'docs/configuration.md': () => configurationPage(families, upstreamKinds),
+  'docs/dialects.md': () => dialectsPage(families),
+}

@@ -1,0 +1,53 @@
+// The pages of docs/ that are made from tables of the program, and what the reference of the configuration must name.
+
+import { expect, test } from 'bun:test'
+import { Glob } from 'bun'
+import { settingTables } from '../../src/config/schema'
+import { units } from '../../src/contract/units'
+import { pages } from '../../src/docs/pages'
+
+const root = `${import.meta.dir}/../..`
+
+for (const [path, make] of Object.entries(pages)) {
+  test(`${path} is as \`bun run docs\` writes it`, async () => {
+    const page = await Bun.file(`${root}/${path}`).text()
+    expect(plain(page)).toBe(plain(make()))
+  })
+}
+
+test('each setting has a description', () => {
+  for (const { place, schema } of settingTables) {
+    for (const [name, { description }] of Object.entries(schema.properties as Record<string, Described>)) {
+      expect({ place, name, isDescribed: (description ?? '').endsWith('.') }).toEqual({
+        place,
+        name,
+        isDescribed: true,
+      })
+    }
+  }
+  expect(units.length).toBeGreaterThan(10)
+})
+
+test('each variable of the environment that the program reads is in the reference', async () => {
+  const page = pages['docs/configuration.md']?.() ?? ''
+  const read =
+    /\b(?:process\.env|environment|env)\.([A-Z][A-Z_]+)\b|'((?:GATEWAY|HTTPS?|NO|XDG|NODE_EXTRA)_[A-Z_]+)'/g
+  const names = new Set<string>()
+  for await (const path of new Glob('{cli,src}/**/*.ts').scan(root)) {
+    if (path.startsWith('src/docs/')) continue
+    const text = await Bun.file(`${root}/${path}`).text()
+    for (const [, one, other] of text.matchAll(read)) names.add(one ?? other ?? '')
+  }
+  // Those of the terminal and of Windows are the system's own; NAME is an example.
+  for (const name of ['TERM', 'LOCALAPPDATA', 'APPDATA', 'PROGRAMDATA', 'NAME']) names.delete(name)
+  expect([...names].filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+})
+
+interface Described {
+  description?: string
+}
+
+/** Without the widths of columns, which are for readers. */
+function plain(page: string): string {
+  return page.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
+}

@@ -1,6 +1,7 @@
 // The pages of docs/ that are made from tables of the program, and what the reference of the configuration must name.
 
 import { expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
 import { Glob } from 'bun'
 import { settingTables } from '../../src/config/schema'
 import { units } from '../../src/contract/units'
@@ -51,3 +52,25 @@ interface Described {
 function plain(page: string): string {
   return page.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
 }
+
+test('links between pages lead somewhere', async () => {
+  const broken: string[] = []
+  for await (const page of new Glob('{*.md,docs/**/*.md,decisions/*.md,test/support/*.md}').scan(root)) {
+    const text = await Bun.file(`${root}/${page}`).text()
+    const paths = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)].map(([, path = '']) => path)
+    // Files that a page names stand from the root, as a reader would open them.
+    if (page === 'ARCHITECTURE.md') {
+      paths.push(...[...text.matchAll(/`((?:src|cli|test)\/[\w./-]+)`/g)].map(([, path = '']) => path))
+    }
+    for (const path of paths) {
+      const { pathname } = new URL(path, `file://${root}/${page}`)
+      if (!existsSync(pathname)) broken.push(`${page}: ${path}`)
+    }
+  }
+  expect(broken).toEqual([])
+})
+
+test('README is short', async () => {
+  const text = await Bun.file(`${root}/README.md`).text()
+  expect(text.split('\n').length).toBeLessThanOrEqual(150)
+})

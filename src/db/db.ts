@@ -8,7 +8,7 @@ export type Row = Record<string, Value>
 export interface Statement {
   sql: string
   parameters?: readonly Value[]
-  /** Must hit at least one row, or the whole batch is undone: it names the state that the change expects. */
+  /** Requires at least one row to be hit, or the whole batch is undone: it names the state that the change expects. */
   guard?: boolean
 }
 
@@ -17,26 +17,26 @@ export type BatchResult = { rows: Row[][] } | { missed: number }
 
 export interface Db {
   kind: 'sqlite' | 'postgres'
-  /** Reads. */
+  /** Reads rows. */
   query(statement: Statement): Promise<Row[]>
   /** Changes rows: all statements in order and in one transaction, durable when the promise resolves. */
   batch(statements: readonly Statement[]): Promise<BatchResult>
   close(): Promise<void>
 }
 
-/** The database cannot take a change now: disk full, connection lost. Nothing was changed. */
+/** Thrown if the database cannot take a change now: disk full, connection lost. Nothing was changed. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
 }
 
-/** Like `batch`, for changes without a guard. */
+/** Runs changes that have no guard, like `batch`. Returns the rows of each statement. */
 export async function apply(db: Db, statements: readonly Statement[]): Promise<Row[][]> {
   const result = await db.batch(statements)
   if ('missed' in result) throw new Error(`statement ${result.missed} hit no row`)
   return result.rows
 }
 
-/** Like `batch`, for changes that may come too late. False when a guard hit no row: then nothing was changed. */
+/** Runs changes that may come too late, like `batch`. False if a guard hit no row: then nothing was changed. */
 export async function tryApply(db: Db, statements: readonly Statement[]): Promise<boolean> {
   return 'rows' in (await db.batch(statements))
 }

@@ -3,7 +3,7 @@
 
 import type { Db, Statement } from './db'
 
-/** One step is one transaction. `bigint` holds nano-dollars and milliseconds since 1970. */
+/** The steps. Each is one transaction. `bigint` holds nano-dollars and milliseconds since 1970. */
 export const migrations: readonly (readonly string[])[] = [
   [
     `create table accounts (
@@ -32,8 +32,8 @@ export const migrations: readonly (readonly string[])[] = [
       webhook_secret_before_until bigint,
       created_at bigint not null
     )`,
-    // A charge is a row here until it ends, so that the table stays small whatever the history is. By key, because the
-    // running requests of a key are counted.
+    // An open charge is a row here until it ends, so the table stays small however long the history. Indexed by key,
+    // because the running requests of a key are counted.
     `create table open_charges (
       key_id text not null,
       id text not null,
@@ -49,8 +49,9 @@ export const migrations: readonly (readonly string[])[] = [
       expires_at bigint not null,
       primary key (key_id, id)
     )`,
-    // Then it is a row here, which is only ever appended and has no index, because every request writes one. It is also
-    // the ledger's entry: the amount goes from the account to the revenue, the shortfall from the operator's own book.
+    // An ended charge is a row here. The table is append-only and has no index, because every request writes a row. The
+    // row is also the ledger entry: the amount goes from the account to the revenue, the shortfall from the operator's
+    // own book.
     `create table ended_charges (
       id text not null,
       account text not null,
@@ -178,7 +179,8 @@ export const migrations: readonly (readonly string[])[] = [
       created_at bigint not null,
       ended_at bigint
     )`,
-    // All that a claim asks for: rows are large, and thousands of one busy receiver may lie before the next one's.
+    // The index holds all that a claim asks for: rows are large, and thousands for one busy receiver may lie before the
+    // next one's.
     `create index webhooks_due on webhooks (next_at, host, account, lease_until) where state = 'pending'`,
     `create index webhooks_of_task on webhooks (task)`,
     `create table webhook_attempts (
@@ -216,18 +218,22 @@ export const migrations: readonly (readonly string[])[] = [
   ],
 ]
 
-/** For one transaction of PostgreSQL. */
+/** Settings for one transaction of PostgreSQL that may take long. */
 const PATIENCE: readonly Statement[] = [
   { sql: 'set local statement_timeout = 0' },
   { sql: 'set local lock_timeout = 0' },
 ]
 
-/** Brings the database to the newest shape. Several nodes may start at once: the version row decides who runs a step. */
+/**
+ * Brings the database to the newest version. Several nodes may start at once: the version row decides which one runs a
+ * step.
+ */
 export async function migrate(db: Db, steps = migrations): Promise<void> {
   const versions: Statement = {
     sql: 'create table if not exists schema_versions (version bigint primary key)',
   }
-  // On PostgreSQL nodes that start at once can collide here in spite of `if not exists`; the loser then finds it made.
+  // On PostgreSQL, nodes that start at once can collide here in spite of `if not exists`. The second try then finds the
+  // table.
   await db.batch([versions]).catch(() => db.batch([versions]))
   const [row] = await db.query({ sql: 'select max(version) as version from schema_versions' })
   const version = Number(row?.version ?? 0)
@@ -236,7 +242,7 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
       `The database has schema version ${version}, this gateway knows only ${steps.length}: use a newer gateway.`,
     )
   }
-  // A step may take minutes on large tables, and other nodes wait for it.
+  // A step may take minutes on large tables, while other nodes wait for it.
   const patience = db.kind === 'postgres' ? PATIENCE : []
   for (let next = version + 1; next <= steps.length; next++) {
     const claim: Statement = {
@@ -244,7 +250,7 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
       parameters: [next],
       guard: true,
     }
-    // Missed: another node is doing this step in its transaction, or has done it.
+    // A miss means that another node is running this step in its transaction, or has run it.
     await db.batch([...patience, claim, ...(steps[next - 1] as readonly string[]).map((sql) => ({ sql }))])
   }
 }

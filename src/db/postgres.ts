@@ -1,11 +1,12 @@
-// PostgreSQL behind the seam, for several nodes: a pool of connections, a transaction a batch.
+// PostgreSQL behind the database interface, for several nodes: a pool of connections, one transaction for each batch.
+// It must never leave a transaction open between calls.
 
 import { SQL } from 'bun'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
 
 const POOL_SIZE = 16
 const CONNECT_TIMEOUT_SECONDS = 5
-/** A statement that runs longer holds row locks that others wait for. */
+/** Longest statement: row locks that it holds keep others waiting. */
 const STATEMENT_TIMEOUT_MS = 5_000
 const NO_TIMEOUT = 0
 
@@ -18,7 +19,7 @@ class Missed extends Error {
   }
 }
 
-/** `patient`: a statement may take as long as it takes, but does not wait longer for a lock. */
+/** Opens a pool. With `patient`, statements have no time limit, but still wait only a limited time for a lock. */
 export function openPostgres(url: string, { patient = false } = {}): Db {
   const sql = new SQL(url, {
     max: POOL_SIZE,
@@ -66,7 +67,7 @@ export function openPostgres(url: string, { patient = false } = {}): Db {
   }
 }
 
-/** PostgreSQL's 64-bit integers arrive as bigint; ours are all exact as numbers. */
+/** A row with numbers instead of the bigints that PostgreSQL returns; all of ours are exact as numbers. */
 function toRow(row: Record<string, Value | bigint>): Row {
   const result: Row = {}
   for (const [name, value] of Object.entries(row)) {
@@ -78,7 +79,7 @@ function toRow(row: Record<string, Value | bigint>): Row {
   return result
 }
 
-/** Lost connections, time-outs and shutdowns of the server pass; faults of our SQL do not. */
+/** Maps lost connections, time-outs and server shutdowns to DatabaseUnavailable. Faults of our SQL stay as they are. */
 function unavailable(error: unknown): unknown {
   const { code = '', errno = '' } = error as { code?: string; errno?: string }
   const passing =

@@ -1,13 +1,13 @@
-// Files of the data directory, which hold money and secrets: only the owner of the process may read them, whatever the
-// mode of the directory and the umask. It must never keep a database from being opened: that one says better what is wrong.
+// Makes the files of the data directory, which hold money and secrets, readable only by the owner of the process,
+// whatever the umask. It must never stop a database from being opened: opening reports faults better.
 
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 
 const OWNER_ONLY = 0o600
-/** Beside a database; those that are made later get the mode of the database itself. */
+/** Endings of the files of one database. Files made later get the mode of the database itself. */
 const BESIDE = ['', '-wal', '-shm', '-journal']
 
-/** Makes the file of a database where there is none, and takes it and those beside it from everybody else. */
+/** Creates a database file if absent, and makes it and the files next to it private. */
 export function makePrivate(path: string): void {
   if (path === ':memory:') return
   attempt(() => closeSync(openSync(path, 'a', OWNER_ONLY)))
@@ -21,6 +21,6 @@ function attempt(work: () => void): void {
   try {
     work()
   } catch {
-    // Another owner's file, or a disk that takes nothing.
+    // The file belongs to another owner, or the disk accepts no change.
   }
 }

@@ -1,9 +1,9 @@
-// Secrets that the gateway makes for itself, once, and keeps in the database, so that all its nodes share them.
-// They must never leave the process, nor change while anything that was made with them is in use.
+// Secrets that the gateway makes for itself once and keeps in the database, shared by all nodes. They must never leave
+// the process, nor change while anything made with them is in use.
 
 import { apply, type Db } from './db'
 
-/** The secret of this name; made by whoever asks first. */
+/** The secret of this name, created on first use. */
 export async function secretOf(db: Db, name: string, make: () => string, now: number): Promise<string> {
   await apply(db, [
     {

@@ -1,12 +1,12 @@
-// SQLite behind the seam: one writer connection, WAL with full sync, group commit.
-// Batches that arrive in one turn of the event loop, or in two under load, share one commit and so one wait for the
-// disk; each is still all or nothing by itself, and its promise resolves only after the commit. There is no timer.
+// SQLite behind the database interface: one writer connection, WAL with full sync, group commit. Batches that arrive in
+// one turn of the event loop (two under load) share one commit and so one wait for the disk. Each batch is still atomic
+// by itself, and its promise must never resolve before the commit. There is no timer.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
 import { makePrivate } from './private-file'
 
-/** A prepared statement, and whether it gives rows. */
+/** A prepared statement, and whether it returns rows. */
 interface Known {
   statement: Prepared
   hasRows: boolean
@@ -18,23 +18,26 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** How long a commit waits for another process, such as a command of the CLI, that is writing. */
+/** How long a commit waits for another process that writes, such as a CLI command, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000
-/** So many batches in one turn of the event loop are load, under which more come in the next. */
+/** Batches in one turn of the event loop that count as load, under which more come in the next turn. */
 const CROWD = 4
 const NO_ROWS: Row[] = []
 /** SQLite's name for a database without a file. */
 const IN_MEMORY = ':memory:'
 
-/** `durable: false` leaves the sync to the system: the last commits may be lost with the power, never with the process. */
+/**
+ * Opens a database. `durable: false` leaves the sync to the system: a power failure may lose the last commits, a crash
+ * of the process never does.
+ */
 export function openSqlite(path: string, { durable = true } = {}): Db {
   if (path !== IN_MEMORY) makePrivate(path)
   const database = new Database(path, { create: true, strict: true })
-  // First of all: switching to WAL can meet another process that does the same.
+  // Set first: switching to WAL can meet another process that does the same.
   database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   database.run('pragma journal_mode = wal')
   database.run(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
-  // A checkpoint takes milliseconds; at SQLite's thousand pages one request in a hundred would meet it.
+  // A checkpoint takes milliseconds; with SQLite's default of 1,000 pages one request in a hundred would meet it.
   database.run('pragma wal_autocheckpoint = 2000')
   database.run('pragma journal_size_limit = 67108864')
   const begin = database.prepare('begin immediate')
@@ -59,9 +62,9 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
     return rows
   }
 
-  /** Runs one batch inside the open transaction; a batch that misses leaves nothing behind. */
+  /** Runs one batch inside the open transaction. A batch that misses leaves nothing behind. */
   function runBatch(statements: readonly Statement[]): BatchResult {
-    // A miss of the first statement has changed nothing; only a later guard can leave something to undo.
+    // A first statement that misses has changed nothing; only a later guard can leave something to undo.
     const undoable = hasLaterGuard(statements)
     if (undoable) database.run('savepoint guarded')
     const rows: Row[][] = []
@@ -78,7 +81,7 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
     return missed === -1 ? { rows } : { missed }
   }
 
-  /** The careful way, after one of a group threw: each batch in a savepoint, so that the faulty one is undone alone. */
+  /** Runs a group again after one batch threw, each batch in a savepoint, so that only the faulty one is undone. */
   function runSeparately(group: Waiting[]): (BatchResult | { error: unknown })[] {
     return group.map(({ statements }) => {
       database.run('savepoint batch')
@@ -87,7 +90,7 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
         database.run('release batch')
         return result
       } catch (error) {
-        // A full disk ends the whole transaction: nothing in it may count.
+        // A full disk ends the whole transaction: nothing in it counts.
         if (!database.inTransaction) throw error
         database.run('rollback to batch; release batch')
         return { error }
@@ -116,7 +119,7 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
     }
   }
 
-  /** A crowd waits one turn more: larger groups mean fewer waits for the disk, for all of them. */
+  /** Waits one more turn under load: larger groups mean fewer waits for the disk. */
   function gather(): void {
     if (waiting.length < CROWD) flush()
     else setImmediate(flush)
@@ -169,7 +172,7 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
   }
 }
 
-/** The list itself: spread, every value would be copied twice. */
+/** Passes the list itself: spreading it would copy every value twice. */
 function bindingsOf(parameters: Statement['parameters']): SQLQueryBindings {
   return (parameters ?? []) as unknown as SQLQueryBindings
 }
@@ -181,14 +184,14 @@ function hasLaterGuard(statements: readonly Statement[]): boolean {
   return false
 }
 
-/** Our common SQL as SQLite likes it best: keys that are the table itself, not a second index beside it. Not for large rows. */
+/** Rewrites the common SQL for SQLite: small tables are stored by their key, without a second index. */
 function dialectOf(sql: string): string {
   const text = sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(' bigint', ' integer')
   const smallRows = /^create table .*(text primary key|primary key \(key_id)/s.test(text)
   return smallRows ? `${text} without rowid` : text
 }
 
-/** A number holds integers exactly only up to 2^53; what is beyond has been rounded on the way here. */
+/** Throws for an integer beyond 2^53, which a number cannot hold exactly. */
 function assertExact(row: Row): void {
   for (const name in row) {
     const value = row[name]
@@ -198,7 +201,7 @@ function assertExact(row: Row): void {
   }
 }
 
-/** Faults of the disk or of another process, which pass; all others are faults of our SQL. */
+/** Whether the error is a passing fault of the disk or of another process. All others are faults of our SQL. */
 function isUnavailable(error: unknown): boolean {
   return (
     error instanceof SQLiteError &&

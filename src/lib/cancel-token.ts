@@ -1,12 +1,12 @@
-// Word that something is no longer wanted: what an AbortController says, for the many requests that nobody ever cuts.
-// It must never cost more than the list of those who listen, because there is one for each request.
+// A cancel token: tells many listeners that something is no longer wanted, as an AbortController does, at less cost.
+// There is one for each request and most are never used, so it must never cost more than its list of listeners.
 
-/** What listens to it needs to know; an AbortSignal is one too. */
+/** The part of a cancel token that its listeners see. An AbortSignal fits too. */
 export interface Cancellation {
   readonly aborted: boolean
-  /** Why, once it is aborted. */
+  /** The reason that was given to `abort`; undefined before. */
   readonly reason: unknown
-  /** Listeners are called once, when it is aborted; never when it was aborted before. */
+  /** Adds a listener that is called once, on `abort`. A listener that is added after `abort` is never called. */
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
 }
@@ -16,12 +16,12 @@ export class Canceller implements Cancellation {
   reason: unknown = undefined
   private listeners: (() => void)[] = []
 
-  /** The same object, under the name that an AbortController has for it. */
+  /** This object, under the name that an AbortController uses. */
   get signal(): Cancellation {
     return this
   }
 
-  /** Only the first time counts. */
+  /** Aborts once; later calls do nothing. */
   abort(reason: unknown = new Error('no longer wanted')): void {
     if (this.aborted) return
     this.aborted = true
@@ -41,7 +41,7 @@ export class Canceller implements Cancellation {
   }
 }
 
-/** The same word for what listens to nothing but an AbortSignal. */
+/** An AbortSignal that follows the token, for code that accepts nothing else. */
 export function abortSignalOf(cancellation: Cancellation): AbortSignal {
   if (cancellation instanceof AbortSignal) return cancellation
   const controller = new AbortController()

@@ -1,5 +1,5 @@
-// Durations and sizes as people write them: `45m`, `30d`, `10GB`.
-// It must never guess: what has no unit, or an unknown one, is not read at all.
+// Reads durations and sizes as people write them: `45m`, `30d`, `10GB`. It must never guess: a number without a known
+// unit is rejected.
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
@@ -14,7 +14,7 @@ const durationUnits = new Map([
 ])
 const LONGEST_MS = 100 * 365 * DAY_MS
 
-/** What disks are sold in, not powers of two. */
+/** Decimal units, as disks are sold, not powers of two. */
 const byteUnits = new Map([
   ['KB', 1e3],
   ['MB', 1e6],
@@ -22,14 +22,14 @@ const byteUnits = new Map([
   ['TB', 1e12],
 ])
 
-/** Undefined for what is no duration, or none, or one of more than a hundred years. */
+/** Milliseconds of a duration such as `45m`. Undefined for other text, for zero, and for more than a hundred years. */
 export function parseDurationMs(text: string): number | undefined {
   const [, count, unit = ''] = /^(\d{1,9})([smhdw])$/.exec(text) ?? []
   const durationMs = Number(count) * (durationUnits.get(unit) ?? Number.NaN)
   return durationMs > 0 && durationMs <= LONGEST_MS ? durationMs : undefined
 }
 
-/** Undefined for what is no size, or none, or one of more than 999 TB. */
+/** Bytes of a size such as `10GB`. Undefined for other text, for zero, and for more than 999 TB. */
 export function parseBytes(text: string): number | undefined {
   const [, count, unit = ''] = /^(\d{1,3}(?:\.\d{1,3})?) ?([KMGT]B)$/.exec(text) ?? []
   const bytes = Math.round(Number(count) * (byteUnits.get(unit) ?? Number.NaN))

@@ -1,4 +1,4 @@
-// Reads the shapes in which vendors put an error into JSON. Lenient: whatever comes, there is a message.
+// Reads the forms in which vendors put an error into JSON. It must never throw: every body yields a message.
 
 interface ErrorShape {
   message: string
@@ -8,12 +8,12 @@ interface ErrorShape {
 }
 
 const MAX_MESSAGE_LENGTH = 2000
-/** What only a page of HTML or XML has in it: it says nothing to callers, and too much about what stands behind the vendor. */
+/** Pages of HTML or XML. Their text does not help callers and reveals what runs behind the vendor. */
 const PAGE = /<(?:!doctype|\?xml|html|head|body|title|script|style|center|h[1-6]|div|error)\b/i
-/** The message of a body that has none. */
+/** The message for a body that has none. */
 export const NO_REASON = 'The upstream gave no reason.'
 
-/** Knows `{error:{…}}`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an array, and plain text. */
+/** Reads `{error:{…}}`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an array, and plain text. */
 export function readErrorShape(body: unknown): ErrorShape {
   if (Array.isArray(body)) return readErrorShape(body[0])
   if (typeof body === 'string') return shape({ message: body })
@@ -26,13 +26,13 @@ export function readErrorShape(body: unknown): ErrorShape {
   return shape(outer)
 }
 
-/** Whether a body that is no answer tells an error, in whichever of these shapes. */
+/** Whether a body reports an error, in any of the known forms. */
 export function isErrorShape(body: unknown): boolean {
   const { message, code } = readErrorShape(body)
   return message !== NO_REASON || code !== null
 }
 
-/** The HTTP status that a body names, for an error that came with the status 200. */
+/** The HTTP status named in a body, for an error that came with status 200. */
 export function statedStatus(body: unknown): number | undefined {
   const outer = asObject(Array.isArray(body) ? body[0] : body)
   for (const { code, status, status_code: stated } of [asObject(outer.error), outer]) {
@@ -42,7 +42,7 @@ export function statedStatus(body: unknown): number | undefined {
   return undefined
 }
 
-/** `body.loc.0: message`, as validation libraries of Python put it. */
+/** Detail lists as Python validation libraries write them, as text: `body.loc.0: message`. */
 function detailOf(detail: unknown): string {
   const { loc, msg } = asObject(detail)
   return `${Array.isArray(loc) ? `${loc.join('.')}: ` : ''}${typeof msg === 'string' ? msg : JSON.stringify(detail)}`

@@ -5,20 +5,20 @@
 export type Dialect = 'openai' | 'flat' | 'messages'
 
 export interface ErrorDetails {
-  /** Stable machine-readable word, such as `insufficient_balance`. */
+  /** A stable machine-readable word, such as `insufficient_balance`. */
   code: string
   /** What is wrong and what to do about it. */
   message: string
-  /** OpenAI's coarse class; `invalid_request_error` where nothing fits better. */
+  /** OpenAI's coarse error class; `invalid_request_error` where nothing fits better. */
   type?: string
   /** The request field at fault, such as `messages[0].role`. */
   param?: string | null
   headers?: Record<string, string>
-  /** For programs that speak the messages dialect, beside the text. */
+  /** Facts for programs that speak the messages dialect, besides the text. */
   details?: Readonly<Record<string, unknown>> | undefined
-  /** The vendor's own body, which stands beside the error. */
+  /** The vendor's own body, returned next to the error. */
   relayed?: Record<string, unknown> | undefined
-  /** What happened behind the scenes: for the log, never for the caller. */
+  /** What happened internally: for the log, never for the caller. */
   cause?: unknown
 }
 
@@ -29,9 +29,9 @@ export class GatewayError extends Error {
   readonly headers: Record<string, string>
   readonly relayed: Record<string, unknown> | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
-  /** It is certain that no vendor has begun the request. */
+  /** True when it is certain that no vendor has begun the request. */
   notTaken = false
-  /** The form in which the caller reads it, once it is known which contract the request is of. */
+  /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
 
   constructor(
@@ -50,8 +50,8 @@ export class GatewayError extends Error {
 }
 
 /**
- * Whether the same request can succeed soon. Official SDKs repeat a request by this word (`x-should-retry`), and show the
- * error at once where it is false. They wait for a minute at most.
+ * Whether the same request can succeed soon, sent as `x-should-retry`. Official SDKs repeat a request where it is true,
+ * waiting a minute at most, and raise the error at once where it is false.
  */
 function canRepeatHelp(status: number, headers: Record<string, string> = {}): boolean {
   if (Number(headers['retry-after'] ?? 0) > MAX_WAIT_SECONDS) return false
@@ -65,8 +65,8 @@ export function invalidRequest(param: string | null, message: string, code = 'in
 }
 
 /**
- * The JSON value of an error in a dialect. 429 is always the flat form of the spec ("Errors") with an
- * `error` object beside it, because the official SDKs read nothing but that object.
+ * The JSON value of an error in a dialect. A 429 always has the flat form (docs/guides/errors.md) and an `error`
+ * object, because the official SDKs read only that object.
  */
 export function errorBody(error: GatewayError, dialect: Dialect, requestId: string): unknown {
   const { message, type, param, code } = error
@@ -81,7 +81,10 @@ export function errorBody(error: GatewayError, dialect: Dialect, requestId: stri
   return { ...error.relayed, error: object }
 }
 
-/** A vendor's own class stays, because clients of this dialect act on it; ours reads as the status says. */
+/**
+ * The error class in the messages dialect. A vendor's own class stays, because clients act on it; ours follows the
+ * status.
+ */
 function messagesType({ status, type }: GatewayError): string {
   if (!OUR_TYPES.has(type)) return type
   return messagesTypes[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
@@ -101,7 +104,7 @@ const messagesTypes: Record<number, string> = {
   529: 'overloaded_error',
 }
 
-/** Our own words for a bad parameter are one word in the flat form; a vendor's, in its own spelling, stay. */
+/** The error code in the flat form. Our codes for a bad parameter become one code; a vendor's code stays as spelled. */
 function flatCode({ status, code }: GatewayError): string {
   return status === 400 && /^[a-z0-9_]+$/.test(code) ? 'InvalidParameter' : code
 }

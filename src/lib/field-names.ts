@@ -1,12 +1,12 @@
-// Names of fields that two readers of one body could take differently: one that stands twice in an object, of which
-// parsers keep the first, the last or both, and one that differs from a known field only by case, which readers such as
-// Go's encoding/json take for that field. What is billed must be what every reader of the body sees.
-// Objects of free form, such as JSON schemas, may have any names, but none of them twice.
+// Finds field names that two readers of one body could take differently: a name that stands twice in an object (parsers
+// keep the first, the last or both), and a name that differs from a known field only by case (Go's encoding/json
+// accepts it). What is billed must never differ from what any reader of the body sees. Free-form objects, such as JSON
+// schemas, may use any names, but none twice.
 
 import type { TSchema } from '@sinclair/typebox'
 import { decodeKey, skipString } from './json'
 
-/** The members of all objects in a parsed value. Fewer than its text has where a name stands twice in one object. */
+/** The number of members of all objects in a parsed value. Fewer than in the text means that a name stands twice. */
 export function countMembers(value: unknown): number {
   let count = 0
   if (Array.isArray(value)) {
@@ -21,7 +21,7 @@ export function countMembers(value: unknown): number {
   return count
 }
 
-/** An object or array that is open at a place of the text, and where in it that place is. */
+/** An object or array that is open at some place of the text, and the key or index at that place. */
 interface Level {
   /** Undefined for an array. */
   names: Set<string> | undefined
@@ -29,7 +29,10 @@ interface Level {
   index: number
 }
 
-/** The path of the first field, such as `messages[0].content`, that stands in its object a second time. `text` is valid JSON. */
+/**
+ * The path of the first field, such as `messages[0].content`, that stands twice in its object. `text` must be valid
+ * JSON.
+ */
 export function findDuplicate(text: string): string | undefined {
   const levels: Level[] = []
   let wantsName = false
@@ -69,27 +72,35 @@ function joined(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`
 }
 
-/** The names that a schema knows in an object, or in the items of an array. Where it describes no members, any name is good. */
+/**
+ * The names that a schema knows in an object, or in the items of an array. An object without described members accepts
+ * any name.
+ */
 export interface KnownNames {
   members: ReadonlyMap<string, KnownNames | undefined>
-  /** Each name as `fold` writes it. */
+  /** Known names by their folded form. */
   folded: ReadonlyMap<string, string>
   items: KnownNames | undefined
 }
 
 export interface Variant {
-  /** Where it stands, as the caller wrote it. */
+  /** The place of the name, as the caller wrote it. */
   path: string
-  /** The name of which it is another writing. */
+  /** The known name that differs only by case. */
   known: string
 }
 
-/** Undefined where there are no names at all. `paths` are of fields that the schema leaves open: `messages[].audio`. */
+/**
+ * The names known to a schema; undefined where it has none. `paths` are fields that the schema leaves open:
+ * `messages[].audio`.
+ */
 export function knownNamesOf(schema: TSchema, paths: readonly string[] = []): KnownNames | undefined {
   return paths.reduce((all, path) => merged(all, namesOfPath(stepsOf(path))), namesOfSchema(schema))
 }
 
-/** The way to a field: `messages[].audio` is `messages`, `[]`, `audio`. A word behind a blank is for readers: a type. */
+/**
+ * The steps of a path: `messages[].audio` is `messages`, `[]`, `audio`. Text after a blank is a type, for readers only.
+ */
 export function stepsOf(path: string): string[] {
   return (path.split(' ')[0] as string).replaceAll('[]', '.[]').split('.')
 }
@@ -115,7 +126,7 @@ function namesOfPath([step, ...steps]: readonly string[]): KnownNames | undefine
   return step === '[]' ? namesOf(new Map(), inner) : namesOf(new Map([[step, inner]]), undefined)
 }
 
-/** The plain forms of a schema: a union may hold unions. */
+/** The plain forms of a schema, from unions within unions too. */
 function variantsOf(schema: TSchema): TSchema[] {
   return schema.anyOf ? (schema.anyOf as TSchema[]).flatMap(variantsOf) : [schema]
 }
@@ -131,10 +142,10 @@ function merged(one: KnownNames | undefined, other: KnownNames | undefined): Kno
   return namesOf(members, merged(one.items, other.items))
 }
 
-/** Longer ones are like no known name, and would take long to be compared. */
+/** Longer names match no known name, and would be slow to compare. */
 const MAX_COMPARED_LENGTH = 256
 
-/** The first name that differs from a known one, or from another one beside it, only by case. */
+/** The first name that differs only by case from a known name, or from another name of the same object. */
 export function findVariant(value: unknown, known: KnownNames): Variant | undefined {
   if (Array.isArray(value)) {
     if (!known.items) return undefined
@@ -167,12 +178,15 @@ export function findVariant(value: unknown, known: KnownNames): Variant | undefi
   return undefined
 }
 
-/** Made only where something is found: most requests have nothing, and then no text is built for each of their objects. */
+/** Called only where a fault is found, so that most requests build no path texts. */
 function behind(place: string, path: string): string {
   return path.startsWith('[') ? place + path : `${place}.${path}`
 }
 
-/** The same for all writings of a name that some reader takes for one: upper case first, for `ſ` and the Kelvin sign. */
+/**
+ * Folds a name so that all spellings that some reader takes for it are equal. Upper case comes first, for `ſ` and the
+ * Kelvin sign.
+ */
 export function fold(name: string): string {
   return name.toUpperCase().toLowerCase()
 }

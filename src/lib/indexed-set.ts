@@ -1,9 +1,9 @@
-// The members of something that come and go by the thousand, such as requests in flight. Not a Set: JavaScriptCore's keeps
-// what was deleted from it reachable until a full collection, so that every request of the last seconds stays in memory
-// and each collection has to walk them all. It must never hold a member after `delete`.
+// A set whose members come and go by the thousand, such as running requests. JavaScriptCore's own Set keeps deleted
+// members reachable until a full collection, so memory and collection time grow. It must never hold a member after
+// `delete`.
 
 export interface Member {
-  /** Where it stands in its roster; -1 where it stands in none. */
+  /** Index of the member in its set; -1 outside of any. */
   place: number
 }
 
@@ -18,7 +18,7 @@ export class Roster<Each extends Member> {
     member.place = this.#members.push(member) - 1
   }
 
-  /** The last one takes the place of one that leaves. Nothing happens to one that has left already. */
+  /** Removes a member by moving the last one to its index. Does nothing if the member has left already. */
   delete(member: Each): void {
     const { place } = member
     if (place === -1) return
@@ -29,7 +29,7 @@ export class Roster<Each extends Member> {
     last.place = place
   }
 
-  /** Those that are there now; it does not change while members leave. */
+  /** A copy of the current members, which stays the same while members leave. */
   all(): readonly Each[] {
     return this.#members.slice()
   }

@@ -1,5 +1,5 @@
-// Reads the JSON of callers: what it costs is counted on its text before anything is built of it, and every name in it
-// must read the same to everybody. Every entrance that takes JSON from a caller reads it here.
+// Reads the JSON of callers. Every entrance that takes JSON uses it. It must never build a value before the cost has
+// been counted on the text, nor accept a name that readers could take differently.
 
 import { type GatewayError, invalidRequest } from './errors'
 import { countMembers, findDuplicate } from './field-names'
@@ -13,8 +13,8 @@ import {
 } from './json'
 
 /**
- * More than honest requests have (128 tools with large schemas, thousands of messages, 300,000 tokens as numbers), and so
- * few that what passes each of them is read in 5 to 20 ms.
+ * Limits above what honest requests have (128 tools with large schemas, thousands of messages, 300,000 tokens as
+ * numbers). A body within them is read in 5 to 20 ms.
  */
 export const BODY_LIMITS: JsonLimits = {
   fields: 1_000,
@@ -25,18 +25,18 @@ export const BODY_LIMITS: JsonLimits = {
   plainCharacters: 4 * 1024 * 1024,
 }
 
-/** The body as text, and where its fields stand in it. */
+/** A body as text, with the place of each field. */
 export interface JsonBody {
   text: string
   scanned: ScannedObject
 }
 
-/** Most of a caller's own word that an error repeats. */
+/** Longest part of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Throws 400 for what is no JSON object, or has more in it than is read. It may still not be valid. */
+/** Scans a body. Throws 400 if it is not a JSON object or exceeds the limits. The text may still be invalid JSON. */
 export function scanBody(bytes: Uint8Array): JsonBody {
   const text = decode(bytes)
   const scanned = scanObject(text, BODY_LIMITS)
@@ -50,7 +50,7 @@ export function scanBody(bytes: Uint8Array): JsonBody {
   throw tooComplex(scanned.limit, field)
 }
 
-/** `field` is where the limit was passed, as far as that is known. */
+/** The 400 for a body that exceeds a limit. `field` is where, if known. */
 export function tooComplex(limit: JsonLimit, field: string | null = null): GatewayError {
   const place = field === null ? '' : ` (it is in the field '${field}')`
   return invalidRequest(
@@ -60,20 +60,20 @@ export function tooComplex(limit: JsonLimit, field: string | null = null): Gatew
   )
 }
 
-/** One field alone, before the rest is parsed; undefined where it is absent. */
+/** One field of a body before the rest is parsed; undefined if absent. */
 export function fieldOf({ text, scanned }: JsonBody, name: string): unknown {
   const member = scanned.members.get(name)
   return member && parse(text.slice(member.valueStart, member.valueEnd))
 }
 
-/** A field of plain letters in the beginning of a body that is still coming; undefined where it is not there. */
+/** A field of plain letters, read from the beginning of a body that is still arriving; undefined if not found there. */
 export function leadingText(beginning: Uint8Array, name: string): string | undefined {
-  // One character a byte: it may end in the midst of a letter.
+  // Latin-1 is one character a byte: the piece may end in the middle of a letter.
   const quoted = leadingField(Buffer.from(beginning).toString('latin1'), name)
   return quoted && /^"[\w .:/-]*"$/.test(quoted) ? quoted.slice(1, -1) : undefined
 }
 
-/** Throws 400 for what is not valid JSON, and for a name that stands twice in one object. */
+/** Parses a scanned body. Throws 400 for invalid JSON and for a name that stands twice in one object. */
 export function parseBody({ text, scanned }: JsonBody): Record<string, unknown> {
   const body = parse(text) as Record<string, unknown>
   // The parser keeps one member of each name.

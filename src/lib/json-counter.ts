@@ -1,5 +1,5 @@
-// Counts what is in a JSON text while its bytes still come, so that a large body with too much in it is refused long before
-// it is whole. It finds the same figures as `scanObject` does in the text; it does not validate, and keeps no byte.
+// Counts what a JSON text contains while its bytes arrive, so that a body with too much is refused early. Its figures
+// equal those of `scanObject`. It must never keep a byte; it does not validate.
 
 import type { JsonLimit, JsonLimits } from './json'
 
@@ -24,14 +24,14 @@ export class JsonCounter {
   }
   #depth = 0
   #inString = false
-  /** The last piece ended in the middle of an escape. */
+  /** True if the last piece ended within an escape. */
   #inEscape = false
 
   constructor(limits: JsonLimits) {
     this.#limits = limits
   }
 
-  /** The limit that is passed with the next bytes of the text. */
+  /** Adds bytes of the text. Returns the limit that they exceed, if any. */
   push(bytes: Uint8Array): JsonLimit | undefined {
     let at = this.#inEscape ? 1 : 0
     this.#inEscape = false
@@ -42,7 +42,7 @@ export class JsonCounter {
     return undefined
   }
 
-  /** The index after the string, or the end of the bytes; STOPPED where it has too many escapes. */
+  /** The index after the string, or the end of the bytes; STOPPED if it has too many escapes. */
   #skipString(bytes: Uint8Array, from: number): number {
     let at = from
     let quote = indexOf(bytes, QUOTE, at)
@@ -57,11 +57,11 @@ export class JsonCounter {
     }
     if (quote === bytes.length) return quote
     this.#inString = false
-    // Keys are among them, for which each colon takes one off.
+    // Keys are counted as parts too; each colon takes one off.
     return ++this.#counts.parts > this.#limits.parts + 1 ? STOPPED : quote + 1
   }
 
-  /** The index behind the quote of the next string, or the end of the bytes; STOPPED where a limit is passed. */
+  /** The index after the opening quote of the next string, or the end of the bytes; STOPPED if a limit is exceeded. */
   #skipPlain(bytes: Uint8Array, from: number): number {
     const counts = this.#counts
     const limits = this.#limits
@@ -113,7 +113,7 @@ export class JsonCounter {
 
 const STOPPED = -1
 
-/** The length where there is none. */
+/** The index of a byte; the length if absent. */
 function indexOf(bytes: Uint8Array, byte: number, from: number): number {
   const index = bytes.indexOf(byte, from)
   return index === -1 ? bytes.length : index

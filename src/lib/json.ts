@@ -1,12 +1,11 @@
-// Reads where the top-level members of a JSON object stand, so that single fields can be edited in the
-// caller's own text and everything else stays as it was sent: big integers, `1.0`, key order, white space.
-// It counts what is in the text before anything is built of it. It must never re-encode what it does not edit.
-// It does not validate: JSON.parse does that.
+// Finds the top-level members of a JSON object, so that single fields can be edited in the caller's own text.
+// Everything else stays as sent: big integers, `1.0`, key order, white space. It counts what the text contains before
+// anything is built of it. It must never re-encode what it does not edit. It does not validate: JSON.parse does that.
 
-/** Nesting that no honest request needs, and that would make other JSON code slow or overflow its stack. */
+/** Deepest nesting. Honest requests need less; more would slow other JSON code or overflow its stack. */
 export const MAX_DEPTH = 128
 
-/** The most that one text may have, because each of them costs time to build and to check. */
+/** The most that one text may contain. Each of these costs time to build and to check. */
 export interface JsonLimits {
   /** Members of the outermost object. */
   fields: number
@@ -34,7 +33,7 @@ interface Member {
 
 export interface ScannedObject {
   members: Map<string, Member>
-  /** Members of all objects in it, its own among them, each as often as it is written. */
+  /** Members of all objects in the text, the outermost included, each as often as it is written. */
   memberCount: number
   /** Index of the closing brace. */
   end: number
@@ -45,14 +44,14 @@ type Scan =
   | { fault: 'not an object' }
   | { fault: 'too deep'; key: string }
   | { fault: 'duplicate key'; key: string }
-  /** `key` is the field in which the limit was passed. */
+  /** `key` is the field in which the limit was exceeded. */
   | { fault: 'too much'; limit: JsonLimit; key: string | undefined }
 
 export interface Edit {
-  /** Members to set, as JSON text; an existing value is replaced in place. */
+  /** Members to set, as JSON text. An existing value is replaced where it stands. */
   set?: Record<string, string>
   drop?: readonly string[]
-  /** Members that are objects, to be edited in their own text; one that is none is made anew. */
+  /** Members that are objects, edited in their own text. A member that is no object is replaced. */
   inside?: Record<string, Edit>
 }
 
@@ -74,7 +73,7 @@ const UNLIMITED: JsonLimits = {
   plainCharacters: Number.POSITIVE_INFINITY,
 }
 
-/** What has been counted so far. */
+/** The counts so far. */
 interface Count {
   limits: JsonLimits
   members: number
@@ -82,13 +81,13 @@ interface Count {
   values: number
   /** Characters in strings, quotes included. */
   quoted: number
-  /** Where the scan stopped, where it stopped early. */
+  /** The index where the scan stopped early. */
   stoppedAt: number
 }
 
 const NOT_AN_OBJECT = { fault: 'not an object' } as const
 
-/** Finds the members of the object that `text` is, in one pass that skips strings at native speed. */
+/** Finds the members of the object in `text`, in one pass that skips strings at native speed. */
 export function scanObject(text: string, limits: JsonLimits = UNLIMITED): Scan {
   const count: Count = { limits, members: 0, parts: 0, values: 0, quoted: 0, stoppedAt: 0 }
   const members = new Map<string, Member>()
@@ -104,7 +103,7 @@ export function scanObject(text: string, limits: JsonLimits = UNLIMITED): Scan {
     count.quoted += keyEnd - at
     const colon = skipSpace(text, keyEnd, count)
     if (key === undefined || text.charCodeAt(colon) !== COLON) return failure(count, colon)
-    // A second member of the same name would let us and the vendor read two different requests.
+    // Two members of one name would let us and the vendor read two different requests.
     if (members.has(key)) return { fault: 'duplicate key', key }
     if (members.size === limits.fields) return { fault: 'too much', limit: 'fields', key: undefined }
     count.members++
@@ -122,7 +121,7 @@ export function scanObject(text: string, limits: JsonLimits = UNLIMITED): Scan {
   }
 }
 
-/** The text of a field's value in the beginning of an object's text; undefined where it is not whole there. */
+/** The text of a field's value, read from the beginning of an object's text; undefined if it is not complete there. */
 export function leadingField(text: string, name: string): string | undefined {
   const count: Count = { limits: UNLIMITED, members: 0, parts: 0, values: 0, quoted: 0, stoppedAt: 0 }
   let at = skipSpace(text, 0, count)
@@ -145,7 +144,7 @@ export function leadingField(text: string, name: string): string | undefined {
 }
 
 function finished(text: string, members: Map<string, Member>, count: Count, end: number): Scan {
-  // What stands behind the object is for JSON.parse to refuse, unless it is too much to be looked at.
+  // JSON.parse refuses text after the object, unless there is too much of it to look at.
   const limit = passedLimit(count, text.length - 1)
   if (limit !== undefined) return { fault: 'too much', limit, key: undefined }
   return { members, memberCount: count.members, end }
@@ -156,7 +155,7 @@ function failure(count: Count, at: number, key?: string): Scan {
   return limit === undefined ? NOT_AN_OBJECT : { fault: 'too much', limit, key }
 }
 
-/** The limit that was passed up to an index of the text; undefined where there is none. */
+/** The limit exceeded up to an index of the text; undefined if none. */
 function passedLimit({ limits, members, parts, values, quoted }: Count, at: number): JsonLimit | undefined {
   if (members > limits.members) return 'members'
   if (parts > limits.parts) return 'parts'
@@ -165,7 +164,7 @@ function passedLimit({ limits, members, parts, values, quoted }: Count, at: numb
 }
 
 function hasMoreEscapes(text: string, most: number): boolean {
-  // Each takes two characters, so that only large texts can have too many.
+  // An escape takes two characters, so only large texts can have too many.
   if (text.length <= 2 * most) return false
   let escapes = 0
   for (let at = text.indexOf('\\'); at !== -1; at = text.indexOf('\\', at + 2)) {
@@ -176,7 +175,7 @@ function hasMoreEscapes(text: string, most: number): boolean {
 
 const NOTHING: ReadonlySet<string> = new Set()
 
-/** `text` with single members set or dropped and every other character untouched. */
+/** `text` with some members set or dropped and every other character unchanged. */
 export function editObject(text: string, scan: ScannedObject, edit: Edit): string {
   const drop = edit.drop?.length ? new Set(edit.drop) : NOTHING
   let added = ''
@@ -211,7 +210,7 @@ function editedMember(text: string, member: Member | undefined, edit: Edit): str
   return 'members' in scan ? editObject(value, scan, edit) : editedMember('', undefined, edit)
 }
 
-/** Adds the removal of each dropped member with one comma beside it. Answers how many members stay. */
+/** Adds the removal of each dropped member with one comma. Returns how many members stay. */
 function addDrops(
   changes: { from: number; to: number; put: string }[],
   scan: ScannedObject,
@@ -221,11 +220,11 @@ function addDrops(
   let previousEnd = -1
   for (const [key, { start, valueEnd }] of scan.members) {
     if (!drop.has(key)) {
-      // The first one that stays loses the comma in front of it.
+      // The first member that stays loses the comma in front of it.
       if (kept === 0 && previousEnd !== -1) changes.push({ from: previousEnd, to: start, put: '' })
       kept++
     } else {
-      // What is dropped goes with all that stands between it and the member before.
+      // A dropped member goes with everything between it and the member before.
       changes.push({ from: previousEnd === -1 ? start : previousEnd, to: valueEnd, put: '' })
     }
     previousEnd = valueEnd
@@ -242,7 +241,7 @@ export function decodeKey(quoted: string): string | undefined {
   }
 }
 
-/** The index of the next character that is not white space, or that is one too many outside of strings. */
+/** The index of the next character that is not white space, or that exceeds the limit outside of strings. */
 function skipSpace(text: string, from: number, { limits, quoted }: Count): number {
   const most = limits.plainCharacters + quoted
   let at = from
@@ -253,7 +252,7 @@ function skipSpace(text: string, from: number, { limits, quoted }: Count): numbe
   return at
 }
 
-/** The index after the string that opens at `at`; the text's length when it never closes. */
+/** The index after the string that opens at `at`; the text's length if it never closes. */
 export function skipString(text: string, at: number): number {
   let from = at + 1
   for (;;) {
@@ -269,7 +268,9 @@ export function skipString(text: string, at: number): number {
 const NO_VALUE = -1
 const TOO_DEEP = -2
 
-/** The index after the value at `at`; NO_VALUE where there is none or a limit was passed, TOO_DEEP where it nests too deep. */
+/**
+ * The index after the value at `at`; NO_VALUE if there is none or a limit is exceeded, TOO_DEEP if it nests too deep.
+ */
 function skipValue(text: string, at: number, count: Count): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) {
@@ -288,7 +289,7 @@ function skipValue(text: string, at: number, count: Count): number {
   return index === at ? NO_VALUE : index
 }
 
-/** A loop of its own, the hottest of all, with the figures that it counts in variables of its own. */
+/** Skips an object or array. The hottest loop, so it keeps its counts in local variables. */
 function skipNested(text: string, at: number, count: Count): number {
   const { limits } = count
   let { members, parts, values, quoted } = count
@@ -303,7 +304,7 @@ function skipNested(text: string, at: number, count: Count): number {
       quoted += end - index
       most = Math.min(text.length, limits.plainCharacters + quoted)
       index = end
-      // Keys are among them, for which each colon takes one off.
+      // Keys are counted as parts too; each colon takes one off.
       if (++parts > limits.parts + 1) break
       continue
     }
@@ -313,7 +314,7 @@ function skipNested(text: string, at: number, count: Count): number {
       parts--
       if (++members > limits.members) break
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      // The object around all members is the first level.
+      // The outermost object is the first level.
       if (++depth >= MAX_DEPTH) {
         result = TOO_DEEP
         break
@@ -336,7 +337,7 @@ function skipNested(text: string, at: number, count: Count): number {
   return result
 }
 
-/** The text with other strings in the place of those that are keys of the map, however they are escaped in it. */
+/** The text with the strings that are keys of the map replaced, however they are escaped. */
 export function replaceStrings(text: string, replacements: ReadonlyMap<string, string>): string {
   if (replacements.size === 0) return text
   let result = ''
@@ -353,19 +354,22 @@ export function replaceStrings(text: string, replacements: ReadonlyMap<string, s
   return result + text.slice(copied)
 }
 
-/** What is nested deeper than MAX_DEPTH. */
+/** Thrown for a value nested deeper than MAX_DEPTH. */
 export class TooDeep extends Error {}
 
-/** JSON of somebody else, as of a vendor. Throws TooDeep where code that follows its levels could overflow the stack. */
+/**
+ * Parses JSON from outside, such as a vendor's. Throws TooDeep if code that follows its levels could overflow the
+ * stack.
+ */
 export function parseForeign(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  // Nothing is deeper than it has opening brackets, and few texts have so many.
+  // A text with few opening brackets cannot be deep, and few texts have many.
   if (hasBrackets(text, MAX_DEPTH) && isDeeper(value, MAX_DEPTH))
     throw new TooDeep('the JSON is nested too deeply')
   return value
 }
 
-/** Whether there are more than `most`, in strings too. */
+/** Whether the text has more than `most` opening brackets, those in strings included. */
 function hasBrackets(text: string, most: number): boolean {
   if (text.length <= 2 * most) return false
   let count = 0

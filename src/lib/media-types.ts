@@ -1,7 +1,7 @@
-// Types of media that a browser may show as what they say they are; everything else is only bytes.
-// It must never let a type through that can hold a script, such as SVG or HTML.
+// Media types that a browser may show as declared; all others are served as plain bytes. It must never accept a type
+// that can hold a script, such as SVG or HTML.
 
-/** Each with the ending of a file of that type. */
+/** Safe types, each with its file ending. */
 const safeTypes = new Map([
   ['image/png', 'png'],
   ['image/jpeg', 'jpg'],
@@ -19,7 +19,7 @@ const safeTypes = new Map([
   ['video/quicktime', 'mov'],
 ])
 
-/** Other names of the same. */
+/** Other names of safe types. */
 const aliases: Record<string, string> = {
   'image/jpg': 'image/jpeg',
   'audio/mp3': 'audio/mpeg',
@@ -30,12 +30,12 @@ const aliases: Record<string, string> = {
 
 export const UNKNOWN_TYPE = 'application/octet-stream'
 
-/** The safe type that a file is of by its header, or else by the ending of its name. */
+/** The safe type of a file by its header, or else by the ending of its name. */
 export function safeTypeOf(header: string | null, pathname: string): string {
   const named = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const type = aliases[named] ?? named
   if (safeTypes.has(type)) return type
-  // Stores of files often call everything bytes. A type that they do name, and that is not safe, stays bytes.
+  // File stores often declare everything as bytes. A declared type that is not safe is served as bytes.
   if (type !== '' && type !== UNKNOWN_TYPE && type !== 'binary/octet-stream') return UNKNOWN_TYPE
   const ending = /\.([a-z0-9]{2,5})$/i.exec(pathname)?.[1]?.toLowerCase().replace('jpeg', 'jpg')
   return [...safeTypes].find(([, own]) => own === ending)?.[0] ?? UNKNOWN_TYPE

@@ -8,7 +8,10 @@ const ZERO = 48
 /** The largest amount that a number holds exactly. */
 export const MAX_NANO = Number.MAX_SAFE_INTEGER
 
-/** Reads decimal dollars such as `5`, `0.25` or `-1.5`. Undefined when it is no such number, has more than nine decimals or is too large. */
+/**
+ * Nano-dollars of a decimal such as `5`, `0.25` or `-1.5`. Undefined for other text, more than nine decimals, or an
+ * amount too large.
+ */
 export function parseUsd(text: string): number | undefined {
   const match = /^(-?)(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text.trim())
   if (!match) return undefined
@@ -17,7 +20,10 @@ export function parseUsd(text: string): number | undefined {
   return match[1] && nano > 0 ? -nano : nano
 }
 
-/** Dollars as a decimal string with two to nine decimals, such as `4.9993` or `5.00`. Bigints are sums over many accounts. */
+/**
+ * Dollars as a decimal string with two to nine decimals, such as `4.9993` or `5.00`. Bigints are sums over many
+ * accounts.
+ */
 export function formatUsd(amountNano: number | bigint): string {
   if (typeof amountNano === 'number') assertNano(amountNano)
   const isNegative = amountNano < 0
@@ -30,14 +36,14 @@ export function formatUsd(amountNano: number | bigint): string {
 }
 
 export function assertNano(amountNano: number): void {
-  // Written out because it is on the hot path, where a message that nobody reads would cost more than the check.
+  // Written out for the hot path: building a message that nobody reads would cost more than the check.
   if (!Number.isSafeInteger(amountNano))
     throw new RangeError(`not a whole amount of nano-dollars: ${amountNano}`)
 }
 
 /**
- * Reads a decimal such as `0.25` as whole parts of 10^-decimals. Undefined when it is no such number; `too fine` when it
- * has more decimals. Never negative.
+ * Reads a decimal such as `0.25` as whole parts of 10^-decimals, never negative. Undefined for other text; `too fine`
+ * if it has more decimals.
  */
 export function parseDecimal(text: string, decimals: number): bigint | 'too fine' | undefined {
   const match = /^(\d{1,10})(?:\.(\d{1,18}))?$/.exec(text.trim())
@@ -47,7 +53,7 @@ export function parseDecimal(text: string, decimals: number): bigint | 'too fine
   return BigInt(`${match[1]}${fraction.padEnd(decimals, '0')}`)
 }
 
-/** The same as text again, with at least two decimals: `0.25`, `0.0375`. */
+/** Writes parts of 10^-decimals as a decimal with at least two decimals: `0.25`, `0.0375`. */
 export function formatDecimal(parts: bigint, decimals: number): string {
   const digits = String(parts).padStart(decimals + 1, '0')
   const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0')

@@ -1,13 +1,16 @@
-// Tells objects among values that come from outside. Lenient: it never throws, whatever the value is.
+// Recognises objects among values that come from outside. It must never throw, whatever the value.
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What an object says about itself in place of holding anything. */
+/** Members that describe an object and are no content. */
 const LABELS = new Set(['type', 'role', 'id', 'index'])
 
-/** Whether there is any text in a value, at any depth, beside words that only say what it is, and the member `label` of it. */
+/**
+ * Whether a value holds any text, at any depth. Members that only describe an object, and its member `label`, do not
+ * count.
+ */
 export function holdsText(value: unknown, label?: string): boolean {
   if (typeof value === 'string') return value !== ''
   if (Array.isArray(value)) return value.some((item) => holdsText(item))
@@ -16,7 +19,7 @@ export function holdsText(value: unknown, label?: string): boolean {
   return false
 }
 
-/** The value if it is an object, else an empty one. */
+/** The value if it is an object, else an empty object. */
 export function asObject(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }

@@ -1,8 +1,8 @@
-// At most so many of a kind at a time: the others wait for their turn, the first come first, or leave the queue.
-// It must never lose a place: who leaves has not taken one, and who ends gives it to the next.
+// Limits how many tasks of a kind run at a time; the others wait in order of arrival or leave the queue. It must never
+// lose a slot: a waiter that leaves has taken none, and a task that ends passes its slot to the next.
 
 interface Turns {
-  /** Runs the work when it is its turn. Throws the signal's reason when that fires first. */
+  /** Runs the work when a slot is free. Throws the signal's reason if that fires first. */
   run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
 }
 

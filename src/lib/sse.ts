@@ -1,18 +1,20 @@
-// Splits a server-sent event stream into whole events, wherever the network cut it, and reads what is in one.
-// It must never change a byte, and never keep more than one unfinished event.
+// Splits a server-sent event stream into whole events, wherever the network cut it, and reads the data of an event. It
+// must never change a byte, nor keep more than one unfinished event.
 
 import { parseForeign } from './json'
 
 /**
- * An event longer than this is refused: no vendor sends one, and it would be held in memory. The largest are pictures:
- * one of 3840 by 2160 pixels with transparency has 33 MB, so a PNG of noise is 44 MB as base64.
+ * Longest event, in bytes; no vendor sends a longer one, and it would be held in memory. The longest are pictures: 3840
+ * by 2160 pixels with transparency are 33 MB, and a PNG of noise is 44 MB as base64.
  */
 export const MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 interface EventSplitter {
-  /** Takes a piece of the stream and gives the part that consists of whole events; empty when none ended in it. */
+  /**
+   * Takes a piece of the stream. Returns the part that consists of whole events, which is empty if none ended in it.
+   */
   push(piece: Uint8Array): Buffer
-  /** What came after the last whole event. */
+  /** The bytes after the last whole event. */
   rest(): Buffer
 }
 
@@ -21,8 +23,8 @@ const RETURN = 13
 const EMPTY = Buffer.alloc(0)
 
 export function createEventSplitter(): EventSplitter {
-  // The unfinished event, with room to grow behind it: to join it anew with each piece would take a large picture
-  // seconds, because the time grows with the square of its size.
+  // The unfinished event, with room to grow. Joining it anew with each piece takes time that grows with the square of
+  // its size: seconds for a large picture.
   let store: Buffer = EMPTY
   let carried = 0
 
@@ -39,15 +41,15 @@ export function createEventSplitter(): EventSplitter {
 
   return {
     push(piece) {
-      // Another view costs more than the look at what it is.
+      // Checking the type is cheaper than another view.
       const bytes = Buffer.isBuffer(piece)
         ? piece
         : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
       const whole = carried > 0 ? join(bytes) : bytes
-      // Only where the new piece begins can an end be found that was not there before.
+      // A new end can only be where the new piece begins, or later.
       const end = endOfLastEvent(whole, carried)
       if (whole.length - end > MAX_EVENT_BYTES) throw new Error('an event of the stream is too long')
-      // What is given away is never written to again: a store that begins anew is full, so the next piece moves it.
+      // Bytes given away are never written to again: a store that begins anew is full, so the next piece moves it.
       if (end > 0 || carried === 0) store = end === whole.length ? EMPTY : whole.subarray(end)
       carried = whole.length - end
       return end === whole.length ? whole : whole.subarray(0, end)
@@ -70,7 +72,7 @@ function endOfLastEvent(bytes: Buffer, from: number): number {
   return 0
 }
 
-/** The `data` of one event, its lines joined, as a JavaScript string; undefined for a comment or an empty event. */
+/** The `data` of one event, its lines joined, as a string; undefined for a comment or an empty event. */
 export function dataOfEvent(event: string): string | undefined {
   let data: string | undefined
   for (const line of event.split(/\r\n|\n|\r/)) {
@@ -82,7 +84,7 @@ export function dataOfEvent(event: string): string | undefined {
   return data === undefined ? undefined : fromLatin1(data)
 }
 
-/** The JSON object or array that the data of an event is; undefined for anything else, and for one nested too deeply. */
+/** The JSON object or array in the data of an event; undefined for other data, or for one nested too deep. */
 export function objectIn(data: string): object | undefined {
   try {
     const json = parseForeign(data)
@@ -92,7 +94,10 @@ export function objectIn(data: string): object | undefined {
   }
 }
 
-/** Single events of a text (in latin1: one character a byte) that consists of whole ones, each with its closing blank line. */
+/**
+ * Single events of a text that consists of whole ones, each with its closing blank line. The text is Latin-1: one
+ * character a byte.
+ */
 export function splitEvents(whole: string): string[] {
   if (whole.includes('\r')) return whole.match(/.*?(?:\r\n\r\n|\n\n|\r\r)|.+$/gs) ?? []
   const events: string[] = []

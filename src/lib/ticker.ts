@@ -1,4 +1,5 @@
-// One slow clock for everything that waits: a thousand streams need no thousand timers.
+// One slow timer for everything that waits: a thousand streams need no thousand timers. It must never run while nobody
+// watches.
 
 import { type Member, Roster } from './indexed-set'
 import type { System } from './system'
@@ -23,11 +24,11 @@ export function createPulse({ monotonic, after }: Pick<System, 'monotonic' | 'af
     cancel = undefined
   }
   const tick = () => {
-    // Before the watchers, so that one that throws does not stop the others for good.
+    // The next tick is set first, so that a watcher that throws does not stop the others for good.
     cancel = after(BEAT_MS, tick)
     const at = monotonic()
     for (const watcher of watchers.all()) {
-      // One that an earlier beat has ended is not called any more.
+      // A watcher that an earlier one has removed is not called any more.
       if (watcher.place !== -1) watcher.beat(at)
     }
   }

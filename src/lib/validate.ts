@@ -1,12 +1,12 @@
-// Checks a caller's body against a schema and says what is wrong in one sentence that names the field.
-// It must never alter the body: unknown fields and odd numbers go to the vendor as they came.
+// Checks a caller's body against a schema and names the faulty field in one sentence. It must never alter the body:
+// unknown fields and odd numbers go to the vendor as sent.
 
 import { Kind, type TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { type GatewayError, invalidRequest } from './errors'
 import { isObject } from './objects'
 
-/** Compiles the schema once; the result throws a 400 for a body that does not fit. */
+/** Compiles the schema once. The returned function throws a 400 for a body that does not fit. */
 export function createValidator(schema: TSchema): (body: unknown) => void {
   const compiled = compile(schema)
   return (body) => {
@@ -28,10 +28,13 @@ function compile(schema: TSchema): TypeCheck<TSchema> {
   return compiled
 }
 
-/** Telling what is wrong takes the library a hundred times as long for each item as seeing that something is. */
+/**
+ * The library takes a hundred times as long to explain an item as to reject it, so only short lists are explained as a
+ * whole.
+ */
 const LONG_LIST = 500
 
-/** Why a value does not fit. Long lists are searched for the item at fault first, and only that one is asked why. */
+/** Why a value does not fit. Long lists are searched for the faulty item first, and only that item is explained. */
 function faultOf(schema: TSchema, value: unknown): Fault {
   const short: Record<string, unknown> = {}
   if (isLong(value)) {
@@ -61,7 +64,7 @@ function isLong(value: unknown): value is unknown[] {
   return Array.isArray(value) && value.length > LONG_LIST
 }
 
-/** Undefined where the list fits, or nothing in the schema is a list. */
+/** The fault in a list; undefined if the list fits, or the schema has no list. */
 function faultInList(schema: TSchema, list: unknown[]): Fault | undefined {
   let furthest: { index: number; items: TSchema } | undefined
   for (const form of variantsOf(schema)) {
@@ -81,12 +84,12 @@ function faultInList(schema: TSchema, list: unknown[]): Fault | undefined {
   return { ...fault, path: `/${furthest.index}${fault.path}` }
 }
 
-/** Where a value fits none of several forms, the fault of the form that fits furthest into it. */
+/** The fault of the form that fits furthest into the value, where it fits none of several forms. */
 function innermost(fault: ValueError): ValueError {
   let furthest = fault
   for (const form of fault.errors) {
     const [first, second] = form
-    // All items fit and only their number does not: the form that was meant.
+    // All items fit and only their number is wrong: this is the form that was meant.
     const isLength = first?.path === fault.path && first.schema.type === 'array' && Array.isArray(fault.value)
     if (isLength && !second) return first
     const inner = first && innermost(first)
@@ -101,7 +104,7 @@ function isFurther(path: string, than: string): boolean {
   return differs !== -1 && (differs >= others.length || Number(parts[differs]) > Number(others[differs]))
 }
 
-/** `/messages/0/role` as people write it: `messages[0].role`. */
+/** A JSON pointer as people write it: `/messages/0/role` is `messages[0].role`. */
 function parameterOf(path: string): string {
   return path
     .split('/')
@@ -144,7 +147,7 @@ function describe(name: string, schema: TSchema, value: unknown): GatewayError {
   return invalidRequest(param, `Invalid ${shown}: ${boundOf(fitting, value)}`, boundCode(fitting, value))
 }
 
-/** The plain forms of a schema: a union may hold unions. */
+/** The plain forms of a schema, from unions within unions too. */
 function variantsOf(schema: TSchema): TSchema[] {
   return schema[Kind] === 'Union' ? (schema.anyOf as TSchema[]).flatMap(variantsOf) : [schema]
 }

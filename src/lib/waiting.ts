@@ -1,10 +1,10 @@
-// How long a caller wants to wait for a task to end: `wait=true` or `wait=30`, in the address or the body, or the header
-// `Prefer: wait=30` (RFC 7240).
+// Reads how long a caller wants to wait for a task: `wait=true` or `wait=30` in the address or the body, or the header
+// `Prefer: wait=30` (RFC 7240). It must never fail a request: unreadable values mean no wait.
 
-/** Longer than that no proxy keeps a silent connection. */
+/** Longest wait: proxies cut connections that are silent for longer. */
 const MAX_WAIT_MS = 300_000
 
-/** A value of `wait`: true for the longest, or a number of seconds. Anything else is no wish to wait. */
+/** Milliseconds for a value of `wait`: true is the longest wait, a number is seconds. Other values mean 0. */
 export function waitOf(value: unknown): number {
   if (value === true || value === 'true') return MAX_WAIT_MS
   const seconds =
@@ -12,7 +12,7 @@ export function waitOf(value: unknown): number {
   return seconds > 0 ? Math.min(seconds * 1000, MAX_WAIT_MS) : 0
 }
 
-/** The longest wish in the address and the `Prefer` header of a request. */
+/** The longer of the waits in the address and in the `Prefer` header, in milliseconds. */
 export function waitOfRequest(url: string, prefer: string | null): number {
   const query = url.indexOf('?')
   const inAddress = query === -1 ? 0 : waitOf(new URLSearchParams(url.slice(query)).get('wait'))

@@ -1,16 +1,16 @@
-// Sound as bytes: takes the samples out of a WAV file that comes in pieces, and puts a header before samples.
-// It must never depend on where the pieces were cut, nor trust a size that was written before the sound was complete.
+// Reads the samples of a WAV file that arrives in pieces, and writes WAV headers. It must never depend on where the
+// pieces were cut, nor trust a size that was written before the audio was complete.
 
-/** Samples of 16 bits, little-endian, those of all channels side by side. */
+/** Samples of 16 bits, little-endian, channels interleaved. */
 export interface PcmFormat {
   sampleRate: number
   channels: number
 }
 
 export interface PcmReader {
-  /** Takes the next piece and gives the whole frames that it completes. Throws for what is no sound of 16 bits. */
+  /** Takes the next piece and returns the whole frames that it completes. Throws if it is not audio of 16 bits. */
   push(piece: Uint8Array): Uint8Array
-  /** Undefined until enough has come to know it. */
+  /** The format; undefined until enough has arrived to know it. */
   format(): PcmFormat | undefined
   /** False while there is less than the header says. */
   isWhole(): boolean
@@ -18,18 +18,18 @@ export interface PcmReader {
 
 const BYTES_PER_SAMPLE = 2
 const HEADER_BYTES = 44
-/** A header longer than this is none: it would be held in memory. */
+/** Longest header, in bytes: it is held in memory. */
 const MAX_HEADER_BYTES = 64 * 1024
 const PCM = 1
-/** The same samples, with a longer description of the channels. */
+/** The format code of a WAV whose header describes its channels in more detail. */
 const EXTENSIBLE = 0xfffe
-/** From here on a size is a mark for "not known yet". */
+/** Sizes from here on mean "not known yet". */
 const UNKNOWN_BYTES = 0x7fff0000
 const EMPTY = Buffer.alloc(0)
 
 /**
- * With `plain` the samples may come without any header, and the size in one is not trusted: it was written when only
- * the first piece was there. Without it a whole file is expected.
+ * Creates a reader of samples. With `plain` the samples may come without a header, and a header's size is not trusted:
+ * it was written when only the first piece was there. Without `plain` a whole file is expected.
  */
 export function createPcmReader(plain?: PcmFormat): PcmReader {
   let head: Buffer | undefined = EMPTY
@@ -38,7 +38,7 @@ export function createPcmReader(plain?: PcmFormat): PcmReader {
   let sizeIsKnown = false
   let odd: Buffer = EMPTY
 
-  /** The part of a piece behind the header, as soon as that is complete. */
+  /** The part of a piece after the header, once that is complete. */
   function behindHeader(piece: Buffer): Buffer {
     if (!head) return piece
     head = Buffer.concat([head, piece])
@@ -75,7 +75,7 @@ export function createPcmReader(plain?: PcmFormat): PcmReader {
   }
 }
 
-/** A whole WAV file, its sizes exact. */
+/** A whole WAV file with exact sizes. */
 export function wavOf({ sampleRate, channels }: PcmFormat, samples: readonly Uint8Array[]): Uint8Array {
   const dataBytes = samples.reduce((sum, { byteLength }) => sum + byteLength, 0)
   const frameBytes = BYTES_PER_SAMPLE * channels
@@ -95,7 +95,7 @@ export function wavOf({ sampleRate, channels }: PcmFormat, samples: readonly Uin
   return Buffer.concat([header, ...samples])
 }
 
-/** True also for less than four bytes that may become one. */
+/** Also true for less than four bytes that may become a RIFF mark. */
 function isRiff(bytes: Buffer): boolean {
   return 'RIFF'.startsWith(bytes.toString('latin1', 0, 4))
 }
@@ -103,11 +103,11 @@ function isRiff(bytes: Buffer): boolean {
 interface Header {
   format: PcmFormat
   dataOffset: number
-  /** Undefined where it was not known when the header was written. */
+  /** Undefined if it was not known when the header was written. */
   dataBytes: number | undefined
 }
 
-/** Undefined while it is not complete. */
+/** The header; undefined while it is incomplete. */
 function readHeader(bytes: Buffer): Header | undefined {
   if (!isRiff(bytes) || (bytes.length >= 12 && bytes.toString('latin1', 8, 12) !== 'WAVE')) {
     throw new Error('not a WAV file')
@@ -125,7 +125,7 @@ function readHeader(bytes: Buffer): Header | undefined {
       if (at + 24 > bytes.length) break
       format = readFormat(bytes.subarray(at + 8, at + 24))
     }
-    // Chunks stand at even places.
+    // Chunks begin at even offsets.
     at += 8 + size + (size % 2)
   }
   if (bytes.length > MAX_HEADER_BYTES) throw new Error('a WAV file without samples')

@@ -1,5 +1,5 @@
-// Keys: bearer tokens of accounts. Only the SHA-256 of a secret is stored; the secret is shown once, when it is made.
-// A key must never be looked up or compared by a part of its secret.
+// Keys: bearer tokens of accounts. Only the SHA-256 of a secret is stored, and the secret is shown once, when it is
+// made. A key must never be looked up or compared by a part of its secret.
 
 import { openAccount } from '../billing/ledger'
 import type { BudgetPeriod, KeyLimits } from '../billing/limits'
@@ -9,9 +9,9 @@ import { GatewayError } from '../lib/errors'
 export interface Key extends KeyLimits {
   name: string
   account: string
-  /** The first and last characters of the secret, to recognise it by. */
+  /** The first and last characters of the secret, for people to recognise it. */
   hint: string
-  /** Ids of the models that the key may use; null: all. */
+  /** Ids of the models that the key may use; null means all. */
   models: string[] | null
   expiresAt: number | null
   revokedAt: number | null
@@ -30,7 +30,7 @@ export type KeySettings = Pick<
   | 'expiresAt'
 >
 
-/** How old a cached key may be: a revoked key is refused within this time on every node. */
+/** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
 const CACHE_MS = 500
 const CACHE_ENTRIES = 10_000
 
@@ -39,12 +39,15 @@ const CHECK_LENGTH = 6
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SECRET_FORM = new RegExp(`^sk-[0-9A-Za-z]{${SECRET_LENGTH + CHECK_LENGTH}}$`)
 
-/** Makes a secret: prefix, random digits, and a checksum that lets scanners and us tell typing errors without a look-up. */
+/**
+ * Makes a secret: prefix, random digits, and a checksum by which scanners and the gateway detect typing errors without
+ * a look-up.
+ */
 export function makeSecret(randomBytes: (count: number) => Uint8Array): string {
   let digits = ''
   while (digits.length < SECRET_LENGTH) {
     for (const byte of randomBytes(SECRET_LENGTH)) {
-      // 248 = 4 * 62: larger bytes would make some digits likelier than others.
+      // 248 = 4 * 62: larger bytes would make some digits more likely than others.
       if (byte < 248 && digits.length < SECRET_LENGTH) digits += DIGITS[byte % 62]
     }
   }
@@ -62,16 +65,16 @@ function hashSecret(secret: string): string {
 }
 
 export interface Authenticator {
-  /** The key that an Authorization header names; throws or rejects with 401. */
+  /** The key in an Authorization header. Throws or rejects with 401. */
   authenticate(authorization: string | null): Key | Promise<Key>
 }
 
-/** Looks keys up with a short-lived cache in front of the database. */
+/** Creates the look-up of keys, with a short-lived cache in front of the database. */
 export function createAuthenticator(
   db: Db,
   { now, monotonic }: { now: () => number; monotonic: () => number },
 ): Authenticator {
-  // By the whole header, never a part of the secret. It holds nothing that the requests themselves do not.
+  // Keyed by the whole header, never by a part of the secret. It holds nothing that the requests do not hold.
   const cache = new Map<string, { key: Key; readAt: number }>()
 
   async function find(authorization: string | null): Promise<Key> {
@@ -116,7 +119,7 @@ export function mayUse(key: Key, modelId: string): boolean {
   return key.models === null || key.models.includes(modelId)
 }
 
-/** Stores a new key and makes sure that its account exists. False when the name is taken. */
+/** Stores a new key and makes sure that its account exists. False if the name is taken. */
 export async function createKey(
   db: Db,
   key: {
@@ -124,7 +127,7 @@ export async function createKey(
     name: string
     account: string
     secret: string
-    /** Webhooks of tasks of this key are signed with it. */
+    /** Signs the webhooks of this key's tasks. */
     webhookSecret: string
     createdAt: number
   } & KeySettings,
@@ -174,7 +177,7 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
   ])
 }
 
-/** Replaces the secret of a key; the old one is refused from then on. False when the key is revoked. */
+/** Replaces the secret of a key; the old one is refused from then on. False if the key is revoked. */
 export async function rollKey(db: Db, id: string, secret: string): Promise<boolean> {
   return tryApply(db, [
     {
@@ -185,7 +188,7 @@ export async function rollKey(db: Db, id: string, secret: string): Promise<boole
   ])
 }
 
-/** Refuses a key for ever. False when it was revoked before. */
+/** Refuses a key for ever. False if it was revoked before. */
 export async function revokeKey(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {

@@ -1,5 +1,5 @@
-// Proves on any database that money is right: the invariants that must hold after whatever happened.
-// It only reads, and it must not use the code that moves money: it is the second opinion.
+// Checks on any database that money is right: the invariants that must hold whatever happened. It must never write, nor
+// use the code that moves money: it is the second opinion.
 
 import type { Db, Row } from '../db/db'
 import { KEEP_WEBHOOKS_MS } from '../webhooks/rows'
@@ -9,25 +9,25 @@ export interface Audit {
   charges: number
   transfers: number
   /**
-   * Balance of each of the operator's books, in nano-dollars: what came in, what was earned, what was given away.
-   * Bigints: over all accounts and years they outgrow what a number holds.
+   * Balance of each of the operator's books, in nano-dollars: money paid in, earned, given away. Bigints, because sums
+   * over all accounts and years exceed what a number holds.
    */
   books: { fundingNano: bigint; revenueNano: bigint; shortfallNano: bigint }
-  /** One sentence for each violation; none when the books are right. */
+  /** One sentence for each violation; empty if the books are right. */
   problems: string[]
 }
 
-/** How long after its expiry an open hold is tolerated: the sweep runs every few seconds. */
+/** How long an open hold may outlive its expiry, in milliseconds: the sweep runs every few seconds. */
 const EXPIRY_MARGIN_MS = 60_000
 
 interface Check {
-  /** Rows that should not exist. */
+  /** Selects rows that should not exist. */
   sql: string
   parameters?: number[]
   say(row: Row): string
 }
 
-/** What each book has gained, as a sub-select. */
+/** A sub-select of what each book has gained. */
 const moves = `select book, cast(sum(amount) as bigint) as booked from (
   select to_book as book, amount from movements union all select from_book as book, -amount from movements
 ) as legs group by book`
@@ -69,7 +69,7 @@ function checks(now: number): Check[] {
       say: (row) => `charge ${row.id}: there more than once`,
     },
     {
-      // Below its hold a price is always covered.
+      // A price below its hold is always covered.
       sql: 'select id, amount, shortfall, held from ended_charges where amount < held and shortfall > 0',
       say: (row) =>
         `charge ${row.id}: a shortfall of ${row.shortfall} though only ${row.amount} of ${row.held} was taken`,
@@ -85,7 +85,7 @@ function checks(now: number): Check[] {
   ]
 }
 
-/** A task ends with its charge and its webhook, or not at all. */
+/** Checks that a task ends together with its charge and its webhook, or not at all. */
 function taskChecks(now: number): Check[] {
   return [
     {
@@ -102,7 +102,7 @@ function taskChecks(now: number): Check[] {
     {
       sql: `select t.id from tasks t where t.state <> 'submitted' and t.webhook_url is not null and t.ended_at > $1
       and not exists (select 1 from webhooks w where w.task = t.id)`,
-      // Older ones have been forgotten.
+      // Older webhooks have been deleted.
       parameters: [now - KEEP_WEBHOOKS_MS / 2],
       say: (row) => `task ${row.id}: it ended without its webhook`,
     },

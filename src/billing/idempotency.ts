@@ -1,13 +1,13 @@
-// Idempotency keys: the same key and request give the same answer and one charge, however often it is sent.
-// The key is taken in the transaction of the hold and the answer is saved in that of the settlement, or of a task's
-// submit, so neither can be there without the other. A request that failed frees its key: it can be sent again.
+// Idempotency keys: the same key and request give the same answer and one charge, however often sent. The key is taken
+// in the transaction of the hold, and the answer is saved in that of the settlement or of a task's submit. Neither must
+// ever be there without the other. A request that failed frees its key, so it can be sent again.
 
 import type { Db, Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import type { Condition } from './ledger'
 
 const MAX_KEY_LENGTH = 255
-/** An answer larger than this is not kept. */
+/** Longest answer that is kept, in bytes. */
 export const MAX_SAVED_LENGTH = 4 * 1024 * 1024
 const KEEP_MS = 24 * 3_600_000
 
@@ -15,14 +15,14 @@ const KEEP_MS = 24 * 3_600_000
 export interface IdempotencyKey {
   account: string
   value: string
-  /** Of the path and the body. */
+  /** Hash of the path and the body. */
   requestHash: string
 }
 
 export interface SavedAnswer {
   status: number
   contentType: string
-  /** Bytes where it is sound. */
+  /** Bytes for audio, else text. */
   body: string | Uint8Array
 }
 
@@ -52,7 +52,7 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
   }
 }
 
-/** Goes with the settlement. */
+/** The statement that saves an answer; it must be in the batch of the settlement. */
 export function saveAnswer(chargeId: string, answer: SavedAnswer): Statement {
   const text = typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('base64')
   const kept = Buffer.byteLength(text) <= MAX_SAVED_LENGTH
@@ -62,12 +62,12 @@ export function saveAnswer(chargeId: string, answer: SavedAnswer): Statement {
   }
 }
 
-/** Goes with the release: the key is free again. */
+/** The statement that frees a key; it must be in the batch of the release. */
 export function freeKey(chargeId: string): Statement {
   return { sql: 'delete from saved_answers where charge = $1', parameters: [chargeId] }
 }
 
-/** Drops answers that nobody can expect any more. */
+/** The statement that deletes answers too old to be asked for again. */
 export function forgetAnswers(now: number): Statement {
   return {
     sql: 'delete from saved_answers where created_at < $1 and status is not null',
@@ -75,7 +75,10 @@ export function forgetAnswers(now: number): Statement {
   }
 }
 
-/** What a key that is taken answers: the saved answer, or why not. Undefined when it has just become free. */
+/**
+ * The answer for a key that is taken: the saved one, or throws why there is none. Undefined if the key has just become
+ * free.
+ */
 export async function answerAgain(db: Db, key: IdempotencyKey): Promise<SavedAnswer | undefined> {
   const [row] = await db.query({
     sql: 'select * from saved_answers where account = $1 and idempotency_key = $2',

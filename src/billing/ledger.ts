@@ -1,8 +1,7 @@
-// Money: the only file that moves it. A request holds its worst price before the vendor is called, and is then
-// settled (pays its true price) or released (pays nothing), once, whoever comes first.
-// A balance must never be below what is held on it, and every movement goes from one book to another and is appended,
-// never changed: a settled charge, or a transfer by the operator. What one book loses another gains, so all books
-// together are zero.
+// Money: the only file that moves it. A request holds its worst price before the vendor is called, and is then settled
+// (pays its true price) or released (pays nothing), exactly once. A balance must never be below what is held on it.
+// Every movement goes from one book to another and is appended, never changed: a settled charge, or a transfer by the
+// operator. So all books together are zero.
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../contract/failures'
@@ -17,14 +16,17 @@ export interface Charge {
   model: string
   operation: string
   heldNano: number
-  /** The price list at admission, as JSON: it is what will be paid, whatever the catalogue says later. */
+  /** The price list at the time of the hold, as JSON: it is what will be paid, whatever the catalogue says later. */
   pricesJson: string
   createdAt: number
-  /** When the hold is given back if nobody has ended it: the longest allowed request and a margin. */
+  /**
+   * When the hold is given back if nothing has ended it: the longest allowed request and a margin, in milliseconds
+   * since 1970.
+   */
   expiresAt: number
   /** The budget period that the hold counts in, for a key with a budget. */
   budgetPeriod: string | null
-  /** The minute that the request counts in, and the tokens assumed then, for a key with a token limit. */
+  /** The minute that the request counts in, for a key with a token limit. */
   windowMinute: number | null
   windowTokens: number
 }
@@ -50,7 +52,7 @@ export interface Settlement {
   tokens: number
 }
 
-/** Takes the worst price of a request out of what the account may spend, if it is there; else changes nothing. */
+/** Holds the worst price of a request, if the account has it available; else changes nothing. */
 export async function hold(
   db: Db,
   charge: Charge,
@@ -75,16 +77,16 @@ export async function hold(
   return { refusedBy: (conditions[result.missed - 1] as Condition).name }
 }
 
-/** What the account paid, and what it could not. */
+/** What the account paid, and what it could not pay. */
 export interface Settled {
   paidNano: number
   shortfallNano: number
 }
 
 /**
- * Ends a charge with its price. Above the hold the rest is taken from what the account has available; what is then
- * still missing goes to the operator's shortfall book. `first` opens a charge that is not open yet. Answers what the
- * account paid, or undefined when the charge had ended already.
+ * Ends a charge with its price. Above the hold, the rest is taken from what the account has available; what is still
+ * missing goes to the operator's shortfall book. `first` opens a charge that is not open yet. Returns what the account
+ * paid, or undefined if the charge had ended already.
  */
 export async function settle(
   db: Db,
@@ -107,7 +109,7 @@ export async function settle(
   return { paidNano: row.amount as number, shortfallNano: row.shortfall as number }
 }
 
-/** Ends a charge that costs nothing: refused, failed, or nothing was delivered. False when it had ended already. */
+/** Ends a charge that costs nothing: refused, failed, or nothing delivered. False if it had ended already. */
 export async function release(
   db: Db,
   charge: Charge,
@@ -128,8 +130,8 @@ export async function release(
 }
 
 /**
- * Opens a charge that holds nothing, for what was delivered without a hold: it can only take what is available. Misses
- * where it is open already.
+ * Opens a charge that holds nothing, for something delivered without a hold: it can only take what is available. Misses
+ * if the charge is open already.
  */
 export function openUnheld(charge: Charge): Statement {
   assert(charge.heldNano === 0, 'what is held has to be there')
@@ -147,8 +149,8 @@ export async function findOpenCharge(db: Db, keyId: string, id: string): Promise
 }
 
 /**
- * A charge that has ended, without the counters of its key. It reads all that ever ended, as these have no index: only
- * for what hardly ever happens.
+ * A charge that has ended, without the counters of its key. It scans all ended charges, which have no index: only for
+ * rare cases.
  */
 export async function findEndedCharge(db: Db, id: string): Promise<Charge | undefined> {
   const rows = await db.query({
@@ -160,9 +162,9 @@ export async function findEndedCharge(db: Db, id: string): Promise<Charge | unde
 }
 
 /**
- * Releases charges that nobody ended in time, such as those of a process that died. Answers how many. Charges of tasks
- * are left alone: a task outlives processes, and its end ends its charge. So are those that this process still works on,
- * whatever the time is: `runs` knows them.
+ * Releases charges that nothing ended in time, such as those of a process that died, and returns how many. Charges of
+ * tasks are left alone: a task outlives processes, and its end ends its charge. Charges that this process still works
+ * on (`runs`) are left alone too.
  */
 export async function releaseExpired(
   db: Db,
@@ -183,7 +185,7 @@ export async function releaseExpired(
   return rows.length === 1000 && released > 0 ? released + (await releaseExpired(db, now, options)) : released
 }
 
-/** Makes sure that an account exists. */
+/** The statement that creates an account if absent. */
 export function openAccount(account: string, now: number): Statement {
   return {
     sql: 'insert into accounts (name, balance, held, created_at) values ($1, 0, 0, $2) on conflict (name) do nothing',
@@ -191,7 +193,7 @@ export function openAccount(account: string, now: number): Statement {
   }
 }
 
-/** Opens an account if there is none yet, and credits it. The amount is positive. */
+/** Opens an account if absent, and credits it. The amount is positive. */
 export async function addCredit(
   db: Db,
   deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
@@ -211,7 +213,7 @@ export async function addCredit(
   if (!isCredited) throw new RangeError(`An account can have at most $${formatUsd(MAX_NANO)}.`)
 }
 
-/** Corrects a balance up or down by hand; down at most by what is available. False when there is no such room. */
+/** Corrects a balance up or down; down at most by what is available. False if that is exceeded. */
 export async function adjust(
   db: Db,
   adjustment: { id: string; account: string; amountNano: number; now: number; note: string },
@@ -311,19 +313,22 @@ function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
 const ENDED_COLUMNS =
   'id, account, key_id, model, operation, state, held, amount, shortfall, prices, usage, usage_source, ended_by, created_at, ended_at'
 
-/** A constant: a text that is put together anew would be read anew to find its prepared statement. */
+/** A constant, because a text built anew each time would be parsed anew to find its prepared statement. */
 const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
   values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`
 
 /** What an account can pay of the price $2 of a charge that holds $1: the price, or all that is available. */
 const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
 
-/** The amount depends on the balance at this moment, so it is worked out in SQL, under the lock of the account's row. */
+/**
+ * Statements that settle above the hold. The amount depends on the balance at this moment, so SQL computes it under the
+ * lock of the account's row.
+ */
 function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
   const { priceNano, tokens, usageJson, usageSource, endedBy, endedAt } = settlement
   const amounts = [charge.heldNano, priceNano, charge.account]
   const statements: Statement[] = [
-    // First the charge, then the account, as all ends of a charge lock them: else two of them could wait for each other.
+    // First the charge, then the account: all ends of a charge lock in this order, so that no two wait for each other.
     close(charge),
     { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
     {
@@ -363,7 +368,7 @@ function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
   return statements
 }
 
-/** Takes a charge off the open ones: the one way in which it ends. The guard makes every second attempt miss. */
+/** Removes an open charge: the one way in which a charge ends. The guard makes every second attempt miss. */
 function close(charge: Charge): Statement {
   return {
     sql: 'delete from open_charges where key_id = $1 and id = $2',
@@ -372,7 +377,7 @@ function close(charge: Charge): Statement {
   }
 }
 
-/** The charge's row for good, which is its entry in the ledger too. */
+/** The charge's permanent row, which is also its ledger entry. */
 function insertEnded(
   charge: Charge,
   state: 'settled' | 'released',
@@ -398,7 +403,7 @@ function insertEnded(
   return { sql: INSERT_ENDED, parameters }
 }
 
-/** Replaces what was assumed at admission by what was paid, in the key's budget. */
+/** Replaces the held amount by the paid amount in the key's budget. */
 function correctBudget(charge: Charge, paidNano: number): Statement[] {
   if (charge.budgetPeriod === null) return []
   return [
@@ -409,7 +414,7 @@ function correctBudget(charge: Charge, paidNano: number): Statement[] {
   ]
 }
 
-/** The same for the tokens, in the key's minute. */
+/** Replaces the assumed tokens by the used tokens in the key's minute. */
 function correctWindow(charge: Charge, tokens: number): Statement[] {
   if (charge.windowMinute === null || tokens === charge.windowTokens) return []
   return [

@@ -1,6 +1,6 @@
-// Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month.
-// They are conditions of the hold, in the same transaction and in the database, so that they are exact on any number
-// of nodes. Only a request that costs nothing, and so has no hold, may ever be counted apart from it.
+// Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month. They are conditions
+// of the hold, in the same transaction, so they are exact on any number of nodes. Nothing but a request that costs
+// nothing, and so has no hold, must ever be counted apart from it.
 
 import { inFlightOnly, tooLittle } from '../contract/failures'
 import { type Db, type Statement, tryApply } from '../db/db'
@@ -12,12 +12,12 @@ const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
-/** What a key may do in a time. Null: as much as it wants. */
+/** Limits of a key; null means unlimited. */
 export interface KeyLimits {
   id: string
   requestsPerMinute: number | null
   tokensPerMinute: number | null
-  /** Requests that run at a time. */
+  /** Requests that may run at a time. */
   concurrency: number | null
   budgetNano: number | null
   budgetPeriod: BudgetPeriod | null
@@ -25,22 +25,22 @@ export interface KeyLimits {
 
 export type BudgetPeriod = 'day' | 'week' | 'month'
 
-/** Whether the requests and tokens of a key are counted by the minute. */
+/** Whether the key's requests or tokens are counted by the minute. */
 export function isCounted(key: KeyLimits): boolean {
   return key.requestsPerMinute !== null || key.tokensPerMinute !== null
 }
 
-/** The minute that a charge counts in; null where its key has no such limit. */
+/** The minute that a charge counts in; null for a key without such a limit. */
 export function windowMinuteOf(key: KeyLimits, now: number): number | null {
   return isCounted(key) ? Math.floor(now / MINUTE_MS) : null
 }
 
-/** The period whose budget a charge counts in; null where its key has none. */
+/** The period whose budget a charge counts in; null for a key without a budget. */
 export function budgetPeriodOf(key: KeyLimits, now: number): string | null {
   return key.budgetNano === null ? null : periodOf(key, now).name
 }
 
-/** What must hold for a request of this key to start. */
+/** Conditions for a request of this key to start. */
 export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
   const conditions: Condition[] = []
   if (charge.windowMinute !== null) conditions.push({ name: 'rate', statement: countRequest(key, charge) })
@@ -48,7 +48,7 @@ export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
     conditions.push({
       name: 'concurrency',
       statement: {
-        // The hold has locked the account's row just before, so two requests of one key cannot both see the last place.
+        // The hold has locked the account's row just before, so two requests of one key cannot both take the last slot.
         sql: `select 1 as free where
           (select count(*) from open_charges where key_id = $1 and expires_at > $2) < $3`,
         parameters: [key.id, charge.createdAt, key.concurrency],
@@ -62,7 +62,7 @@ export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
   return conditions
 }
 
-/** Why a condition was missed, with when to come back. */
+/** The error for a condition that was missed, with when to come back. */
 export async function refusalOf(
   db: Db,
   name: Condition['name'],
@@ -75,7 +75,7 @@ export async function refusalOf(
   return tooFast(db, key, now)
 }
 
-/** 429: a key has as many requests running as it may have. */
+/** The 429 for a key with too many running requests. */
 export function tooManyRunning(most: number): GatewayError {
   return tooMany(
     'Throttling.ConcurrencyQuota',
@@ -84,7 +84,7 @@ export function tooManyRunning(most: number): GatewayError {
   )
 }
 
-/** Counts a request that costs nothing among those of the minute. Throws 429 where the key may have no more of them. */
+/** Counts a request that costs nothing in the key's minute. Throws 429 if the minute is full. */
 export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Promise<void> {
   const windowMinute = windowMinuteOf(key, now)
   if (windowMinute === null) return
@@ -107,7 +107,7 @@ async function tooFast(db: Db, key: KeyLimits, now: number): Promise<GatewayErro
   })
 }
 
-/** The headers by which OpenAI's clients see how much is left, for a key with limits. */
+/** Rate limit headers, by which OpenAI's clients see how much is left, for a key with limits. */
 export async function rateHeadersOf(
   db: Db,
   key: KeyLimits,
@@ -122,7 +122,7 @@ export async function rateHeadersOf(
   return rateHeaders(key, Number(rows[0]?.requests ?? 0), Number(rows[0]?.tokens ?? 0), now)
 }
 
-/** The start and end of the calendar period, in UTC, that a key's budget counts in. */
+/** The calendar period, in UTC, that the key's budget counts in. */
 export function periodOf(key: KeyLimits, now: number): { name: string; endsAt: number } {
   const date = new Date(now)
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
@@ -136,7 +136,8 @@ export function periodOf(key: KeyLimits, now: number): { name: string; endsAt: n
 
 function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
   return {
-    // Tokens are let in while the minute has any left, so that a request larger than the limit is not refused for ever.
+    // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused for
+    // ever.
     sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
       on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
       where rate_windows.requests < $4 and rate_windows.tokens < $5`,
@@ -200,7 +201,7 @@ function secondsToNextMinute(now: number): number {
   return Math.ceil((MINUTE_MS - (now % MINUTE_MS)) / 1000)
 }
 
-/** Drops windows that no request can count in any more. */
+/** The statement that deletes windows that no request can count in any more. */
 export function forgetWindows(now: number): Statement {
   return {
     sql: 'delete from rate_windows where minute < $1',

@@ -1,5 +1,5 @@
-// What a request came to: the vendor's own figures where it gave sane ones, else a count of the text that really passed.
-// It must never turn a vendor's fault into a charge for nothing, or into a credit.
+// What a request used: the vendor's own figures if plausible, else a count of the text that really passed. It must
+// never turn a vendor's fault into a charge for nothing, or into a credit.
 
 import type { EndedBy } from '../contract/failures'
 import type { Ask, Model, Reading } from '../contract/family'
@@ -31,34 +31,34 @@ import type { UsageSource } from './ledger'
 
 const PLAUSIBLE_FACTOR = 4
 const PLAUSIBLE_EXTRA_TOKENS = 50_000
-/** A caller who sets no limit can get all that a model can write at once. */
+/** Most output tokens that are believed: a caller who sets no limit can get all that a model can write at once. */
 const PLAUSIBLE_OUTPUT_TOKENS = 2_000_000
 
-/** How a request went, whatever way it was answered. */
+/** How a request went, whatever the form of its answer. */
 export interface Outcome {
   endedBy: EndedBy
-  /** The vendor's figures; `invalid` when they were absurd. */
+  /** The vendor's figures; `invalid` if they were absurd. */
   usage: ReportedUsage
-  /** They are from before its output. */
+  /** True if the figures are from before the output. */
   early?: boolean
-  /** The service tier that the vendor says it has served. */
+  /** The service tier that the vendor reports. */
   serviceTier?: string | undefined
-  /** Input tokens of the longest of several calls; absent: all of them are of one. Prices go by the length of a call. */
+  /** Input tokens of the longest of several calls; absent for one call. Prices depend on the length of a call. */
   longestPrompt?: number | undefined
-  /** The same, as the vendor wrote them. */
+  /** The usage as the vendor wrote it. */
   usageJson: string | null
   /** The text that the model made, as far as it was kept, and the length of the rest. */
   text: string
   textOmitted: number
-  /** Something of worth went to the caller, also what is not text. */
+  /** True if something of worth reached the caller, text or not. */
   delivered: boolean
-  /** There was output, text or other, whether or not it was kept here. */
+  /** True if there was output, text or other, kept here or not. */
   hasOutput: boolean
-  /** There was output that is not shown, unless the vendor's figures have none. */
+  /** True for output that is not shown, unless the vendor's figures have none. */
   unseen?: boolean
-  /** What was counted on its way to the caller; undefined where the family counts nothing but text. */
+  /** Quantities counted on their way to the caller; undefined if the family counts nothing but text. */
   made?: Quantities | undefined
-  /** The vendor said that it failed. */
+  /** True if the vendor reported a failure. */
   failed: boolean
 }
 
@@ -68,8 +68,8 @@ export interface Measure {
 }
 
 /**
- * What is to be paid for; undefined when it is nothing: the answer has no output, whether it failed, was cut before any, or
- * ended as if all were well. A promise only where text must be counted.
+ * What is to be paid for. Undefined if nothing is: the answer has no output, whether it failed, was cut before any, or
+ * ended normally. A promise only if text must be counted.
  */
 export function measure(
   outcome: Outcome,
@@ -85,11 +85,13 @@ export function measure(
     if (empty && !thought) return undefined
     if (made) return asMade(made, outcome, ask, model)
     const { texts } = model.family
-    // A vendor that broke off what cannot be counted, before any result: the words around it are not worth the whole.
+    // The vendor broke off before any result, and the output cannot be counted: the events around it are not worth the
+    // quote.
     if (!texts && broken && !delivered && endedBy !== 'client') return undefined
     return texts ? count(outcome, texts(ask.body), ask, model, counter) : asQuoted(outcome, ask, model)
   }
-  // A caller who left has used what the vendor counted; one whom the vendor failed has not, even if it thought for long.
+  // A caller who left pays for what the vendor counted. A caller whom the vendor failed does not, even after long
+  // thinking.
   const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
   if (empty && !used && !(thought && outputTokensOf(usage) > 0)) return undefined
   const { texts } = model.family
@@ -99,7 +101,7 @@ export function measure(
   return { quantities: withRequest(usage, model), source: 'upstream' }
 }
 
-/** Whether a reply, or an event, has output that is seen. */
+/** Whether a reply, or an event, has visible output. */
 export function hasOutput({ delivered, text }: Reading): boolean {
   return delivered === true || Boolean(text)
 }
@@ -108,7 +110,7 @@ function isSomething(made: Quantities | undefined): boolean {
   return made !== undefined && units.some((unit) => (made[unit] ?? 0) > 0)
 }
 
-/** What the vendor did not tell is counted: all of it, or its output, or the input that it read. */
+/** Counts what the vendor did not report: everything, its output, or the input that it read. */
 async function count(
   outcome: Outcome,
   texts: string[],
@@ -121,7 +123,7 @@ async function count(
   const input = told.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
-  // Without any text, as with inputs that are tokens already, the quote is the only figure there is.
+  // Without any text, as with inputs that are tokens already, the quote is the only figure.
   const counted = texts.length > 0 ? input?.tokens : inputTokensOf(model.family.quote(ask, model))
   const exact =
     usage !== 'invalid' &&
@@ -138,7 +140,7 @@ async function count(
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
 }
 
-/** What came, whole by whole, as far as it was asked for. */
+/** Quantities that were made, at most what was asked for. */
 function asMade(made: Quantities, { usage }: Outcome, ask: Ask, model: Model): Measure {
   const quote = model.family.quote(ask, model)
   const quantities: Quantities = {}
@@ -148,7 +150,10 @@ function asMade(made: Quantities, { usage }: Outcome, ask: Ask, model: Model): M
   return { quantities: withRequest(quantities, model), source: usage === undefined ? 'counted' : 'estimated' }
 }
 
-/** The price of a request that nobody counts afterwards: exact where it is of the caller's own characters, else the most. */
+/**
+ * The price of a request that nobody counts afterwards: exact if it depends only on the caller's own characters, else
+ * the most.
+ */
 function asQuoted({ usage }: Outcome, ask: Ask, model: Model): Measure {
   const quantities = model.family.quote(ask, model)
   const exact = usage === undefined && tokensOf(quantities) === 0
@@ -158,8 +163,9 @@ function asQuoted({ usage }: Outcome, ask: Ask, model: Model): Measure {
 export type ReportedUsage = Quantities | 'invalid' | undefined
 
 /**
- * A vendor's figures, where a request of this size can have come to them. Generous with tokens, because vendors add some
- * of their own and pictures have more than their links show; but a slip of the vendor's must not empty an account.
+ * The vendor's figures if a request of this size can have used them, else `invalid`. Generous with tokens, because
+ * vendors add some of their own and pictures have more than their links show; but a vendor's mistake must not empty an
+ * account.
  */
 export function plausible(usage: ReportedUsage, ask: Ask, model: Model): ReportedUsage {
   if (usage === undefined || usage === 'invalid') return usage
@@ -175,13 +181,13 @@ export function plausible(usage: ReportedUsage, ask: Ask, model: Model): Reporte
   return hasPrices(known, tariffOf(ask, model)) ? known : undefined
 }
 
-/** Whether all that is counted has a price. What a vendor counts in other units than its price list has says nothing. */
+/** Whether everything reported has a price. Figures in units outside the price list say nothing. */
 function hasPrices(usage: Quantities, { tables: [{ prices }] }: Tariff): boolean {
   for (const unit in usage) if (prices[unit as Unit] === undefined) return false
   return true
 }
 
-/** The prices that a request is held and settled at. Throws 400 for a tier that the model does not have. */
+/** The prices for the hold and the settlement. Throws 400 for a tier that the model does not have. */
 export function tariffOf({ body }: Ask, model: Model): Tariff {
   if (model.tariff) return model.tariff
   const { field, names } = model.family.tier?.(body, model) ?? { field: null, names: [] }
@@ -194,7 +200,7 @@ export function tariffOf({ body }: Ask, model: Model): Tariff {
   )
 }
 
-/** The most that a request can come to. */
+/** The most that a request can use. */
 export function quoteOf(ask: Ask, model: Model): Quantities {
   return withRequest(priced(model.family.quote(ask, model), model), model)
 }
@@ -204,7 +210,7 @@ export function quoteNano(ask: Ask, model: Model): number {
   return heldNano(tariffOf(ask, model), quoteOf(ask, model), askedTier(ask))
 }
 
-/** What a request is billed by: the prices of the service tier and the prompt length that the vendor reports. */
+/** The table that a request is billed by, from the service tier and the prompt length that the vendor reports. */
 export function tableOf(
   ask: Ask,
   model: Model,
@@ -214,7 +220,7 @@ export function tableOf(
   return billedTable(tariffOf(ask, model), quantities, serviceTier, askedTier(ask), longestPrompt)
 }
 
-/** What of the answers to several calls says by which prices they are billed: the longest prompt, and the dearest tier. */
+/** The facts that choose the table for several calls: the longest prompt, and the dearest tier. */
 function tableOfParts(
   parts: readonly Pick<Outcome, 'usage' | 'serviceTier'>[],
   ask: Ask,
@@ -243,7 +249,7 @@ export function askedTier({ body }: Ask): string | undefined {
   return typeof tier === 'string' ? tier : undefined
 }
 
-/** How a request went that was answered whole: what the family reads in the reply, and its figures as they stand there. */
+/** The outcome of a request answered whole: what the family reads in the reply, and the figures as reported. */
 export function outcomeOfReply(reading: Reading, usageJson: string | null, ask: Ask, model: Model): Outcome {
   return {
     endedBy: 'done',
@@ -260,7 +266,7 @@ export function outcomeOfReply(reading: Reading, usageJson: string | null, ask: 
   }
 }
 
-/** How the parts of one request went, replies or streams, as one: all that any of them brought. */
+/** The outcome of a request answered in parts, replies or streams: the sum of what they brought. */
 export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model): Outcome {
   const [first] = outcomes
   if (!first || outcomes.length === 1) return first as Outcome
@@ -282,11 +288,11 @@ export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model
   }
 }
 
-/** The sum of the figures, or nothing sure when a part that brought anything had none. */
+/** The sum of the figures; unknown if a part that brought anything had none. */
 function sumUsage(outcomes: readonly Outcome[]): ReportedUsage {
   let sum: Quantities | undefined
   for (const { usage, hasOutput, unseen } of outcomes) {
-    // One that has not begun has nothing to add; the figures of the others are sure.
+    // A part that has not begun adds nothing, and the figures of the others are sure.
     if (usage === undefined && !hasOutput && !unseen) continue
     if (usage === undefined || usage === 'invalid') return usage
     sum ??= {}
@@ -309,7 +315,10 @@ function withRequest(quantities: Quantities, model: Model): Quantities {
   return hasPrice(model.priceList, 'request') ? { ...quantities, request: 1 } : quantities
 }
 
-/** Without calls of tools that have no price: a request that could make them was refused, so they are no fault of the caller. */
+/**
+ * Quantities without calls of tools that have no price. Requests that could make such calls were refused, so these are
+ * no fault of the caller.
+ */
 function priced(quantities: Quantities, model: Model): Quantities {
   for (const unit of callUnits) {
     if (quantities[unit] === undefined || hasPrice(model.priceList, unit)) continue

@@ -1,5 +1,4 @@
-// What was asked and what was paid for it, summed from the charges, which are the truth about money.
-// It only reads.
+// Reports requests and payments, summed from the charges, which are the truth about money. It must never write.
 
 import type { Db, Row } from '../db/db'
 import { type KeyLimits, periodOf } from './limits'
@@ -10,16 +9,16 @@ export interface Usage {
   /** The key's name, the account or the model. */
   name: string
   requests: number
-  /** Not ended yet. */
+  /** Charges that have not ended. */
   running: number
-  /** Cost nothing: refused by the vendor, failed, or cut before any output. */
+  /** Charges that cost nothing: refused by the vendor, failed, or cut before any output. */
   released: number
-  /** Paid by a count of the text, because the vendor gave no figures. */
+  /** Charges paid by a count of the text, because the vendor gave no figures. */
   counted: number
-  /** Paid by an estimate, because not even the text was complete. */
+  /** Charges paid by an estimate, because not even the text was complete. */
   estimated: number
   amountNano: number
-  /** Prices that the accounts could not cover: the operator's loss. */
+  /** Prices that the accounts could not cover: the operator's loss, in nano-dollars. */
   shortfallNano: number
 }
 
@@ -29,7 +28,7 @@ const names: Record<UsageDimension, string> = {
   model: 'model',
 }
 
-/** Usage of requests that began at `since` or later, the dearest first. */
+/** Usage of requests that began at `since` or later, the most expensive first. */
 export async function usageBy(db: Db, dimension: UsageDimension, since: number): Promise<Usage[]> {
   const rows = await db.query({
     sql: `select used_by, count(*) as requests,
@@ -60,7 +59,7 @@ export function totalUsage(usages: readonly Usage[]): Usage {
   }
 }
 
-/** What a key has spent or holds of its budget in the running period. */
+/** Nano-dollars that a key has spent or holds of its budget in the current period. */
 export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promise<number> {
   if (key.budgetNano === null) return 0
   const rows = await db.query({

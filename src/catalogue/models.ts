@@ -1,5 +1,5 @@
-// The catalogue: which models there are, ready to use, and why others are not.
-// It must never tell a key of a model that it may not use.
+// The catalogue: which models are ready to use, and why others are not. It must never reveal a model to a key that may
+// not use it.
 
 import { type Key, mayUse } from '../accounts/keys'
 import { priceListOf } from '../config/prices'
@@ -14,16 +14,16 @@ import type { UpstreamWorld } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
 import { createUpstream } from '../upstreams/upstream'
 
-/** Held for the output of a request that sets no limit. */
+/** Tokens held for the output of a request that sets no limit. */
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
 
 export interface Catalogue {
-  /** A model stands once for each operation that it serves and each of its connections. */
+  /** Models by id: one entry for each operation that the model serves and each of its connections. */
   models: ReadonlyMap<string, readonly Model[]>
-  /** Ids that stand for models which are tried in order. */
+  /** Ids that stand for a list of models which are tried in order. */
   routes: ReadonlyMap<string, { models: readonly string[]; ownedBy: string }>
   aliases: readonly { name: string; target: string }[]
-  /** The vendors' own names for models, each with the id here. A name that two models share stands for neither. */
+  /** The vendors' own names for models, each with the id here. A name that two models share is left out. */
   realNames: ReadonlyMap<string, string>
   upstreams: ReadonlyMap<string, Upstream>
   /** Models that are configured but cannot be used now, with the reason. */
@@ -66,7 +66,7 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
   for (const [id, { models: ids }] of routes) {
     if (!ids.some((target) => models.has(target))) hidden.set(id, `none of ${ids.join(', ')} is available`)
   }
-  // The most exact first: a name without a star, then the longest beginning.
+  // Most exact first: names without a star, then the longest prefix.
   const aliases = Object.entries(config.aliases ?? {})
     .map(([name, target]) => ({ name, target }))
     .sort(
@@ -89,7 +89,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
   const priceList = priceListOf(entry)
   const tariff = tariffOfVariant(priceList, [])
   const own = familiesOf(entry)
-  // What the vendor itself speaks is never translated.
+  // Operations that the vendor itself speaks are never translated.
   const spoken = new Set(own.map(({ operation }) => operation))
   const bridges = own.flatMap(({ name }) =>
     [...families.values()].filter(({ over, operation }) => over === name && !spoken.has(operation)),
@@ -119,8 +119,8 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
 }
 
 /**
- * The models that a request names, in the order in which they are to be tried: one, or those of a route, each with its
- * equal connections. Throws the same error for one that does not exist and one that the key may not use.
+ * The models that a request names, in the order in which they are tried: one, or those of a route, each with its equal
+ * connections. Throws the same error for a model that does not exist and for one that the key may not use.
  */
 export function resolveModels(
   catalogue: Catalogue,
@@ -131,13 +131,13 @@ export function resolveModels(
 ): [Model, ...Model[]] {
   const id = idOf(catalogue, asked)
   const route = catalogue.routes.get(id)
-  // Nearly every request names one model with one connection: no lists are made for it.
+  // Nearly every request names one model with one connection, so no lists are made for it.
   const only = route || !mayUse(key, id) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
   if (only) return [only]
   const ids = route?.models ?? [id]
   const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   if (known.length === 0) {
-    // By the name that was asked for: it must not tell what another name stands for.
+    // By the requested name: the error must not reveal what an alias stands for.
     const name = asked as string
     const shown = name.length > 128 ? `${name.slice(0, 128)}…` : name
     throw invalidRequest(
@@ -161,7 +161,7 @@ export function resolveModels(
   )
 }
 
-/** The one form that serves an operation; undefined where there is none, or a choice. */
+/** The only form that serves an operation; undefined if there is none, or a choice. */
 function onlyForm(forms: readonly Model[], operation: Operation): Model | undefined {
   let only: Model | undefined
   for (const form of forms) {
@@ -172,7 +172,7 @@ function onlyForm(forms: readonly Model[], operation: Operation): Model | undefi
   return only
 }
 
-/** The id that is meant; no other name hides a model of its own id. */
+/** The id for a requested name. Another name never hides a model with that id. */
 function idOf(catalogue: Catalogue, asked: unknown): string {
   if (asked === undefined || asked === null || asked === '') {
     throw invalidRequest(
@@ -186,7 +186,7 @@ function idOf(catalogue: Catalogue, asked: unknown): string {
   return idOfName(catalogue, asked)
 }
 
-/** The id of a model that is asked for by any of its names: its id, an alias, the vendor's own name, the beginning of one. */
+/** The id of a model by any of its names: its id, an alias, the vendor's own name, or a prefix of one. */
 export function idOfName({ aliases, realNames, models, routes, hidden }: Catalogue, asked: string): string {
   if (models.has(asked) || routes.has(asked) || hidden.has(asked)) return asked
   const alias = aliases.find(({ name }) =>
@@ -196,7 +196,7 @@ export function idOfName({ aliases, realNames, models, routes, hidden }: Catalog
   return realNames.get(asked) ?? alias?.target ?? asked
 }
 
-/** Equal connections in a random order, in which each comes first as often as its share says. */
+/** Equal connections in random order, each first as often as its share says. */
 function shuffled(models: Model[], random: () => number): Model[] {
   if (models.length < 2) return models
   return models
@@ -210,7 +210,7 @@ export interface ListedModel {
   ownedBy: string
 }
 
-/** What a key may ask for: each model once, whatever it serves, and the routes. */
+/** The models that a key may request, each once, whatever it serves, and the routes. */
 export function modelsOf(catalogue: Catalogue, key: Key): ListedModel[] {
   const models = [...catalogue.models.values()].flatMap(([model]) => (model ? [model] : []))
   const routes = [...catalogue.routes].flatMap(([id, { ownedBy }]) =>

@@ -1,5 +1,5 @@
-// Prices in the configuration: how they are written, what can be wrong with them, and how they read to people.
-// A typing error in a price must stop the start, not under-bill for a month.
+// Prices in the configuration: how they are written, what can be wrong with them, and how people read them. A typing
+// error in a price must stop the start; it must never under-bill.
 
 import type { Family } from '../contract/family'
 import { isBaseTier, type PriceList, type Prices } from '../contract/prices'
@@ -14,9 +14,11 @@ type ByLength = { [above: `above_${string}`]: Amounts }
 
 export type PriceConfig = Amounts &
   ByLength & {
-    /** By the service tier that the vendor's answer reports: a factor on the prices above such as `0.5`, or prices. */
+    /**
+     * Prices by the service tier that the vendor reports: a factor on the prices above such as `0.5`, or other prices.
+     */
     service_tiers?: Record<string, string | (Amounts & ByLength)>
-    /** The least that a request costs which is charged at all. */
+    /** The least that a charged request costs. */
     minimum?: string
     /** Where the vendor lists these prices, and when they were read there: `2026-11`, `2026-11-05`. For people only. */
     source?: string
@@ -32,7 +34,7 @@ const ABOVE = /^above_([1-9]\d{0,8})(k|m)?$/
 /** Decimals of a factor: a millionth is finer than any vendor's. */
 const FACTOR_DECIMALS = 6
 
-/** What is wrong with the prices of a model of these families, each with its place below them. */
+/** Faults in the prices of a model of these families, each with its place below them. */
 export function priceFaults(price: unknown, families: readonly Family[]): string[] {
   if (!isObject(price)) return [': expected prices such as { per_1m_input_tokens: "0.25" }']
   const { service_tiers: tiers, minimum, source = '', as_of: asOf = '2026-11', ...base } = price
@@ -65,7 +67,7 @@ function familyFaults(price: PriceConfig, families: readonly Family[]): string[]
   return faults
 }
 
-/** Prices, and those of longer prompts beside them. */
+/** Faults in prices, and in those of longer prompts. */
 function rangeFaults(table: Record<string, unknown>, place: string, more = ''): string[] {
   const ranges = Object.entries(table).filter(([key]) => key.startsWith('above_'))
   const own = Object.fromEntries(Object.entries(table).filter(([key]) => !key.startsWith('above_')))
@@ -104,7 +106,7 @@ function tierFaults(tiers: unknown, base: Record<string, unknown>): string[] {
   })
 }
 
-/** One table: no name that is not known, no amount that is none. */
+/** Faults in one table: unknown names, and amounts that are none. */
 function tableFaults(table: Record<string, unknown>, place: string, known: string): string[] {
   return Object.entries(table).flatMap(([key, amount]) => {
     const unit = unitOfKey(key)
@@ -132,7 +134,9 @@ function amountFaults(amount: unknown, decimals: number): string[] {
   return pico <= Number.MAX_SAFE_INTEGER ? [] : [`"${amount}" is more than $9,007 for one`]
 }
 
-/** A table that holds instead of another names all that the other does, so that nothing is billed by an oversight. */
+/**
+ * Faults of a table that replaces another but lacks some of its names. Such a gap would bill nothing by an oversight.
+ */
 function sameKeys(table: Record<string, unknown>, base: Record<string, unknown>, place: string): string[] {
   const names = (of: Record<string, unknown>, keepFlat: boolean) =>
     Object.keys(of).filter((key) => {
@@ -149,7 +153,10 @@ function sameKeys(table: Record<string, unknown>, base: Record<string, unknown>,
   ]
 }
 
-/** Decimals of an amount for so many: no finer than whole pico-dollars for each, or what rounding to them can tell apart. */
+/**
+ * Decimals of an amount for `per` units: no finer than a whole pico-dollar each, or what rounding to it can
+ * distinguish.
+ */
 function decimalsOf(per: number): number {
   return DECIMALS - zerosOf(per)
 }
@@ -158,7 +165,7 @@ function zerosOf(per: number): number {
   return Math.ceil(Math.log10(per))
 }
 
-/** Pico-dollars for one, of an amount for so many: where a minute has no whole number of them a second, rounded up. */
+/** Pico-dollars for one unit, from an amount for `per` units; rounded up if a minute has no whole number a second. */
 function picoOf(text: string, per: number): number {
   return Math.ceil((Number(parseDecimal(text, decimalsOf(per))) * 10 ** zerosOf(per)) / per)
 }
@@ -194,7 +201,7 @@ function rangesOf(config: Amounts & ByLength, listed: Listed): { above: number; 
   return [{ above: 0, listed }, ...longer]
 }
 
-/** The input tokens of `above_200k`. */
+/** Input tokens of a key such as `above_200k`. */
 function thresholdOf(key: string): number | undefined {
   const [, count, factor] = ABOVE.exec(key) ?? []
   return count === undefined
@@ -216,7 +223,7 @@ function flatOf(listed: Listed): Listed {
   return Object.fromEntries(Object.entries(listed).filter(([unit]) => rowOf(unit as Unit).flat))
 }
 
-/** Rounded up: a factor makes no fraction of a pico-dollar. */
+/** The price times a factor, rounded up to whole pico-dollars. */
 function multiplied(listed: Listed, text: string): Listed {
   const one = 10n ** BigInt(FACTOR_DECIMALS)
   const factor = parseDecimal(text, FACTOR_DECIMALS) as bigint
@@ -241,7 +248,7 @@ export interface DescribedPrices {
   [key: string]: string | DescribedPrices
 }
 
-/** A price list in the words of the configuration, for people and for `models list --json`. */
+/** A price list in the terms of the configuration, for people and for `models list --json`. */
 export function describePriceList({ tables }: PriceList): DescribedPrices {
   const described: DescribedPrices = {}
   const tiers: DescribedPrices = {}
@@ -255,7 +262,7 @@ export function describePriceList({ tables }: PriceList): DescribedPrices {
   return Object.keys(tiers).length > 0 ? { ...described, service_tiers: tiers } : described
 }
 
-/** Prices in the words of the configuration. */
+/** Prices in the terms of the configuration. */
 export function describePrices(prices: Prices): Record<string, string> {
   return describeListed(prices) as Record<string, string>
 }
@@ -270,13 +277,13 @@ function describeListed(listed: Listed): DescribedPrices {
   return described
 }
 
-/** `above_200k`. */
+/** The key for a number of input tokens: `above_200k`. */
 export function aboveKey(above: number): string {
   if (above % 1_000_000 === 0) return `above_${above / 1_000_000}m`
   return above % 1_000 === 0 ? `above_${above / 1_000}k` : `above_${above}`
 }
 
-/** As it was written, also where it was rounded up for one. */
+/** Dollars as they were written, also where the price of one was rounded up. */
 function dollars(pico: number, per: number): string {
   const rounding = (BigInt(pico) * BigInt(per)) % 10n ** BigInt(zerosOf(per))
   return formatDecimal(BigInt(pico) * BigInt(per) - rounding, DECIMALS)

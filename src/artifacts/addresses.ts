@@ -1,14 +1,14 @@
-// Signed addresses of artifacts: whoever has one may read that artifact until it expires, and needs no key.
-// Nothing but this gateway's secret can make one, and a signature must never hold for another id or another time.
+// Signed addresses of artifacts: whoever has one may read that artifact until it expires, without a key. Only this
+// gateway's secret can make one, and a signature must never be valid for another id or another time.
 
 import { timingSafeEqual } from 'node:crypto'
 
-/** Below the origin. */
+/** Path of artifacts below the origin. */
 export const ARTIFACTS_PATH = '/v1/artifacts'
 
 export interface ArtifactAddresses {
   of(origin: string, id: string, expiresAt: number): string
-  /** True for the parts of an address that was made here and whose time is not up. */
+  /** Whether an address was made here and has not expired. */
   holds(id: string, expires: string, signature: string, now: number): boolean
 }
 
@@ -21,7 +21,7 @@ export function createAddresses(secret: string): ArtifactAddresses {
       return `${origin}${ARTIFACTS_PATH}/${id}?expires=${expires}&signature=${sign(id, expires)}`
     },
     holds(id, expires, signature, now) {
-      // One way to write each, so that there are no two addresses of one artifact.
+      // Exactly one spelling is accepted, so that no artifact has two addresses.
       if (!/^art_[0-9a-f]{32}$/.test(id) || !/^[1-9]\d{0,11}$/.test(expires)) return false
       const right = Buffer.from(sign(id, expires))
       const given = Buffer.from(signature)

@@ -1,5 +1,5 @@
-// Keeps a copy of a vendor's result, which the vendor lets die after a day, and hands out a signed address for it.
-// A copy is a courtesy: it must never fail or un-charge a request, nor fill the disk beyond its limit.
+// Keeps copies of results that vendors delete after a day, and gives out signed addresses for them. A copy is an extra:
+// it must never fail a request or make it free, nor fill the disk beyond its limit.
 
 import type { FetchFile } from '../contract/upstream'
 import type { Db } from '../db/db'
@@ -12,36 +12,36 @@ import { Copying } from './copying'
 import { makeRoom, removeExpired, removeStrays } from './removal'
 import { type Artifact, findArtifact } from './rows'
 
-/** Whose result it is, and how to get it. */
+/** The owner of a result, and the way to get it. */
 export interface Source {
   account: string
   charge: string
   fetchFile: FetchFile
-  /** Where callers reach this gateway: `https://gateway.example`. */
+  /** Origin at which callers reach this gateway: `https://gateway.example`. */
   gatewayUrl: string
   timeoutMs: number
 }
 
 export interface Artifacts {
-  /** Copies the file at a vendor's address; answers the signed address of the copy. Throws why there is none. */
+  /** Copies the file at a vendor's address. Returns the signed address of the copy, or throws why there is none. */
   keep(url: string, source: Source): Promise<string>
-  /** The same for several, each with its new address. What cannot be copied is logged and left out. */
+  /** Copies several files. Returns the new address of each; files that cannot be copied are logged and left out. */
   keepAll(urls: readonly string[], source: Source): Promise<Map<string, string>>
-  /** What a signed address stands for; undefined alike for a wrong signature, an expired one and an unknown id. */
+  /** The artifact of a signed address; undefined alike for a wrong signature, an expired address and an unknown id. */
   find(id: string, expires: string, signature: string): Promise<Artifact | undefined>
-  /** The bytes from `start` to before `end`; undefined where the file is gone. */
+  /** The bytes from `start` to before `end`; undefined if the file is gone. */
   read(artifact: Artifact, start: number, end: number): Promise<ReadableStream<Uint8Array> | undefined>
-  /** Removes what has expired, and the oldest beyond the limit. */
+  /** Removes expired artifacts, and the oldest beyond the limit. */
   sweep(): Promise<void>
-  /** Removes files that no row knows, as after the database was restored from a backup. */
+  /** Removes files without a row, as after the database was restored from a backup. */
   removeStrays(): Promise<void>
-  /** Waits for the copies that are being made, then cuts the rest. */
+  /** Waits for running copies, then cuts the rest. */
   drain(graceMs: number): Promise<void>
 }
 
 export interface ArtifactsWorld extends Pick<System, 'now' | 'monotonic' | 'newId' | 'log'> {
   db: Db
-  /** The first takes new ones; the others still have old ones. */
+  /** The first store takes new files; the others still hold old ones. */
   stores: readonly [BlobStore, ...BlobStore[]]
   addresses: ArtifactAddresses
   keepMs: number
@@ -73,7 +73,7 @@ class KeptArtifacts implements Artifacts {
       try {
         kept.set(url, await this.keep(url, source))
       } catch (error) {
-        // Not the address: whoever has it can read the result.
+        // The address is not logged: whoever has it can read the result.
         this.world.log('artifact_not_kept', {
           request: source.charge,
           host: URL.parse(url)?.host.slice(0, 255) ?? null,

@@ -12,13 +12,13 @@ import type { System } from '../lib/system'
 
 export interface BlobStore {
   name: 'disk' | 's3'
-  /** Takes over the file that lies at `path`, which may be gone then. */
+  /** Takes over the file at `path`, which may be gone afterwards. */
   take(path: string, id: string, contentType: string): Promise<void>
-  /** The bytes from `start` to before `end`; undefined where the file is gone. */
+  /** The bytes from `start` to before `end`; undefined if the file is gone. */
   read(id: string, start: number, end: number): Promise<ReadableStream<Uint8Array> | undefined>
-  /** Does nothing where there is no such file. */
+  /** Removes a file; does nothing if it is gone. */
   remove(id: string): Promise<void>
-  /** All files that lie here, where that is known. */
+  /** Ids of all stored files, for stores that can list them. */
   ids?(): Promise<string[]>
 }
 
@@ -28,7 +28,7 @@ export interface Bucket {
   region: string
   accessKeyId: string
   secretAccessKey: string
-  /** Before the id: `gateway/`. */
+  /** Prefix of the id: `gateway/`. */
   prefix?: string
 }
 
@@ -51,7 +51,7 @@ export function openFolder(folder: string): BlobStore {
     name: 'disk',
     async take(path, id) {
       await mkdir(shelfOf(id), { recursive: true, mode: 0o700 })
-      // Or a loss of power could leave a name without its bytes.
+      // Without the sync a loss of power could leave a name without its bytes.
       const handle = await open(path, 'r+')
       await handle.sync().finally(() => handle.close())
       await rename(path, pathOf(id))

@@ -14,7 +14,7 @@ interface Copy {
   ended: Promise<unknown>
 }
 
-/** Copies that are made at a time; others wait, within their own time. */
+/** Copies that run at a time; others wait, within their own time limit. */
 const MOST_COPIES = 16
 const MOST_FILE_BYTES = 2 * 1024 ** 3
 
@@ -24,7 +24,7 @@ export class Copying {
   private readonly makeRoom: () => Promise<void>
   private readonly turns = createTurns(MOST_COPIES)
   private readonly copies = new Set<Copy>()
-  /** When the gateway stops: copies that begin while it does end with the others. */
+  /** Set when the gateway stops: copies that begin later end at this time too. */
   private latestAt = Number.POSITIVE_INFINITY
 
   constructor(world: ArtifactsWorld, makeRoom: () => Promise<void>) {
@@ -43,12 +43,12 @@ export class Copying {
     this.copies.add(running)
     return await ended.finally(() => {
       this.copies.delete(running)
-      // Lets go of an answer that was not read to its end.
+      // Frees an answer that was not read to its end.
       controller.abort()
     })
   }
 
-  /** Waits for the copies that are being made, then cuts the rest. */
+  /** Waits for running copies, then cuts the rest. */
   async drain(graceMs: number): Promise<void> {
     this.latestAt = this.world.monotonic() + graceMs
     for (const copy of this.copies) {
@@ -119,7 +119,7 @@ function tookTooLong(): Error {
   return new Error('it took too long')
 }
 
-/** For work that cannot be cut: it goes on, but is not waited for. */
+/** Waits for work that cannot be cut, or for the signal. The work goes on after that. */
 async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const cut = Promise.withResolvers<never>()
   const abort = () => cut.reject(signal.reason)

@@ -1,5 +1,5 @@
-// From the configuration to artifacts that work: where their files go, how long they stay, what signs their addresses.
-// Must never be asked for a configuration with faults.
+// Opens artifacts from the configuration: the store, the lifetime, the secret that signs addresses. It must never be
+// called with a configuration that has faults.
 
 import { join } from 'node:path'
 import { artifactLimitsOf } from '../config/artifacts'
@@ -18,7 +18,7 @@ interface ArtifactParts
   randomBytes(count: number): Uint8Array
 }
 
-/** Null where the configuration does not want them. */
+/** The artifacts; null if the configuration turns them off. */
 export async function openArtifacts(config: Config, parts: ArtifactParts): Promise<Artifacts | null> {
   const { artifacts } = config
   if (!artifacts) return null

@@ -13,7 +13,7 @@ import {
 
 type RemovalWorld = Pick<ArtifactsWorld, 'db' | 'stores' | 'maxBytes' | 'now' | 'log'>
 
-/** Rows that are looked at in one go when some are to be removed. */
+/** Rows read at a time for removal. */
 const PAGE = 100
 
 /** Removes the oldest until all artifacts together are small enough. Throws when none can be removed. */
@@ -44,21 +44,21 @@ export async function removeExpired(world: RemovalWorld): Promise<void> {
     expired = await expiredArtifacts(world.db, world.now(), PAGE)
     removed = []
     for (const artifact of expired) removed.push(await tryRemove(world, artifact))
-    // Those that could not be removed come again: without one that was, so does the whole page.
+    // Failed removals come again. If none of a page succeeded, the next page is the same, so it ends here.
   } while (expired.length === PAGE && removed.includes(true))
 }
 
 /** Files that no row knows, as after the database was restored from a backup. */
 export async function removeStrays({ db, stores }: RemovalWorld): Promise<void> {
   for (const store of stores) {
-    // Files before rows: each file of ours has its row before it lies there.
+    // Files are listed before rows, because each file has its row before it is stored.
     const ids = (await store.ids?.()) ?? []
     const known = await idsAtPlace(db, store.name)
     for (const id of ids) if (!known.has(id)) await store.remove(id)
   }
 }
 
-/** One that cannot be removed now must not keep the others. */
+/** Removes an artifact; a failure is logged, so that it does not keep the others. */
 async function tryRemove(world: RemovalWorld, artifact: Artifact): Promise<boolean> {
   try {
     await remove(world, artifact)

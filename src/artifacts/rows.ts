@@ -1,5 +1,6 @@
-// The rows of artifacts. A row is there before the first byte of its file and goes after the last one, so a crash
-// leaves no file that nobody knows of: an artifact that was never finished expires like any other, only sooner.
+// The rows of artifacts. A row must never be missing while its file exists: it is written before the first byte and
+// removed after the last, so a crash leaves no unknown file. An artifact that was never finished expires like any
+// other, only sooner.
 
 import { apply, type Db, type Row, tryApply } from '../db/db'
 
@@ -22,10 +23,10 @@ interface NewArtifact {
   createdAt: number
 }
 
-/** The longest that storing one can take, with a wide margin. */
+/** Longest time that storing can take, with a wide margin. */
 const UNFINISHED_MS = 3_600_000
 
-/** From now on its size counts. */
+/** Writes the row of an artifact whose file is being stored; its size counts from here on. */
 export async function beginArtifact(db: Db, artifact: NewArtifact): Promise<void> {
   const { id, account, charge, contentType, bytes, place, createdAt } = artifact
   await apply(db, [
@@ -37,7 +38,7 @@ export async function beginArtifact(db: Db, artifact: NewArtifact): Promise<void
   ])
 }
 
-/** From now on it can be read. */
+/** Marks an artifact as stored; it can be read from here on. */
 export async function finishArtifact(
   db: Db,
   id: string,

@@ -1,5 +1,5 @@
-// The tools that cost nothing: list_models, get_balance and get_price.
-// They must never tell of a model that the key may not use, and never name another price than the line would hold.
+// The tools that cost nothing: list_models, get_balance and get_price. They must never reveal a model that the key may
+// not use, nor name another price than the gateway would hold.
 
 import { Type } from '@sinclair/typebox'
 import { balanceOf } from '../billing/ledger'
@@ -15,7 +15,7 @@ import { mostNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
 import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
 
-/** The tools for each operation. */
+/** The tool for each operation. */
 const toolsByOperation: Partial<Record<OperationName, string>> = {
   chat: 'chat',
   embeddings: 'embed',
@@ -83,7 +83,7 @@ export const getBalance: FreeTool = {
   },
 }
 
-/** The price of a call of another tool, before it is made. */
+/** The tool that gives the price of a call of another tool before it is made. */
 export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
   return {
     name: 'get_price',

@@ -1,5 +1,5 @@
-// A request to edit images as the form that models with uploaded files take, made of the arguments of a tool.
-// It must never fetch an address that a caller names.
+// Builds the form for models that edit uploaded files from a tool's arguments. It must never fetch an address that a
+// caller names.
 
 import type { Model, Upload } from '../contract/family'
 import type { Form } from '../contract/form'
@@ -7,7 +7,7 @@ import { invalidRequest } from '../lib/errors'
 import { pictureOf } from '../media/picture'
 import { checkedOptions, rewordPlain } from './fields'
 
-/** The texts and files of the form; in memory, for no longer than the call. */
+/** The texts and files of the form, in memory for the time of the call. */
 export async function formOfEdit(args: Record<string, unknown>, model: Model): Promise<Form> {
   const { images, mask, options, ...plain } = args
   const uploads = await Promise.all(

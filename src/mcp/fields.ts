@@ -1,5 +1,5 @@
-// The arguments of tools, as the payload contracts of the families describe them: nothing is written twice.
-// A field that the model at hand does not take must be refused by name, never dropped.
+// The arguments of tools, as the contracts of the families describe them: nothing is written twice. A field that the
+// model does not take must be refused by name, never dropped.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { Model, PlainField, PlainRequest } from '../contract/family'
@@ -27,7 +27,7 @@ const plainFields: Record<Named, TSchema> = {
 
 export const modelField = Type.String({ description: 'Id of a model; list_models has those of each tool.' })
 
-/** What every tool that costs money takes beside its own. */
+/** Arguments that every paid tool takes besides its own. */
 export const paidFields = {
   max_cost_usd: optionalArgument(
     Type.Union([Type.Number({ minimum: 0 }), Type.String()], {
@@ -55,7 +55,7 @@ export const optionsField = optionalArgument(
   ),
 )
 
-/** The fields that a request in plain words may have, for any model of these operations. */
+/** The plain fields of a request, for any model of these operations. */
 export function plainFieldsOf(...names: OperationName[]): Record<string, TSchema> {
   const taken = [...families.values()].flatMap(({ operation, plain }) =>
     names.includes(operation) ? (plain?.fields ?? []) : [],
@@ -73,7 +73,7 @@ export function bodyFields(operation: OperationName, names: readonly string[]): 
   return Object.fromEntries(names.map((name) => [name, properties[name] as TSchema]))
 }
 
-/** The tool's arguments as a request in the model's own words. */
+/** The tool's arguments as a request body in the model's own fields. */
 export function rewordPlain(args: Record<string, unknown>, model: Model): Record<string, unknown> {
   const { plain, operation } = model.family
   if (!plain) {
@@ -96,7 +96,7 @@ export function rewordPlain(args: Record<string, unknown>, model: Model): Record
   return { ...own, ...checkedOptions(options), model: id }
 }
 
-/** Tools answer whole: a stream has nowhere to go. */
+/** The options without `stream` and `model`. Throws 400 if they ask for a stream or name a model. */
 export function checkedOptions(options: unknown): Record<string, unknown> {
   const { stream, model, ...rest } = (options ?? {}) as Record<string, unknown>
   if (stream === true) {

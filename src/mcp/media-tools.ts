@@ -1,5 +1,5 @@
-// The tools that make what is seen and heard: speak, generate_image and edit_image.
-// They must know no vendor: which way a picture is edited is decided by what the model serves.
+// The tools that make audio and pictures: speak, generate_image and edit_image. They must never know a vendor: what the
+// model serves decides how a picture is edited.
 
 import { Type } from '@sinclair/typebox'
 import { resolveModels } from '../catalogue/models'
@@ -123,7 +123,7 @@ const BROKEN = {
   message: 'The sound broke off before its end. What has come of it is here, and is paid for as over HTTP.',
 }
 
-/** What a caller over HTTP would have heard: it is paid for, so it is handed over even where the rest is missing. */
+/** The audio of an answer. It is paid for, so it is returned even if the rest is missing. */
 async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: boolean }> {
   const pieces: Uint8Array[] = []
   try {
@@ -134,12 +134,12 @@ async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: 
   }
 }
 
-/** The model as it edits uploaded files; undefined where it takes images in another way. */
+/** The model as an editor of uploaded files; undefined if it takes images in another way. */
 function editorOf({ catalogue, random }: ToolWorld, key: ToolCall['key'], id: unknown): Model | undefined {
   try {
     return resolveModels(catalogue, key, operationOf('image-edit'), id, random)[0]
   } catch {
-    // What is wrong with the id is said where the other way is tried.
+    // The other way is tried next, and reports what is wrong with the id.
     return undefined
   }
 }

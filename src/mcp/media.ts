@@ -1,11 +1,11 @@
-// Pictures and sounds in the answers of tools: small ones as they are, others as links.
-// A result that was paid for must never be lost because it could not be stored.
+// Pictures and audio in the answers of tools: small ones inline, others as links. A result that was paid for must never
+// be lost because it could not be stored.
 
 import { safeTypeOf, UNKNOWN_TYPE } from '../lib/media-types'
 import { fileOf } from '../upstreams/result-file'
 import type { ToolCall, ToolContent, ToolWorld } from './tool'
 
-/** Of the bytes. Clients cut answers that are larger than a model can read. */
+/** Largest inline medium, in bytes. Clients cut answers that are larger than a model can read. */
 const MAX_INLINE_BYTES = 1024 * 1024
 const STORE_TIMEOUT_MS = 60_000
 
@@ -15,7 +15,7 @@ interface Medium {
   bytes: Buffer
 }
 
-/** The medium as content, and what the structured answer says of it. */
+/** The medium as content, and its part of the structured answer. */
 export interface Shown {
   content: ToolContent
   facts: { url?: string; mime_type?: string; bytes?: number; inline?: boolean }
@@ -43,7 +43,10 @@ export async function showMedium(medium: Medium, world: ToolWorld, call: ToolCal
   return { content, facts: { ...facts, inline: true } }
 }
 
-/** Undefined where this gateway keeps nothing, or could not: then it goes inline, however large. */
+/**
+ * The link to a stored medium. Undefined if nothing is kept here, or storing failed: then the medium goes inline,
+ * whatever its size.
+ */
 async function store(
   { mimeType, bytes }: Medium,
   { artifacts, log }: ToolWorld,
@@ -63,7 +66,7 @@ async function store(
   })
 }
 
-/** Pictures anywhere in a model's answer, in their order: bytes as base64, or the addresses of pictures. */
+/** Pictures anywhere in a model's answer, in order: bytes as base64, or addresses. */
 export function collectPictures(answer: unknown): (Medium | { url: string })[] {
   if (Array.isArray(answer)) return answer.flatMap(collectPictures)
   if (typeof answer !== 'object' || answer === null) return []

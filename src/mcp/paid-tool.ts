@@ -1,5 +1,5 @@
-// Tools that cost money: each is a request like those over HTTP, and goes the same line with the same holds and limits.
-// Nothing may reach a vendor when the quote is above what the caller allows.
+// Tools that cost money. Each call is a request like those over HTTP, with the same holds and limits. Nothing must ever
+// reach a vendor if the quote is above what the caller allows.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { Form } from '../contract/form'
@@ -20,27 +20,27 @@ import {
   type ToolWorld,
 } from './tool'
 
-/** A tool's request as the line takes it. */
+/** A tool's request, ready to be run. */
 export interface Prepared {
   operation: Operation
   content: Uint8Array | Form
   reword?: Reword
 }
 
-/** What came back. */
+/** The answer to a tool's request. */
 export interface Answer {
   response: Response
-  /** The model as it was asked for, what it cost, and the request's id. */
+  /** The model as it was requested, the cost, and the request's id. */
   facts: Record<string, unknown>
 }
 
 export interface PaidTool extends ToolDescription {
-  /** Its arguments but for those of every paid tool. */
+  /** The request for arguments of this tool, without the arguments that every paid tool has. */
   prepare(args: Record<string, unknown>, world: ToolWorld, call: ToolCall): Promise<Prepared> | Prepared
   answer(answer: Answer, world: ToolWorld, call: ToolCall): Promise<ToolResult>
 }
 
-/** In every answer of a paid tool. */
+/** Output fields of every paid tool. */
 export const costOutput: Record<string, TSchema> = {
   model: Type.String(),
   cost_usd: Type.String({ description: 'Dollars that were paid.' }),
@@ -70,7 +70,7 @@ export function paidTool(tool: PaidTool): Tool {
   }
 }
 
-/** The request that a call of the tool is; nothing is sent yet. */
+/** Prepares the request for a tool call; nothing is sent yet. */
 export async function prepare(tool: PaidTool, world: ToolWorld, call: ToolCall): Promise<Prepared> {
   checkArguments(tool, call.arguments)
   const own = Object.entries(onlyGiven(call.arguments)).filter(([name]) => !(name in paidFields))
@@ -100,7 +100,7 @@ function send(
 
 function limitOf(value: unknown): number | undefined {
   if (!given(value)) return undefined
-  // A number has no more decimals than money has here: what is finer is rounded down, to the caller's good.
+  // Money has nine decimals. A finer number is rounded down, in the caller's favour.
   const nano = typeof value === 'number' ? Math.floor(value * NANO_PER_USD + 1e-6) : parseUsd(String(value))
   if (nano !== undefined && nano >= 0 && Number.isSafeInteger(nano)) return nano
   throw invalidRequest(

@@ -1,5 +1,4 @@
-// Reports to a caller who waits: what is going on, and that somebody is still there.
-// Figures must only rise, and nothing may be sent once the answer is there.
+// Reports progress to a caller who waits. Figures must only rise, and nothing must be sent after the answer.
 
 import type { Pulse } from '../lib/ticker'
 
@@ -8,11 +7,11 @@ interface Progress {
   stop(): void
 }
 
-/** Of silence, after which a caller hears that it goes on. */
+/** Silence after which the caller gets a report, in milliseconds. */
 const SILENCE_MS = 5_000
 const STEP_SECONDS = 0.001
 
-/** The figure is the seconds that have passed: nobody knows how many there will be. */
+/** Creates the reports. The figure is the seconds that have passed, because the total is unknown. */
 export function createProgress(
   world: { monotonic: () => number; pulse: Pulse },
   send: (progress: number, message: string) => void,

@@ -1,5 +1,5 @@
-// The MCP server: carries the tools over the protocol, one message at a time and without any session.
-// Only this file knows the SDK. An error of a tool must reach the model that called it, with its status and code.
+// The MCP server: carries the tools over the protocol, one message at a time and without sessions. Only this file knows
+// the SDK. An error of a tool must reach the model that called it, with its status and code.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
@@ -21,17 +21,17 @@ import { tools } from './tools'
 
 export const supportedVersions: readonly string[] = SUPPORTED_PROTOCOL_VERSIONS
 
-/** A message and who sent it. */
+/** A message and its sender. */
 interface Message {
   request: Request
-  /** Its body, parsed. */
+  /** The parsed body. */
   value: object
   caller: Omit<ToolCall, 'arguments' | 'report'>
 }
 
 type AnswerMessage = (message: Message) => Promise<Response>
 
-/** Comments in a stream that is silent otherwise: proxies and clients cut those. */
+/** Interval of comments in a silent stream, in milliseconds: proxies and clients cut silent streams. */
 const KEEP_ALIVE_MS = 10_000
 
 const instructions = [
@@ -54,7 +54,7 @@ export function createMcp(world: ToolWorld, gateway: Gateway, version: string): 
         if (token === undefined) return
         const params = { progressToken: token, progress, message }
         const notification: ServerNotification = { method: 'notifications/progress', params }
-        // A caller who has left hears nothing.
+        // The caller may have left.
         sendNotification(notification).catch(() => {})
       }
       return callTool(world, gateway, tool, send, { ...caller, arguments: params.arguments ?? {} })
@@ -74,7 +74,7 @@ const listed = tools.map(({ name, title, description, input, output, isPaid }) =
   name,
   title,
   description,
-  // Without what the schema compiler keeps beside them.
+  // A plain copy, without what the schema compiler keeps in the schema.
   inputSchema: { ...plain(input), additionalProperties: false, type: 'object' as const },
   outputSchema: { ...plain(output), type: 'object' as const },
   annotations: {
@@ -116,7 +116,7 @@ function resultOf({ structured, content = [], failed }: ToolResult): CallToolRes
   }
 }
 
-/** As text alone: it would not be of the form that the tool promises. */
+/** A failure as text only: a structured answer would need the tool's output form. */
 function failureOf(thrown: unknown, { log }: ToolWorld, requestId: string): CallToolResult {
   const { body } = answerOfError(thrown, 'tool', requestId, log)
   return { content: [{ type: 'text', text: JSON.stringify(body) }], isError: true }

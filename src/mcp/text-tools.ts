@@ -1,5 +1,5 @@
-// The tools whose answer is text or numbers: chat and embed.
-// They must say no more and no less than the answer over HTTP does.
+// The tools whose answer is text or numbers: chat and embed. They must say no more and no less than the answer over
+// HTTP.
 
 import { Type } from '@sinclair/typebox'
 import { operationOf } from '../contract/operations'

@@ -1,5 +1,5 @@
-// What a tool of the MCP server is: its schemas, what it does, and what it answers.
-// Types and the check of arguments only: nothing here may know the protocol that carries a tool.
+// What an MCP tool is: its schemas, its work and its answer. Types and the check of arguments only. Nothing here must
+// know the protocol that carries a tool.
 
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Key } from '../accounts/keys'
@@ -12,15 +12,15 @@ import { createValidator } from '../lib/validate'
 import type { Gateway } from '../request/line'
 import type { WaitWorld } from '../tasks/wait'
 
-/** What tools need beside the gateway. */
+/** Everything that tools need besides the gateway. */
 export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'log'> {
-  /** Null where results are not kept. */
+  /** Null if results are not kept. */
   artifacts: Artifacts | null
   catalogue: Catalogue
   pulse: Pulse
 }
 
-/** Who calls, and how. */
+/** The caller of a tool, and the way to reach them. */
 export interface ToolCall {
   arguments: Record<string, unknown>
   key: Key
@@ -28,15 +28,15 @@ export interface ToolCall {
   requestId: string
   /** Fires when the caller leaves. */
   signal(): AbortSignal
-  /** Where callers reach this gateway. */
+  /** The origin at which callers reach this gateway. */
   gatewayUrl(): string
-  /** Tells a caller who wants to know how far it is. */
+  /** Reports progress to a caller who asked for it. */
   report(message: string): void
 }
 
 export interface ToolResult {
   structured: Record<string, unknown>
-  /** Beside the same as text. */
+  /** Content next to the structured answer as text. */
   content?: readonly ToolContent[]
   failed?: boolean
 }
@@ -53,7 +53,7 @@ export interface ToolDescription {
   output: TSchema
 }
 
-/** Costs nothing and changes nothing. */
+/** A tool that costs nothing and changes nothing. */
 export interface FreeTool extends ToolDescription {
   run(world: ToolWorld, call: ToolCall): Promise<ToolResult>
 }
@@ -63,14 +63,14 @@ export interface Tool extends ToolDescription {
   run(world: ToolWorld, gateway: Gateway, call: ToolCall): Promise<ToolResult>
 }
 
-/** Absent and null mean the same. */
+/** An argument that may be absent or null, with the same meaning. */
 export const optionalArgument = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
 export const given = <Value>(value: Value | null | undefined): value is Value =>
   value !== undefined && value !== null
 
-/** Members whose value is absent or null are left out. */
+/** The members whose value is neither absent nor null. */
 export function onlyGiven(members: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => given(value)))
 }
@@ -78,7 +78,7 @@ export function onlyGiven(members: Record<string, unknown>): Record<string, unkn
 const MAX_SHOWN_LENGTH = 128
 const validators = new WeakMap<TObject, (value: unknown) => void>()
 
-/** Throws 400 for an argument that the tool does not know, or that is not of its form. */
+/** Throws 400 for an unknown argument, or one that does not fit its schema. */
 export function checkArguments({ name, input }: ToolDescription, args: Record<string, unknown>): void {
   const known = Object.keys(input.properties)
   const unknown = Object.keys(args).find((argument) => !known.includes(argument))

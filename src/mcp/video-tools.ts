@@ -1,5 +1,5 @@
-// The tools for videos: generate_video begins a task, get_video tells how it stands and waits for its end.
-// A wait must end by itself, and another account's task must read exactly as one that does not exist.
+// The tools for videos: generate_video starts a task, get_video reports its state and waits for its end. A wait must
+// end by itself, and another account's task must read exactly as one that does not exist.
 
 import { Type } from '@sinclair/typebox'
 import { operationOf } from '../contract/operations'
@@ -13,9 +13,9 @@ import type { PaidTool } from './paid-tool'
 import { type FreeTool, optionalArgument, type ToolCall, type ToolResult } from './tool'
 
 const DEFAULT_WAIT_SECONDS = 30
-/** Longer than that no proxy keeps a connection. */
+/** Longest wait: proxies cut connections that are silent for longer. */
 const MAX_WAIT_SECONDS = 300
-/** Between reports to a caller who waits. */
+/** Interval of reports to a caller who waits, in milliseconds. */
 const REPORT_MS = 2_000
 
 const taskOutput = Type.Object({
@@ -51,7 +51,8 @@ export const generateVideo: PaidTool = {
   }),
   async answer({ response }, world, call) {
     const { id, model, status, created_at } = (await response.json()) as TaskDocument & { status: string }
-    // The vendor has begun: an answer that lacks some fields is better than an error, after which it is asked again.
+    // The vendor has begun: an answer without some fields is better than an error, after which the call would be
+    // repeated.
     const task = await findTask(world.db, call.key.account, id).catch(() => undefined)
     if (task) return describe(task, call)
     return { structured: { id, model, status, created_at, request_id: call.requestId } }

@@ -1,5 +1,5 @@
-// The worker that reads how long audio lasts: the only file that loads the demuxer. It believes the packets of a file and
-// not what its header says, and may never come back from a file that was made to hurt: who asks it must not wait for ever.
+// The worker that reads the duration of audio; the only file that loads the demuxer. It believes the packets of a file,
+// not its header. A malicious file may keep it busy for ever, so callers must never wait for it without a limit.
 
 import { ADTS, BlobSource, FLAC, Input, MATROSKA, MP3, MP4, OGG, QTFF, WAVE, WEBM } from 'mediabunny'
 
@@ -11,7 +11,7 @@ self.onmessage = async ({ data }: MessageEvent<Blob>) => self.postMessage(await 
 // The demuxer is loaded.
 self.postMessage('ready')
 
-/** Undefined for what cannot be read, or has no audio. */
+/** Seconds; undefined if the file is unreadable or has no audio. */
 async function secondsOf(file: Blob): Promise<number | undefined> {
   try {
     const track = await new Input({ source: new BlobSource(file), formats }).getPrimaryAudioTrack()

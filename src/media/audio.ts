@@ -1,6 +1,6 @@
-// What audio a file's own bytes say that it is, and how long it lasts. It is read in workers that are started at need and
-// stopped when idle: a long file takes seconds, and one that was made to hurt may take for ever.
-// It must never trust a name or a type that was sent along, nor a length that so few bytes cannot hold.
+// Finds the format and the duration of audio from the file's own bytes, in workers that start on demand and stop when
+// idle: a long file takes seconds, a malicious one may take for ever. It must never trust a name or a type that was
+// sent along, nor a duration that so few bytes cannot hold.
 
 import type { Upload } from '../contract/family'
 import { GatewayError } from '../lib/errors'
@@ -12,16 +12,19 @@ type Audio = NonNullable<Upload['audio']>
 const WORKERS = 4
 const MAX_WAITING = 256
 const IDLE_MS = 10_000
-/** How long the reading of a file may take: hardly any that is sound needs more than a tenth of it. */
+/** How long reading a file may take; sound files need less than a tenth of it. */
 const LIMIT_MS = 2_000
 const LIMIT_MS_PER_MEBIBYTE = 200
 const MEBIBYTE = 1024 * 1024
-/** Even silence takes so many bytes a second, whatever the codec. */
+/** Least bytes for a second of audio: silence needs these too, whatever the codec. */
 const LEAST_BYTES_PER_SECOND = 10
-/** Holds the marks of all formats. */
+/** Bytes that hold the marks of all formats. */
 const HEAD_BYTES = 16
 
-/** Beside this file in a checkout; in an executable all code is one file, and the worker keeps its folder. */
+/**
+ * The worker's path: next to this file in a checkout; in an executable all code is one file, and the worker keeps its
+ * folder.
+ */
 const WORKER = import.meta.url.endsWith('/src/media/audio.ts')
   ? './audio-worker.ts'
   : './src/media/audio-worker.ts'
@@ -40,8 +43,8 @@ export class AudioReader {
   }
 
   /**
-   * Undefined for what is no audio, or no video that may have some. Throws 503 where too many files wait, and the reason
-   * of the signal when that fires.
+   * Reads a file. Undefined if it is not audio, nor video that may have some. Throws 503 if too many files wait, and
+   * the reason of the signal when that fires.
    */
   async read(file: Blob, signal: AbortSignal): Promise<Audio | undefined> {
     const format = formatOf(await file.slice(0, HEAD_BYTES).bytes())
@@ -86,7 +89,7 @@ export class AudioReader {
   }
 }
 
-/** Resolves when it is ready, because its start is no part of the time that a file may take. */
+/** Starts a worker and waits until it is ready, because its start does not count as reading time. */
 function startWorker(): Promise<Worker> {
   const started = new Worker(new URL(WORKER, import.meta.url).href)
   const ready = Promise.withResolvers<Worker>()
@@ -96,7 +99,7 @@ function startWorker(): Promise<Worker> {
   return ready.promise
 }
 
-/** By the marks that the formats begin with. */
+/** The format by the mark that a file begins with. */
 function formatOf(head: Uint8Array): Audio['format'] | undefined {
   const text = Buffer.from(head).toString('latin1')
   if (text.startsWith('RIFF') && text.startsWith('WAVE', 8)) return 'wav'

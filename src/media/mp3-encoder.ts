@@ -1,19 +1,22 @@
-// Makes MP3 out of samples, in a worker that is started at need and stopped when idle: an encoder needs milliseconds for
-// each second of sound, which must never be taken from the event loop. How many sounds it makes at a time is limited.
+// Makes MP3 of samples, in a worker that starts on demand and stops when idle. An encoder needs milliseconds for each
+// second of audio, which must never be taken from the event loop. The number of MP3s made at a time is limited.
 
 import { GatewayError } from '../lib/errors'
 import type { PcmFormat } from '../lib/wav'
 
 const IDLE_MS = 10_000
-/** Each has some two megabytes of its own in the worker. */
+/** MP3s made at a time; each needs some two megabytes in the worker. */
 const MAX_SOUNDS = 256
 
-/** Beside this file in a checkout; in an executable all code is one file, and the worker keeps its folder. */
+/**
+ * The worker's path: next to this file in a checkout; in an executable all code is one file, and the worker keeps its
+ * folder.
+ */
 const WORKER = import.meta.url.endsWith('/src/media/mp3-encoder.ts')
   ? './mp3-worker.ts'
   : './src/media/mp3-worker.ts'
 
-/** What the worker is asked. Only `drop`, for a sound that nobody wants any more, has no answer. */
+/** A message to the worker. Only `drop`, for an MP3 that is no longer wanted, has no answer. */
 export type Mp3Task = { id: number; sound: number } & (
   | { kind: 'encode'; samples: Uint8Array; format: PcmFormat }
   | { kind: 'finish' }
@@ -22,18 +25,18 @@ export type Mp3Task = { id: number; sound: number } & (
 export type Mp3Answer = { id: number; bytes: Uint8Array } | { id: number; error: string }
 
 export interface Mp3Encoder {
-  /** Takes one of the places; throws 503 where there is none. */
+  /** Takes a slot. Throws 503 if none is free. */
   open(): Mp3Sound
   close(): void
 }
 
-/** One sound in the making. One call at a time. */
+/** One MP3 in the making. Calls must not overlap. */
 export interface Mp3Sound {
-  /** The MP3 that is ready after these samples: often nothing at first. */
+  /** The MP3 bytes that are ready after these samples: often none at first. */
   encode(samples: Uint8Array, format: PcmFormat): Promise<Uint8Array>
   /** The rest of the MP3. */
   finish(): Promise<Uint8Array>
-  /** Gives the place back, whatever has become of the sound. */
+  /** Gives the slot back, whatever became of the MP3. */
   close(): void
 }
 

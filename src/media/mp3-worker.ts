@@ -1,12 +1,13 @@
-// The worker that makes MP3: the only file that loads the encoder. It serves many sounds at once, each in turn.
+// The worker that makes MP3; the only file that loads the encoder. It serves many MP3s at once, each in turn. It must
+// never answer out of order.
 
 import { createEncoder } from 'wasm-media-encoders'
 import codePath from 'wasm-media-encoders/wasm/mp3' with { type: 'file' }
 import type { Mp3Answer, Mp3Task } from './mp3-encoder'
 
-/** More than enough for speech in one channel; a constant rate lets players know the length without a table. */
+/** More than enough for speech in one channel. A constant rate lets players know the duration without a table. */
 const KILOBITS_PER_SECOND = 96
-/** Encoders that are kept for the next sound, for the memory that they have already. */
+/** Idle encoders that are kept for reuse of their memory. */
 const MAX_SPARE = 16
 const FULL_SCALE = 32_768
 
@@ -14,13 +15,13 @@ type Encoder = Awaited<ReturnType<typeof createEncoder<'audio/mpeg'>>>
 
 declare const self: Worker
 
-// Compiled once for all encoders: each with a copy of its own would begin slowly, and be eight times as slow.
+// Compiled once for all encoders: with a copy each, they would start slowly and be eight times as slow.
 const code = Bun.file(codePath)
   .arrayBuffer()
   .then((bytes) => WebAssembly.compile(bytes))
 const busy = new Map<number, { encoder: Encoder; channels: number }>()
 const spare: Encoder[] = []
-// One after the other, so that the end of a sound is never seen before its beginning.
+// Messages run one after the other, so that the end of an MP3 is never seen before its beginning.
 let queue = Promise.resolve()
 
 self.onmessage = ({ data }: MessageEvent<Mp3Task>) => {
@@ -41,7 +42,7 @@ async function work(task: Mp3Task): Promise<Uint8Array<ArrayBuffer> | undefined>
     return undefined
   }
   if (task.kind === 'finish') {
-    // The encoder answers with a view into its own memory.
+    // The encoder returns a view into its own memory.
     const rest = busy.get(task.sound)?.encoder.finalize().slice() ?? new Uint8Array()
     release(task.sound)
     return rest

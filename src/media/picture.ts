@@ -1,5 +1,5 @@
-// What a file's own bytes say that it is: PNG, JPEG or WebP, and its size.
-// It must never trust a name or a type that was sent along, and never read more than headers, however large the file.
+// Finds the format (PNG, JPEG, WebP) and size of a picture from its own bytes. It must never trust a name or a type
+// that was sent along, nor read more than headers, however large the file.
 
 import type { IImage } from 'image-size/types/interface'
 import { JPG } from 'image-size/types/jpg'
@@ -16,12 +16,12 @@ const formats: Record<Picture['format'], { parser: IImage; head(file: Blob): Pro
   webp: { parser: WEBP, head: firstBytes },
 }
 
-/** Holds the size in a PNG and in every kind of WebP. */
+/** Bytes that hold the size in a PNG and in every kind of WebP. */
 const HEAD_BYTES = 64
-/** Even a picture with many megabytes of colour profiles and depth maps has no more segments before its size. */
+/** Most segments before the size: even a picture with many megabytes of colour profiles and depth maps has fewer. */
 const MAX_SEGMENTS = 1000
 
-/** Undefined for what is none of the formats, or too broken to have a size. */
+/** Format and size of a picture. Undefined for other formats, and for a file too broken to have a size. */
 export async function pictureOf(file: Blob): Promise<Picture | undefined> {
   const format = formatOf(await firstBytes(file))
   if (!format) return undefined
@@ -47,8 +47,8 @@ function firstBytes(file: Blob): Promise<Uint8Array> {
 }
 
 /**
- * The start of a JPEG without what cameras put before the size, which may be megabytes: an empty segment, then the frame
- * header. Empty where there is none.
+ * The start of a JPEG without the data that cameras put before the size, which may be megabytes: an empty segment, then
+ * the frame header. Empty if there is no frame header.
  */
 async function jpegHead(file: Blob): Promise<Uint8Array> {
   let at = 2
@@ -58,7 +58,7 @@ async function jpegHead(file: Blob): Promise<Uint8Array> {
     if (segment.length < 4 || segment[0] !== 0xff || marker === undefined) break
     // Baseline, extended and progressive; pictures have no other.
     if (marker >= 0xc0 && marker <= 0xc2) return Buffer.concat([JPEG_START, segment])
-    // Bytes of 0xff may stand before a marker, to fill up.
+    // Bytes of 0xff may pad the space before a marker.
     at += marker === 0xff ? 1 : 2 + segment.readUInt16BE(2)
   }
   return new Uint8Array()

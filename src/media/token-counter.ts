@@ -1,24 +1,30 @@
-// Counts tokens of text where a vendor reported none, in a worker that is started at need and stopped when idle:
-// the tokenizer's tables take a hundred megabytes and half a second to load, which must never happen on the event loop.
+// Counts the tokens of text whose vendor reported none, in a worker that starts on demand and stops when idle. The
+// tokenizer's tables take a hundred megabytes and half a second to load, which must never happen on the event loop.
 
-/** How long a worker without work stays. */
+/** How long an idle worker stays, in milliseconds. */
 const IDLE_MS = 10_000
-/** Beyond this a count is an estimate: somebody waits for it. Long, because many large texts may stand before it. */
+/**
+ * Longest wait for a count, in milliseconds; after it the tokens are estimated. Long, because many large texts may be
+ * counted first.
+ */
 const DEADLINE_MS = 60_000
 const MAX_WAITING = 10_000
-/** Longest text that is counted exactly; the rest of a longer one is taken to be as dense. */
+/** Longest text that is counted exactly, in characters; the rest of a longer one is taken to be as dense. */
 const MAX_LENGTH = 2_000_000
-/** A common average of English prose and code, where nothing better is to be had; other scripts take more bytes and tokens. */
+/** A common average of English prose and code, used only for estimates; other scripts have more bytes and tokens. */
 const BYTES_PER_TOKEN = 4
 
-/** Beside this file in a checkout; in an executable all code is one file, and the worker keeps its folder. */
+/**
+ * The worker's path: next to this file in a checkout; in an executable all code is one file, and the worker keeps its
+ * folder.
+ */
 const WORKER = import.meta.url.endsWith('/src/media/token-counter.ts')
   ? './token-worker.ts'
   : './src/media/token-worker.ts'
 
 interface TokenCount {
   tokens: number
-  /** False when the tokens were estimated from the length. */
+  /** False if the tokens were estimated from the length. */
   exact: boolean
 }
 
@@ -31,7 +37,7 @@ export function createTokenCounter({ idleMs = IDLE_MS, deadlineMs = DEADLINE_MS 
   let worker: Worker | undefined
   let idle: Timer | undefined
   let nextId = 0
-  /** What the worker has been given and has not answered, also where nobody waits for it any more. */
+  /** Texts that the worker has not answered yet, even if nobody waits for them any more. */
   let queued = 0
   const waiting = new Map<number, (tokens: number | undefined) => void>()
 
@@ -49,7 +55,7 @@ export function createTokenCounter({ idleMs = IDLE_MS, deadlineMs = DEADLINE_MS 
       waiting.get(data.id)?.(data.tokens)
       waiting.delete(data.id)
       queued--
-      // Only a worker that has nothing left to count is idle, however long the last count took.
+      // A worker is idle only when it has nothing left to count, however long the last count took.
       if (queued > 0 || worker !== started) return
       idle = setTimeout(stop, idleMs)
       idle.unref()

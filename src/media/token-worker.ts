@@ -1,8 +1,12 @@
-// The worker of the token counter: the only file that loads the tokenizer.
+// The worker of the token counter; the only file that loads the tokenizer. It must never be given one word of unlimited
+// length: see PIECE_LENGTH.
 
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 
-/** The tokenizer needs time that is quadratic in the length of one word: a megabyte of one letter would take hours. */
+/**
+ * Longest piece for the tokenizer, in characters. Its time is quadratic in the length of one word: a megabyte of one
+ * letter would take hours.
+ */
 const PIECE_LENGTH = 1_000
 
 declare const self: Worker
@@ -17,7 +21,10 @@ self.onmessage = ({ data }: MessageEvent<{ id: number; text: string }>) => {
   self.postMessage({ id: data.id, tokens })
 }
 
-/** A piece ends before a space, where a token would end too, unless there is none for a long way. */
+/**
+ * The end of the piece that begins at `at`: before a space, where a token would end too, unless there is none for a
+ * long way.
+ */
 function endOfPiece(text: string, at: number): number {
   const most = at + PIECE_LENGTH
   if (most >= text.length) return text.length

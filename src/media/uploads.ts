@@ -1,5 +1,5 @@
-// The folder in which files of a form, or of a vendor, lie while their request runs: larger things than memory should hold.
-// It must never keep a file beyond its request, nor let anybody but the owner of the process read one.
+// The folder for files of a form, or of a vendor, while their request runs: they are too large for memory. It must
+// never keep a file beyond its request, nor let anybody but the owner of the process read one.
 
 import { mkdirSync, rmSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
@@ -7,26 +7,26 @@ import { join } from 'node:path'
 import { GatewayError } from '../lib/errors'
 
 export interface Uploads {
-  /** Writes the pieces to a new file, no faster than the disk takes them. What the pieces throw passes through. */
+  /** Writes the pieces to a new file, no faster than the disk accepts them. Errors of the pieces pass through. */
   save(pieces: AsyncIterable<Uint8Array>): Promise<SavedFile>
 }
 
 export interface SavedFile {
   path: string
-  /** Reads from the disk whenever it is read. */
+  /** Reads from the disk on each read. */
   file: Blob
   sha256: string
   remove(): Promise<void>
 }
 
-/** Takes the folder for its own: whatever lies in it was left behind by a process that was killed. */
+/** Opens the folder and deletes everything in it: those files belong to a process that was killed. */
 export function openUploads(folder: string, newId: (prefix: string) => string): Uploads {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return {
     async save(pieces) {
       const path = join(folder, newId('upload'))
-      // A file that cannot be removed now is removed at the next start: no reason to fail an answer.
+      // A file that cannot be removed now is removed at the next start; no reason to fail an answer.
       const remove = () => rm(path, { force: true }).catch(() => {})
       const handle = await orUnavailable(open(path, 'wx', 0o600))
       try {
@@ -67,7 +67,7 @@ async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
-/** A disk that is nearly full takes a part. */
+/** Writes a whole piece: a disk that is nearly full may accept only a part at a time. */
 async function writeAll(handle: FileHandle, piece: Uint8Array): Promise<void> {
   for (let at = 0; at < piece.byteLength; ) at += (await handle.write(piece, at)).bytesWritten
 }

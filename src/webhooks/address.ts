@@ -1,35 +1,38 @@
-// Decides whether a webhook may go to an address, and where exactly it connects: the one thing between callers and the
-// operator's own network. It must never let a name be looked up twice, once for the check and once for the connection.
+// Decides whether a webhook may go to an address, and to which IP address it connects. It must never look a name up
+// twice, once for the check and once for the connection, because the answers could differ.
 
 import ipaddr from 'ipaddr.js'
 import { invalidRequest } from '../lib/errors'
 
-/** An address as a decision: where to connect, the best first, or why not. */
+/** The decision on an address: where to connect, the best first, or why not. */
 export type Target = { url: URL; host: string; addresses: string[] } | { refused: string }
 
 export interface AddressRules {
-  /** Networks that are allowed though they are private, as CIDR: receivers in the operator's own house. */
+  /** Private networks that are allowed, as CIDR: receivers in the operator's own network. */
   allow: readonly string[]
   lookup: Lookup
-  /** How long a look-up may take. */
+  /** Longest look-up of a name. */
   lookupTimeoutMs?: number
 }
 
-/** All addresses of a host name. */
+/** Looks up all addresses of a host name. */
 export type Lookup = (host: string) => Promise<string[]>
 
 const MAX_URL_LENGTH = 2048
 const LOOKUP_TIMEOUT_MS = 5_000
-/** Where web servers listen. Anything else is as likely a mail server or a database. */
+/** Ports of web servers. Any other port is as likely a mail server or a database. */
 const PORTS = new Set(['', '80', '443', '8080', '8443'])
-/** The only part of IPv6 that is given out to the public; the rest leads to translators and to what is to come. */
+/** The only part of IPv6 that is assigned to the public; the rest leads to translators or is reserved. */
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
-/** A public address that stands for the inside of a cloud: the agent that serves its machines their settings. */
+/** A public address that serves cloud machines their settings (Azure's agent). */
 const CLOUD_AGENT = '168.63.129.16'
 
-/** Where to connect. All addresses of a name must be allowed: which one is used is not the caller's choice. */
+/**
+ * Decides where to connect. All addresses of a name must be allowed, because the caller must not choose which one is
+ * used.
+ */
 export async function resolveTarget(text: string, rules: AddressRules): Promise<Target> {
-  // Some databases cannot store a NUL, and no address needs line breaks, which parsers silently leave out.
+  // Some databases cannot store a NUL, and parsers silently drop line breaks from addresses.
   const url = text.length > MAX_URL_LENGTH || /\p{Cc}/u.test(text) ? null : URL.parse(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
     return { refused: `is not an http or https address of at most ${MAX_URL_LENGTH} characters` }
@@ -49,7 +52,7 @@ export async function resolveTarget(text: string, rules: AddressRules): Promise<
   return target
 }
 
-/** Refuses a request whose webhook could not be delivered. Names are looked up again for each delivery. */
+/** Throws 400 for a request whose webhook cannot be delivered. Names are looked up again for each delivery. */
 export async function checkWebhook(body: unknown, rules: AddressRules): Promise<void> {
   const { webhook_url: url } = body as { webhook_url?: string | null }
   if (url === undefined || url === null) return
@@ -57,12 +60,12 @@ export async function checkWebhook(body: unknown, rules: AddressRules): Promise<
   if ('refused' in target) throw invalidRequest('webhook_url', `Invalid 'webhook_url': it ${target.refused}.`)
 }
 
-/** Without the brackets of IPv6, and without the dot that ends a full name. */
+/** The host without the brackets of IPv6 and without the dot that ends a full name. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }
 
-/** None where there is no answer in time: a name server may be as slow as its owner likes. */
+/** The addresses of a name; none if there is no answer in time. A name server may be as slow as its owner likes. */
 async function lookUp(host: string, rules: AddressRules): Promise<string[]> {
   const late = Promise.withResolvers<string[]>()
   const timer = setTimeout(() => late.resolve([]), rules.lookupTimeoutMs ?? LOOKUP_TIMEOUT_MS)
@@ -70,7 +73,7 @@ async function lookUp(host: string, rules: AddressRules): Promise<string[]> {
   return await Promise.race([found, late.promise]).finally(() => clearTimeout(timer))
 }
 
-/** One IPv4 and one IPv6 address: a machine may have only one of the two, and more would let callers scan with our help. */
+/** One IPv4 and one IPv6 address: a machine may have only one of the two, and more would let callers scan networks. */
 function firstOfEachKind(addresses: readonly string[]): string[] {
   return addresses.filter((address, index) => {
     return index === addresses.findIndex((other) => other.includes(':') === address.includes(':'))

@@ -1,5 +1,5 @@
-// One attempt to deliver a webhook: signed as Standard Webhooks 1.0 says, and sent to an address that was checked.
-// It must never follow a redirect, connect to any other address, or read an answer that does not end.
+// One attempt to deliver a webhook, signed as Standard Webhooks 1.0 says and sent to a checked address. It must never
+// follow a redirect, connect to any other address, or read an answer that does not end.
 
 import { createHmac } from 'node:crypto'
 import type { HttpResponse } from '../http-client/response'
@@ -9,7 +9,7 @@ import type { Receivers } from './receivers'
 
 export interface AttemptWorld {
   receivers: Receivers
-  /** Where webhooks may go. */
+  /** The addresses that webhooks may go to. */
   addressRules: AddressRules
 }
 
@@ -18,28 +18,28 @@ interface SignedMessage {
   account: string
   url: string
   body: string
-  /** Those in force, the newest first. */
+  /** Secrets in force, the newest first. */
   secrets: readonly string[]
-  /** The time of this attempt. */
+  /** When the attempt is made, in milliseconds since 1970. */
   at: number
 }
 
 export interface AttemptAnswer {
-  /** Null when there was none. */
+  /** The HTTP status; null without an answer. */
   status: number | null
   /** The beginning of the answer, or why there was none. */
   text: string
-  /** How long the receiver asks to be left alone. */
+  /** How long the receiver asks for a pause, in milliseconds. */
   retryAfterMs: number
 }
 
 const SECOND_MS = 1_000
 const MAX_ANSWER_BYTES = 64 * 1024
 const KEPT_ANSWER_LENGTH = 1024
-/** Nobody answers at the address, so another one may be tried. */
+/** Errors that mean nobody answers at the address, so another address may be tried. */
 const ADDRESS_IS_DEAD = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'])
 
-/** Never throws: that there is no answer is one, too. */
+/** Makes one attempt. It never throws: no answer is a result too. */
 export async function attemptDelivery(
   world: AttemptWorld,
   message: SignedMessage,
@@ -56,7 +56,7 @@ export async function attemptDelivery(
   }
 }
 
-/** To the first address that takes the connection. */
+/** Sends to the first address that accepts the connection. */
 async function send(
   { receivers }: AttemptWorld,
   message: SignedMessage,
@@ -71,7 +71,7 @@ async function send(
     body,
     signal,
     partition: account,
-    // A small answer must not become a large one here.
+    // Not unpacked: a small answer must not become a large one here.
     decompress: false,
   }
   for (const address of addresses.slice(0, -1)) {
@@ -84,7 +84,7 @@ async function send(
   return receivers.at(url, addresses.at(-1) as string).send(request)
 }
 
-/** The headers of one attempt (Standard Webhooks 1.0): one signature for each secret that is in force. */
+/** The headers of one attempt (Standard Webhooks 1.0), with one signature for each secret in force. */
 export function signatureHeaders(
   id: string,
   body: string,
@@ -110,7 +110,7 @@ function noAnswer(why: string): AttemptAnswer {
   return { status: null, text: kept(why), retryAfterMs: 0 }
 }
 
-/** The beginning of an answer; the rest is not waited for, and where it breaks off the status has been said all the same. */
+/** The beginning of an answer. The rest is not awaited, and a broken body is no failure: the status has arrived. */
 async function readStart({ body }: HttpResponse): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -127,7 +127,7 @@ async function readStart({ body }: HttpResponse): Promise<string> {
   return kept(text)
 }
 
-/** As a text that every database stores and every terminal may show. */
+/** The text in a form that every database stores and every terminal may show. */
 function kept(text: string): string {
   return text.slice(0, KEPT_ANSWER_LENGTH).replace(/[^\P{Cc}\n\t]/gu, '\ufffd')
 }

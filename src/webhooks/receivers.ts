@@ -1,9 +1,9 @@
-// The servers that webhooks go to, with the connections to them that are kept open for the next webhook. It must never
-// use a connection for another name, or for another address than the one that was checked.
+// The servers that webhooks go to, with connections kept open for the next webhook. A connection must never be used for
+// another name, or for another address than the one that was checked.
 
 import type { Origin, Transport } from '../http-client/transport'
 
-/** Receivers whose connections are kept; the one that was used longest ago gives way. */
+/** Receivers whose connections are kept; the least recently used is dropped first. */
 const MOST_KEPT = 64
 
 export class Receivers {
@@ -18,7 +18,7 @@ export class Receivers {
   at({ origin: name, href }: URL, address: string): Origin {
     const key = `${name} ${address}`
     const origin = this.origins.get(key) ?? this.transport.open(href, { address })
-    // The order of a map is that of insertion, so the one that was used last stands last.
+    // A map keeps the order of insertion, so the most recently used stands last.
     this.origins.delete(key)
     this.origins.set(key, origin)
     for (const [oldest, { close }] of this.origins) {
@@ -29,7 +29,7 @@ export class Receivers {
     return origin
   }
 
-  /** Closes the connections that wait for a webhook, and the others when theirs has been answered. */
+  /** Closes idle connections at once, and busy ones after their answer. */
   close(): void {
     for (const { close } of this.origins.values()) close()
     this.origins.clear()

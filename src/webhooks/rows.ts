@@ -1,10 +1,10 @@
-// Webhooks as rows: what is to be delivered where, what was tried, and when to try again.
-// A row is written in the transaction that ends its task, so that no end goes untold; nothing here calls anybody.
+// Webhooks as rows: where each goes, what was tried, and when to try again. A row is written in the transaction that
+// ends its task, so that no end goes unreported. Nothing here must ever call the network.
 
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 
 export interface Webhook {
-  /** Stays the same over all attempts, so that receivers can drop what they have had. */
+  /** Stays the same over all attempts, so that receivers can drop repeats. */
   id: string
   task: string
   account: string
@@ -13,9 +13,9 @@ export interface Webhook {
   host: string
   body: string
   state: 'pending' | 'delivered' | 'failed'
-  /** In all. */
+  /** All attempts. */
   attempts: number
-  /** Failed ones since the start of the schedule. */
+  /** Failed attempts since the start of the schedule. */
   step: number
   nextAt: number
   leaseUntil: number
@@ -26,7 +26,7 @@ export interface Webhook {
 
 export interface Attempt {
   at: number
-  /** Null when there was no answer. */
+  /** The HTTP status; null without an answer. */
   status: number | null
   /** The beginning of the answer, or why there was none. */
   answer: string
@@ -40,7 +40,10 @@ interface EndedTask {
   webhookUrl: string
 }
 
-/** Goes with the end of the task. `document` is the task as its readers get it. */
+/**
+ * The statement that adds a webhook; it belongs to the transaction that ends the task. `document` is the task as
+ * callers read it.
+ */
 export function insertWebhook(
   id: string,
   task: EndedTask,
@@ -58,7 +61,8 @@ export function insertWebhook(
       task.account,
       task.keyId,
       task.webhookUrl,
-      // Checked at the submit; should it be none all the same, the task still ends, and the delivery says what is wrong.
+      // Checked at the submit. If it is no address after all, the task still ends, and the delivery reports what is
+      // wrong.
       URL.parse(task.webhookUrl)?.host ?? '',
       bodyOf(state, document, now),
       now,
@@ -66,7 +70,10 @@ export function insertWebhook(
   }
 }
 
-/** The task under `data`, byte for byte, and its fields once more beside it for receivers that expect a bare task. */
+/**
+ * The body: the task under `data`, byte for byte, and its fields once more at the top for receivers that expect a bare
+ * task.
+ */
 function bodyOf(state: 'succeeded' | 'failed', document: string, now: number): string {
   const type = JSON.stringify(`video.generation.${state}`)
   const timestamp = JSON.stringify(new Date(now).toISOString())
@@ -75,7 +82,7 @@ function bodyOf(state: 'succeeded' | 'failed', document: string, now: number): s
   return `{"type":${type},"timestamp":${timestamp},"data":${document}${rest && `,${rest}`}}`
 }
 
-/** Takes webhooks that are due, but none of busy hosts and accounts, so that they do not keep the rest waiting. */
+/** Claims webhooks that are due, leaving out busy hosts and accounts so that they do not delay the rest. */
 export async function claimWebhooks(
   db: Db,
   now: number,
@@ -105,14 +112,14 @@ export async function claimWebhooks(
   return rows.map(webhookOfRow)
 }
 
-/** Ends the leases of a process that died. Only where no other one can hold any. */
+/** Ends the leases of a process that died. Only for a database that no other process uses. */
 export async function forgetWebhookLeases(db: Db): Promise<void> {
   await apply(db, [
     { sql: `update webhooks set lease_until = 0 where state = 'pending' and lease_until > 0` },
   ])
 }
 
-/** Gives a claimed webhook back untried. */
+/** The statement that gives back a claimed webhook untried. */
 export function unclaimWebhook(webhook: Webhook): Statement {
   return {
     sql: `update webhooks set lease_until = 0 where id = $1 and fence = $2 and state = 'pending'`,
@@ -120,7 +127,7 @@ export function unclaimWebhook(webhook: Webhook): Statement {
   }
 }
 
-/** Writes down an attempt and what follows from it. False when another node has taken over. */
+/** Records an attempt and what follows from it. False if another node has taken over. */
 export async function recordAttempt(
   db: Db,
   webhook: Webhook,
@@ -149,10 +156,13 @@ export async function recordAttempt(
   ])
 }
 
-/** A task that turned from failed to succeeded has two: what it is now is what the later one says. */
+/** A task that turned from failed to succeeded has two webhooks; the later one has its present state. */
 const LAST_OF_TASK = 'select id from webhooks where task = $1 order by created_at desc, id desc limit 1'
 
-/** Sends a task's webhook again from the start of its schedule, which is due at once by any clock. False when the task has none. */
+/**
+ * Sends a task's webhook again from the start of its schedule, which is due at once by any clock. False if the task has
+ * none.
+ */
 export async function redeliver(db: Db, task: string): Promise<boolean> {
   return tryApply(db, [
     {
@@ -210,10 +220,10 @@ function attemptOfRow(row: Row): Attempt {
   }
 }
 
-/** How long what became of a webhook can be looked up. */
+/** How long the fate of a webhook can be looked up, in milliseconds. */
 export const KEEP_WEBHOOKS_MS = 30 * 86_400_000
 
-/** Drops webhooks that ended long ago, with their attempts. */
+/** Statements that delete webhooks that ended long ago, with their attempts. */
 export function forgetWebhooks(now: number): Statement[] {
   const old = 'select id from webhooks where ended_at < $1'
   return [

@@ -1,9 +1,9 @@
-// The secrets that webhooks are signed with: one a key, shown once, and replaced with a time in which both are in force.
-// They are kept as they are, because signing needs them; they must never be shown again or logged.
+// The secrets that sign webhooks: one for each key, shown once, and replaced with a period in which both are in force.
+// They are stored as they are, because signing needs them; they must never be shown again or logged.
 
 import { type Db, tryApply } from '../db/db'
 
-/** How long the old secret signs beside the new one. */
+/** How long the old secret signs too, in milliseconds. */
 export const OVERLAP_MS = 24 * 3_600_000
 const SECRET_BYTES = 32
 
@@ -25,7 +25,7 @@ export async function webhookSecretsOf(db: Db, keyId: string, now: number): Prom
   ) as string[]
 }
 
-/** Puts a new secret in force beside the one before. False when the key is not there or revoked. */
+/** Puts a new secret in force, next to the one before. False if the key does not exist or is revoked. */
 export async function rollWebhookSecret(
   db: Db,
   keyId: string,

@@ -1,5 +1,5 @@
-// Delivers webhooks: takes those that are due, on a schedule of three days, and writes down what came of each attempt.
-// It must never let a slow receiver, or one with thousands of webhooks, keep those of others waiting.
+// Delivers webhooks: takes those that are due, on a schedule of three days, and records the result of each attempt. It
+// must never let a receiver that is slow, or has thousands of webhooks, delay those of others.
 
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Transport } from '../http-client/transport'
@@ -17,7 +17,9 @@ interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 
 }
 
 export interface WebhookSender {
-  /** Starts what is due and has room; returns when it has been started, not when it has been delivered. */
+  /**
+   * Starts webhooks that are due, as far as there is room. Returns when they have started, not when they are delivered.
+   */
   beat(): Promise<void>
   /** Stops starting deliveries, waits a moment for the running ones, and gives the rest back to be sent again. */
   stop(): Promise<void>
@@ -26,7 +28,7 @@ export interface WebhookSender {
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
-/** Before each attempt, as the Standard Webhooks specification advises. */
+/** Waits before each attempt, as the Standard Webhooks specification advises. */
 const SCHEDULE_MS = [
   0,
   5 * SECOND,
@@ -39,26 +41,28 @@ const SCHEDULE_MS = [
   20 * HOUR,
   24 * HOUR,
 ]
-/** So that receivers that were down are not met by all their webhooks at once. */
+/** Random share of each wait, so that a receiver that was down does not get all its webhooks at once. */
 const JITTER_SHARE = 0.1
 const MAX_RETRY_AFTER_MS = 24 * HOUR
 const TIMEOUT_MS = 20 * SECOND
-/** Longer than an attempt with its look-up may take, so that a lease is only lost by a node that died. */
+/** Longer than an attempt with its look-up may take, so that only a node that died loses a lease. */
 const LEASE_MS = 60 * SECOND
 /** How long running deliveries may go on when the gateway stops. */
 const STOP_GRACE_MS = 2 * SECOND
-/** Deliveries that run at a time: all, those of one account, which may have any number of hosts, and those to one host. */
+/**
+ * Deliveries that run at a time: all, those of one account (which may have any number of hosts), and those to one host.
+ */
 const PARALLEL = 256
 const PARALLEL_PER_ACCOUNT = 32
 const PARALLEL_PER_HOST = 8
-/** The receiver says that it is gone for good. */
+/** The status by which a receiver says that it is gone for good. */
 const GONE = 410
 
 interface Delivery {
   webhook: Webhook
   deadlineAt: number
   controller: AbortController
-  /** The gateway stopped before there was an answer. */
+  /** True if the gateway stopped before there was an answer. */
   cut: boolean
   ended: Promise<void>
 }
@@ -72,9 +76,9 @@ class Sender implements WebhookSender {
   private readonly receivers: Receivers
   private readonly deliveries = new Set<Delivery>()
   private isStopped = false
-  /** How many more are to be started. */
+  /** How many more deliveries are requested. */
   private wanted = 0
-  /** The last look had no place for all that it might have found. */
+  /** True if the last look had no room for everything that might be due. */
   private moreMayBeDue = false
   private looking: Promise<void> | undefined
   private readonly unwatch: () => void
@@ -112,7 +116,10 @@ class Sender implements WebhookSender {
     }
   }
 
-  /** Has so many more started, if so many are due. One look at a time; what is asked for meanwhile is seen to after it. */
+  /**
+   * Starts up to `count` more deliveries. One look at the database at a time; requests made meanwhile are served after
+   * it.
+   */
   private startMore(count: number): Promise<void> {
     this.wanted += count
     this.looking ??= this.look().finally(() => {
@@ -130,7 +137,7 @@ class Sender implements WebhookSender {
     }
   }
 
-  /** How many of so many are still to be started; none when nothing more is due. */
+  /** Starts deliveries. Returns how many are still to be started; 0 if nothing more is due. */
   private async startDue(count: number): Promise<number> {
     this.moreMayBeDue = true
     if (count <= 0) return 0
@@ -149,7 +156,7 @@ class Sender implements WebhookSender {
     return claimed.length === 0 ? 0 : count - claimed.length + excess.length
   }
 
-  /** Hosts or accounts that have all the deliveries that they may have. */
+  /** Hosts or accounts that have as many deliveries as they may have. */
   private busy(by: 'host' | 'account', most: number): string[] {
     const counts = new Map<string, number>()
     for (const { webhook } of this.deliveries) counts.set(webhook[by], (counts.get(webhook[by]) ?? 0) + 1)
@@ -180,7 +187,7 @@ class Sender implements WebhookSender {
 
   private end(delivery: Delivery): void {
     this.deliveries.delete(delivery)
-    // Lets go of an answer that was not read to its end.
+    // Frees an answer that was not read to its end.
     delivery.controller.abort()
     // Waiting for the next beat would make a backlog slow.
     if (this.moreMayBeDue) void this.startMore(1).catch((error) => this.logFailure(delivery.webhook, error))
@@ -209,7 +216,10 @@ class Sender implements WebhookSender {
     log('webhook_attempt', { ...about, state: recorded ? next.state : 'taken over' })
   }
 
-  /** A fault of our own counts as no answer: one that stays would else be met each minute, without an end. */
+  /**
+   * Makes an attempt. An error of our own counts as no answer: a lasting one would otherwise repeat each minute without
+   * end.
+   */
   private async attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
     const { db, wall, addressRules } = this.world
     const { id, account, url, body } = webhook

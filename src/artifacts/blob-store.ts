@@ -1,5 +1,5 @@
-// Where the files of artifacts lie: a folder of this machine, or a bucket of an S3-compatible store.
-// A store knows files by id only. It must never show one that is not whole, nor hold a whole one in memory.
+// Stores the files of artifacts: in a folder of this machine, or in a bucket of an S3-compatible store. It must never
+// serve a file that is not whole, nor hold a whole file in memory.
 
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,12 +32,12 @@ export interface Bucket {
   prefix?: string
 }
 
-/** What reading from a bucket needs from outside. */
+/** Everything that reading from a bucket needs from outside. */
 export interface BucketNetwork extends Pick<System, 'after'> {
   transport: Transport
 }
 
-/** How long the address of one read is good, and how long the store may take to begin its answer. */
+/** How long the signed address of one read is valid, and how long the store may take to begin its answer. */
 const SIGNED_FOR_SECONDS = 300
 const ANSWER_MS = 30_000
 /** Parts of one upload that are in memory at a time. */
@@ -91,7 +91,10 @@ export function openBucket({ prefix = '', ...connection }: Bucket, network: Buck
   }
 }
 
-/** Not by Bun's client: it shares Bun's 256 requests at a time, and a slow caller holds one until it has read all. */
+/**
+ * Reads with our own client. Bun's is limited to 256 requests at a time, and a slow caller holds one of them until
+ * everything is read.
+ */
 async function requestRange(
   url: URL,
   start: number,

@@ -1,5 +1,5 @@
-// Copies vendors' results into the store: so many at a time, each within its own time. It must never store a file that is
-// not whole, nor one that is larger than all artifacts together may be.
+// Copies vendors' results into the store: a limited number at a time, each within its own time. It must never store a
+// file that is not whole, or larger than all artifacts together may be.
 
 import type { HttpResponse } from '../http-client/response'
 import { safeTypeOf } from '../lib/media-types'
@@ -33,7 +33,7 @@ export class Copying {
     world.pulse.watch((at) => this.cutLate(at))
   }
 
-  /** Answers the signed address of the copy. Throws why there is none. */
+  /** Copies one file. Returns the signed address of the copy, or throws why there is none. */
   async keep(url: string, source: Source): Promise<string> {
     const controller = new AbortController()
     const { signal } = controller
@@ -64,7 +64,10 @@ export class Copying {
     }
   }
 
-  /** By way of the disk in any case: whether a file is whole is known at its end, and only whole ones go to the store. */
+  /**
+   * Copies by way of the disk in any case: only at its end is it known whether a file is whole, and only whole files
+   * are stored.
+   */
   private async copy(url: string, source: Source, signal: AbortSignal): Promise<string> {
     const response = await source.fetchFile(url, signal)
     const contentType = safeTypeOf(response.header('content-type'), URL.parse(url)?.pathname ?? '')
@@ -78,7 +81,9 @@ export class Copying {
     }
   }
 
-  /** A copy that cannot be stored leaves a row that soon expires, and then whatever has come to the store is removed. */
+  /**
+   * Stores a file. If that fails, the row that is left soon expires, and whatever was stored for it is removed then.
+   */
   private async store(
     saved: SavedFile,
     contentType: string,

@@ -1,5 +1,5 @@
-// Removes artifacts: those that have expired, the oldest beyond the limit, and files that no row knows. A file goes before
-// its row: a row without a file is found again, a file without a row is not.
+// Removes artifacts: expired ones, the oldest beyond the limit, and files without a row. A row must never go before its
+// file: a row without a file is found again, a file without a row is not.
 
 import type { ArtifactsWorld } from './artifacts'
 import {
@@ -16,7 +16,7 @@ type RemovalWorld = Pick<ArtifactsWorld, 'db' | 'stores' | 'maxBytes' | 'now' | 
 /** Rows read at a time for removal. */
 const PAGE = 100
 
-/** Removes the oldest until all artifacts together are small enough. Throws when none can be removed. */
+/** Removes the oldest artifacts until all together are within the limit. Throws if none can be removed. */
 export async function makeRoom(world: RemovalWorld): Promise<void> {
   const { db, log } = world
   let excessBytes = (await bytesOfArtifacts(db)) - world.maxBytes
@@ -48,7 +48,7 @@ export async function removeExpired(world: RemovalWorld): Promise<void> {
   } while (expired.length === PAGE && removed.includes(true))
 }
 
-/** Files that no row knows, as after the database was restored from a backup. */
+/** Removes files without a row, as after the database was restored from a backup. */
 export async function removeStrays({ db, stores }: RemovalWorld): Promise<void> {
   for (const store of stores) {
     // Files are listed before rows, because each file has its row before it is stored.

@@ -42,10 +42,7 @@ const longFunctionsAllowed: Record<string, number> = {
   'test/support/bookkeeper.ts createBookkeeper': 100,
   'test/support/gateway.ts startTestGateway': 90,
   'test/support/ledger-fuzz.ts createLedgerFuzz': 100,
-  'test/support/simulation-node.ts startNode': 100,
   'test/support/simulation-time.ts createVirtualTime': 90,
-  'test/support/simulation-vendor.ts createVendor': 240,
-  'test/support/simulation.ts simulate': 120,
   'test/unit/field-names.test.ts readSlowly': 80,
 }
 

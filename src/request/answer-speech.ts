@@ -70,7 +70,7 @@ async function* makeFile(
   try {
     const { response, done } = await send(world, reservation, family.call(ask, model))
     try {
-      const pieces = readAudio(response, family.audio, reservation, notes)
+      const pieces = readAudio(response, family.audio, reservation, notes, world.after)
       return mp3 ? yield* encode(pieces, mp3) : await collect(pieces, model)
     } finally {
       done()

@@ -151,7 +151,7 @@ export class SpeechStream {
 
   /** What the caller sees of it: a connection that breaks. */
   private async fail(error: unknown): Promise<void> {
-    if (this.delivered) await Bun.sleep(FLUSH_MS)
+    if (this.delivered) await new Promise<void>((resolve) => this.line.world.after(FLUSH_MS, resolve))
     if (!this.isGone) this.output?.error(error)
   }
 

@@ -6,6 +6,7 @@ import type { AudioContract } from '../contract/family'
 import type { HttpResponse } from '../http-client/response'
 import { GatewayError } from '../lib/errors'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
+import type { After } from '../lib/system'
 import { createPcmReader, type PcmFormat, type PcmReader } from '../lib/wav'
 import { readReply, usageJsonOf } from '../upstreams/reply'
 import type { Reservation } from './reservation'
@@ -39,10 +40,11 @@ export async function* readAudio(
   audio: AudioContract,
   source: Source,
   notes: AudioNotes,
+  after: After,
 ): AsyncGenerator<AudioPiece, void, void> {
   const { model, ask } = source
   const isStream = response.header('content-type')?.includes('text/event-stream') === true
-  let closing: Timer | undefined
+  let cancelClosing: (() => void) | undefined
   let isComplete = !isStream
   let isHeard = false
   let url: string | undefined
@@ -62,10 +64,10 @@ export async function* readAudio(
       }
       if (!reading.finished) continue
       isComplete = true
-      closing ??= setTimeout(() => response.body.cancel(), CLOSE_MS)
+      cancelClosing ??= after(CLOSE_MS, () => response.body.cancel())
     }
   } finally {
-    clearTimeout(closing)
+    cancelClosing?.()
   }
   if (!isComplete) throw garbage(model, 'cut off')
   if (isHeard) return

@@ -1,84 +1,120 @@
-// The whole line under simulation: crashes at every change of the database, one to three nodes, vendors, receivers and
-// callers that fail in every way, a clock that is set, an operator at work; and after each step the books are right.
-// SIMULATION_SEED=17 runs one seed again, with SIMULATION_LOG=1 all that happens in it is printed. SIMULATION_SEEDS=100000
-// runs so many, each time others; SIMULATION_SEEDS=0 runs until a seed fails.
+// The whole line under simulation: crashes at every statement, one to three nodes that pause and take over from each other,
+// vendors, receivers and callers that fail in every way, a clock that is set, an operator at work; and after each step the
+// books are right. SIMULATION_SEED=17 runs one seed again, with SIMULATION_LOG=1 all that happens in it is printed.
+// SIMULATION_SEEDS=100000 runs so many, each time others; SIMULATION_SEEDS=unbounded runs until a seed fails or it is stopped.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { relative } from 'node:path'
 import { simulate } from '../support/simulation'
+import { kinds } from '../support/simulation-callers'
 import type { SeedResult } from '../support/simulation-worker'
 
 const DAY_MS = 86_400_000
 const SEEDS = 2_000
 const WORKERS = 2
-const REPORT_EVERY = 1_000
+const REPORT_MS = 10_000
+/** A seed takes a twentieth of a second; one that takes so much longer goes round in a circle. */
+const SEED_TIMEOUT_MS = 120_000
 setDefaultTimeout(100 * DAY_MS)
 
 const { SIMULATION_SEED: seed, SIMULATION_SEEDS: seeds } = process.env
 /** The suite runs the same seeds each time; a longer run begins anywhere. */
 const first = seeds === undefined ? 1 : Math.floor(Math.random() * 2 ** 31)
-const last = seeds === '0' ? Number.POSITIVE_INFINITY : first + Number(seeds ?? SEEDS) - 1
+const last = seeds === 'unbounded' ? Number.POSITIVE_INFINITY : first + Number(seeds ?? SEEDS) - 1
+if (Number.isNaN(last)) throw new Error('SIMULATION_SEEDS is a number of seeds, or unbounded')
 
 /** What must have happened in the suite's seeds: nothing is found where nothing happens. */
 const HAPPENINGS = [
-  'crash',
-  'stop',
-  'set the clock',
-  'database away',
-  'operate',
-  'chat 200',
-  'chat lost',
-  'stream 200',
-  'stream lost',
-  'embeddings 200',
-  'embeddings 502',
-  'video 202',
-  'video lost',
-  'task_ended',
-  'task_unknown',
-  'task_poll_without_answer',
-  'webhook_attempt',
-  'charge_not_ended_yet',
+  ...['1 nodes', '2 nodes', '3 nodes', 'crash', 'stop', 'pause', 'set the clock', 'database away', 'operate'],
+  ...['replayed', 'stream replayed', 'redelivered', 'asked again', 'route_next', 'charge_not_ended_yet'],
+  ...['task_ended', 'task_unknown', 'task_poll_without_answer', 'task_end_lost', 'webhook_attempt'],
+  // Those whose lease was lost, and who were told so.
+  ...[
+    'task taken over',
+    'webhook taken over',
+    'late success',
+    'late charge',
+    'artifact kept',
+    'artifact_not_kept',
+  ],
+  ...['video 200', 'video 202', 'video 402', 'video 409', 'chat 401', 'chat 429', 'chat 502', 'chat 504'],
+  ...Object.keys(kinds).flatMap((kind) => (kind === 'video' ? [] : [`${kind} 200`, `${kind} lost`])),
 ]
+/** A statement that was run so often must have ended a process, before it took effect and after. */
+const OFTEN = 5_000
 
 describe('the simulation', () => {
-  test('does the same for the same seed', async () => {
+  test('does the same for the same seed, here and in a worker', async () => {
+    const worker = startWorker()
     for (const each of [1, 7, 4711]) {
       const [one, other] = [await simulate(each), await simulate(each)]
       expect(other).toEqual(one)
+      expect(await runSeed(worker, each)).toEqual({ seed: each, ...one })
     }
+    worker.terminate()
     expect((await simulate(1)).trace).not.toBe((await simulate(2)).trace)
   })
 
   test('finds nothing wrong', async () => {
     if (seed !== undefined) return void (await simulate(Number(seed)))
-    const counts = new Map<string, number>()
-    let next = first
-    let failure: string | undefined
-    const workers = Array.from({ length: WORKERS }, () => {
-      return new Worker(new URL('../support/simulation-worker.ts', import.meta.url).href)
-    })
-    const work = async (worker: Worker) => {
-      while (next <= last && failure === undefined) {
-        const result = await runSeed(worker, next++)
-        if ('error' in result) failure ??= `SIMULATION_SEED=${result.seed}: ${result.error}`
-        else
-          for (const [what, times] of Object.entries(result.counts))
-            counts.set(what, (counts.get(what) ?? 0) + times)
-        const done = next - first
-        if (seeds !== undefined && done % REPORT_EVERY === 0) console.log(`${done} seeds`)
-      }
-    }
-    await Promise.all(workers.map(work))
-    for (const worker of workers) worker.terminate()
+    const { counts, failure } = await runSeeds()
     expect(failure).toBeUndefined()
-    if (seeds === undefined) expect(HAPPENINGS.filter((what) => !counts.has(what))).toEqual([])
+    if (seeds !== undefined) return
+    expect(HAPPENINGS.filter((what) => !counts.has(what))).toEqual([])
+    expect(uncrashed(counts)).toEqual([])
   })
 })
 
+/** All seeds, or those up to the first that fails. */
+async function runSeeds() {
+  const counts = new Map<string, number>()
+  let next = first
+  let failure: string | undefined
+  let reportedAt = performance.now()
+  const workers = Array.from({ length: WORKERS }, startWorker)
+  const work = async (worker: Worker) => {
+    while (next <= last && failure === undefined) {
+      const result = await runSeed(worker, next++)
+      if ('error' in result) failure ??= failureOf(result)
+      else
+        for (const [what, times] of Object.entries(result.counts))
+          counts.set(what, (counts.get(what) ?? 0) + times)
+      if (seeds === undefined || performance.now() - reportedAt < REPORT_MS) continue
+      reportedAt = performance.now()
+      console.log(`${next - first} seeds from ${first} on, nothing found`)
+    }
+  }
+  await Promise.all(workers.map(work))
+  for (const worker of workers) worker.terminate()
+  return { counts, failure }
+}
+
+function failureOf({ seed, error }: { seed: number; error: string }): string {
+  return `seed ${seed}: ${error}\nRun it again: SIMULATION_SEED=${seed} SIMULATION_LOG=1 bun test ${relative('.', import.meta.path)}`
+}
+
+/** Statements at which no process has ended. */
+function uncrashed(counts: ReadonlyMap<string, number>): string[] {
+  return [...counts].flatMap(([what, times]) => {
+    if (!what.startsWith('statement ') || times < OFTEN) return []
+    const crashes = ['before', 'after'].map((moment) => what.replace('statement', `crash ${moment}`))
+    return crashes.filter((crash) => !counts.has(crash))
+  })
+}
+
+function startWorker(): Worker {
+  return new Worker(new URL('../support/simulation-worker.ts', import.meta.url).href)
+}
+
 function runSeed(worker: Worker, each: number): Promise<SeedResult> {
   return new Promise((resolve) => {
-    worker.onmessage = ({ data }: MessageEvent<SeedResult>) => resolve(data)
-    worker.onerror = ({ message }) => resolve({ seed: each, error: message })
+    const fail = (error: string) => resolve({ seed: each, error })
+    const timer = setTimeout(() => fail('it does not end'), SEED_TIMEOUT_MS)
+    worker.onmessage = ({ data }: MessageEvent<SeedResult>) => {
+      clearTimeout(timer)
+      resolve(data)
+    }
+    worker.onerror = ({ message }) => fail(message)
     worker.postMessage(each)
   })
 }

@@ -1,34 +1,18 @@
-// What must be true of a simulated run, by the audit of the gateway and by a second bookkeeper that knows only what the
-// vendors did and what the callers heard. It uses no code that moves money.
+// What must be true of a simulated run when nothing runs any more, by a second bookkeeper that knows only what the vendors
+// did and what the callers heard. It uses no code that moves money.
 
-import { audit } from '../../src/billing/audit'
-import type { Db, Row } from '../../src/db/db'
-import type { Asked, Simulation } from './simulation'
-import { SECRET_WORD, VENDOR_SECRET } from './simulation'
+import type { Row } from '../../src/db/db'
+import type { Simulation } from './simulation'
+import { fileAt } from './simulation-answers'
+import { type Asked, isStream, partsOf } from './simulation-callers'
+import { config, FILE_HOST, SECRET_WORD, VENDOR_SECRET } from './simulation-config'
+import { must } from './simulation-invariants'
+import type { VendorTask } from './simulation-vendor'
 import { VIDEO_NANO } from './task-vendor'
 
-/** Nano-dollars of a token of the test models. */
-const INPUT_NANO = 1_000
-const OUTPUT_NANO = 2_000
 /** A key is read again by then. */
 const REVOKED_BY_MS = 1_000
 
-/** After every step: the books are right, and no vendor was asked twice for the same video. */
-export async function checkNow(simulation: Simulation, isQuiet = false): Promise<void> {
-  const { database, nodes, vendor } = simulation
-  // By the time of the nodes: that is what the expiry of a hold was told by.
-  const times = nodes.filter((node) => !node.isDead()).map(({ world }) => world.now())
-  // Reading the whole file takes longer than the rest; once at the end it is.
-  const books: Db = isQuiet ? database.db : { ...database.db, kind: 'postgres' }
-  const { problems } = await audit(books, times.length > 0 ? Math.min(...times) : 0)
-  // A start after a long time, or an outage, finds holds that have expired, and needs a moment for them.
-  const wrong = problems.filter((problem) => isQuiet || !problem.endsWith('still held though it expired'))
-  must(wrong.length === 0, wrong.join('; '))
-  for (const [mark, { begun }] of vendor.works)
-    must(begun <= 1, `the video of ${mark} was begun ${begun} times`)
-}
-
-/** When nothing runs any more. */
 export async function checkAtEnd(simulation: Simulation): Promise<void> {
   const { database, asked, log } = simulation
   const { db } = database
@@ -44,9 +28,12 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
     else checkAnswer(simulation, one, charges.get(one.id) ?? [])
     checkRevoked(simulation, one)
     must(one.status !== 500, `${one.kind} ${one.id} met a fault of our own: ${one.code}`)
+    must(!one.text.includes(VENDOR_SECRET), `${one.kind} ${one.id} was told a vendor's key`)
   }
   checkRepeats(asked, ended)
+  checkModels(simulation, ended)
   for (const task of tasks) checkTask(simulation, task, ended)
+  await checkResults(simulation, tasks)
   await checkBalances(simulation, ended)
   await checkWebhooks(simulation, tasks)
   for (const line of log) {
@@ -73,25 +60,35 @@ function checkAnswer(simulation: Simulation, one: Asked, charges: Row[]): void {
     return
   }
   if (one.hasLeft || !one.isWhole) return
-  must(charge?.state === 'settled', `${about} was answered and is ${JSON.stringify(charge)}`)
-  if (one.text.includes('"error"')) return
-  const prices = pricesOf(vendor.works.get(one.mark)?.answers ?? [])
+  // A stream that breaks off before any output is free, and says that it broke.
+  const isBroken = one.text.includes('"error"')
+  must(
+    charge?.state === 'settled' || (isBroken && charge !== undefined),
+    `${about} was answered and is ${JSON.stringify(charge)}`,
+  )
+  if (isBroken) return
+  const made = vendor.works.get(one.mark)?.made ?? []
   // The vendor said something else in good form: what that costs is not for this check.
-  if (prices.length === 0) return
+  if (made.length === 0) return
   const paid = (charge?.amount as number) + (charge?.shortfall as number)
-  const parts = one.kind === 'embeddings' ? 3 : 1
+  const name = upstreamModelOf(charge?.model as string)
+  const prices = made.filter(({ model }) => model === name).map(({ nano }) => nano)
+  const parts = partsOf(one.kind)
   // Answers to the same mark may be several, as a repeat or a part that was lost is asked for again.
-  const isRight = parts === 1 ? prices.includes(paid) : paid <= sum(prices) && paid > 0
-  must(isRight, `${about} paid ${paid}, the vendor said ${prices}`)
+  const isRight =
+    parts === 1
+      ? prices.includes(paid)
+      : paid === sum(prices) || (prices.length > parts && paid < sum(prices) && paid > 0)
+  must(isRight, `${about} paid ${paid} for ${name}, the vendors said ${JSON.stringify(made)}`)
+}
+
+function upstreamModelOf(id: string): string | undefined {
+  return (config.models as Record<string, { upstreamModel?: string }>)[id]?.upstreamModel
 }
 
 /** The database could not take its end: that is kept in memory, and lost with the process. */
 function wasPending({ log }: Simulation, id: string): boolean {
   return log.some((line) => line.includes('charge_not_ended_yet') && line.includes(id))
-}
-
-function pricesOf(answers: readonly { input: number; output: number }[]): number[] {
-  return answers.map(({ input, output }) => input * INPUT_NANO + output * OUTPUT_NANO)
 }
 
 function checkVideo(simulation: Simulation, one: Asked, tasks: Row[]): void {
@@ -123,16 +120,68 @@ function checkTask({ vendor, time }: Simulation, task: Row, ended: Row[]): void 
   }
   const truth = vendor.tasks.get(task.upstream_id as string)
   if (task.state === 'succeeded') {
-    must(truth?.result === 'succeeded' && !truth.cancelled, `${about} did not succeed`)
+    must(truth !== undefined && isMade(truth), `${about} did not succeed`)
     const paid = (charge?.amount as number) + (charge?.shortfall as number)
     must(paid === VIDEO_NANO, `${about} paid ${paid}`)
     return
   }
   must(charge?.state === 'released', `${about} is ${charge?.state}`)
-  // A clock that was set while nobody ran, or differs from the operator's, brings a deadline nearer.
-  if (time.wasSet) return
-  const isDone = truth?.result === 'succeeded' && !truth.cancelled
+  // A clock that was set while nobody ran, or differs from the operator's, brings a deadline nearer; who asks again asks
+  // for a minute.
+  if (time.wasSet || String(task.charge).endsWith(':late')) return
+  const isDone = truth !== undefined && isMade(truth)
   must(!isDone || task.error_code !== 'timed_out', `${about} succeeded at the vendor`)
+}
+
+/** The vendor makes it in the end, whatever it said before. */
+function isMade({ result, cancelled }: VendorTask): boolean {
+  return result !== 'failed' && result !== 'never' && !cancelled
+}
+
+/** A request is never dearer than what was held for it, nor of a model that its key may not use. */
+function checkModels({ customers, count }: Simulation, ended: readonly Row[]): void {
+  for (const { id, key_id: keyId, model, held, amount, shortfall, state } of ended) {
+    if (state === 'settled' && String(id).endsWith(':late')) count('late charge')
+    const owner = customers.find((customer) => customer.keyId === keyId)
+    const isAllowed = owner?.models?.includes(model as string) ?? true
+    must(isAllowed, `${id} is a charge of ${model}, which its key may not use`)
+    // A success that comes late has nothing held any more.
+    const price = (amount as number) + (shortfall as number)
+    must(price <= (held as number) || String(id).endsWith(':late'), `${id} cost ${price}, held was ${held}`)
+  }
+}
+
+const KEPT = /https:\/\/gateway\.example\/v1\/artifacts\/(art_[0-9a-f]{32})/
+
+/** What an answer says is kept is kept, whole, for that account; what is not kept has a reason; nothing else lies there. */
+async function checkResults(
+  { database, store, asked, log }: Simulation,
+  tasks: readonly Row[],
+): Promise<void> {
+  const rows = await database.db.query({ sql: 'select * from artifacts' })
+  const artifacts = new Map(rows.map((row) => [row.id as string, row]))
+  const checkKept = (about: string, text: string, account: unknown, path: RegExp) => {
+    const id = KEPT.exec(text)?.[1]
+    if (id === undefined) return false
+    const file = store.get(id)
+    must(file !== undefined && path.test(file), `${about} is kept as ${id}, which is ${file}`)
+    const row = artifacts.get(id)
+    must(row?.account === account && row?.sha256 !== null, `${about} is kept as ${JSON.stringify(row)}`)
+    return true
+  }
+  for (const { kind, id, status, text, account, mark, isWhole, isReplay } of asked) {
+    if (kind !== 'image' || status !== 200 || !isWhole) continue
+    const isKept = checkKept(`image ${id}`, text, account, new RegExp(`^${fileAt(`/${mark}-\\d+.png`)}$`))
+    const isTold = log.some((line) => line.includes('_not_kept') && line.includes(id))
+    must(isKept || isTold || isReplay, `image ${id} is not kept, and nobody knows why: ${text}`)
+  }
+  for (const { id, document, account, upstream_id: upstreamId, state } of tasks) {
+    if (state !== 'succeeded') continue
+    const path = new RegExp(`^${fileAt(`/${upstreamId}.mp4`)}$`)
+    checkKept(`task ${id}`, document as string, account, path)
+    must(KEPT.test(document as string) || String(document).includes(FILE_HOST), `task ${id} has no video`)
+  }
+  for (const id of store.keys()) must(artifacts.has(id), `${id} lies in the store, and nobody knows of it`)
 }
 
 function checkRevoked({ customers }: Simulation, one: Asked): void {
@@ -152,7 +201,10 @@ function checkRepeats(asked: readonly Asked[], ended: readonly Row[]): void {
     const paid = ended.filter(
       ({ id, state, ended_by: by }) => ids.has(id as string) && state === 'settled' && by === 'done',
     )
-    must(paid.length <= 1 || group[0]?.kind === 'stream', `${name} was paid ${paid.length} times`)
+    must(
+      paid.length <= 1 || group.some(({ kind }) => isStream(kind)),
+      `${name} was paid ${paid.length} times`,
+    )
     const whole = group.filter(
       ({ status, isWhole, isReplay, text }) => status === 200 && isWhole && isReplay && text !== '',
     )
@@ -181,7 +233,10 @@ async function checkBalances({ database, customers }: Simulation, ended: readonl
   }
 }
 
-async function checkWebhooks({ database, vendor, time }: Simulation, tasks: readonly Row[]): Promise<void> {
+async function checkWebhooks(
+  { database, vendor, redelivered }: Simulation,
+  tasks: readonly Row[],
+): Promise<void> {
   const webhooks = await database.db.query({ sql: 'select * from webhooks order by created_at, id' })
   for (const { id, state, body, attempts } of webhooks) {
     const made = vendor.deliveries.filter((delivery) => delivery.id === id)
@@ -205,7 +260,10 @@ async function checkWebhooks({ database, vendor, time }: Simulation, tasks: read
       `the last webhook of ${task.id} is ${last?.body}`,
     )
   }
-  must(time.monotonic() > 0, 'time has passed')
+  for (const { id, at } of redelivered) {
+    const isSent = vendor.deliveries.some((delivery) => delivery.id === id && delivery.at >= at)
+    must(isSent, `${id} was to be sent again, and was not`)
+  }
 }
 
 function checkIntegers(rows: readonly Row[]): void {
@@ -216,8 +274,4 @@ function checkIntegers(rows: readonly Row[]): void {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0)
-}
-
-function must(isSo: boolean, otherwise: string): asserts isSo {
-  if (!isSo) throw new Error(otherwise)
 }

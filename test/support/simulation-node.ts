@@ -1,160 +1,118 @@
-// One node of the simulation: the real gateway, poller and webhook sender over a database and a network that can fail at
-// any moment. A crash takes all that the process knew: nothing that it awaits ever comes, and nothing of it goes out.
+// One node of the simulation: the real gateway, poller, webhook sender and store of results over a database and a network
+// that can fail at any moment. A crash takes all that the process knew: nothing that it awaits ever comes, and nothing of it
+// goes out.
 
 import { createAuthenticator } from '../../src/accounts/keys'
 import { createClock, followDatabase, latestTime, noteTime } from '../../src/app/clock'
 import { takeOver } from '../../src/app/server'
 import type { World } from '../../src/app/world'
+import { createAddresses } from '../../src/artifacts/addresses'
+import { createArtifacts } from '../../src/artifacts/artifacts'
 import { releaseExpired } from '../../src/billing/ledger'
 import { buildCatalogue } from '../../src/catalogue/models'
 import type { Config } from '../../src/config/schema'
-import { DatabaseUnavailable, type Db } from '../../src/db/db'
-import type { HttpResponse } from '../../src/http-client/response'
 import type { HttpRequest, Transport } from '../../src/http-client/transport'
 import { createGateway, type Gateway } from '../../src/request/line'
 import { createPoller } from '../../src/tasks/poller'
 import { createWebhookSender } from '../../src/webhooks/sender'
 import type { Random } from './random'
+import { type CrashPlan, processDatabase, type SharedDatabase } from './simulation-database'
+import { type FileStore, openFiles } from './simulation-files'
+import { createLife, type Life } from './simulation-life'
 import type { VirtualTime } from './simulation-time'
+import type { SimulatedVendor } from './simulation-vendor'
 
 export interface NodeParts {
   number: number
   time: VirtualTime
   random: Random
   config: Config
-  /** The database that all nodes share, and what is wrong with it now. */
+  /** What all nodes share, and what is wrong with it now. */
   database: SharedDatabase
-  send(request: HttpRequest): Promise<HttpResponse>
+  store: FileStore
+  vendor: SimulatedVendor
   newId(prefix: string): string
   log(event: string, fields: Record<string, unknown>): void
   trace(text: string): void
+  count(what: string): void
   alone: boolean
-  /** The node ends at this change of the database, counted from its start: before it or after it. */
-  crashAt: number
-}
-
-export interface SharedDatabase {
-  db: Db
-  /** Until when no statement is taken. */
-  awayUntil: number
-  /** The share of changes whose confirmation is lost. */
-  unsureShare: number
-  /** Nothing ends a process any more. */
-  isCalm: boolean
+  crash: CrashPlan
 }
 
 export interface SimulatedNode {
   number: number
   world: World
   gateway: Gateway
-  isDead(): boolean
-  crash(): void
+  life: Life
   /** The jobs of the scheduler that are due. */
   beat(): void
   /** Stops as a server does; it is dead then. */
   stop(graceMs: number): Promise<void>
 }
 
-const never = new Promise<never>(() => {})
+const ADDRESS_SECRET = 'of the addresses of results'
+const DAY_MS = 86_400_000
+const STORE_BYTES = 1e6
 
-/** What a process has as long as it lives. */
-interface Life {
-  isDead(): boolean
-  crash(): void
-  /** What is awaited through it never comes to a process that is dead. */
-  alive<Result>(work: Promise<Result>): Promise<Result>
-  after: World['after']
+/** An encoder that writes down how much it was given. */
+const mp3Encoder: World['mp3Encoder'] = {
+  open: () => ({
+    encode: async (samples) => Buffer.from(`${samples.length};`),
+    finish: async () => Buffer.from('end'),
+    close() {},
+  }),
+  close() {},
 }
 
-function createLife({ time, trace, number }: NodeParts): Life {
-  let dead = false
-  return {
-    isDead: () => dead,
-    crash() {
-      if (!dead) trace(`crash ${number}`)
-      dead = true
-    },
-    async alive(work) {
-      try {
-        const result = await work
-        return dead ? await never : result
-      } catch (error) {
-        if (dead) return await never
-        throw error
-      }
-    },
-    after: (milliseconds, run) => time.after(milliseconds, () => !dead && run()),
-  }
+const journal: World['journal'] = {
+  write() {},
+  recent: async () => [],
+  trim: async () => {},
+  flush: async () => {},
+  close: async () => {},
 }
 
-/** The shared database as one process has it: away at times, and the end of the process at one change. */
-function failingDatabase(parts: NodeParts, { isDead, crash, alive }: Life): Db {
-  const { time, random, database, trace, number } = parts
-  let changes = 0
-
-  /** A wait that is often none. */
-  const pause = async () => {
-    const milliseconds = random.pick([0, 0, 1, 3])
-    if (milliseconds > 0) await alive(new Promise<void>((resolve) => void time.after(milliseconds, resolve)))
-  }
-
-  async function reached(): Promise<void> {
-    if (isDead()) return never
-    await pause()
-    if (time.monotonic() < database.awayUntil) throw new DatabaseUnavailable('simulated: away')
-  }
-
-  return {
-    kind: 'sqlite',
-    async query(statement) {
-      await reached()
-      return alive(time.track(database.db.query(statement)))
+async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; beats: Beats }> {
+  const { time, random, database, number, log, vendor, newId } = parts
+  const db = processDatabase({ ...parts, name: `node ${number}` }, life)
+  const beats: Beats = new Set()
+  const pulse: World['pulse'] = {
+    watch(beat) {
+      beats.add(beat)
+      return () => beats.delete(beat)
     },
-    async batch(statements) {
-      await reached()
-      const isLast = ++changes === parts.crashAt && !database.isCalm
-      if (isLast && random.chance(0.5)) {
-        crash()
-        return never
-      }
-      trace(
-        `${number} ${statements.map(({ sql, parameters }) => sql.slice(0, 30) + String(parameters)).join()}`,
-      )
-      const result = await time.track(database.db.batch(statements))
-      if (isLast) crash()
-      if (random.chance(database.unsureShare)) throw new DatabaseUnavailable('simulated: confirmation lost')
-      await pause()
-      return alive(Promise.resolve(result))
-    },
-    close: async () => {},
+    stop: () => beats.clear(),
   }
-}
-
-export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
-  const { time, random, database, number } = parts
-  const life = createLife(parts)
-  const { isDead, crash, alive, after } = life
-  const db = failingDatabase(parts, life)
-  const beats = new Set<(at: number) => void>()
-  const { log } = parts
   const { monotonic } = time
   const reference = await followDatabase(async () => time.wall(), monotonic)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(database.db) })
-  const origin = {
-    send: (request: HttpRequest) => (isDead() ? never : alive(parts.send(request))),
-    close() {},
+  const transport: Transport = {
+    open: (url) => ({
+      async send(request: HttpRequest) {
+        await life.alive(Promise.resolve())
+        return life.alive(vendor.send(request, life, new URL(url).host))
+      },
+      close() {},
+    }),
   }
-  const transport: Transport = { open: () => origin }
+  const { uploads, blobStore } = openFiles(parts, life)
+  const artifacts = createArtifacts({
+    db,
+    stores: [blobStore],
+    addresses: createAddresses(ADDRESS_SECRET),
+    keepMs: DAY_MS,
+    maxBytes: STORE_BYTES,
+    uploads,
+    pulse,
+    now,
+    monotonic,
+    newId,
+    log,
+  })
   const world: World = {
     config: parts.config,
     db,
-    journal: {
-      write() {},
-      recent: async () => [],
-      trim: async () => {},
-      flush: async () => {},
-      close: async () => {},
-    },
+    journal,
     catalogue: buildCatalogue(parts.config, { transport, wall: time.wall, monotonic, log }),
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter: {
@@ -162,31 +120,34 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
       close() {},
     },
     audioReader: { read: async () => undefined, close() {} },
-    mp3Encoder: { open: absent, close() {} } as unknown as World['mp3Encoder'],
-    pulse: {
-      watch(beat) {
-        beats.add(beat)
-        return () => beats.delete(beat)
-      },
-      stop: () => beats.clear(),
-    },
-    uploads: { save: absent },
-    artifacts: null,
+    mp3Encoder,
+    pulse,
+    uploads,
+    artifacts,
     now,
     monotonic,
     wall: time.wall,
-    after,
+    after: life.after,
     async followTime() {
       await reference.look()
       await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
     },
-    newId: parts.newId,
+    newId,
     random: () => random.below(1_000_000) / 1_000_000,
     addressRules: { allow: ['10.0.0.0/8'], lookup: async () => [] },
     transport,
     log,
     close: async () => {},
   }
+  return { world, beats }
+}
+
+type Beats = Set<(at: number) => void>
+
+export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
+  const { time, number, log, trace } = parts
+  const life = createLife(time, trace, `node ${number}`)
+  const { world, beats } = await openWorld(parts, life)
   const poller = createPoller(world)
   const gateway = createGateway(world)
   const webhooks = createWebhookSender(world)
@@ -194,9 +155,10 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
     [0, () => poller.beat()],
     [0, () => webhooks.beat()],
     [2_000, () => gateway.endLater()],
-    [5_000, () => releaseExpired(db, now(), gateway)],
+    [5_000, () => releaseExpired(world.db, world.now(), gateway)],
     [15_000, () => world.followTime()],
     [30_000, () => poller.sweep()],
+    [60_000, async () => world.artifacts?.sweep()],
   ]
   const lastAt = jobs.map(() => 0)
   await takeOver(world, poller, { alone: parts.alone })
@@ -204,12 +166,12 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
     number,
     world,
     gateway,
-    isDead,
-    crash,
+    life,
     beat() {
-      for (const beat of [...beats]) if (!isDead()) beat(time.monotonic())
+      if (life.isPaused()) return
+      for (const beat of [...beats]) if (!life.isDead()) beat(time.monotonic())
       for (const [place, [everyMs, run]] of jobs.entries()) {
-        if (isDead() || time.monotonic() - (lastAt[place] as number) < everyMs) continue
+        if (life.isDead() || time.monotonic() - (lastAt[place] as number) < everyMs) continue
         lastAt[place] = time.monotonic()
         run().catch((error: unknown) => log('job_failed', { reason: String(error) }))
       }
@@ -218,11 +180,7 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
       await gateway.drain(graceMs)
       await Promise.all([poller.stop(), webhooks.stop()])
       await world.followTime().catch(() => {})
-      crash()
+      life.crash()
     },
   }
-}
-
-function absent(): never {
-  throw new Error('this is not part of the simulation')
 }

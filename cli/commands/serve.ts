@@ -5,7 +5,7 @@ import { type Server, startServer } from '../../src/app/server'
 import { type Outside, outside, proxyTransport } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { modelsByVendor } from '../lib/catalogue'
+import { modelsByUpstream } from '../lib/catalogue'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
@@ -148,7 +148,7 @@ function describe(server: Server, { file, dataDir, demonstration, flags }: Setti
     url: server.url,
     configuration: file ?? 'built in',
     data: config.database ? `PostgreSQL, and the request log in ${dataDir}` : dataDir,
-    vendors: modelsByVendor(config),
+    upstreams: modelsByUpstream(config),
     demonstration,
     commands: {
       usage: commandLineOf('usage --requests', flags),

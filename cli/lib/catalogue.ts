@@ -99,15 +99,15 @@ export function availability(models: readonly { id: string; reason: string | nul
 }
 
 /** How many models of an upstream can be used; or the variable that its API key is expected in, where it has none. */
-export interface VendorModels {
+export interface UpstreamModels {
   name: string
   count: number
   variable: string | null
 }
 
 /** Each model counts once, at the first of its upstreams that has a key. The upstream with the most models comes first. */
-export function modelsByVendor({ upstreams, models }: Config): VendorModels[] {
-  const counts = new Map<string, VendorModels>()
+export function modelsByUpstream({ upstreams, models }: Config): UpstreamModels[] {
+  const counts = new Map<string, UpstreamModels>()
   for (const entry of Object.values(models)) {
     if (isRoute(entry)) continue
     const names = sharesOf(entry).map(([name]) => name)

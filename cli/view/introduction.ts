@@ -1,7 +1,7 @@
 // What a starting gateway prints for people: first what they can do at once, then where it listens and what it serves.
 // No line is wider than a terminal of 80 columns, but for addresses, paths and command lines of whoever has long ones.
 
-import type { VendorModels } from '../lib/catalogue'
+import type { UpstreamModels } from '../lib/catalogue'
 import type { Demonstration } from '../lib/demonstration'
 import { paint } from './output'
 import { type Entry, renderBlock, wrap } from './table'
@@ -10,7 +10,7 @@ export interface Introduction {
   url: string
   configuration: string
   data: string
-  vendors: readonly VendorModels[]
+  upstreams: readonly UpstreamModels[]
   /** Only where vendors are simulated. */
   demonstration: Demonstration | undefined
   /** Command lines of this program that use the same data. */
@@ -41,8 +41,8 @@ function tryIt({ name, secret, request }: Demonstration, usage: string, width: n
   return [paint('cyan', line), '', ...wrap(words, width), '', paint('cyan', usage)]
 }
 
-function noModel({ vendors, commands }: Introduction, width: number | undefined): string[] {
-  const missing = vendors.filter(({ variable }) => variable !== null)
+function noModel({ upstreams, commands }: Introduction, width: number | undefined): string[] {
+  const missing = upstreams.filter(({ variable }) => variable !== null)
   if (missing.length === 0) return wrap('No model can be used: the configuration has none.', width)
   const words =
     'No model can be used: no vendor has an API key. Set at least one of these variables and start again:'
@@ -61,11 +61,11 @@ function noModel({ vendors, commands }: Introduction, width: number | undefined)
 }
 
 function entriesOf(about: Introduction): Entry[] {
-  const { vendors, configuration, data } = about
+  const { upstreams, configuration, data } = about
   const entries: Entry[] = []
   if (isUsable(about)) {
-    const usable = vendors.filter(({ variable }) => variable === null)
-    const missing = vendors.filter(({ variable }) => variable !== null)
+    const usable = upstreams.filter(({ variable }) => variable === null)
+    const missing = upstreams.filter(({ variable }) => variable !== null)
     entries.push(['models', usable.map(({ name, count }) => `${name} ${count}`).join(', ')])
     for (const [index, { name, count, variable }] of missing.entries())
       entries.push([index === 0 ? 'not available' : '', `${name} ${count}: set ${variable}`])
@@ -73,6 +73,6 @@ function entriesOf(about: Introduction): Entry[] {
   return [...entries, ['configuration', configuration], ['data', data]]
 }
 
-function isUsable({ vendors }: Introduction): boolean {
-  return vendors.some(({ variable }) => variable === null)
+function isUsable({ upstreams }: Introduction): boolean {
+  return upstreams.some(({ variable }) => variable === null)
 }

@@ -6,7 +6,7 @@ import type { Catalogue } from '../catalogue/models'
 import { DatabaseUnavailable } from '../db/db'
 import { formatUsd } from '../lib/money'
 import type { System } from '../lib/system'
-import { askVendor, modelOf, stopAtVendor } from './ask-vendor'
+import { askUpstream, modelOf, stopAtUpstream } from './ask-upstream'
 import { type EndOptions, endTask, NOTHING_READ, STOPPED, type TaskEnding, TIMED_OUT } from './finish'
 import { type KeepVideoWorld, keepVideo } from './keep-video'
 import { succeedLate } from './late-success'
@@ -54,7 +54,7 @@ export class TaskPolls {
     const model = modelOf(catalogue, task)
     // Out of the catalogue for now: its task waits, and only its deadline ends it.
     const answer: PollAnswer = model
-      ? await askVendor(after, task, model)
+      ? await askUpstream(after, task, model)
       : { error: `${task.upstream} has no model ${task.model}` }
     const ending = endingOf(task, answer, askedAt)
     if (ending?.state === 'succeeded' && model) {
@@ -63,7 +63,7 @@ export class TaskPolls {
     }
     if (ending) return this.end(task, ending)
     // Not before it is known that the task has not ended: some vendors take a cancel then as a wish to forget its result.
-    const stop = task.cancelAt === null ? undefined : await stopAtVendor(after, task, model)
+    const stop = task.cancelAt === null ? undefined : await stopAtUpstream(after, task, model)
     if (stop?.stopped)
       return this.end(task, { state: 'failed', document: lastDocumentOf(task), error: STOPPED })
     const next = postponementOf(task, answer, now())

@@ -4,7 +4,7 @@
 import { saveAnswer } from '../billing/idempotency'
 import { taskOf } from '../contract/family'
 import { apply, DatabaseUnavailable } from '../db/db'
-import { modelOf } from './ask-vendor'
+import { modelOf } from './ask-upstream'
 import { findOverdue, findStranded } from './find'
 import type { PollWorld, TaskPolls } from './poll'
 import { markUnknown, voidTask } from './rows'

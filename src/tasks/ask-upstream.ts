@@ -21,7 +21,7 @@ export function modelOf({ models }: Pick<Catalogue, 'models'>, task: Task): Mode
     ?.find(({ family, upstream }) => family.kind === 'task' && upstream.name === task.upstream)
 }
 
-export async function askVendor(after: After, task: Task, model: Model): Promise<PollAnswer> {
+export async function askUpstream(after: After, task: Task, model: Model): Promise<PollAnswer> {
   const contract = taskOf(model.family)
   if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
   try {
@@ -38,7 +38,7 @@ export async function askVendor(after: After, task: Task, model: Model): Promise
 }
 
 /** Whether the vendor has stopped a task, or why it does not. */
-export async function stopAtVendor(
+export async function stopAtUpstream(
   after: After,
   task: Task,
   model: Model | undefined,

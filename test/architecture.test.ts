@@ -29,7 +29,6 @@ const longFunctionsAllowed: Record<string, number> = {
   'src/http-client/origin.ts openOrigin': 190,
   'src/request/stream-meter.ts createStreamMeter': 120,
   'src/request/stream-meter.ts createTally': 80,
-  'src/request/token-count.ts createTokenCount': 80,
   'test/cli/commands.test.ts test': 80,
   'test/scenario/database.test.ts valueContract': 80,
   'test/scenario/database.test.ts migrationContract': 80,

@@ -19,14 +19,22 @@ export async function answerTask(
   return { kind: 'task', status, body }
 }
 
-/** How the task stands when the caller's wait for it is over; undefined where it has not ended, or nobody waits. */
+/**
+ * How the task stands when the caller's wait for it is over; undefined where it has not ended, or nobody waits. It throws
+ * nothing: the vendor has begun, and after an error clients would send the request again.
+ */
 export async function endOfTask(
   { world, reservations }: Line,
-  { task, ask, key }: Reservation,
+  { task, ask, key, charge }: Reservation,
   caller: { waitMs: number; signal(): AbortSignal },
 ): Promise<TaskAnswer | undefined> {
   const waitMs = Math.max(caller.waitMs, waitOf((ask.body as { wait?: unknown }).wait))
   if (!task || waitMs === 0) return undefined
   const leaves = () => reservations.isDraining || caller.signal().aborted
-  return waitForTask(world, task.id, key.account, world.monotonic() + waitMs, leaves)
+  try {
+    return await waitForTask(world, task.id, key.account, world.monotonic() + waitMs, leaves)
+  } catch (error) {
+    world.log('task_wait_failed', { request: charge.id, task: task.id, error: String(error) })
+    return undefined
+  }
 }

@@ -58,52 +58,11 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
       random: world.random,
     })
     await countFreeRequest(world.db, key, world.now())
-    const asked = tokenCountOf(checked.model) && (await askVendors(key.account, checked, controller))
+    const asked = tokenCountOf(checked.model) && (await askVendors(world, key.account, checked, controller))
     if (asked !== undefined) return asked
     const texts = checked.family.texts?.(checked.ask.body) ?? []
     const counted = await turns.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
     return counted.tokens
-  }
-
-  /** The first answer of the models that may serve the request; undefined where none of them can tell. */
-  async function askVendors(account: string, checked: CheckedRequest, controller: AbortController) {
-    let failure: GatewayError | undefined
-    for (const model of [checked.model, ...checked.others]) {
-      try {
-        if (tokenCountOf(model)) return await askVendor(account, checked, model, controller)
-      } catch (error) {
-        if (!(error instanceof GatewayError) || (error.status < 500 && error.status !== 429)) throw error
-        failure = error
-      }
-    }
-    // A server that speaks the format may still not have this path.
-    if (failure && failure.code !== 'upstream_model_missing') throw failure
-    return undefined
-  }
-
-  async function askVendor(
-    account: string,
-    { ask, source }: CheckedRequest,
-    model: Model,
-    controller: AbortController,
-  ) {
-    const { upstream } = model
-    const tokenCount = tokenCountOf(model)
-    const call = tokenCount?.call(ask, model)
-    if (!call?.body || !('edit' in call.body) || !source) return undefined
-    const { signal } = controller
-    const cancel = world.after(TIMEOUT_MS, () => controller.abort(timedOut(model)))
-    try {
-      const text = editObject(source.text, source.scanned, call.body.edit)
-      const { response, done } = await upstream.send(call, text, signal, account)
-      const document = { mostBytes: MAX_DOCUMENT_BYTES }
-      const { json } = await readReply(response, model, signal, document).finally(done)
-      const tokens = tokenCount?.read(json)
-      if (tokens === undefined) throw garbage(model, 'without a number of tokens')
-      return tokens
-    } finally {
-      cancel()
-    }
   }
 
   return async (request) => {
@@ -115,6 +74,53 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
     } finally {
       request.signal.removeEventListener('abort', leave)
     }
+  }
+}
+
+/** The first answer of the models that may serve the request; undefined where none of them can tell. */
+async function askVendors(
+  world: TokenCountWorld,
+  account: string,
+  checked: CheckedRequest,
+  controller: AbortController,
+): Promise<number | undefined> {
+  let failure: GatewayError | undefined
+  for (const model of [checked.model, ...checked.others]) {
+    try {
+      if (tokenCountOf(model)) return await askVendor(world, account, checked, model, controller)
+    } catch (error) {
+      if (!(error instanceof GatewayError) || (error.status < 500 && error.status !== 429)) throw error
+      failure = error
+    }
+  }
+  // A server that speaks the format may still not have this path.
+  if (failure && failure.code !== 'upstream_model_missing') throw failure
+  return undefined
+}
+
+async function askVendor(
+  { after }: TokenCountWorld,
+  account: string,
+  { ask, source }: CheckedRequest,
+  model: Model,
+  controller: AbortController,
+): Promise<number | undefined> {
+  const { upstream } = model
+  const tokenCount = tokenCountOf(model)
+  const call = tokenCount?.call(ask, model)
+  if (!call?.body || !('edit' in call.body) || !source) return undefined
+  const { signal } = controller
+  const cancel = after(TIMEOUT_MS, () => controller.abort(timedOut(model)))
+  try {
+    const text = editObject(source.text, source.scanned, call.body.edit)
+    const { response, done } = await upstream.send(call, text, signal, account)
+    const document = { mostBytes: MAX_DOCUMENT_BYTES }
+    const { json } = await readReply(response, model, signal, document).finally(done)
+    const tokens = tokenCount?.read(json)
+    if (tokens === undefined) throw garbage(model, 'without a number of tokens')
+    return tokens
+  } finally {
+    cancel()
   }
 }
 

@@ -183,6 +183,31 @@ describe('a submit', () => {
     expect(posts[0]).toBe(rows.length + 2)
   })
 
+  test('whose wait meets a fault of the gateway is answered with the task, and logged once', async () => {
+    const { db } = gateway.server.world
+    submitReply = taken
+    const [calls, rows] = [vendor.requests, (await gateway.journal()).length]
+    const answer = gateway.post(`${PATH}?wait=5`, { model: 'odd', ...form.body('x') })
+    const isAccepted = 'select id from tasks where model = $1 and upstream_id = $2'
+    await passUntil(
+      clock,
+      async () => (await db.query({ sql: isAccepted, parameters: ['odd', `task-${calls + 1}`] })).length > 0,
+      0,
+    )
+    await db.batch([{ sql: 'alter table tasks rename to hidden_tasks' }])
+    let response: Response
+    try {
+      await passUntil(clock, async () => gateway.log.some(({ event }) => event === 'task_wait_failed'), 250)
+      response = await answer
+    } finally {
+      await db.batch([{ sql: 'alter table hidden_tasks rename to tasks' }])
+    }
+    const task = (await response.json()) as Json
+    expect([response.status, task.status]).toEqual([200, 'submitted'])
+    expect((await rowsOf(gateway, task.id)).upstream_id).toBe(`task-${calls + 1}`)
+    expect((await gateway.journal()).slice(rows)).toMatchObject([{ status: 200, error_code: null }])
+  })
+
   /** The caller has a task that they can ask after; it has no id of the vendor's, and its price is held. */
   async function expectUnknown(response: Response): Promise<void> {
     const task = (await response.json()) as Json

@@ -81,100 +81,134 @@ export function mostConnections({ server }: Config, limit: number): number {
 }
 
 /** Watches until the returned function is called. */
-export function guardConnections({ sockets, door, config, log }: GuardOptions): () => void {
-  const most = mostConnections(config, sockets.limit)
-  const acceptBelow = Math.ceil(most * ACCEPT_SHARE)
-  const lastResort = Math.ceil((most + sockets.limit) / 2)
-  const configured = config.server?.maxConnectionsPerAddress
-  const mostPerAddress =
-    configured ?? Math.min(MAX_PER_ADDRESS, Math.max(1, Math.floor(most * ADDRESS_SHARE)))
-  let refusingSince: number | undefined
-  let sweptAt = performance.now()
+export function guardConnections(options: GuardOptions): () => void {
+  const guard = new ConnectionGuard(options)
+  guard.look()
+  return () => guard.stop()
+}
+
+class ConnectionGuard {
+  private readonly sockets: Sockets
+  private readonly door: Door
+  private readonly log: Log
+  private readonly most: number
+  private readonly acceptBelow: number
+  /** So many are open that not even the time for an honest caller's first packet is left. */
+  private readonly lastResort: number
+  /** What the operator has set holds for private addresses too. */
+  private readonly isConfigured: boolean
+  private readonly mostPerAddress: number
+  private readonly report: ClosingReport
+  private refusingSince: number | undefined
+  private sweptAt = performance.now()
   /** A walk over the descriptors is under way. */
-  let isWalking = false
-  let isStopped = false
-  let timer: Timer | undefined
-  const report = createReport(log, most, mostPerAddress)
+  private isWalking = false
+  private isStopped = false
+  private timer: Timer | undefined
 
-  function look(): void {
+  constructor({ sockets, door, config, log }: GuardOptions) {
+    const configured = config.server?.maxConnectionsPerAddress
+    this.sockets = sockets
+    this.door = door
+    this.log = log
+    this.most = mostConnections(config, sockets.limit)
+    this.acceptBelow = Math.ceil(this.most * ACCEPT_SHARE)
+    this.lastResort = Math.ceil((this.most + sockets.limit) / 2)
+    this.isConfigured = configured !== undefined
+    this.mostPerAddress =
+      configured ?? Math.min(MAX_PER_ADDRESS, Math.max(1, Math.floor(this.most * ADDRESS_SHARE)))
+    this.report = new ClosingReport(log, this.most, this.mostPerAddress)
+  }
+
+  /** Looks once, and plans the next look. */
+  look(): void {
     const now = performance.now()
-    const open = sockets.open()
-    if (refusingSince !== undefined && now - refusingSince >= REFUSE_MS && open < acceptBelow)
-      accept(now, open)
-    if (!isWalking) {
-      if (open >= most) void relieve()
-      else if (now - sweptAt >= SWEEP_MS && open > mostPerAddress) void sweep()
+    const open = this.sockets.open()
+    if (this.refusingSince !== undefined && now - this.refusingSince >= REFUSE_MS && open < this.acceptBelow)
+      this.accept(now, open)
+    if (!this.isWalking) {
+      if (open >= this.most) void this.relieve()
+      else if (now - this.sweptAt >= SWEEP_MS && open > this.mostPerAddress) void this.sweep()
     }
-    report.write(now)
-    const pauseMs = refusingSince === undefined ? (most - open) / OPENED_PER_MS : MAX_PAUSE_MS
-    timer = setTimeout(look, Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS))
+    this.report.write(now)
+    const pauseMs = this.refusingSince === undefined ? (this.most - open) / OPENED_PER_MS : MAX_PAUSE_MS
+    this.timer = setTimeout(() => this.look(), Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS))
   }
 
-  function refuse(now: number): void {
-    door.shut()
-    refusingSince = now
-    log('connections_refused', { open: sockets.open(), most })
+  stop(): void {
+    this.isStopped = true
+    clearTimeout(this.timer)
   }
 
-  function accept(now: number, open: number): void {
+  private refuse(now: number): void {
+    this.door.shut()
+    this.refusingSince = now
+    this.log('connections_refused', { open: this.sockets.open(), most: this.most })
+  }
+
+  private accept(now: number, open: number): void {
     try {
-      door.open()
-      log('connections_accepted', { open, most, refusedMs: Math.round(now - (refusingSince ?? now)) })
-      refusingSince = undefined
+      this.door.open()
+      const refusedMs = Math.round(now - (this.refusingSince ?? now))
+      this.log('connections_accepted', { open, most: this.most, refusedMs })
+      this.refusingSince = undefined
     } catch (error) {
-      log('connections_not_accepted', { reason: String(error) })
-      refusingSince = now
+      this.log('connections_not_accepted', { reason: String(error) })
+      this.refusingSince = now
     }
   }
 
   /** Makes room: connections without a request are closed, and where that is not enough no new ones are taken. */
-  async function relieve(): Promise<void> {
-    isWalking = true
-    report.idle += door.closeIdle()
+  private async relieve(): Promise<void> {
+    const { sockets, report } = this
+    this.isWalking = true
+    report.idle += this.door.closeIdle()
     const silent: Caller[] = []
-    await walk((caller) => {
+    await this.walk((caller) => {
       if (sockets.isSilent(caller)) silent.push(caller)
     })
     // An honest caller has sent its request with the next packet; there is time for that unless everything is taken.
-    if (sockets.open() < lastResort) await Bun.sleep(SILENCE_MS)
+    if (sockets.open() < this.lastResort) await Bun.sleep(SILENCE_MS)
     for (const caller of silent) {
-      if (!isStopped && sockets.isSilent(caller)) {
+      if (!this.isStopped && sockets.isSilent(caller)) {
         sockets.end(caller)
         report.idle++
       }
     }
     // The server closes them when it hears of it.
     await Bun.sleep(1)
-    if (!isStopped && refusingSince === undefined && sockets.open() >= most) refuse(performance.now())
-    isWalking = false
+    if (!this.isStopped && this.refusingSince === undefined && sockets.open() >= this.most)
+      this.refuse(performance.now())
+    this.isWalking = false
   }
 
   /** Closes what single addresses have too many of. */
-  async function sweep(): Promise<void> {
-    isWalking = true
+  private async sweep(): Promise<void> {
+    this.isWalking = true
     const networks = new Map<string, Caller[]>()
-    await walk((caller) => {
+    await this.walk((caller) => {
       const network = networkOf(caller.address)
       const known = networks.get(network)
       if (known) known.push(caller)
       else networks.set(network, [caller])
     })
     for (const [network, callers] of networks) {
-      const excess = callers.length - mostPerAddress
-      if (isStopped || excess <= 0 || (configured === undefined && isPrivate(network))) continue
-      for (const caller of leastUseful(callers, excess)) sockets.end(caller)
-      report.excess += excess
-      report.network = network
+      const excess = callers.length - this.mostPerAddress
+      if (this.isStopped || excess <= 0 || (!this.isConfigured && isPrivate(network))) continue
+      for (const caller of leastUseful(this.sockets, callers, excess)) this.sockets.end(caller)
+      this.report.excess += excess
+      this.report.network = network
     }
-    sweptAt = performance.now()
-    isWalking = false
+    this.sweptAt = performance.now()
+    this.isWalking = false
   }
 
   /** Visits every caller, with a rest after each slice of the descriptors. */
-  async function walk(visit: (caller: Caller) => void): Promise<void> {
+  private async walk(visit: (caller: Caller) => void): Promise<void> {
+    const { sockets, door } = this
     const total = sockets.open()
     let seen = 0
-    for (let from = 0; from < sockets.limit && !isStopped; from += SLICE) {
+    for (let from = 0; from < sockets.limit && !this.isStopped; from += SLICE) {
       const { callers, open } = sockets.callers(door.port, from, Math.min(from + SLICE, sockets.limit))
       for (const caller of callers) visit(caller)
       seen += open
@@ -182,38 +216,40 @@ export function guardConnections({ sockets, door, config, log }: GuardOptions): 
       await Bun.sleep(1)
     }
   }
-
-  /** Those that were never answered first, and of these the newest, which have the highest descriptors. */
-  function leastUseful(callers: Caller[], count: number): Caller[] {
-    const newestFirst = callers.toReversed()
-    const answered = new Set(newestFirst.filter((caller) => sockets.isAnswered(caller)))
-    const unanswered = newestFirst.filter((caller) => !answered.has(caller))
-    return [...unanswered, ...answered].slice(0, count)
-  }
-
-  look()
-  return () => {
-    isStopped = true
-    clearTimeout(timer)
-  }
 }
 
-function createReport(log: Log, most: number, mostPerAddress: number) {
-  let writtenAt = Number.NEGATIVE_INFINITY
-  return {
-    idle: 0,
-    excess: 0,
-    network: '',
-    write(now: number): void {
-      if (this.idle + this.excess === 0 || now - writtenAt < REPORT_MS) return
-      if (this.idle > 0) log('connections_closed', { idle: this.idle, most })
-      if (this.excess > 0) {
-        log('connections_closed', { excess: this.excess, address: this.network, mostPerAddress })
-      }
-      this.idle = 0
-      this.excess = 0
-      writtenAt = now
-    },
+/** Those that were never answered first, and of these the newest, which have the highest descriptors. */
+function leastUseful(sockets: Sockets, callers: Caller[], count: number): Caller[] {
+  const newestFirst = callers.toReversed()
+  const answered = new Set(newestFirst.filter((caller) => sockets.isAnswered(caller)))
+  const unanswered = newestFirst.filter((caller) => !answered.has(caller))
+  return [...unanswered, ...answered].slice(0, count)
+}
+
+/** Counts what was closed until it stands in the log. */
+class ClosingReport {
+  idle = 0
+  excess = 0
+  network = ''
+  private readonly log: Log
+  private readonly most: number
+  private readonly mostPerAddress: number
+  private writtenAt = Number.NEGATIVE_INFINITY
+
+  constructor(log: Log, most: number, mostPerAddress: number) {
+    this.log = log
+    this.most = most
+    this.mostPerAddress = mostPerAddress
+  }
+
+  write(now: number): void {
+    const { idle, excess, most, mostPerAddress, network } = this
+    if (idle + excess === 0 || now - this.writtenAt < REPORT_MS) return
+    if (idle > 0) this.log('connections_closed', { idle, most })
+    if (excess > 0) this.log('connections_closed', { excess, address: network, mostPerAddress })
+    this.idle = 0
+    this.excess = 0
+    this.writtenAt = now
   }
 }
 

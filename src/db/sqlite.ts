@@ -1,9 +1,9 @@
-// SQLite behind the database interface: one writer connection, WAL with full sync, group commit. Batches that arrive in
-// one turn of the event loop (two under load) share one commit and so one wait for the disk. Each batch is still atomic
-// by itself, and its promise must never resolve before the commit. There is no timer.
+// SQLite behind the database interface: one writer connection, WAL with full sync. A batch is atomic by itself, also where
+// it shares a commit with others, and its promise must never resolve before the commit.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
+import { type BatchOutcome, GroupCommit, type WaitingBatch } from './group-commit'
 import { makePrivate } from './private-file'
 
 /** A prepared statement, and whether it returns rows. */
@@ -12,16 +12,8 @@ interface Known {
   hasRows: boolean
 }
 
-interface Waiting {
-  statements: readonly Statement[]
-  resolve(result: BatchResult): void
-  reject(error: unknown): void
-}
-
 /** How long a commit waits for another process that writes, such as a CLI command, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000
-/** Batches in one turn of the event loop that count as load, under which more come in the next turn. */
-const CROWD = 4
 const NO_ROWS: Row[] = []
 /** SQLite's name for a database without a file. */
 const IN_MEMORY = ':memory:'
@@ -31,6 +23,34 @@ const IN_MEMORY = ':memory:'
  * of the process never does.
  */
 export function openSqlite(path: string, { durable = true } = {}): Db {
+  const connection = new SqliteConnection(openDatabase(path, durable))
+  const commits = new GroupCommit((group) => connection.commit(group), unavailable)
+  let isClosed = false
+  return {
+    kind: 'sqlite',
+    async query(statement) {
+      if (isClosed) throw closed()
+      try {
+        return connection.query(statement)
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
+    batch: (statements) => (isClosed ? Promise.reject(closed()) : commits.add(statements)),
+    async close() {
+      if (isClosed) return
+      commits.flush()
+      isClosed = true
+      connection.close()
+    },
+  }
+}
+
+function closed(): DatabaseUnavailable {
+  return new DatabaseUnavailable('the database is closed')
+}
+
+function openDatabase(path: string, durable: boolean): Database {
   if (path !== IN_MEMORY) makePrivate(path)
   const database = new Database(path, { create: true, strict: true })
   // Set first: switching to WAL can meet another process that does the same.
@@ -40,136 +60,107 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
   // A checkpoint takes milliseconds; with SQLite's default of 1,000 pages one request in a hundred would meet it.
   database.run('pragma wal_autocheckpoint = 2000')
   database.run('pragma journal_size_limit = 67108864')
-  const begin = database.prepare('begin immediate')
-  const end = database.prepare('commit')
-  const prepared = new Map<string, Known>()
-  let waiting: Waiting[] = []
-  let closed = false
+  return database
+}
 
-  function prepare(sql: string): Known {
-    let known = prepared.get(sql)
+/** The connection with its prepared statements. Everything in it is done when the call returns. */
+class SqliteConnection {
+  private readonly database: Database
+  private readonly begin: Prepared
+  private readonly end: Prepared
+  private readonly prepared = new Map<string, Known>()
+
+  constructor(database: Database) {
+    this.database = database
+    this.begin = database.prepare('begin immediate')
+    this.end = database.prepare('commit')
+  }
+
+  query({ sql, parameters }: Statement): Row[] {
+    return read(this.prepare(sql).statement, parameters)
+  }
+
+  /** All batches in one transaction; what became of each, in order. Throws where nothing was changed. */
+  commit(group: readonly WaitingBatch[]): BatchOutcome[] {
+    try {
+      return this.transact(() => group.map(({ statements }) => this.runBatch(statements)))
+    } catch (error) {
+      if (isUnavailable(error)) throw error
+      return this.transact(() => this.runSeparately(group))
+    }
+  }
+
+  close(): void {
+    for (const { statement } of this.prepared.values()) statement.finalize()
+    this.begin.finalize()
+    this.end.finalize()
+    this.database.close()
+  }
+
+  private prepare(sql: string): Known {
+    let known = this.prepared.get(sql)
     if (!known) {
-      const statement = database.prepare(dialectOf(sql))
+      const statement = this.database.prepare(dialectOf(sql))
       known = { statement, hasRows: statement.columnNames.length > 0 }
-      prepared.set(sql, known)
+      this.prepared.set(sql, known)
     }
     return known
   }
 
-  function read(statement: Prepared, parameters: Statement['parameters']): Row[] {
-    const rows = statement.all(bindingsOf(parameters)) as Row[]
-    for (const row of rows) assertExact(row)
-    return rows
-  }
-
   /** Runs one batch inside the open transaction. A batch that misses leaves nothing behind. */
-  function runBatch(statements: readonly Statement[]): BatchResult {
+  private runBatch(statements: readonly Statement[]): BatchResult {
     // A first statement that misses has changed nothing; only a later guard can leave something to undo.
     const undoable = hasLaterGuard(statements)
-    if (undoable) database.run('savepoint guarded')
+    if (undoable) this.database.run('savepoint guarded')
     const rows: Row[][] = []
     let missed = -1
     for (let index = 0; index < statements.length && missed === -1; index++) {
       const { sql, parameters, guard } = statements[index] as Statement
-      const { statement, hasRows } = prepare(sql)
+      const { statement, hasRows } = this.prepare(sql)
       const found = hasRows ? read(statement, parameters) : NO_ROWS
       const hits = hasRows ? found.length : statement.run(bindingsOf(parameters)).changes
       if (guard && hits === 0) missed = index
       rows.push(found)
     }
-    if (undoable) database.run(missed === -1 ? 'release guarded' : 'rollback to guarded; release guarded')
+    if (undoable)
+      this.database.run(missed === -1 ? 'release guarded' : 'rollback to guarded; release guarded')
     return missed === -1 ? { rows } : { missed }
   }
 
   /** Runs a group again after one batch threw, each batch in a savepoint, so that only the faulty one is undone. */
-  function runSeparately(group: Waiting[]): (BatchResult | { error: unknown })[] {
+  private runSeparately(group: readonly WaitingBatch[]): BatchOutcome[] {
     return group.map(({ statements }) => {
-      database.run('savepoint batch')
+      this.database.run('savepoint batch')
       try {
-        const result = runBatch(statements)
-        database.run('release batch')
+        const result = this.runBatch(statements)
+        this.database.run('release batch')
         return result
       } catch (error) {
         // A full disk ends the whole transaction: nothing in it counts.
-        if (!database.inTransaction) throw error
-        database.run('rollback to batch; release batch')
+        if (!this.database.inTransaction) throw error
+        this.database.run('rollback to batch; release batch')
         return { error }
       }
     })
   }
 
-  function attempt<Result>(work: () => Result): Result {
-    begin.run()
+  private transact<Result>(work: () => Result): Result {
+    this.begin.run()
     try {
       const result = work()
-      end.run()
+      this.end.run()
       return result
     } catch (error) {
-      if (database.inTransaction) database.run('rollback')
+      if (this.database.inTransaction) this.database.run('rollback')
       throw error
     }
   }
+}
 
-  function commit(group: Waiting[]): (BatchResult | { error: unknown })[] {
-    try {
-      return attempt(() => group.map(({ statements }) => runBatch(statements)))
-    } catch (error) {
-      if (isUnavailable(error)) throw error
-      return attempt(() => runSeparately(group))
-    }
-  }
-
-  /** Waits one more turn under load: larger groups mean fewer waits for the disk. */
-  function gather(): void {
-    if (waiting.length < CROWD) flush()
-    else setImmediate(flush)
-  }
-
-  function flush(): void {
-    if (waiting.length === 0) return
-    const group = waiting
-    waiting = []
-    try {
-      const results = commit(group)
-      for (let index = 0; index < group.length; index++) {
-        const result = results[index] as BatchResult | { error: unknown }
-        const { resolve, reject } = group[index] as Waiting
-        if ('error' in result) reject(unavailable(result.error))
-        else resolve(result)
-      }
-    } catch (error) {
-      for (const { reject } of group) reject(unavailable(error))
-    }
-  }
-
-  return {
-    kind: 'sqlite',
-    async query(statement) {
-      if (closed) throw new DatabaseUnavailable('the database is closed')
-      try {
-        const { statement: prepared } = prepare(statement.sql)
-        return read(prepared, statement.parameters)
-      } catch (error) {
-        throw unavailable(error)
-      }
-    },
-    batch(statements) {
-      return new Promise<BatchResult>((resolve, reject) => {
-        if (closed) return reject(new DatabaseUnavailable('the database is closed'))
-        waiting.push({ statements, resolve, reject })
-        if (waiting.length === 1) setImmediate(gather)
-      })
-    },
-    async close() {
-      if (closed) return
-      if (waiting.length > 0) flush()
-      closed = true
-      for (const { statement } of prepared.values()) statement.finalize()
-      begin.finalize()
-      end.finalize()
-      database.close()
-    },
-  }
+function read(statement: Prepared, parameters: Statement['parameters']): Row[] {
+  const rows = statement.all(bindingsOf(parameters)) as Row[]
+  for (const row of rows) assertExact(row)
+  return rows
 }
 
 /** Passes the list itself: spreading it would copy every value twice. */

@@ -19,118 +19,138 @@ interface Candidate {
 }
 
 export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
-  const showsUsage = ask.body.stream_options?.include_usage === true
-  const candidates = Array.from(
-    { length: ask.body.n ?? 1 },
-    (_, index): Candidate => ({
-      index,
-      usage: {},
-      reason: undefined,
-      begun: false,
-      calls: new Map(),
-      places: 0,
-    }),
-  )
-  let id = completionId({}, ask)
+  return new Chunks(ask, model)
+}
+
+class Chunks implements Translator {
+  private readonly ask: Ask<ChatBody>
+  private readonly model: Model
+  private readonly showsUsage: boolean
+  private readonly candidates: readonly Candidate[]
+  private id: string
   /** All chunks of an answer have one id: that of the candidate that began first. */
-  let named = false
-  let failed = false
+  private isNamed = false
+  private hasFailed = false
 
-  function chunk(fields: object): string {
-    const head = { id, object: 'chat.completion.chunk', created: Math.floor(ask.at / 1000), model: model.id }
-    return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
+  constructor(ask: Ask<ChatBody>, model: Model) {
+    this.ask = ask
+    this.model = model
+    this.showsUsage = ask.body.stream_options?.include_usage === true
+    this.candidates = Array.from({ length: ask.body.n ?? 1 }, (_, index) => newCandidate(index))
+    this.id = completionId({}, ask)
   }
 
-  /** The role: once, before all else, also where the event that should have brought it cannot be read. */
-  function start(of: Candidate): string {
-    if (of.begun) return ''
-    of.begun = true
-    return choice(of, { role: 'assistant', content: '', refusal: null }, null)
+  push(event: object, candidate: number): string {
+    const { type, message, index, content_block: block, delta: piece, usage } = asObject(event)
+    const of = this.candidates[candidate]
+    if (this.hasFailed || !of) return ''
+    switch (type) {
+      case 'message_start':
+        return this.name(of, asObject(message))
+      case 'content_block_start':
+        return this.begin(of, index, asObject(block))
+      case 'content_block_delta':
+        return this.goOn(of, index, asObject(piece))
+      case 'content_block_stop':
+        return this.stop(of, index)
+      case 'message_delta':
+        of.reason = asObject(piece).stop_reason ?? of.reason
+        of.usage = joined(of.usage, usage)
+        return ''
+      case 'error':
+        this.hasFailed = true
+        return errorChunk(event)
+      default:
+        return ''
+    }
   }
 
-  function delta(of: Candidate, delta: object, finish: string | null = null): string {
-    return start(of) + choice(of, delta, finish)
+  finish(): string {
+    if (this.hasFailed) return ''
+    const ends = this.candidates.map((of) => {
+      const rest = [...of.calls.keys()].map((index) => this.stop(of, index)).join('')
+      return rest + this.delta(of, {}, finishReason(of.reason))
+    })
+    const usage = usageOf(this.candidates.map((of) => of.usage))
+    const last = this.showsUsage ? this.chunk({ choices: [], usage }) : ''
+    return `${ends.join('')}${last}data: ${CHAT_END}\n\n`
   }
 
-  function choice({ index }: Candidate, delta: object, finish: string | null): string {
-    const choices = [{ index, delta, logprobs: null, finish_reason: finish }]
-    return chunk({ choices, ...(showsUsage && { usage: null }) })
+  private name(of: Candidate, message: Record<string, unknown>): string {
+    if (!this.isNamed) this.id = completionId(message, this.ask)
+    this.isNamed = true
+    of.usage = asObject(message.usage)
+    return this.start(of)
   }
 
-  function begin(of: Candidate, index: unknown, block: Record<string, unknown>): string {
-    if (block.type === 'text') return textOrEmpty(block.text) && delta(of, { content: block.text })
+  private begin(of: Candidate, index: unknown, block: Record<string, unknown>): string {
+    if (block.type === 'text') return textOrEmpty(block.text) && this.delta(of, { content: block.text })
     if (block.type === 'thinking')
-      return textOrEmpty(block.thinking) && delta(of, { reasoning_content: block.thinking })
+      return textOrEmpty(block.thinking) && this.delta(of, { reasoning_content: block.thinking })
     if (block.type !== 'tool_use') return ''
     const place = of.places++
     // Some give the whole input at once; it counts for nothing where pieces follow.
     of.calls.set(index, { place, whole: JSON.stringify(asObject(block.input)) })
     const called = { name: textOrEmpty(block.name), arguments: '' }
     const call = { index: place, id: textOrEmpty(block.id), type: 'function', function: called }
-    return delta(of, { tool_calls: [call] })
+    return this.delta(of, { tool_calls: [call] })
   }
 
-  function goOn(of: Candidate, index: unknown, piece: Record<string, unknown>): string {
-    if (piece.type === 'text_delta') return textOrEmpty(piece.text) && delta(of, { content: piece.text })
+  private goOn(of: Candidate, index: unknown, piece: Record<string, unknown>): string {
+    if (piece.type === 'text_delta') return textOrEmpty(piece.text) && this.delta(of, { content: piece.text })
     if (piece.type === 'thinking_delta') {
-      return textOrEmpty(piece.thinking) && delta(of, { reasoning_content: piece.thinking })
+      return textOrEmpty(piece.thinking) && this.delta(of, { reasoning_content: piece.thinking })
     }
     const call = of.calls.get(index)
     const json = textOrEmpty(piece.partial_json)
     if (piece.type !== 'input_json_delta' || !call || json === '') return ''
     call.whole = null
-    return argumentsOf(of, call.place, json)
-  }
-
-  function argumentsOf(of: Candidate, place: number, text: string): string {
-    return delta(of, { tool_calls: [{ index: place, function: { arguments: text } }] })
+    return this.argumentsOf(of, call.place, json)
   }
 
   /** What came without pieces, at least an empty object: clients expect one. */
-  function stop(of: Candidate, index: unknown): string {
+  private stop(of: Candidate, index: unknown): string {
     const call = of.calls.get(index)
     if (!call || call.whole === null) return ''
     const { place, whole } = call
     call.whole = null
-    return argumentsOf(of, place, whole)
+    return this.argumentsOf(of, place, whole)
   }
 
-  return {
-    push(event, candidate) {
-      const { type, message, index, content_block: block, delta: piece, usage: figures } = asObject(event)
-      const of = candidates[candidate]
-      if (failed || !of) return ''
-      if (type === 'message_start') {
-        const first = asObject(message)
-        if (!named) id = completionId(first, ask)
-        named = true
-        of.usage = asObject(first.usage)
-        return start(of)
-      }
-      if (type === 'content_block_start') return begin(of, index, asObject(block))
-      if (type === 'content_block_delta') return goOn(of, index, asObject(piece))
-      if (type === 'content_block_stop') return stop(of, index)
-      if (type === 'message_delta') {
-        of.reason = asObject(piece).stop_reason ?? of.reason
-        of.usage = joined(of.usage, figures)
-        return ''
-      }
-      if (type !== 'error') return ''
-      failed = true
-      const { message: text, type: kind } = readErrorShape(event)
-      return `data: ${JSON.stringify({ error: { message: text, type: kind, param: null, code: kind } })}\n\n`
-    },
-    finish() {
-      if (failed) return ''
-      const ends = candidates.map((of) => {
-        const rest = [...of.calls.keys()].map((index) => stop(of, index)).join('')
-        return rest + delta(of, {}, finishReason(of.reason))
-      })
-      const usage = usageOf(candidates.map((of) => of.usage))
-      const last = showsUsage ? chunk({ choices: [], usage }) : ''
-      return `${ends.join('')}${last}data: ${CHAT_END}\n\n`
-    },
+  private argumentsOf(of: Candidate, place: number, text: string): string {
+    return this.delta(of, { tool_calls: [{ index: place, function: { arguments: text } }] })
   }
+
+  private delta(of: Candidate, delta: object, finish: string | null = null): string {
+    return this.start(of) + this.choice(of, delta, finish)
+  }
+
+  /** The role: once, before all else, also where the event that should have brought it cannot be read. */
+  private start(of: Candidate): string {
+    if (of.begun) return ''
+    of.begun = true
+    return this.choice(of, { role: 'assistant', content: '', refusal: null }, null)
+  }
+
+  private choice({ index }: Candidate, delta: object, finish: string | null): string {
+    const choices = [{ index, delta, logprobs: null, finish_reason: finish }]
+    return this.chunk({ choices, ...(this.showsUsage && { usage: null }) })
+  }
+
+  private chunk(fields: object): string {
+    const { id, ask, model } = this
+    const head = { id, object: 'chat.completion.chunk', created: Math.floor(ask.at / 1000), model: model.id }
+    return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
+  }
+}
+
+function newCandidate(index: number): Candidate {
+  return { index, usage: {}, reason: undefined, begun: false, calls: new Map(), places: 0 }
+}
+
+function errorChunk(event: object): string {
+  const { message, type } = readErrorShape(event)
+  return `data: ${JSON.stringify({ error: { message, type, param: null, code: type } })}\n\n`
 }
 
 /** Figures that a later event does not name, or says nothing of, stay. */

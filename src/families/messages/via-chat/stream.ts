@@ -26,7 +26,7 @@ interface Call {
 }
 
 export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Translator {
-  const blocks = createBlocks(ask)
+  const blocks = new Blocks(ask)
   let started = false
   let failed = false
   let refusal = ''
@@ -73,7 +73,7 @@ export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Trans
       if (failed) return ''
       const opening = start({})
       const closing = blocks.close()
-      const seen = { refusal, calls: blocks.calls(), stops: ask.body.stop_sequences }
+      const seen = { refusal, calls: blocks.callCount, stops: ask.body.stop_sequences }
       const end = {
         type: 'message_delta',
         delta: stopOf(ending, seen),
@@ -85,78 +85,89 @@ export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Trans
 }
 
 /** The content of the message, block after block. */
-function createBlocks(ask: Ask) {
-  const queue: Waiting[] = []
-  const calls: Call[] = []
-  let index = 0
-  let isOpen = false
+class Blocks {
+  private readonly ask: Ask
+  private readonly queue: Waiting[] = []
+  private readonly calls: Call[] = []
+  private index = 0
+  private isOpen = false
 
-  function append(type: 'thinking' | 'text', piece: string): void {
-    if (piece === '') return
-    const last = queue.at(-1)
-    if (last?.type === type) last.unsent += piece
-    else queue.push({ type, unsent: piece })
+  constructor(ask: Ask) {
+    this.ask = ask
   }
 
-  function appendCall(piece: Said['calls'][number]): void {
-    const known = callOf(calls, piece)
+  get callCount(): number {
+    return this.calls.length
+  }
+
+  add({ thinking, text, refusal, calls }: Said): string {
+    this.append('thinking', thinking)
+    this.append('text', text)
+    this.append('text', refusal)
+    for (const piece of calls) this.appendCall(piece)
+    return this.advance(false)
+  }
+
+  close(): string {
+    return this.advance(true)
+  }
+
+  private append(type: 'thinking' | 'text', piece: string): void {
+    if (piece === '') return
+    const last = this.queue.at(-1)
+    if (last?.type === type) last.unsent += piece
+    else this.queue.push({ type, unsent: piece })
+  }
+
+  private appendCall(piece: Said['calls'][number]): void {
+    const known = callOf(this.calls, piece)
     const call = known ?? { index: piece.index, id: piece.id, name: '', arguments: '', partLength: 0 }
     call.id ||= piece.id
     call.name ||= piece.name
     call.arguments += piece.arguments
     if (!known) {
-      calls.push(call)
-      queue.push({ type: 'tool_use', unsent: piece.arguments, call })
+      this.calls.push(call)
+      this.queue.push({ type: 'tool_use', unsent: piece.arguments, call })
       return
     }
     // Behind arguments that are whole there is only white space.
-    const block = queue.find((waiting) => waiting.call === call)
+    const block = this.queue.find((waiting) => waiting.call === call)
     if (block) block.unsent += piece.arguments
   }
 
-  function open(block: Waiting): string {
-    isOpen = true
-    if (block.type === 'thinking') return startEvent(index, { type: 'thinking', thinking: '', signature: '' })
-    if (block.type === 'text') return startEvent(index, { type: 'text', text: '' })
-    const { id, name } = block.call as Call
+  /** Sends what can be sent: of the open block all, of the next ones as far as those before them are whole. */
+  private advance(atEnd: boolean): string {
+    const { queue } = this
+    let events = ''
+    for (let block = queue[0]; block; block = queue[0]) {
+      if (!this.isOpen && !atEnd && block.call?.name === '') return events
+      if (!this.isOpen) events += this.open(block)
+      if (block.unsent !== '') events += deltaEvent(this.index, block.type, block.unsent)
+      block.unsent = ''
+      const mayEnd = atEnd || (queue.length > 1 && (!block.call || isWhole(block.call)))
+      if (!mayEnd) return events
+      events += eventOf({ type: 'content_block_stop', index: this.index })
+      queue.shift()
+      this.isOpen = false
+      this.index++
+    }
+    return events
+  }
+
+  private open({ type, call }: Waiting): string {
+    const { index } = this
+    this.isOpen = true
+    if (type === 'thinking') return startEvent(index, { type: 'thinking', thinking: '', signature: '' })
+    if (type === 'text') return startEvent(index, { type: 'text', text: '' })
+    const { id, name } = call as Call
     const use = {
       type: 'tool_use',
-      id: id || madeId(ask, calls.indexOf(block.call as Call)),
+      id: id || madeId(this.ask, this.calls.indexOf(call as Call)),
       name,
       input: {},
     }
     // As the vendor of messages does, so that a call without arguments has a delta too.
     return startEvent(index, use) + deltaEvent(index, 'tool_use', '')
-  }
-
-  /** Sends what can be sent: of the open block all, of the next ones as far as those before them are whole. */
-  function advance(atEnd: boolean): string {
-    let events = ''
-    for (let block = queue[0]; block; block = queue[0]) {
-      if (!isOpen && !atEnd && block.call?.name === '') return events
-      if (!isOpen) events += open(block)
-      if (block.unsent !== '') events += deltaEvent(index, block.type, block.unsent)
-      block.unsent = ''
-      const mayEnd = atEnd || (queue.length > 1 && (!block.call || isWhole(block.call)))
-      if (!mayEnd) return events
-      events += eventOf({ type: 'content_block_stop', index })
-      queue.shift()
-      isOpen = false
-      index++
-    }
-    return events
-  }
-
-  return {
-    add({ thinking, text, refusal, calls: pieces }: Said): string {
-      append('thinking', thinking)
-      append('text', text)
-      append('text', refusal)
-      for (const piece of pieces) appendCall(piece)
-      return advance(false)
-    },
-    close: () => advance(true),
-    calls: () => calls.length,
   }
 }
 

@@ -36,7 +36,9 @@ const TOO_EARLY = 'the server answered before it had been sent the request'
 export class Connection implements ResponseSink, Flow {
   /** How long it may wait for another request, where the server has said it. */
   idleMs: number | undefined
+  /** When it became free, by performance.now(), and in which turn by the count of its owner. */
   idleSince = 0
+  idleSinceTurn = 0
   /** Of the request that it served last. */
   partition: string | undefined
   private readonly owner: ConnectionOwner

@@ -169,6 +169,26 @@ describe('a connection', () => {
     })
   })
 
+  test('with words that came while the caller blocked the loop is closed too', async () => {
+    const { server, origin } = await start()
+    const sockets: Socket[] = []
+    server.answer = (socket) => {
+      sockets.push(socket)
+      socket.write(OK)
+    }
+    await send(origin)
+    await Bun.sleep(10)
+    // As after a commit: the loop has read nothing since they came.
+    const answer = await new Promise((resolve) =>
+      setImmediate(() => {
+        sockets[0]?.write(OK.replace('ok', 'no'))
+        resolve(send(origin))
+      }),
+    )
+    expect(answer).toBe('ok')
+    expect(server.connections).toBe(2)
+  })
+
   test('that answers before it has been sent the whole request answers nothing of before', async () => {
     let mostBytes = Number.POSITIVE_INFINITY
     let isClosed = false

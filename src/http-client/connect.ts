@@ -1,0 +1,116 @@
+// Opens a connection for one request, with its deadline. It must never send a byte before the server has proved who it is, nor
+// leave a connection open that nobody waits for any more.
+
+import type { Socket } from 'bun'
+import { Connection, type ConnectionOwner, type Exchange } from './connection'
+import { NotConnected } from './transport'
+
+/** Where a server is, and how it proves who it is. */
+export interface ServerAddress {
+  hostname: string
+  port: number
+  /** Undefined for a server without TLS. */
+  tls: { serverName: string; ca?: string } | undefined
+  /** The longest time until the connection is ready, in milliseconds. */
+  timeoutMs: number
+}
+
+/** Silence after which the system asks whether the other side is still there. */
+const KEEP_ALIVE_MS = 60_000
+
+/** Begins the exchange on a new connection, or rejects it with NotConnected or the reason of its signal. */
+export async function connect(
+  exchange: Exchange,
+  address: ServerAddress,
+  owner: ConnectionOwner,
+): Promise<void> {
+  const attempt = new Attempt(exchange, address, owner)
+  const { hostname, port, tls } = address
+  try {
+    await Bun.connect<Connection>({
+      hostname,
+      port,
+      ...(tls && { tls }),
+      socket: {
+        open: (socket) => attempt.opened(socket),
+        handshake(socket, isAuthorized, error) {
+          if (isAuthorized) attempt.ready(socket.data)
+          else attempt.fail(notTrusted(error))
+        },
+        data: (socket, bytes) => socket.data.received(bytes),
+        drain: (socket) => socket.data.drained(),
+        close(socket, error) {
+          attempt.fail(new NotConnected('the server closed the connection before a request', 'ECONNRESET'))
+          socket.data?.ended(error)
+        },
+        error(socket, error) {
+          socket.data?.ended(error)
+          socket.terminate()
+        },
+      },
+    })
+  } catch (error) {
+    attempt.fail(new NotConnected(String(error), String((error as { code?: unknown }).code)))
+  }
+}
+
+/** From the call to the connection that is ready, or to the failure, whichever comes first. */
+class Attempt {
+  private readonly exchange: Exchange
+  private readonly address: ServerAddress
+  private readonly owner: ConnectionOwner
+  private readonly timer: Timer
+  private connection: Connection | undefined
+  private isOver = false
+  private readonly cut = () => this.fail(this.exchange.signal.reason)
+
+  constructor(exchange: Exchange, address: ServerAddress, owner: ConnectionOwner) {
+    this.exchange = exchange
+    this.address = address
+    this.owner = owner
+    this.timer = setTimeout(() => {
+      this.fail(new NotConnected(`no connection within ${address.timeoutMs} ms`, 'ETIMEDOUT'))
+    }, address.timeoutMs)
+    exchange.signal.addEventListener('abort', this.cut)
+  }
+
+  opened(socket: Socket<Connection>): void {
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    const connection = new Connection(socket, this.owner)
+    this.connection = connection
+    socket.data = connection
+    if (!this.address.tls || this.isOver) this.ready(connection)
+  }
+
+  ready(connection: Connection): void {
+    if (this.isOver) {
+      connection.close()
+      return
+    }
+    this.end()
+    connection.begin(this.exchange)
+  }
+
+  fail(error: unknown): void {
+    if (this.isOver) return
+    this.end()
+    this.connection?.close()
+    this.exchange.reject(error)
+  }
+
+  private end(): void {
+    this.isOver = true
+    clearTimeout(this.timer)
+    this.exchange.signal.removeEventListener('abort', this.cut)
+  }
+}
+
+function notTrusted(error: (Error & { code?: string }) | null): NotConnected {
+  const reason = error?.message ?? 'no reason given'
+  // OpenSSL's own words are about a handshake that did not come as far as a certificate.
+  const message = reason.startsWith('error:')
+    ? `the TLS handshake failed: ${reason}`
+    : `the server's certificate is not trusted: ${reason}`
+  return new NotConnected(message, error?.code ?? 'CERT')
+}

@@ -1,0 +1,94 @@
+// The connections of one origin that wait for another request. It must never give a connection to another partition before it
+// has rested, or keep one for longer than its server does.
+
+import type { Connection, ConnectionOwner } from './connection'
+
+const IDLE_MOST = 1024
+/** A connection that has been silent for so long after an answer may serve another partition. */
+const REST_MS = 100
+const SWEEP_MS = 1_000
+
+export class IdleConnections implements ConnectionOwner {
+  /** How long a connection waits at most, in milliseconds. */
+  private readonly idleMs: number
+  /** The one that has waited longest first. */
+  private connections: Connection[] = []
+  private sweeper: Timer | undefined
+  private isClosed = false
+  /** Counts turns of the event loop, as far as connections become free in them. */
+  private turn = 0
+  private isTurning = false
+
+  constructor(idleMs: number) {
+    this.idleMs = idleMs
+  }
+
+  free(connection: Connection): void {
+    const waitMs = connection.idleMs ?? this.idleMs
+    if (this.isClosed || waitMs <= 0) {
+      connection.close()
+      return
+    }
+    // The one that has waited longest is needed least.
+    if (this.connections.length >= IDLE_MOST) this.connections.shift()?.close()
+    connection.idleSince = performance.now()
+    connection.idleSinceTurn = this.turn
+    this.connections.push(connection)
+    this.sweeper ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
+    if (!this.isTurning) {
+      this.isTurning = true
+      setImmediate(this.endTurn)
+    }
+  }
+
+  closed(connection: Connection): void {
+    const at = this.connections.indexOf(connection)
+    if (at !== -1) this.connections.splice(at, 1)
+  }
+
+  /** The one that was used last, so that those that are not needed grow old. */
+  take(partition: string | undefined): Connection | undefined {
+    const { connections } = this
+    const restedSince = performance.now() - REST_MS
+    for (let at = connections.length - 1; at >= 0; at--) {
+      const connection = connections[at] as Connection
+      if (connection.partition !== partition && connection.idleSince > restedSince) continue
+      connections.splice(at, 1)
+      return connection
+    }
+    return undefined
+  }
+
+  /** Whether it became free in this turn of the event loop, so that nothing has been read since. */
+  isFresh({ idleSinceTurn }: Connection): boolean {
+    return idleSinceTurn === this.turn
+  }
+
+  /** Closes those that wait, and from now on each that becomes free. */
+  close(): void {
+    this.isClosed = true
+    const { connections } = this
+    // First: each that is closed takes itself out of the list.
+    this.connections = []
+    for (const connection of connections) connection.close()
+    clearInterval(this.sweeper)
+    this.sweeper = undefined
+  }
+
+  private readonly endTurn = (): void => {
+    this.isTurning = false
+    this.turn++
+  }
+
+  private sweep(): void {
+    const now = performance.now()
+    const isOver = ({ idleSince, idleMs = this.idleMs }: Connection) =>
+      now - idleSince >= Math.min(idleMs, this.idleMs) - SWEEP_MS
+    const over = this.connections.filter(isOver)
+    this.connections = this.connections.filter((connection) => !isOver(connection))
+    for (const connection of over) connection.close()
+    if (this.connections.length > 0) return
+    clearInterval(this.sweeper)
+    this.sweeper = undefined
+  }
+}

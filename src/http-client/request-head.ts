@@ -1,0 +1,46 @@
+// Writes the heads of requests to one server (RFC 9112, section 3). It must never let a path or a field bring a line break of
+// its own.
+
+import type { HttpRequest } from './transport'
+
+export class RequestHeads {
+  private readonly host: string
+  /** The lines of headers that were written before, by their object. */
+  private readonly known = new WeakMap<object, string>()
+
+  constructor(host: string) {
+    this.host = host
+  }
+
+  /** The request line and all fields, with the empty line after them. */
+  of({ method, path, headers, body }: HttpRequest): string {
+    if (!/^\/[!-~]*$/.test(path)) throw new Error(`not a path: ${JSON.stringify(path)}`)
+    const start = `${method} ${path} HTTP/1.1\r\n${this.linesOf(headers)}`
+    if (typeof body === 'string') return `${start}content-length: ${Buffer.byteLength(body)}\r\n\r\n`
+    return body === null && method === 'POST' ? `${start}content-length: 0\r\n\r\n` : `${start}\r\n`
+  }
+
+  private linesOf(headers: HttpRequest['headers']): string {
+    let lines = this.known.get(headers)
+    if (lines === undefined) {
+      lines = `host: ${this.host}\r\n${linesFor(headers)}`
+      this.known.set(headers, lines)
+    }
+    return lines
+  }
+}
+
+/** Each field on a line of its own. */
+function linesFor(headers: Readonly<Record<string, string>>): string {
+  let lines = ''
+  for (const [name, text] of Object.entries(headers)) {
+    // A key from a file often has a line break behind it.
+    const value = text.trim()
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a field
+    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || /[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {
+      throw new Error(`not a header: ${name}`)
+    }
+    lines += `${name}: ${value}\r\n`
+  }
+  return lines
+}

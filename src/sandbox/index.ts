@@ -33,8 +33,6 @@ export interface SandboxCall {
   at: number
   /** The client went away before the reply was complete. */
   aborted: boolean
-  /** When that was noticed, by performance.now(). */
-  abortedAt?: number
 }
 
 export interface Sandbox {
@@ -89,7 +87,6 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       const leave = () => {
         if (complete) return
         call.aborted = true
-        call.abortedAt = performance.now()
         live.delete(ended)
         ended.abort()
       }

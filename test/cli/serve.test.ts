@@ -23,6 +23,8 @@ interface Process {
   stop(signal?: NodeJS.Signals): void
   /** Waits until the text is on standard output, and answers all of it so far. */
   until(words: string | RegExp): Promise<string>
+  /** Waits until the text is on standard error so many times. */
+  logged(words: string, times: number): Promise<void>
   ended: Promise<{ code: number; stdout: string; stderr: string }>
 }
 
@@ -39,20 +41,28 @@ function start(words: string[], more: Record<string, string> = {}): Process {
     const decoder = new TextDecoder()
     for await (const bytes of child.stdout) stdout += decoder.decode(bytes, { stream: true })
   })()
-  const stderr = new Response(child.stderr).text()
+  let stderr = ''
+  const logging = (async () => {
+    const decoder = new TextDecoder()
+    for await (const bytes of child.stderr) stderr += decoder.decode(bytes, { stream: true })
+  })()
+  const appears = async (has: () => boolean) => {
+    while (!has()) {
+      if (child.exitCode !== null) throw new Error(`it ended: ${stdout}${stderr}`)
+      await Bun.sleep(10)
+    }
+  }
   return {
     stop: (signal = 'SIGTERM') => child.kill(signal),
     async until(words) {
-      while (stdout.search(words) === -1) {
-        if (child.exitCode !== null) throw new Error(`it ended: ${stdout}${await stderr}`)
-        await Bun.sleep(10)
-      }
+      await appears(() => stdout.search(words) !== -1)
       return stdout
     },
+    logged: (words, times) => appears(() => stderr.split(words).length > times),
     ended: (async () => {
       const code = await child.exited
-      await reading
-      return { code, stdout, stderr: await stderr }
+      await Promise.all([reading, logging])
+      return { code, stdout, stderr }
     })(),
   }
 }
@@ -107,8 +117,11 @@ test('the lines that it prints work when they are pasted', async () => {
   expect(answer).toContain('data: {')
   expect(answer).toEndWith('data: [DONE]\n\n')
   // The journal is written a moment after the answer.
-  await Bun.sleep(400)
-  const usage = await paste(lines.find((line) => line.includes('usage --requests')))
+  let usage = ''
+  await waitFor(async () => {
+    usage = await paste(lines.find((line) => line.includes('usage --requests')))
+    return usage.includes(' demo ')
+  })
   expect(usage).toMatch(/ demo +200 .* pgt-5-mini$/m)
   server.stop('SIGINT')
   expect(await server.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('Stopping') })
@@ -245,7 +258,7 @@ const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
   ['SIGINT', 'SIGTERM'],
 ]
 for (const [first, second] of stoppings) {
-  test(`${first} and ${second} within a second are one wish, as from a terminal and a script runner`, async () => {
+  test.concurrent(`${first} and ${second} within a second are one wish, as from a terminal and a script runner`, async () => {
     const { server, told } = await serve(['--data-dir', `${first}-${second}`])
     const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
     server.stop(first)
@@ -256,7 +269,7 @@ for (const [first, second] of stoppings) {
   })
 }
 
-test('a signal that comes more than a second after the first stops at once', async () => {
+test.concurrent('a signal that comes more than a second after the first stops at once', async () => {
   const { server, told } = await serve(['--data-dir', 'later'])
   const cut = (await streamFrom(told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text()
   const failure = cut.then(
@@ -270,18 +283,20 @@ test('a signal that comes more than a second after the first stops at once', asy
   expect(await failure).toBeInstanceOf(Error)
 })
 
-test('SIGHUP is ignored with a log line: the stream goes on, is paid, and the gateway serves', async () => {
+test.concurrent('SIGHUP is ignored with a log line: the stream goes on, is paid, and the gateway serves', async () => {
   const { server, told } = await serve(['--data-dir', 'hang-up'])
   const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+  const ignored = '"event":"signal_ignored","signal":"SIGHUP"'
   server.stop('SIGHUP')
-  await Bun.sleep(50)
+  await server.logged(ignored, 1)
   server.stop('SIGHUP')
+  await server.logged(ignored, 2)
   expect(await whole).toEndWith('data: [DONE]\n\n')
   expect(await statusOf(chat(told.url, told.key))).toBe(200)
   server.stop()
   const { code, stderr } = await server.ended
   expect(code).toBe(0)
-  expect(stderr.match(/"event":"signal_ignored","signal":"SIGHUP"/g)).toHaveLength(2)
+  expect(stderr.split(ignored)).toHaveLength(3)
   expect(await json(['usage', '--requests', '--data-dir', 'hang-up'])).toMatchObject([
     { status: 200 },
     { status: 200 },
@@ -293,7 +308,7 @@ function streamFrom(told: Json, prompt: string): Promise<Response> {
   return chat(told.url, told.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
 }
 
-test('SIGTERM lets a running stream end, and takes no new request', async () => {
+test.concurrent('SIGTERM lets a running stream end, and takes no new request', async () => {
   const { server, told } = await serve(['--data-dir', 'drain'])
   const response = await chat(told.url, told.key, {
     stream: true,

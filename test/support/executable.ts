@@ -29,8 +29,6 @@ export interface Finished {
 export interface Running {
   url: string
   pid: number
-  /** From the start of the process until it listens. */
-  startMs: number
   /** All that it has printed so far. */
   stdout(): string
   stderr(): string
@@ -72,8 +70,10 @@ export interface Installation {
 let built: Promise<string> | undefined
 const children = new Set<Subprocess>()
 
-/** The path of the executable, which is built by the project's own script when the first test asks for it. */
+/** The path of the executable: that of the whole run, or one that is built when the first test of a file asks for it. */
 export function executable(): Promise<string> {
+  const { TEST_EXECUTABLE: shared } = process.env
+  if (shared !== undefined) return Promise.resolve(shared)
   built ??= build()
   return built
 }
@@ -163,22 +163,19 @@ export async function install(
 
 /** Waits for the line that says where the gateway listens. */
 async function listening(child: Subprocess): Promise<Running> {
-  const startedAt = performance.now()
   const stdout = follow(child.stdout)
   const stderr = follow(child.stderr)
   const ended = child.exited.then(async (): Promise<Finished> => {
     await Promise.all([stdout.end, stderr.end])
     return { code: child.exitCode, signal: child.signalCode, stdout: stdout.text(), stderr: stderr.text() }
   })
-  const deadline = startedAt + START_DEADLINE_MS
+  const deadline = performance.now() + START_DEADLINE_MS
   for (;;) {
     const url = /^Gateway listening on (http:\S+)/m.exec(stdout.text())?.[1]
     if (url) {
-      const startMs = performance.now() - startedAt
       return {
         url,
         pid: child.pid,
-        startMs,
         stdout: stdout.text,
         stderr: stderr.text,
         kill: (signal) => child.kill(signal),

@@ -222,10 +222,26 @@ export function say(content: string): { role: 'user'; content: string }[] {
   return [{ role: 'user', content }]
 }
 
-/** Waits until something is so; the caller then checks it. */
-export async function waitFor(condition: () => boolean | Promise<boolean>, timeoutMs = 3_000): Promise<void> {
+/** Waits until something is so; the caller then checks it. The deadline only bounds what hangs. */
+export async function waitFor(
+  condition: () => boolean | Promise<boolean>,
+  timeoutMs = 30_000,
+): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!(await condition()) && performance.now() < deadline) await Bun.sleep(5)
+}
+
+/** Runs what must fall into one minute of the clock, and runs it again where a minute ended meanwhile. */
+export async function withinOneMinute(work: () => Promise<void>): Promise<void> {
+  const minute = () => Math.floor(Date.now() / 60_000)
+  for (;;) {
+    const before = minute()
+    try {
+      return await work()
+    } catch (error) {
+      if (minute() === before) throw error
+    }
+  }
 }
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))

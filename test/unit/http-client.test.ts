@@ -14,7 +14,7 @@ import { BodyTooLarge, type HttpResponse } from '../../src/http-client/response'
 import { MalformedResponse } from '../../src/http-client/response-parser'
 import { type HttpRequest, NotConnected, type Origin } from '../../src/http-client/transport'
 import { Canceller } from '../../src/lib/cancel-token'
-import { freePort } from '../support/databases'
+import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
 import { type Certificate, OK, type ScriptedServer, startScriptedServer } from '../support/scripted-server'
 

@@ -1,0 +1,66 @@
+// Runs the tests: `bun test/run.ts` all of them, `bun test/run.ts quick` those that need neither PostgreSQL, nor a killed
+// process, nor load. What takes long to make and belongs to no file is made once and named in the environment of all:
+// the executable, a PostgreSQL server, and one folder for whatever tests leave behind. Further words go to `bun test`.
+
+import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type PostgresServer, startPostgres } from './support/postgres'
+
+const ROOT = join(import.meta.dir, '..')
+const QUICK = ['architecture', 'unit/', 'contract/']
+const ALL = ['architecture', 'unit/', 'contract/', 'scenario/', 'cli/']
+/** They fill the machine by themselves, and want to know what it then still does. */
+const ALONE = ['load/']
+/** Tests often wait for a moment to come: others work meanwhile. */
+const WORKERS_PER_CORE = 2
+const WORKERS_MOST = 8
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES_LEAST = 4 * 1024 ** 3
+const TIMEOUT_MS = 120_000
+
+const words = Bun.argv.slice(2)
+const isQuick = words[0] === 'quick'
+const more = isQuick ? words.slice(1) : words
+const folder = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'gateway-tests-'))
+// The server of PostgreSQL may run as another user, who must be able to reach its folder.
+chmodSync(folder, 0o755)
+const environment: Record<string, string | undefined> = { ...process.env, TMPDIR: folder }
+let postgres: PostgresServer | undefined
+let code = 1
+try {
+  environment.TEST_EXECUTABLE = await build()
+  if (isQuick) environment.TEST_QUICK = '1'
+  else {
+    postgres = await startPostgres(folder)
+    environment.TEST_POSTGRES_URL = postgres.url
+  }
+  const workers = Math.min(WORKERS_PER_CORE * availableParallelism(), WORKERS_MOST)
+  code = await run([`--parallel=${workers}`, ...more], isQuick ? QUICK : ALL)
+  if (!isQuick) code = (await run(more, ALONE)) || code
+} finally {
+  await postgres?.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
+process.exit(code)
+
+/** Whether there is room in memory: what is synced to a disk hundreds of times a second keeps everyone waiting. */
+function inMemory(): boolean {
+  if (!existsSync(MEMORY)) return false
+  const { bavail, bsize } = statfsSync(MEMORY)
+  return bavail * bsize >= MEMORY_BYTES_LEAST
+}
+
+async function build(): Promise<string> {
+  const path = join(folder, 'gateway')
+  const words = [process.execPath, 'build.ts', '--outfile', path]
+  const { exitCode, stderr } = Bun.spawnSync(words, { cwd: ROOT, stdout: 'pipe', stderr: 'pipe' })
+  if (exitCode !== 0) throw new Error(stderr.toString())
+  return path
+}
+
+function run(flags: string[], parts: string[]): Promise<number> {
+  const paths = parts.map((part) => `./test/${part}`)
+  const command = [process.execPath, 'test', '--timeout', String(TIMEOUT_MS), ...flags, ...paths]
+  return Bun.spawn(command, { cwd: ROOT, env: environment, stdio: ['inherit', 'inherit', 'inherit'] }).exited
+}

@@ -9,7 +9,7 @@ import { totalUsage, type Usage, type UsageDimension, usageBy } from '../../src/
 import type { Row } from '../../src/db/db'
 import { openSqlite } from '../../src/db/sqlite'
 import { formatUsd } from '../../src/lib/money'
-import { openJournal } from '../../src/request/request-log'
+import { openRequestLog } from '../../src/request/request-log'
 import { WrongUsage } from '../lib/errors'
 import { commandArgs, dataDirOf, type SettingsFlags, withDatabase } from '../lib/settings'
 import { parseCount, parseWord } from '../lib/values'
@@ -161,11 +161,11 @@ async function showRequests(flags: SettingsFlags, limit: number, json: boolean):
 }
 
 async function newestRequests(file: string, limit: number): Promise<Row[]> {
-  const journal = await openJournal(openSqlite(file, { durable: false }), outside.log)
+  const requestLog = await openRequestLog(openSqlite(file, { durable: false }), outside.log)
   try {
-    return await journal.recent(limit)
+    return await requestLog.recent(limit)
   } finally {
-    await journal.close()
+    await requestLog.close()
   }
 }
 

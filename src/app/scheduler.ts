@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000
 const BEAT_MS = 250
 
 export function startScheduler(world: World, gateway: Gateway, poller: Poller): Scheduler {
-  const { db, journal, now } = world
+  const { db, requestLog, now } = world
   const webhooks = createWebhookSender(world)
   const jobs: Job[] = [
     { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
@@ -35,7 +35,7 @@ export function startScheduler(world: World, gateway: Gateway, poller: Poller): 
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
     { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
-    { name: 'trim journal', everyMs: MINUTE_MS, run: () => journal.trim(now()) },
+    { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {
       name: 'forget old rows',
       everyMs: 10 * MINUTE_MS,

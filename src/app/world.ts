@@ -22,7 +22,7 @@ import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
-import { type Journal, openJournal } from '../request/request-log'
+import { openRequestLog, type RequestLog } from '../request/request-log'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
@@ -30,7 +30,7 @@ import { createClock, followDatabase, latestTime, noteTime, type Reference, time
 export interface World extends System {
   config: Config
   db: Db
-  journal: Journal
+  requestLog: RequestLog
   catalogue: Catalogue
   authenticator: Authenticator
   tokenCounter: TokenCounter
@@ -120,7 +120,10 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
       ? await followDatabase(() => from.databaseTime(db), monotonic)
       : { at: wall, look: async () => {} }
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
-  const journal = await openJournal(openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }), from.log)
+  const requestLog = await openRequestLog(
+    openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }),
+    from.log,
+  )
   const tokenCounter = createTokenCounter()
   const audioReader = new AudioReader()
   const mp3Encoder = createMp3Encoder()
@@ -142,7 +145,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   return {
     config,
     db,
-    journal,
+    requestLog,
     catalogue,
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,
@@ -170,7 +173,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
       tokenCounter.close()
       audioReader.close()
       mp3Encoder.close()
-      await journal.close()
+      await requestLog.close()
       await db.close()
     },
   }

@@ -5,7 +5,7 @@ import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import type { Model } from './family'
 
-/** The status that the journal gives a request whose caller left before the answer. */
+/** The status that the request log gives a request whose caller left before the answer. */
 const CALLER_LEFT_STATUS = 499
 
 /** What ended a charge: its request came to its end, or who broke it off. */

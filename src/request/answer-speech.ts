@@ -30,7 +30,7 @@ export async function answerSpeech(
   caller: Requester,
 ): Promise<FileAnswer | StreamAnswer> {
   const { world } = line
-  const { ask, model, entry, key, charge } = reservation
+  const { ask, model, logRow, key, charge } = reservation
   const stopListening = cutWhenCallerLeaves(reservation, caller)
   try {
     const format = family.audio.format(ask.body, model)
@@ -44,7 +44,7 @@ export async function answerSpeech(
     const notes: AudioNotes = { usageJson: null }
     const file = makeFile(line, reservation, family, format, notes)
     const first = await file.next()
-    entry.firstByteMs = world.monotonic() - entry.startedAt
+    logRow.firstByteMs = world.monotonic() - logRow.startedAt
     if (first.done) {
       const saved = { status: 200, contentType, body: first.value }
       return { kind: 'file', outcome: outcomeOfSpeech('done', true, notes), saved, headers }

@@ -27,7 +27,7 @@ export async function answerStream(
   candidates = 1,
 ): Promise<StreamAnswer> {
   const { world, reservations } = line
-  const { family, model, entry, idempotencyKey } = reservation
+  const { family, model, logRow, idempotencyKey } = reservation
   // From here on the stream watches its own time.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
@@ -37,7 +37,7 @@ export async function answerStream(
     meter: meterOf(reservation, candidates),
     keepAlive: family.dialect === 'messages' ? PING : KEEP_ALIVE,
     drain: model.upstream.onAbort === 'drain' || idempotencyKey !== null,
-    startedAt: entry.startedAt,
+    startedAt: logRow.startedAt,
     pulse: world.pulse,
     monotonic: world.monotonic,
     after: world.after,
@@ -94,7 +94,7 @@ function meterOf(reservation: Reservation, candidates: number): StreamMeter {
   return createTranslatingMeter(options, translator, { count: candidates, total })
 }
 
-function errorEvent(error: GatewayError, { family, entry }: Reservation): string {
-  const data = JSON.stringify(errorBody(error, family.dialect, entry.id))
+function errorEvent(error: GatewayError, { family, logRow }: Reservation): string {
+  const data = JSON.stringify(errorBody(error, family.dialect, logRow.id))
   return family.dialect === 'messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
 }

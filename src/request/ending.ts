@@ -7,7 +7,7 @@ import { knownError } from '../contract/caught'
 import { endedByOf } from '../contract/failures'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
 import { GatewayError } from '../lib/errors'
-import type { JournalEntry } from './request-log'
+import type { RequestLogRow } from './request-log'
 import type { Reservation, Reservations } from './reservation'
 import type { RequestWorld } from './world'
 
@@ -28,7 +28,7 @@ export async function endAnswered(
   saved: SavedAnswer,
   known?: Measure,
 ): Promise<number> {
-  const { ask, model, entry, charge } = reservation
+  const { ask, model, logRow, charge } = reservation
   const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
   let paidNano = 0
   if (measured) paidNano = await reservations.settle(reservation, outcome, measured, saved)
@@ -40,25 +40,25 @@ export async function endAnswered(
       usage: outcome.usageJson,
     })
   }
-  entry.endedBy = outcome.endedBy
-  entry.usageSource = measured?.source ?? null
-  entry.amountNano = paidNano
-  entry.inputTokens = measured ? inputTokensOf(measured.quantities) : null
-  entry.outputTokens = measured ? outputTokensOf(measured.quantities) : null
-  writeRow(world, entry, 200)
+  logRow.endedBy = outcome.endedBy
+  logRow.usageSource = measured?.source ?? null
+  logRow.amountNano = paidNano
+  logRow.inputTokens = measured ? inputTokensOf(measured.quantities) : null
+  logRow.outputTokens = measured ? outputTokensOf(measured.quantities) : null
+  writeRow(world, logRow, 200)
   return paidNano
 }
 
 /** The vendor works on: the charge stays open, and ends with the task. `status` is that of the answer. */
 export function endHandedOver({ world, reservations }: Line, reservation: Reservation, status: number): void {
   reservations.handOver(reservation)
-  writeRow(world, reservation.entry, status)
+  writeRow(world, reservation.logRow, status)
 }
 
 /** An earlier request with the same idempotency key has the answer, and was charged for it. */
-export function endReplayed({ world }: Line, entry: JournalEntry, { status }: SavedAnswer): void {
-  entry.amountNano = 0
-  writeRow(world, entry, status)
+export function endReplayed({ world }: Line, logRow: RequestLogRow, { status }: SavedAnswer): void {
+  logRow.amountNano = 0
+  writeRow(world, logRow, status)
 }
 
 /**
@@ -67,7 +67,7 @@ export function endReplayed({ world }: Line, entry: JournalEntry, { status }: Sa
  */
 export async function endFailed(
   { world, reservations }: Line,
-  entry: JournalEntry,
+  logRow: RequestLogRow,
   reservation: Reservation | undefined,
   error: unknown,
 ): Promise<unknown> {
@@ -75,7 +75,7 @@ export async function endFailed(
   reservation?.controller.abort(error)
   if (reservation && !reservation.isEnded) {
     const endedBy = endedByOf(error)
-    entry.endedBy = endedBy
+    logRow.endedBy = endedBy
     try {
       await reservations.release(reservation, endedBy)
     } catch (fault) {
@@ -83,13 +83,13 @@ export async function endFailed(
     }
   }
   shown = knownError(shown)
-  entry.errorCode = shown instanceof GatewayError ? shown.code : 'internal_error'
-  writeRow(world, entry, shown instanceof GatewayError ? shown.status : 500)
+  logRow.errorCode = shown instanceof GatewayError ? shown.code : 'internal_error'
+  writeRow(world, logRow, shown instanceof GatewayError ? shown.status : 500)
   return shown
 }
 
-function writeRow({ journal, monotonic }: RequestWorld, entry: JournalEntry, status: number): void {
-  entry.status = status
-  entry.durationMs = monotonic() - entry.startedAt
-  journal.write(entry)
+function writeRow({ requestLog, monotonic }: RequestWorld, logRow: RequestLogRow, status: number): void {
+  logRow.status = status
+  logRow.durationMs = monotonic() - logRow.startedAt
+  requestLog.write(logRow)
 }

@@ -24,7 +24,7 @@ import { endOfTask } from './answer-task'
 import { type CheckedRequest, checkRequest, inDialect, type Reword } from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
 import { keepResults } from './kept-answer'
-import { type JournalEntry, newEntry } from './request-log'
+import { newLogRow, type RequestLogRow } from './request-log'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { RunningRequests } from './running-requests'
@@ -95,7 +95,7 @@ export function createGateway(world: RequestWorld): Gateway {
 async function handle(line: Line, running: RunningRequests, incoming: Incoming): Promise<Response> {
   const { world, reservations } = line
   const { catalogue, db } = world
-  const entry = newEntry(incoming, world)
+  const logRow = newLogRow(incoming, world)
   /** Whose request is counted as a running one, as long as that is not the reservation's to end. */
   let counted: Key | undefined
   let content: Uint8Array | Form | undefined
@@ -105,8 +105,8 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     if (reservations.isDraining) throw shuttingDown()
     // 1. Who asks. 401, and 429 for a key with too many requests in this process.
     const key = await world.authenticator.authenticate(incoming.authorization)
-    entry.keyId = key.id
-    entry.account = key.account
+    logRow.keyId = key.id
+    logRow.account = key.account
     running.enter(key)
     counted = key
     // 2. The body. 413, and 400 for a model that a large body names in vain.
@@ -114,16 +114,16 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
       resolveModels(catalogue, key, incoming.operation, model, world.random)
     })
     // 3. What is asked, of which model, and whether all its fields can be. 400.
-    request = checkRequest(catalogue, key, incoming, content, { now: entry.at, random: world.random })
-    if (request.family.kind === 'task') await checkTask(world, request, entry)
-    else describe(entry, request)
+    request = checkRequest(catalogue, key, incoming, content, { now: logRow.at, random: world.random })
+    if (request.family.kind === 'task') await checkTask(world, request, logRow)
+    else describe(logRow, request)
     // 4. A request that was answered before has the same answer again. 409, 422.
     const { operation, fingerprint } = request
     const idempotencyKey = idempotencyKeyOf(key.account, incoming.idempotencyKey, operation.path, fingerprint)
     const saved = idempotencyKey && (await answerAgain(db, idempotencyKey))
     // 5. The most that it can cost is held. 402, 429.
-    const reserved = saved ?? (await reserve(world, request, idempotencyKey, entry, incoming))
-    if ('contentType' in reserved) return replayed(line, reserved, entry, request)
+    const reserved = saved ?? (await reserve(world, request, idempotencyKey, logRow, incoming))
+    if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
     reservations.add(reservation)
@@ -132,7 +132,7 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     // 8, 9. What came of it is paid and logged, before the last byte of the answer is sent.
     return await ended(line, reservation, answered, incoming)
   } catch (error) {
-    const shown = await endFailed(line, entry, reservation, error)
+    const shown = await endFailed(line, logRow, reservation, error)
     throw request ? inDialect(shown, request.family.dialect) : shown
   } finally {
     if (counted) running.leave(counted)
@@ -144,16 +144,16 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
 }
 
 /** What a request that begins a task names beside its own fields: earlier tasks, and where its webhook goes. */
-async function checkTask(world: RequestWorld, request: CheckedRequest, entry: JournalEntry): Promise<void> {
+async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: RequestLogRow): Promise<void> {
   await findEarlierTasks(world, request)
-  describe(entry, request)
+  describe(logRow, request)
   await checkWebhook(request.ask.body, world.addressRules)
 }
 
-function describe(entry: JournalEntry, { model, ask }: CheckedRequest): void {
-  entry.model = model.id
-  entry.upstream = model.upstream.name
-  entry.stream = (ask.body as { stream?: unknown }).stream === true
+function describe(logRow: RequestLogRow, { model, ask }: CheckedRequest): void {
+  logRow.model = model.id
+  logRow.upstream = model.upstream.name
+  logRow.stream = (ask.body as { stream?: unknown }).stream === true
 }
 
 /** The answer of the first model that can give one. */
@@ -209,12 +209,12 @@ async function endedJson(
   incoming: Incoming,
 ): Promise<Response> {
   const { world } = line
-  const { entry, key, charge, family } = reservation
+  const { logRow, key, charge, family } = reservation
   const saved = { status: 200, contentType: 'application/json', body }
   const paidNano = await endAnswered(line, reservation, outcome, saved, measured)
   const keeps = world.artifacts && 'links' in family
   const shown = keeps ? await keepResults(world, reservation, body, replies, incoming) : body
-  entry.firstByteMs = world.monotonic() - entry.startedAt
+  logRow.firstByteMs = world.monotonic() - logRow.startedAt
   const headers = withIds({}, reservation)
   headers['content-type'] = 'application/json'
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)
@@ -236,8 +236,8 @@ async function endedFile(
 
 /** A stream ends where the others do, when it has passed. */
 function begun({ world }: Line, reservation: Reservation, { body, headers }: StreamAnswer): Response {
-  const { entry } = reservation
-  entry.firstByteMs ??= world.monotonic() - entry.startedAt
+  const { logRow } = reservation
+  logRow.firstByteMs ??= world.monotonic() - logRow.startedAt
   return new Response(body, { headers: withIds(headers, reservation) })
 }
 
@@ -253,9 +253,14 @@ async function endedTask(
   return new Response(body, { status, headers })
 }
 
-function replayed(line: Line, saved: SavedAnswer, entry: JournalEntry, { family }: CheckedRequest): Response {
-  endReplayed(line, entry, saved)
-  const headers = withIds({ 'content-type': saved.contentType }, { family, entry })
+function replayed(
+  line: Line,
+  saved: SavedAnswer,
+  logRow: RequestLogRow,
+  { family }: CheckedRequest,
+): Response {
+  endReplayed(line, logRow, saved)
+  const headers = withIds({ 'content-type': saved.contentType }, { family, logRow })
   headers['idempotent-replayed'] = 'true'
   return new Response(saved.body as string | Uint8Array<ArrayBuffer>, { status: saved.status, headers })
 }
@@ -263,9 +268,9 @@ function replayed(line: Line, saved: SavedAnswer, entry: JournalEntry, { family 
 /** Adds the request's id, under the name that the caller's dialect reads as well. */
 function withIds(
   headers: Record<string, string>,
-  { family, entry }: Pick<Reservation, 'family' | 'entry'>,
+  { family, logRow }: Pick<Reservation, 'family' | 'logRow'>,
 ): Record<string, string> {
-  headers['x-request-id'] = entry.id
-  if (family.dialect === 'messages') headers['request-id'] = entry.id
+  headers['x-request-id'] = logRow.id
+  if (family.dialect === 'messages') headers['request-id'] = logRow.id
   return headers
 }

@@ -4,7 +4,7 @@
 
 import { DatabaseUnavailable, type Db, type Row, type Value } from '../db/db'
 
-export interface JournalEntry {
+export interface RequestLogRow {
   id: string
   at: number
   /** The same moment on the monotonic clock, from which what follows is measured. Not written. */
@@ -28,10 +28,10 @@ export interface JournalEntry {
 }
 
 /** The row of a request that has just come; what is not known yet is filled in on its way. */
-export function newEntry(
+export function newLogRow(
   incoming: { requestId: string; operation: { name: string } },
   { now, monotonic }: { now: () => number; monotonic: () => number },
-): JournalEntry {
+): RequestLogRow {
   return {
     id: incoming.requestId,
     at: now(),
@@ -54,11 +54,11 @@ export function newEntry(
   }
 }
 
-export interface Journal {
-  write(entry: JournalEntry): void
+export interface RequestLog {
+  write(logRow: RequestLogRow): void
   /** The newest rows, newest first. */
   recent(limit: number): Promise<Row[]>
-  /** Drops what is older than the journal keeps, a little at a time. */
+  /** Drops what is older than the log keeps, a little at a time. */
   trim(now: number): Promise<void>
   flush(): Promise<void>
   close(): Promise<void>
@@ -99,12 +99,12 @@ const COLUMNS = [
   'ended_by',
 ] as const
 
-export async function openJournal(
+export async function openRequestLog(
   db: Db,
   log: (event: string, fields: Record<string, unknown>) => void,
-): Promise<Journal> {
+): Promise<RequestLog> {
   await db.batch([{ sql: TABLE }])
-  let buffered: JournalEntry[] = []
+  let buffered: RequestLogRow[] = []
   let timer: Timer | undefined
   let flushing = Promise.resolve()
 
@@ -131,8 +131,8 @@ export async function openJournal(
   }
 
   return {
-    write(entry) {
-      if (buffered.length < MAX_BUFFERED) buffered.push(entry)
+    write(logRow) {
+      if (buffered.length < MAX_BUFFERED) buffered.push(logRow)
       if (buffered.length === FLUSH_ROWS) flush()
       else timer ??= setTimeout(flush, FLUSH_MS)
     },
@@ -172,24 +172,24 @@ function rowsOf(page: Row): Row[] {
     .reverse()
 }
 
-function valuesOf(entry: JournalEntry): Value[] {
+function valuesOf(logRow: RequestLogRow): Value[] {
   return [
-    entry.id,
-    entry.at,
-    entry.operation,
-    entry.account,
-    entry.keyId,
-    entry.model,
-    entry.upstream,
-    entry.stream ? 1 : 0,
-    entry.status,
-    entry.errorCode,
-    entry.firstByteMs === null ? null : Math.round(entry.firstByteMs),
-    Math.round(entry.durationMs),
-    entry.inputTokens,
-    entry.outputTokens,
-    entry.amountNano,
-    entry.usageSource,
-    entry.endedBy,
+    logRow.id,
+    logRow.at,
+    logRow.operation,
+    logRow.account,
+    logRow.keyId,
+    logRow.model,
+    logRow.upstream,
+    logRow.stream ? 1 : 0,
+    logRow.status,
+    logRow.errorCode,
+    logRow.firstByteMs === null ? null : Math.round(logRow.firstByteMs),
+    Math.round(logRow.durationMs),
+    logRow.inputTokens,
+    logRow.outputTokens,
+    logRow.amountNano,
+    logRow.usageSource,
+    logRow.endedBy,
   ]
 }

@@ -14,7 +14,7 @@ import { Canceller } from '../lib/cancel-token'
 import { type Member, Roster } from '../lib/indexed-set'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
-import type { JournalEntry } from './request-log'
+import type { RequestLogRow } from './request-log'
 import type { RunningRequests } from './running-requests'
 import type { RequestWorld } from './world'
 
@@ -23,7 +23,7 @@ export interface Reservation extends CheckedRequest, Member {
   charge: Charge
   idempotencyKey: IdempotencyKey | null
   /** The row of the request log, written at the end. */
-  entry: JournalEntry
+  logRow: RequestLogRow
   /** Cuts the calls to the vendor; the reason is the error that the caller then gets. */
   controller: Canceller
   /** When the wait for the vendor is over, on the monotonic clock. */
@@ -105,8 +105,8 @@ export class Reservations {
     reservation.deadlineAt = Number.POSITIVE_INFINITY
     reservation.model = model
     reservation.family = model.family
-    reservation.entry.model = model.id
-    reservation.entry.upstream = model.upstream.name
+    reservation.logRow.model = model.id
+    reservation.logRow.upstream = model.upstream.name
   }
 
   /** Runs a change of the database; what it cannot take now is tried again until it can. False when that is still to come. */

@@ -13,7 +13,7 @@ import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { insertTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
-import type { JournalEntry } from './request-log'
+import type { RequestLogRow } from './request-log'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
 
@@ -37,27 +37,27 @@ export async function reserve(
   world: RequestWorld,
   request: CheckedRequest,
   idempotencyKey: IdempotencyKey | null,
-  entry: JournalEntry,
+  logRow: RequestLogRow,
   from: Wishes,
 ): Promise<Reservation | SavedAnswer> {
   const { db } = world
   const { key, family } = request
   const now = world.now()
-  const charge = chargeOf(request, entry.id, now)
+  const charge = chargeOf(request, logRow.id, now)
   if (charge.heldNano > (from.maxCostNano ?? charge.heldNano)) throw tooDear(charge, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
   if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
   const task =
     family.kind === 'task' ? newTask(request, family, charge, from, world.newId('video')) : undefined
   const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
-  if ('held' in result) return reservationOf(request, charge, idempotencyKey, entry, task)
+  if ('held' in result) return reservationOf(request, charge, idempotencyKey, logRow, task)
   if (result.refusedBy === 'balance') throw notPaid(charge, await balanceOf(db, key.account))
   if (result.refusedBy !== 'idempotency' || !idempotencyKey) {
     throw await refusalOf(db, result.refusedBy, key, charge, now)
   }
   // Somebody took the key between the look at it and the hold; by now they may even have their answer.
   const twin = await answerAgain(db, idempotencyKey)
-  return twin ?? reserve(world, request, idempotencyKey, entry, from)
+  return twin ?? reserve(world, request, idempotencyKey, logRow, from)
 }
 
 function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
@@ -83,7 +83,7 @@ function reservationOf(
   { operation, key, model, family, others, ask, source, fingerprint }: CheckedRequest,
   charge: Charge,
   idempotencyKey: IdempotencyKey | null,
-  entry: JournalEntry,
+  logRow: RequestLogRow,
   task: NewTask | undefined,
 ): Reservation {
   return {
@@ -97,7 +97,7 @@ function reservationOf(
     fingerprint,
     charge,
     idempotencyKey,
-    entry,
+    logRow,
     controller: new Canceller(),
     deadlineAt: Number.POSITIVE_INFINITY,
     isEnded: false,

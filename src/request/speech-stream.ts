@@ -52,8 +52,8 @@ export class SpeechStream {
     this.reservation = reservation
     this.file = file
     this.early = { done: false, value: file.first }
-    const { entry, model, controller } = reservation
-    this.lastAt = entry.startedAt + model.upstream.maxDurationMs
+    const { logRow, model, controller } = reservation
+    this.lastAt = logRow.startedAt + model.upstream.maxDurationMs
     // From here on the audio watches its own time.
     this.waitAtMost(STALL_MS)
     controller.signal.addEventListener('abort', this.interrupt)
@@ -132,8 +132,8 @@ export class SpeechStream {
   /** Ends the audio before its end. */
   private breakOff(error: unknown, endedBy: EndedBy): Promise<void> {
     if (this.ending) return this.ending
-    const { entry, controller } = this.reservation
-    if (!this.isGone) entry.errorCode = error instanceof GatewayError ? error.code : 'internal_error'
+    const { logRow, controller } = this.reservation
+    if (!this.isGone) logRow.errorCode = error instanceof GatewayError ? error.code : 'internal_error'
     const ended = this.end(this.isGone ? 'client' : endedBy)
     controller.abort(error)
     this.file.rest.return(NOTHING).catch(() => {})

@@ -17,10 +17,10 @@ export function send(
   reservation: Reservation,
   call: Call,
 ): Sent {
-  const { model, controller, entry, charge } = reservation
+  const { model, controller, logRow, charge } = reservation
   const { upstream } = model
   const at = world.monotonic()
-  const endsAt = entry.startedAt + upstream.maxDurationMs
+  const endsAt = logRow.startedAt + upstream.maxDurationMs
   // A process that was suspended may find its hold expired, and others who have released it.
   if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
   reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)

@@ -11,13 +11,13 @@ import type { Pulse } from '../lib/ticker'
 import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
 import type { AddressRules } from '../webhooks/address'
-import type { Journal } from './request-log'
+import type { RequestLog } from './request-log'
 
 export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
   config: Pick<Config, 'server'>
   db: Db
-  journal: Pick<Journal, 'write'>
+  requestLog: Pick<RequestLog, 'write'>
   catalogue: Catalogue
   authenticator: Authenticator
   tokenCounter: TokenCounter

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { isSecret } from '../../src/accounts/keys'
 import { type Charge, hold, release, settle } from '../../src/billing/ledger'
 import { openSqlite } from '../../src/db/sqlite'
-import { openJournal } from '../../src/request/request-log'
+import { openRequestLog } from '../../src/request/request-log'
 import { createCommandLine, MAIN, WRITTEN } from '../support/command-line'
 import { postgresUrl, temporaryFolder } from '../support/databases'
 import type { Json } from '../support/scenario'
@@ -404,7 +404,7 @@ async function makeHistory(data: string): Promise<void> {
   await release(db, failed, { endedBy: 'upstream', endedAt: now })
   await settle(db, beyond, { ...ending, priceNano: 1_000_000_000, usageSource: 'counted' })
   await db.close()
-  const journal = await openJournal(openSqlite(join(data, 'journal.sqlite')), () => {})
+  const journal = await openRequestLog(openSqlite(join(data, 'journal.sqlite')), () => {})
   const entry = {
     account: 'alice',
     keyId: key.id,

@@ -146,7 +146,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       ...options.outside,
     },
   })
-  const { db, journal, now } = server.world
+  const { db, requestLog, now } = server.world
 
   async function makeKey(account: string, balance: string, settings: Partial<KeySettings> = {}) {
     const secret = makeSecret(randomBytes)
@@ -194,8 +194,8 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     },
     charges: () => db.query({ sql: 'select * from charges order by created_at, id' }),
     async journal() {
-      await journal.flush()
-      return (await journal.recent(100_000)).reverse()
+      await requestLog.flush()
+      return (await requestLog.recent(100_000)).reverse()
     },
     audit: () => audit(db, now()),
     async close() {

@@ -64,7 +64,7 @@ const mp3Encoder: World['mp3Encoder'] = {
   close() {},
 }
 
-const journal: World['journal'] = {
+const requestLog: World['requestLog'] = {
   write() {},
   recent: async () => [],
   trim: async () => {},
@@ -112,7 +112,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   const world: World = {
     config: parts.config,
     db,
-    journal,
+    requestLog,
     catalogue: buildCatalogue(parts.config, { transport, wall: time.wall, monotonic, log }),
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter: {

@@ -5,12 +5,12 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../../src/db/sqlite'
-import { type Journal, type JournalEntry, openJournal } from '../../src/request/request-log'
+import { openRequestLog, type RequestLog, type RequestLogRow } from '../../src/request/request-log'
 
 const DAY_MS = 86_400_000
 const START = 1_800_000_000_000
 
-function entry(id: string, at = START): JournalEntry {
+function entry(id: string, at = START): RequestLogRow {
   return {
     id,
     startedAt: 0,
@@ -34,15 +34,15 @@ function entry(id: string, at = START): JournalEntry {
 }
 
 function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')) {
-  return openJournal(openSqlite(file, { durable: false }), () => {})
+  return openRequestLog(openSqlite(file, { durable: false }), () => {})
 }
 
-async function idsOf(journal: Journal, limit: number): Promise<unknown[]> {
+async function idsOf(journal: RequestLog, limit: number): Promise<unknown[]> {
   return (await journal.recent(limit)).map(({ id }) => id)
 }
 
 /** Writes pages of these sizes, with ids that count up. */
-async function writePages(journal: Journal, sizes: readonly number[], at?: (id: number) => number) {
+async function writePages(journal: RequestLog, sizes: readonly number[], at?: (id: number) => number) {
   let id = 0
   for (const size of sizes) {
     for (let index = 0; index < size; index++) journal.write(entry(`${++id}`, at?.(id)))

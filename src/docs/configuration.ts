@@ -56,6 +56,7 @@ const environment = `## Environment
 | \`GATEWAY_DATABASE_URL\` | the database, as \`database\` |
 | \`GATEWAY_HOST\`, \`GATEWAY_PORT\` | the address and port to listen on, as \`--host\` and \`--port\` |
 | \`HTTPS_PROXY\`, \`HTTP_PROXY\`, \`NO_PROXY\` | a proxy that upstreams are called through, and hosts that are called without |
+| \`BUN_CONFIG_MAX_HTTP_REQUESTS\` | requests through a proxy at a time; 256 without it |
 | \`NODE_EXTRA_CA_CERTS\` | a file of further certificate authorities, for servers of your own |
 | \`XDG_DATA_HOME\`, \`XDG_CONFIG_HOME\` | where the system's user keeps data and settings |
 | \`NO_COLOR\` | output without colours |

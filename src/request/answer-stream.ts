@@ -9,7 +9,7 @@ import type { HttpBody } from '../http-client/response'
 import { errorBody, type GatewayError } from '../lib/errors'
 import { fromLatin1 } from '../lib/sse'
 import type { StreamAnswer } from './answer'
-import { endAnswered, type Line } from './ending'
+import { endStream, type Line } from './ending'
 import { relayEvents } from './relay'
 import type { Reservation } from './reservation'
 import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
@@ -51,7 +51,8 @@ export async function answerStream(
     }),
     finish(outcome) {
       done()
-      return endStream(line, reservation, outcome, 'text/event-stream', fromLatin1(captured))
+      const saved = { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
+      return endStream(line, reservation, outcome, saved)
     },
   })
   const headers = {
@@ -62,22 +63,6 @@ export async function answerStream(
     ...rates,
   }
   return { kind: 'stream', body, headers }
-}
-
-/** Ends the request of a stream. Logs a failure, too: its caller may be gone. */
-export async function endStream(
-  line: Line,
-  reservation: Reservation,
-  outcome: Outcome,
-  contentType: string,
-  body: string | Uint8Array,
-): Promise<void> {
-  try {
-    await endAnswered(line, reservation, outcome, { status: 200, contentType, body })
-  } catch (error) {
-    line.world.log('charge_not_ended', { request: reservation.charge.id, error: String(error) })
-    throw error
-  }
 }
 
 function meterOf(reservation: Reservation, candidates: number): StreamMeter {

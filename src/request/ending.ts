@@ -49,6 +49,25 @@ export async function endAnswered(
   return paidNano
 }
 
+/** Ends the request of an answer that has begun. Throws where its charge cannot be ended: its caller must not take it for a whole one. */
+export async function endStream(
+  line: Line,
+  reservation: Reservation,
+  outcome: Outcome,
+  saved: SavedAnswer,
+): Promise<void> {
+  try {
+    await endAnswered(line, reservation, outcome, saved)
+  } catch (error) {
+    const { logRow, charge } = reservation
+    line.world.log('charge_not_ended', { request: charge.id, error: String(error) })
+    logRow.endedBy = outcome.endedBy
+    logRow.errorCode = 'internal_error'
+    writeRow(line.world, logRow, 200)
+    throw error
+  }
+}
+
 /** The vendor works on: the charge stays open, and ends with the task. `status` is that of the answer. */
 export function endHandedOver({ world, reservations }: Line, reservation: Reservation, status: number): void {
   reservations.handOver(reservation)

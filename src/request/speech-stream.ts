@@ -5,8 +5,7 @@ import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import type { Outcome } from '../billing/metering'
 import { callerLeft, type EndedBy, endedByOf } from '../contract/failures'
 import { GatewayError } from '../lib/errors'
-import { endStream } from './answer-stream'
-import type { Line } from './ending'
+import { endStream, type Line } from './ending'
 import type { Reservation } from './reservation'
 import type { AudioNotes } from './upstream-audio'
 
@@ -119,13 +118,11 @@ export class SpeechStream {
   private end(endedBy: EndedBy): Promise<void> {
     const { line, reservation, file } = this
     reservation.controller.signal.removeEventListener('abort', this.interrupt)
-    this.ending ??= endStream(
-      line,
-      reservation,
-      outcomeOfSpeech(endedBy, this.delivered, file.notes),
-      file.contentType,
-      Buffer.concat(this.kept),
-    )
+    this.ending ??= endStream(line, reservation, outcomeOfSpeech(endedBy, this.delivered, file.notes), {
+      status: 200,
+      contentType: file.contentType,
+      body: Buffer.concat(this.kept),
+    })
     return this.ending
   }
 

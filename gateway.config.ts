@@ -9,6 +9,7 @@ const anthropic = { source: 'https://platform.claude.com/docs/en/about-claude/pr
 const alibaba = { source: 'https://www.alibabacloud.com/help/en/model-studio/models', as_of: '2026-11' }
 const google = { source: 'https://ai.google.dev/gemini-api/docs/pricing', as_of: '2026-11' }
 // By third parties.
+const cohere = { source: 'https://openrouter.ai/cohere', as_of: '2026-11' }
 const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-11' }
 const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
 const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
@@ -42,6 +43,15 @@ const claudeTokens = (
   per_1m_cache_write_1h_tokens: writtenForAnHour,
 })
 
+// Audio by tokens: text in, audio in, text out.
+const transcriber = { family: 'openai-transcriptions', upstream: 'openai', ownedBy: 'openai' }
+const transcribed = (input: string, audio: string, output: string) => ({
+  per_1m_input_tokens: input,
+  per_1m_input_audio_tokens: audio,
+  per_1m_output_tokens: output,
+})
+const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere' }
+
 // What many of the video models below have in common.
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
 const to10 = { min: 2, max: 10, default: 5 }
@@ -73,6 +83,7 @@ export default {
     xai: { kind: 'xai', apiKey: process.env.XAI_API_KEY },
     anthropic: { kind: 'anthropic', apiKey: process.env.ANTHROPIC_API_KEY },
     ark: { kind: 'ark', apiKey: process.env.ARK_API_KEY },
+    cohere: { kind: 'cohere', apiKey: process.env.COHERE_API_KEY },
     // A server on your own machine, such as Ollama, llama.cpp or vLLM:
     // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
   },
@@ -317,6 +328,54 @@ export default {
       upstreamModel: 'qwen3-tts-instruct-flash',
       ownedBy: 'alibaba',
       price: { ...alibaba, per_1m_characters: '11.50' },
+    },
+
+    // Transcription. The vendor retires all but the first on 26 February 2027, and translation with them.
+    'pgt-transcribe': {
+      family: 'openai-transcriptions',
+      upstream: 'openai',
+      upstreamModel: 'gpt-transcribe',
+      ownedBy: 'openai',
+      price: { ...openai, per_audio_minute: '0.0045' },
+    },
+    'whisper-1': {
+      family: ['openai-transcriptions', 'openai-translations'],
+      upstream: 'openai',
+      ownedBy: 'openai',
+      price: { ...openai, per_audio_minute: '0.006' },
+    },
+    'pgt-4o-transcribe': {
+      ...transcriber,
+      upstreamModel: 'gpt-4o-transcribe',
+      price: { ...openai, ...transcribed('2.50', '6.00', '10.00') },
+    },
+    'pgt-4o-mini-transcribe': {
+      ...transcriber,
+      upstreamModel: 'gpt-4o-mini-transcribe',
+      price: { ...openai, ...transcribed('1.25', '3.00', '5.00') },
+    },
+    'pgt-4o-transcribe-diarize': {
+      ...transcriber,
+      upstreamModel: 'gpt-4o-transcribe-diarize',
+      price: { ...openai, ...transcribed('2.50', '6.00', '10.00') },
+    },
+
+    // Reranking
+    'rerank-v4.0-pro': { ...reranker, price: { ...cohere, per_1k_searches: '2.50' } },
+    'rerank-v4.0-fast': { ...reranker, price: { ...cohere, per_1k_searches: '2.00' } },
+    'vgx-rerank-2.5': {
+      family: 'voyage-rerank',
+      upstream: 'voyage',
+      upstreamModel: 'rerank-2.5',
+      ownedBy: 'voyage',
+      price: { ...voyage, per_1m_input_tokens: '0.05' },
+    },
+    'vgx-rerank-2.5-lite': {
+      family: 'voyage-rerank',
+      upstream: 'voyage',
+      upstreamModel: 'rerank-2.5-lite',
+      ownedBy: 'voyage',
+      price: { ...voyage, per_1m_input_tokens: '0.02' },
     },
 
     // Images in the multimodal style

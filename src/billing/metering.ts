@@ -9,6 +9,7 @@ import {
   hasPrice,
   heldNano,
   isBaseTier,
+  type Prices,
   type Tariff,
   tableNano,
   tariffOfVariant,
@@ -17,6 +18,7 @@ import {
 import {
   addQuantities,
   callUnits,
+  inputOf,
   inputTokensOf,
   judgedUnits,
   outputTokensOf,
@@ -84,19 +86,19 @@ export function measure(
   if (usage === undefined || usage === 'invalid') {
     if (empty && !thought) return undefined
     if (made) return asMade(made, outcome, ask, model)
-    const { texts } = model.family
+    const texts = model.family.texts?.(ask.body, model)
     // The vendor broke off before any result, and the output cannot be counted: the events around it are not worth the
     // quote.
     if (!texts && broken && !delivered && endedBy !== 'client') return undefined
-    return texts ? count(outcome, texts(ask.body), ask, model, counter) : asQuoted(outcome, ask, model)
+    return texts ? count(outcome, texts, ask, model, counter) : asQuoted(outcome, ask, model)
   }
   // A caller who left pays for what the vendor counted. A caller whom the vendor failed does not, even after long
   // thinking.
   const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
   if (empty && !used && !(thought && outputTokensOf(usage) > 0)) return undefined
-  const { texts } = model.family
-  if (texts && (outcome.early || usage.input_token === undefined)) {
-    return count(outcome, texts(ask.body), ask, model, counter)
+  if (outcome.early || usage.input_token === undefined) {
+    const texts = model.family.texts?.(ask.body, model)
+    if (texts) return count(outcome, texts, ask, model, counter)
   }
   return { quantities: withRequest(usage, model), source: 'upstream' }
 }
@@ -123,8 +125,9 @@ async function count(
   const input = told.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
-  // Without any text, as with inputs that are tokens already, the quote is the only figure.
-  const counted = texts.length > 0 ? input?.tokens : inputTokensOf(model.family.quote(ask, model))
+  // Without any text, as with inputs that are tokens already, or sound, the quote is the only figure there is.
+  const counted =
+    texts.length > 0 ? { input_token: input?.tokens ?? 0 } : inputOf(model.family.quote(ask, model))
   const exact =
     usage !== 'invalid' &&
     input?.exact !== false &&
@@ -132,9 +135,9 @@ async function count(
     textOmitted === 0 &&
     (texts.length > 0 || input === undefined)
   const outputTokens = Math.max(told.output_token ?? 0, Math.round(output.tokens * scale))
-  const quantities = {
+  const quantities: Quantities = {
+    ...(told.input_token === undefined && counted),
     ...told,
-    input_token: told.input_token ?? counted ?? 0,
     ...(outputTokens > 0 ? { output_token: outputTokens } : {}),
   }
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
@@ -177,14 +180,21 @@ export function plausible(usage: ReportedUsage, ask: Ask, model: Model): Reporte
     outputTokensOf(usage) <= mostOutput &&
     judgedUnits.every(({ unit, times, more }) => (usage[unit] ?? 0) <= times * (quote[unit] ?? 0) + more)
   if (!sane) return 'invalid'
-  const known = priced(usage, model)
-  return hasPrices(known, tariffOf(ask, model)) ? known : undefined
+  return withPrices(usage, tariffOf(ask, model))
 }
 
-/** Whether everything reported has a price. Figures in units outside the price list say nothing. */
-function hasPrices(usage: Quantities, { tables: [{ prices }] }: Tariff): boolean {
-  for (const unit in usage) if (prices[unit as Unit] === undefined) return false
-  return true
+/**
+ * The figures of units that have a price. What a vendor counts in others says nothing: by what a model is priced is the
+ * operator's choice, and a request that could make the vendor bill more was refused.
+ */
+function withPrices(usage: Quantities, { tables: [{ prices }] }: Tariff): Quantities | undefined {
+  for (const unit in usage) if (prices[unit as Unit] === undefined) return onlyPriced(usage, prices)
+  return usage
+}
+
+function onlyPriced(usage: Quantities, prices: Prices): Quantities | undefined {
+  const priced = Object.entries(usage).filter(([unit]) => prices[unit as Unit] !== undefined)
+  return priced.length > 0 ? Object.fromEntries(priced) : undefined
 }
 
 /** The prices for the hold and the settlement. Throws 400 for a tier that the model does not have. */

@@ -171,8 +171,8 @@ interface Contract<Body> {
   quote(ask: Ask<Body>, model: Model): Quantities
   /** Reads a whole reply (parsed JSON): its usage, or that it is an error in spite of its status. */
   read(reply: unknown, ask: Ask<Body>): Reading
-  /** The texts of the request, to be counted when the vendor reports no usage. Absent: the quote is paid then. */
-  texts?(body: Body): string[]
+  /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
+  texts?(body: Body, model: Model): string[] | undefined
   /** How a request in plain words reads in this family's own: for commands and tools, which know no family. */
   plain?: PlainForm
 }
@@ -183,6 +183,8 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
   call(ask: Ask<Body>, model: Model): Call
   /** Absent: no request of this family is answered with a stream. */
   stream?: StreamContract<Body>
+  /** Absent: every answer that is no stream is JSON. */
+  text?: TextContract<Body>
   links?: FindLinks
   /** Asks the vendor how many tokens a request has, which costs nothing. Absent: its texts are counted here. */
   tokenCount?: { call(ask: Ask<Body>, model: Model): Call; read(reply: object): number | undefined }
@@ -231,6 +233,14 @@ export type Family<Body = unknown> =
 
 /** The addresses in a reply under which the vendor keeps results for a while. */
 type FindLinks = (reply: unknown) => string[]
+
+/** How an answer is read that is no JSON but a text, such as subtitles: its bytes go to the caller unchanged. */
+interface TextContract<Body> {
+  /** The media type of the answer; undefined where the request asks for JSON. */
+  type(body: Body): string | undefined
+  /** Reads the whole text: it has no figures of the vendor's, but what is in it may tell some. */
+  read(text: string, ask: Ask<Body>): Reading
+}
 
 /** How a stream of events is read. */
 interface StreamContract<Body> {

@@ -2,8 +2,8 @@
 
 import type { Dialect } from '../lib/errors'
 
-export interface Operation {
-  name: OperationName
+interface OperationRow {
+  name: string
   path: string
   /** Where callers of other gateways look for it. */
   aliases?: readonly string[]
@@ -16,13 +16,29 @@ export interface Operation {
   /** Headers of the caller that the vendor is to see. */
   forwards?: readonly string[]
   summary: string
+  /** The heading that it stands under in the documentation. */
+  tag: string
+  /** What the example of its documentation asks for, in plain words. */
+  asks: { text: string; resolution?: string }
+  /** Of a form: the name of the file that the example sends. */
+  exampleFile?: string
+  /** An answer for the documentation. Absent: its form is described there by a schema of its own. */
+  answer?: {
+    description: string
+    example: object
+    /** Media types of answers that are no JSON. */
+    texts?: readonly string[]
+    /** Server-sent events, where the request has `stream: true`. */
+    events?: string
+  }
 }
-
-export type OperationName = 'chat' | 'messages' | 'embeddings' | 'speech' | 'image' | 'image-edit' | 'video'
 
 const MEBIBYTE = 1024 * 1024
 
-export const operations: readonly Operation[] = [
+/** Texts and subtitles. */
+const TRANSCRIPTS = ['text/plain', 'application/x-subrip', 'text/vtt'] as const
+
+const table = [
   {
     name: 'chat',
     path: '/v1/chat/completions',
@@ -31,6 +47,8 @@ export const operations: readonly Operation[] = [
     // Room for several images and files as base64.
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Chat completion: text, multimodal, tools, reasoning, streaming',
+    tag: 'Text',
+    asks: { text: 'Why is the sky blue?' },
   },
   {
     name: 'messages',
@@ -41,6 +59,8 @@ export const operations: readonly Operation[] = [
     // Its fields and the header that allows them go together: a vendor refuses one without the other.
     forwards: ['anthropic-version', 'anthropic-beta'],
     summary: 'Messages: the native format of one provider, for any chat model',
+    tag: 'Text',
+    asks: { text: 'Why is the sky blue?' },
   },
   {
     name: 'embeddings',
@@ -49,6 +69,8 @@ export const operations: readonly Operation[] = [
     dialect: 'openai',
     maxBodyBytes: 16 * MEBIBYTE,
     summary: 'Text embeddings',
+    tag: 'Embeddings',
+    asks: { text: 'The sky is blue.' },
   },
   {
     name: 'speech',
@@ -57,6 +79,8 @@ export const operations: readonly Operation[] = [
     dialect: 'openai',
     maxBodyBytes: MEBIBYTE,
     summary: 'Text to speech: the answer is the sound itself',
+    tag: 'Speech',
+    asks: { text: 'The sky is blue.' },
   },
   {
     name: 'image',
@@ -66,6 +90,8 @@ export const operations: readonly Operation[] = [
     dialect: 'flat',
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Image generation, from a text or from reference images; the payload depends on the model',
+    tag: 'Images',
+    asks: { text: 'A lighthouse in a storm, in oil' },
   },
   {
     name: 'image-edit',
@@ -74,6 +100,9 @@ export const operations: readonly Operation[] = [
     dialect: 'openai',
     maxBodyBytes: 256 * MEBIBYTE,
     summary: 'Image editing, from uploaded images and a mask',
+    tag: 'Images',
+    asks: { text: 'Make it night' },
+    exampleFile: 'picture.png',
   },
   {
     name: 'video',
@@ -83,8 +112,67 @@ export const operations: readonly Operation[] = [
     dialect: 'openai',
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Video generation: submits a task, whose end is polled or told to a webhook',
+    tag: 'Video',
+    asks: { text: 'Waves break at a lighthouse', resolution: '720p' },
   },
-]
+  {
+    name: 'transcription',
+    path: '/v1/audio/transcriptions',
+    body: 'form',
+    dialect: 'openai',
+    maxBodyBytes: 64 * MEBIBYTE,
+    summary: 'Transcription: audio to text, JSON or subtitles, in the language that is spoken',
+    tag: 'Speech',
+    asks: { text: '' },
+    exampleFile: 'speech.mp3',
+    answer: {
+      description: 'The text, as JSON, as plain text or as subtitles, or its pieces as events.',
+      example: { text: 'The sky is blue.', usage: { type: 'duration', seconds: 2 } },
+      texts: TRANSCRIPTS,
+      events: 'data: {"type":"transcript.text.delta","delta":"The sky"}\n\n',
+    },
+  },
+  {
+    name: 'translation',
+    path: '/v1/audio/translations',
+    body: 'form',
+    dialect: 'openai',
+    maxBodyBytes: 64 * MEBIBYTE,
+    summary: 'Translation: audio to English text, JSON or subtitles',
+    tag: 'Speech',
+    asks: { text: '' },
+    exampleFile: 'speech.mp3',
+    answer: {
+      description: 'The English text, as JSON, as plain text or as subtitles.',
+      example: { text: 'The sky is blue.' },
+      texts: TRANSCRIPTS,
+    },
+  },
+  {
+    name: 'rerank',
+    path: '/v1/rerank',
+    body: 'json',
+    dialect: 'openai',
+    maxBodyBytes: 16 * MEBIBYTE,
+    summary: 'Reranking: how well each of several documents answers a query',
+    tag: 'Rerank',
+    asks: { text: 'Why is the sky blue?' },
+    answer: {
+      description: 'The documents by their places in the request, the most relevant first.',
+      example: {
+        results: [{ index: 0, relevance_score: 0.98 }],
+        meta: { billed_units: { search_units: 1 } },
+      },
+    },
+  },
+] as const satisfies readonly OperationRow[]
+
+export type OperationName = (typeof table)[number]['name']
+export interface Operation extends OperationRow {
+  name: OperationName
+}
+
+export const operations: readonly Operation[] = table
 
 export function operationOf(name: OperationName): Operation {
   return operations.find((operation) => operation.name === name) as Operation

@@ -143,7 +143,7 @@ export const unitTable = {
     key: 'per_1k_searches',
     of: 'queries of a rerank model, each with up to 100 documents',
     per: 1_000,
-    most: AS_CALLED,
+    most: AS_QUOTED,
   },
   /** Searches of the web that the vendor runs for an answer. */
   web_search: {
@@ -227,6 +227,11 @@ export function inputTokensOf(quantities: Quantities): number {
 
 export function outputTokensOf(quantities: Quantities): number {
   return tokensOn('output', quantities)
+}
+
+/** The tokens that go into the model, kind by kind. */
+export function inputOf(quantities: Quantities): Quantities {
+  return Object.fromEntries(Object.entries(quantities).filter(([unit]) => sides[unit as Unit] === 'input'))
 }
 
 function tokensOn(side: 'input' | 'output', quantities: Quantities): number {

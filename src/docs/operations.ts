@@ -2,12 +2,12 @@
 // its answers. Nothing about a family may be written down here: everything is asked of the family itself.
 
 import type { Catalogue } from '../catalogue/models'
-import { type Family, type Model, type PlainRequest, streamOf } from '../contract/family'
-import type { Operation, OperationName } from '../contract/operations'
+import { type Family, type Model, streamOf } from '../contract/family'
+import type { Operation } from '../contract/operations'
 import type { Dialect } from '../lib/errors'
 import { errorAnswers, rateLimitHeaders } from './errors'
 import { idempotencyKey, waiting } from './headers'
-import { operationReplies } from './replies'
+import { repliesOf } from './replies'
 import { samplesOf } from './samples'
 import {
   type DescribedAnswer,
@@ -29,16 +29,6 @@ export interface PayloadForm {
   ids: readonly string[]
 }
 
-/** What the example of an operation asks for. */
-const asked: Record<OperationName, PlainRequest> = {
-  chat: { text: 'Why is the sky blue?' },
-  messages: { text: 'Why is the sky blue?' },
-  embeddings: { text: 'The sky is blue.' },
-  speech: { text: 'The sky is blue.' },
-  image: { text: 'A lighthouse in a storm, in oil' },
-  'image-edit': { text: 'Make it night' },
-  video: { text: 'Waves break at a lighthouse', resolution: '720p' },
-}
 const REFERENCE_IMAGE = 'https://example.com/picture.png'
 const WEBHOOK = 'https://example.com/finished'
 
@@ -91,7 +81,7 @@ export function examplesOfForm({ name, family, models }: PayloadForm, operation:
   const images = Array.from({ length: model.referenceImages?.min ?? 0 }, () => REFERENCE_IMAGE)
   const plain = family.plain.body(
     {
-      ...asked[operation.name],
+      ...operation.asks,
       ...(fields.includes('images') && images.length > 0 && { images }),
       ...(model.durations && { duration: model.durations.default }),
     },
@@ -100,7 +90,7 @@ export function examplesOfForm({ name, family, models }: PayloadForm, operation:
   const request = { model: model.id, ...plain }
   const files = operation.body === 'form' ? fileFields(plainSchema(family.body)) : []
   const [file] = files
-  if (file) return { [name]: { value: { ...request, [file]: ['picture.png'] } } }
+  if (file) return { [name]: { value: { ...request, [file]: [operation.exampleFile] } } }
   const properties = family.body.properties as Record<string, unknown>
   return {
     [name]: { value: request },
@@ -122,7 +112,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
   return {
     post: {
       operationId: operation.name,
-      tags: [tagOf(operation.name)],
+      tags: [operation.tag],
       summary: operation.summary,
       ...descriptionOf(forms),
       ...(operation.aliases && { 'x-aliases': operation.aliases }),
@@ -181,18 +171,12 @@ function dialectsOf(operation: Operation, forms: readonly PayloadForm[]): Dialec
   return [...new Set([operation.dialect, ...forms.map(({ family }) => family.dialect)])]
 }
 
-function successes({ name, dialect }: Operation): Record<string, DescribedAnswer> {
+function successes(operation: Operation): Record<string, DescribedAnswer> {
+  const { dialect } = operation
   const ids = dialect === 'messages' ? ['x-request-id', 'request-id'] : ['x-request-id']
   const told = [...ids, 'x-gateway-cost-usd', ...rateLimitHeaders()]
   const headers = Object.fromEntries(told.map((header) => [header, headerOf(header)]))
   return Object.fromEntries(
-    Object.entries(operationReplies[name]).map(([status, answer]) => [status, { ...answer, headers }]),
+    Object.entries(repliesOf(operation)).map(([status, answer]) => [status, { ...answer, headers }]),
   )
-}
-
-export function tagOf(name: OperationName): string {
-  if (name === 'chat' || name === 'messages') return 'Text'
-  if (name === 'embeddings') return 'Embeddings'
-  if (name === 'speech') return 'Speech'
-  return name === 'video' ? 'Video' : 'Images'
 }

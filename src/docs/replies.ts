@@ -1,7 +1,7 @@
 // What successful answers look like, with an example of each that fits its own schema.
 // Vendors add fields of their own, so every object is open.
 
-import type { OperationName } from '../contract/operations'
+import type { Operation, OperationName } from '../contract/operations'
 import { anyOf, type DescribedAnswer, type Media, type Schema, schemaOf } from './schema'
 
 const text = { type: 'string' }
@@ -207,7 +207,19 @@ const events = (example: string): Record<string, Media> => ({
 })
 
 /** The successful answers of an operation, by status. */
-export const operationReplies: Record<OperationName, Record<string, DescribedAnswer>> = {
+export function repliesOf({ name, answer }: Operation): Record<string, DescribedAnswer> {
+  if (!answer) return replies[name] ?? {}
+  const { description, example, texts = [], events: pieces } = answer
+  const content = {
+    'application/json': { schema: { type: 'object' }, examples: { answer: { value: example } } },
+    ...Object.fromEntries(texts.map((type) => [type, { schema: text }])),
+    ...(pieces !== undefined && events(pieces)),
+  }
+  return { '200': { description, content } }
+}
+
+/** Of operations whose row in the table has no answer. */
+const replies: Partial<Record<OperationName, Record<string, DescribedAnswer>>> = {
   chat: {
     '200': {
       description: 'The completion, or its pieces as events.',

@@ -15,7 +15,10 @@ import { openaiImageEdits } from './images/openai-edits'
 import { xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
 import { messagesOnChat } from './messages/via-chat/family'
+import { cohereRerank } from './rerank/cohere'
+import { voyageRerank } from './rerank/voyage'
 import { dashscopeSpeech } from './speech/dashscope'
+import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
 import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
 import { xaiVideo } from './videos/xai'
@@ -29,7 +32,11 @@ const list = [
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,
+  cohereRerank,
+  voyageRerank,
   dashscopeSpeech,
+  openaiTranscriptions,
+  openaiTranslations,
   dashscopeImages,
   arkImages,
   xaiImages,

@@ -1,9 +1,10 @@
-// Answers with the vendor's own JSON, or with the stream that a vendor sends in its place: the bytes pass as they came.
+// Answers with the vendor's own JSON or text, or with the stream that a vendor sends in its place: the bytes pass as they
+// came.
 
 import { outcomeOfReply } from '../billing/metering'
 import type { JsonFamily } from '../contract/family'
-import { isEventStream, readReply, usageJsonOf, withModel } from '../upstreams/reply'
-import type { JsonAnswer, Requester, StreamAnswer } from './answer'
+import { isEventStream, readReply, readText, usageJsonOf, withModel } from '../upstreams/reply'
+import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './answer-stream'
 import type { Line } from './ending'
 import type { Reservation } from './reservation'
@@ -14,7 +15,7 @@ export async function answerJson(
   reservation: Reservation,
   family: JsonFamily,
   caller: Requester,
-): Promise<JsonAnswer | StreamAnswer> {
+): Promise<WholeAnswer | StreamAnswer> {
   const { ask, model, controller } = reservation
   const call = family.call(ask, model)
   const sending = send(line.world, reservation, call)
@@ -23,19 +24,38 @@ export async function answerJson(
     : sending)
   try {
     if (isEventStream(response)) return await answerStream(line, reservation, response.body, done)
-    const reply = await readReply(response, model, controller.signal)
+    const contentType = family.text?.type(ask.body)
+    const reply =
+      contentType === undefined
+        ? await readReply(response, model, controller.signal)
+        : await readText(response, model, controller.signal)
     done()
-    const reading = readVendor(model, () => family.read(reply.json, ask))
-    if (reading.failed) throw model.upstream.errorOf(400, reply.json)
+    const { text, json } = reply
+    if (!json) return textAnswer(reservation, family, text, contentType)
+    const reading = readVendor(model, () => family.read(json, ask))
+    if (reading.failed) throw model.upstream.errorOf(400, json)
     return {
-      kind: 'json',
-      outcome: outcomeOfReply(reading, usageJsonOf(reply.json), ask, model),
+      kind: 'whole',
+      contentType: 'application/json',
+      outcome: outcomeOfReply(reading, usageJsonOf(json), ask, model),
       measured: undefined,
-      body: withModel(reply, model),
-      replies: [reply.json],
+      body: withModel({ text, json }, model),
+      replies: [json],
     }
   } catch (error) {
     done()
     throw error
   }
+}
+
+/** The vendor's text goes to the caller as it came. It has no figures. */
+function textAnswer(
+  { ask, model }: Reservation,
+  { text: contract }: JsonFamily,
+  body: string,
+  contentType = 'text/plain; charset=utf-8',
+): WholeAnswer {
+  const reading = readVendor(model, () => contract?.read(body, ask) ?? {})
+  const outcome = outcomeOfReply(reading, null, ask, model)
+  return { kind: 'whole', contentType, outcome, measured: undefined, body, replies: [] }
 }

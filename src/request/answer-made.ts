@@ -5,7 +5,7 @@ import { measure, outcomeOfReply, sumOutcomes } from '../billing/metering'
 import type { Call, MadeFamily } from '../contract/family'
 import { callerView } from '../upstreams/caller-view'
 import { isEventStream, readReply, usageJsonOf } from '../upstreams/reply'
-import type { JsonAnswer, Requester, StreamAnswer } from './answer'
+import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './answer-stream'
 import { mergeStreams } from './candidates'
 import type { Line } from './ending'
@@ -20,7 +20,7 @@ export async function answerMade(
   reservation: Reservation,
   family: MadeFamily,
   caller: Requester,
-): Promise<JsonAnswer | StreamAnswer> {
+): Promise<WholeAnswer | StreamAnswer> {
   const called = family.call(reservation.ask, reservation.model)
   const calls = Array.isArray(called) ? called : [called]
   if (calls[0]?.stream) return answerStreams(line, reservation, family, calls, caller)
@@ -55,7 +55,7 @@ async function answerStreams(
   family: MadeFamily,
   calls: readonly Call[],
   caller: Requester,
-): Promise<JsonAnswer | StreamAnswer> {
+): Promise<WholeAnswer | StreamAnswer> {
   const { model, controller } = reservation
   const sent = calls.map((call) => send(line.world, reservation, call))
   const done = () => {
@@ -92,7 +92,7 @@ async function made(
   { ask, model }: Reservation,
   family: MadeFamily,
   replies: readonly object[],
-): Promise<JsonAnswer> {
+): Promise<WholeAnswer> {
   const readings = readVendor(model, () => replies.map((reply) => family.read(reply, ask)))
   const refusal = replies.find((_, index) => readings[index]?.failed)
   if (refusal) throw model.upstream.errorOf(400, refusal)
@@ -102,5 +102,6 @@ async function made(
   const outcome = sumOutcomes(parts, ask, model)
   const measured = await measure(outcome, ask, model, world.tokenCounter)
   const reply = readVendor(model, () => family.reply([...replies], ask, model, measured?.quantities ?? {}))
-  return { kind: 'json', outcome, measured, body: JSON.stringify(callerView(reply as object)), replies }
+  const body = JSON.stringify(callerView(reply as object))
+  return { kind: 'whole', contentType: 'application/json', outcome, measured, body, replies }
 }

@@ -11,11 +11,12 @@ import { answerTask } from './answer-task'
 import type { Line } from './ending'
 import type { Reservation } from './reservation'
 
-export type Answered = JsonAnswer | FileAnswer | StreamAnswer | TaskBegun
+export type Answered = WholeAnswer | FileAnswer | StreamAnswer | TaskBegun
 
-/** The whole answer is there, as JSON. */
-export interface JsonAnswer {
-  kind: 'json'
+/** The whole answer is there, as JSON or as a text. */
+export interface WholeAnswer {
+  kind: 'whole'
+  contentType: string
   outcome: Outcome
   /** What is to be paid, where that is known already. */
   measured: Measure | undefined

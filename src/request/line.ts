@@ -16,9 +16,9 @@ import {
   type Answered,
   answer,
   type FileAnswer,
-  type JsonAnswer,
   type StreamAnswer,
   type TaskBegun,
+  type WholeAnswer,
 } from './answer'
 import { endOfTask } from './answer-task'
 import { type CheckedRequest, checkRequest, inDialect, type Reword } from './check'
@@ -191,8 +191,8 @@ function ended(
   incoming: Incoming,
 ): Response | Promise<Response> {
   switch (answered.kind) {
-    case 'json':
-      return endedJson(line, reservation, answered, incoming)
+    case 'whole':
+      return endedWhole(line, reservation, answered, incoming)
     case 'task':
       return endedTask(line, reservation, answered, incoming)
     case 'file':
@@ -202,21 +202,21 @@ function ended(
   }
 }
 
-async function endedJson(
+async function endedWhole(
   line: Line,
   reservation: Reservation,
-  { outcome, measured, body, replies }: JsonAnswer,
+  { contentType, outcome, measured, body, replies }: WholeAnswer,
   incoming: Incoming,
 ): Promise<Response> {
   const { world } = line
   const { logRow, key, charge, family } = reservation
-  const saved = { status: 200, contentType: 'application/json', body }
+  const saved = { status: 200, contentType, body }
   const paidNano = await endAnswered(line, reservation, outcome, saved, measured)
   const keeps = world.artifacts && 'links' in family
   const shown = keeps ? await keepResults(world, reservation, body, replies, incoming) : body
   logRow.firstByteMs = world.monotonic() - logRow.startedAt
   const headers = withIds({}, reservation)
-  headers['content-type'] = 'application/json'
+  headers['content-type'] = contentType
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)
   if (charge.windowMinute !== null) {
     // It is paid by now: a database that is away takes only these headers from it.

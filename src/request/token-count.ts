@@ -60,7 +60,7 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
     await countFreeRequest(world.db, key, world.now())
     const asked = tokenCountOf(checked.model) && (await askVendors(world, key.account, checked, controller))
     if (asked !== undefined) return asked
-    const texts = checked.family.texts?.(checked.ask.body) ?? []
+    const texts = checked.family.texts?.(checked.ask.body, checked.model) ?? []
     const counted = await turns.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
     return counted.tokens
   }

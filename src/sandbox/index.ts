@@ -3,6 +3,7 @@
 
 import { anthropic } from './anthropic/simulator'
 import { ark } from './ark/simulator'
+import { cohere } from './cohere/simulator'
 import { dashscope } from './dashscope/simulator'
 import { deliver, pause, untilEnded } from './delivery'
 import { directiveMark, promptText, readDirectives } from './directives'
@@ -55,7 +56,16 @@ export interface SandboxOptions {
   anyModel?: boolean
 }
 
-const simulators: Record<VendorName, Simulator> = { openai, dashscope, google, voyage, xai, anthropic, ark }
+const simulators: Record<VendorName, Simulator> = {
+  openai,
+  dashscope,
+  google,
+  voyage,
+  xai,
+  anthropic,
+  ark,
+  cohere,
+}
 const vendorNames = Object.keys(simulators) as VendorName[]
 
 /** Below it a vendor keeps its results. */

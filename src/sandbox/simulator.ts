@@ -3,7 +3,7 @@
 
 import type { Directives } from './directives'
 
-export type VendorName = 'openai' | 'dashscope' | 'google' | 'voyage' | 'xai' | 'anthropic' | 'ark'
+export type VendorName = 'openai' | 'dashscope' | 'google' | 'voyage' | 'xai' | 'anthropic' | 'ark' | 'cohere'
 
 export type FormField = readonly [name: string, value: string | File]
 

@@ -12,6 +12,8 @@ const standIns: Record<VendorName, readonly (readonly [path: string, model: Choi
   openai: [
     ['/chat/completions', 'local-model'],
     ['/embeddings', 'local-model'],
+    ['/audio/', 'local-model'],
+    ['/rerank', 'local-model'],
     ['/images/', ({ response_format: format }) => (format === undefined ? 'gpt-image-2' : 'dall-e-2')],
   ],
   dashscope: [
@@ -26,13 +28,17 @@ const standIns: Record<VendorName, readonly (readonly [path: string, model: Choi
     ['/models/', 'gemini-embedding-001'],
     ['/embeddings', 'gemini-embedding-001'],
   ],
-  voyage: [['/embeddings', 'voyage-4']],
+  voyage: [
+    ['/embeddings', 'voyage-4'],
+    ['/rerank', 'rerank-2.5'],
+  ],
   xai: [
     ['/chat/completions', 'grok-4.3'],
     ['/images/', 'grok-imagine-image'],
     ['/videos/', 'grok-imagine-video'],
   ],
   anthropic: [['/messages', 'claude-sonnet-5-5']],
+  cohere: [['/rerank', 'rerank-v4.0-fast']],
   ark: [
     ['/images/', 'seedream-4-5-251128'],
     ['/tasks', 'seedance-2-0-260128'],

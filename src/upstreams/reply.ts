@@ -7,6 +7,7 @@ import { BodyTooLarge, type HttpResponse } from '../http-client/response'
 import type { Cancellation } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { editObject, parseForeign, scanObject, TooDeep } from '../lib/json'
+import { objectIn } from '../lib/sse'
 import { callerText } from './caller-view'
 
 /** Of a result: ten large pictures as base64, or thousands of embeddings. */
@@ -14,7 +15,12 @@ const MAX_REPLY_BYTES = 256 * 1024 * 1024
 /** Of a document about something else, as the state of a task or a number of tokens: a few kilobytes at most. */
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
 
+/** Of a text, as many hours of speech have. */
+const MAX_TEXT_BYTES = 16 * 1024 * 1024
+
 const decoder = new TextDecoder()
+/** A mark before the text stays. */
+const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 interface VendorReply {
   text: string
@@ -30,25 +36,48 @@ export async function readReply(
 ): Promise<VendorReply> {
   const { mayBeEmpty = false, mostBytes = MAX_REPLY_BYTES } = options
   try {
-    // Before it is read, where the vendor says so.
-    if (Number(response.header('content-length')) > mostBytes) throw new BodyTooLarge()
-    const text = decoder.decode(await response.body.bytes(mostBytes)) || (mayBeEmpty ? '{}' : '')
+    const text = decoder.decode(await bytesOf(response, mostBytes)) || (mayBeEmpty ? '{}' : '')
     const json = parseForeign(text)
     if (typeof json !== 'object' || json === null || Array.isArray(json))
       throw garbage(model, 'not a JSON object')
     return { text, json }
   } catch (error) {
-    if (signal.aborted) throw signal.reason
-    if (error instanceof GatewayError) throw error
-    if (error instanceof BodyTooLarge) {
-      response.body.cancel()
-      throw garbage(model, 'too large')
-    }
-    if (error instanceof TooDeep) throw garbage(model, 'nested too deeply')
-    if (!(error instanceof SyntaxError)) throw garbage(model, 'cut off', error)
-    // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
-    throw garbage(model, 'not JSON', error.name)
+    throw faultOf(error, response, model, signal)
   }
+}
+
+/** A reply that is a text, and the object that it is where it is JSON all the same. Throws as `readReply` does. */
+export async function readText(
+  response: HttpResponse,
+  model: Model,
+  signal: Cancellation,
+): Promise<{ text: string; json: object | undefined }> {
+  try {
+    const text = textDecoder.decode(await bytesOf(response, MAX_TEXT_BYTES))
+    return { text, json: text.startsWith('{') ? objectIn(text) : undefined }
+  } catch (error) {
+    throw faultOf(error, response, model, signal)
+  }
+}
+
+function bytesOf(response: HttpResponse, mostBytes: number): Promise<Uint8Array> | Uint8Array {
+  // Before it is read, where the vendor says so.
+  if (Number(response.header('content-length')) > mostBytes) throw new BodyTooLarge()
+  return response.body.bytes(mostBytes)
+}
+
+/** What went wrong with a reply, as its caller is told. */
+function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: Cancellation): unknown {
+  if (signal.aborted) return signal.reason
+  if (error instanceof GatewayError) return error
+  if (error instanceof BodyTooLarge) {
+    body.cancel()
+    return garbage(model, 'too large')
+  }
+  if (error instanceof TooDeep) return garbage(model, 'nested too deeply')
+  if (!(error instanceof SyntaxError)) return garbage(model, 'cut off', error)
+  // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
+  return garbage(model, 'not JSON', error.name)
 }
 
 /** The reply's text for the caller, with the gateway's id in the place of the vendor's model name. */

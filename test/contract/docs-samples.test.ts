@@ -8,6 +8,7 @@ import catalogue from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Sample } from '../../src/docs/samples'
 import { picture } from '../../src/sandbox/pictures'
+import { audioFile } from '../support/audio-files'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 let gateway: TestGateway
@@ -21,6 +22,7 @@ beforeAll(async () => {
   // Below the tree, so that a program finds the clients that it imports.
   folder = mkdtempSync(join(import.meta.dir, '..', '..', 'node_modules', '.samples-'))
   await Bun.write(join(folder, 'picture.png'), picture('png', 256, 256).bytes)
+  await Bun.write(join(folder, 'speech.mp3'), await audioFile('mp3', 2))
   const { paths } = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as {
     paths: Record<string, { post?: { 'x-codeSamples'?: Sample[] } }>
   }

@@ -16,6 +16,7 @@ import { tolerated } from '../../src/http/paths'
 import { createValidator } from '../../src/lib/validate'
 import { createGateway } from '../../src/request/line'
 import { picture } from '../../src/sandbox/pictures'
+import { audioFile } from '../support/audio-files'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { lookUp, misfits } from '../support/json-schema'
 
@@ -424,13 +425,17 @@ function operationsOf({ paths }: Document) {
   )
 }
 
+async function exampleFile(name: string): Promise<Blob> {
+  if (name.endsWith('.mp3')) return audioFile('mp3', 2)
+  return new Blob([picture('png', 1024, 1024).bytes], { type: 'image/png' })
+}
+
 async function send(path: string, type: string, value: Record<string, unknown>): Promise<Response> {
   if (type === 'application/json') return gateway.post(path, value)
   const form = new FormData()
   for (const [name, part] of Object.entries(value)) {
-    if (Array.isArray(part))
-      form.append(name, new Blob([picture('png', 1024, 1024).bytes], { type: 'image/png' }), String(part[0]))
-    else form.append(name, String(part))
+    if (!Array.isArray(part)) form.append(name, String(part))
+    else form.append(name, await exampleFile(String(part[0])), String(part[0]))
   }
   return fetch(`${gateway.url}${path}`, {
     method: 'POST',

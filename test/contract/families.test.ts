@@ -15,6 +15,7 @@ import {
 import { operations } from '../../src/contract/operations'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
+import { wavOf } from '../../src/lib/wav'
 import { picture } from '../../src/sandbox/pictures'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { familyRows } from '../support/family-rows'
@@ -420,6 +421,13 @@ function fileOf({ bytes, filename, contentType }: Upload): File {
 /** `png 64x48` and the like, as files. */
 function filesOf(files: Fixture['files'] = {}): Record<string, Upload[]> {
   const upload = (words: string, name: string): Upload => {
+    const seconds = /^wav (\d+)s$/.exec(words)?.[1]
+    if (seconds) {
+      const samples = new Uint8Array(16_000 * Number(seconds))
+      const bytes = new Blob([new Uint8Array(wavOf({ sampleRate: 8_000, channels: 1 }, [samples]))])
+      const audio = { format: 'wav', seconds: Number(seconds) } as const
+      return { filename: `${name}.wav`, contentType: 'audio/wav', bytes, audio }
+    }
     const [, format, width = 64, height = 48] = /^(\w+)(?: (\d+)x(\d+))?$/.exec(words) ?? []
     const { bytes, contentType } = picture(format as 'png', Number(width), Number(height))
     const blob = new Blob([new Uint8Array(bytes)], { type: contentType })
@@ -482,7 +490,9 @@ function modelOf(id: string): Model {
 function plainBody(family: Family, text: string, { referenceImages }: FamilyModel): Record<string, Json> {
   if (!family.plain) throw new Error(`${family.name} takes no request in plain words`)
   const { fields } = family.plain
-  const uploads = fields.includes('uploads') ? filesOf({ image: ['png 64x64'] }).image : undefined
+  const takesAudio = /^trans/.test(family.operation)
+  const { image, file } = filesOf({ image: ['png 64x64'], file: ['wav 9s'] })
+  const uploads = takesAudio ? file : fields.includes('uploads') ? image : undefined
   const count = fields.includes('images') ? (referenceImages?.min ?? 0) : 0
   const images = Array.from({ length: count }, (_, index) => `https://example.com/${index}.png`)
   const request = {

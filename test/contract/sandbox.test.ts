@@ -888,6 +888,7 @@ const plainRequests: Record<VendorName, (text: string) => [path: string, body: u
     { model: 'claude-haiku-4-5', max_tokens: 9, messages: [{ role: 'user', content: text }] },
   ],
   ark: (text) => ['/images/generations', { model: 'seedream-4-0-250828', prompt: text }],
+  cohere: (text) => ['/rerank', { model: 'rerank-v4.0-fast', query: text, documents: [text] }],
 }
 const vendors = Object.keys(plainRequests) as VendorName[]
 
@@ -1204,6 +1205,7 @@ describe('the sandbox itself', () => {
       xai: `${origin}/xai/v1`,
       anthropic: `${origin}/anthropic/v1`,
       ark: `${origin}/ark/api/v3`,
+      cohere: `${origin}/cohere/v2`,
     })
   })
 

@@ -37,6 +37,16 @@ const gptRefused: FamilyRow['refused'] = [
   ['partial_images', 4],
 ]
 
+/** By the minute and by tokens, whichever the vendor reports. */
+const audioPrice = { ...tokens, per_1m_input_audio_tokens: '6', per_audio_minute: '0.006' }
+const audioRefused: FamilyRow['refused'] = [
+  ['file', 'https://example.com/speech.mp3'],
+  ['response_format', 'docx'],
+  ['temperature', 'warm'],
+  ['temperature', 2],
+  ['url', 'https://example.com/speech.mp3'],
+]
+
 export const familyRows: Record<string, FamilyRow> = {
   'openai-chat': {
     kind: 'openai',
@@ -210,6 +220,49 @@ export const familyRows: Record<string, FamilyRow> = {
       ['input', undefined],
       ['dimensions', '256'],
     ],
+  },
+  'cohere-rerank': {
+    kind: 'cohere',
+    model: { upstreamModel: 'rerank-v4.0-pro', price: { per_1k_searches: '2', per_1m_input_tokens: '1' } },
+    refused: [
+      ['query', undefined],
+      ['query', ''],
+      ['query', ['capital']],
+      ['documents', undefined],
+      ['documents', []],
+      ['documents', 'Washington'],
+      ['documents/0', 7, 'documents[0]'],
+      ['top_n', 0],
+      ['return_documents', 'yes'],
+      ['models', ['another']],
+    ],
+  },
+  'voyage-rerank': {
+    kind: 'voyage',
+    model: { upstreamModel: 'rerank-2.5', price: { per_1m_input_tokens: '1' } },
+    // It refuses fields that it does not know, and has other words for some.
+    translated: ['documents/1/**', 'top_n', 'x_unknown/**'],
+    // In the words of the others.
+    answered: ['object', 'data/**', 'x_unknown/**'],
+    refused: [
+      ['query', undefined],
+      ['documents', []],
+      ['top_n', '1'],
+    ],
+  },
+  'openai-transcriptions': {
+    kind: 'openai',
+    model: { upstreamModel: 'local-listener', price: audioPrice },
+    refused: [
+      ...audioRefused,
+      ['stream', 'maybe'],
+      ['timestamp_granularities', 'minute', 'timestamp_granularities[0]'],
+    ],
+  },
+  'openai-translations': {
+    kind: 'openai',
+    model: { upstreamModel: 'whisper-1', price: { per_audio_minute: '0.006' } },
+    refused: audioRefused,
   },
   'dashscope-speech': {
     kind: 'dashscope',

@@ -12,7 +12,7 @@ export interface Fixture {
   about: string
   /** The caller's request but for its model. */
   request: Record<string, Json>
-  /** Files of a form: each is `png 64x48`, `jpeg` or `webp`. */
+  /** Files of a form: each is `png 64x48`, `jpeg` or `webp`, or audio such as `wav 9s`. */
   files?: Record<string, string[]>
   /** The vendor's reply, or the events of its stream. */
   reply?: Json

@@ -4,6 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
+import { uploadsIn } from '../forms'
 import {
   checkBackground,
   gptImageFieldRules,
@@ -14,7 +15,7 @@ import {
   quoteOutput,
   readPictures,
 } from './gpt-output'
-import { checkUploads, formOf, uploadsIn } from './uploads'
+import { checkUploads, formOf } from './uploads'
 
 const Body = Type.Object(
   {

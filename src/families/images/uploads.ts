@@ -1,24 +1,14 @@
-// What families with uploaded images share: which files they take, and how these go on to the vendor.
+// What families with uploaded images share: which pictures they take, and in which order these go on to the vendor.
 // It must never read a file's bytes: what a file is was found when it came in.
 
 import type { FormPart, Model, Upload } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
+import { fileParts, textParts, uploadsIn } from '../forms'
 
 /** What a model without a figure of its own takes. */
 const ONE_IMAGE = { min: 1, max: 1 }
 /** Of a name that a caller made up. */
 const MAX_SHOWN_LENGTH = 80
-
-/** The files of a form's field. A text in their place is refused. */
-export function uploadsIn(body: object, field: string): readonly Upload[] {
-  const value = (body as Record<string, unknown>)[field] ?? []
-  if (isUploads(value)) return value
-  throw invalidRequest(
-    field,
-    `Invalid type for '${field}': expected a file. Send its bytes as \`curl -F ${field}=@picture.png\` does: a URL or base64 is not read here.`,
-    'invalid_type',
-  )
-}
 
 /** Throws 400 for images or a mask that the model does not take. */
 export function checkUploads(body: object, model: Model): void {
@@ -63,38 +53,9 @@ function checkMask(masks: readonly Upload[], images: readonly Upload[], model: M
  * start. What has no value is left out.
  */
 export function formOf(body: object, upstreamModel: string): FormPart[] {
-  const { model: _, prompt, image: __, mask: ___, ...rest } = body as Record<string, unknown>
-  const others = Object.entries(rest).filter(([, value]) => value !== undefined && value !== null)
-  return [
-    { name: 'model', value: upstreamModel },
-    { name: 'prompt', value: String(prompt) },
-    ...others.flatMap(([name, value]) => (isUploads(value) ? [] : [{ name, value: textOf(value) }])),
-    ...filesOf('image', uploadsIn(body, 'image')),
-    ...others.flatMap(([name, value]) => (isUploads(value) ? filesOf(name, value) : [])),
-    ...filesOf('mask', uploadsIn(body, 'mask')),
-  ]
-}
-
-/** Several of a field have the brackets that servers know. */
-function filesOf(name: string, uploads: readonly Upload[]): FormPart[] {
-  const field = uploads.length > 1 ? `${name}[]` : name
-  return uploads.map((upload) => ({ name: field, upload: named(upload, name) }))
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
-}
-
-const EXTENSIONS = { png: /\.png$/i, jpeg: /\.jpe?g$/i, webp: /\.webp$/i }
-
-/** Servers go by the type or by the name, which clients leave out or make up; what the bytes are is known. */
-function named(upload: Upload, field: string): Upload {
-  if (!upload.picture) return upload
-  const { format } = upload.picture
-  const { filename } = upload
-  const isRight = EXTENSIONS[format].test(filename)
-  const name = isRight ? filename : `${filename || field}.${format}`
-  return { ...upload, contentType: `image/${format}`, filename: name }
+  const { model: _, prompt, image, mask, ...rest } = body as Record<string, unknown>
+  const texts = { model: upstreamModel, prompt: String(prompt), ...rest }
+  return [...textParts(texts), ...fileParts({ image, ...rest, mask })]
 }
 
 function unsupported({ filename, contentType }: Upload) {
@@ -109,8 +70,4 @@ function unsupported({ filename, contentType }: Upload) {
 
 function invalidMask(what: string) {
   return invalidRequest('mask', `Invalid 'mask': ${what}`, 'invalid_mask')
-}
-
-function isUploads(value: unknown): value is readonly Upload[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'object' && item && 'bytes' in item)
 }

@@ -23,6 +23,11 @@ export const listedModels = [
   'text-embedding-3-small',
   'text-embedding-ada-002',
   'gpt-image-2',
+  'whisper-1',
+  'gpt-transcribe',
+  'gpt-4o-transcribe',
+  'gpt-4o-mini-transcribe',
+  'gpt-4o-transcribe-diarize',
 ]
 
 /** Stands for any server that speaks this shape and does not mind unknown fields. */

@@ -1,4 +1,4 @@
-// Simulates OpenAI: chat completions, embeddings, images and the model list, as strict about parameters as the
+// Simulates OpenAI: chat completions, embeddings, images, transcriptions and the model list, as strict about parameters as the
 // true service.
 // Must never be lenient, except to models named `local-…`, which stand for any other server of this shape.
 
@@ -19,6 +19,8 @@ import {
   listedModels,
   reasoningTokens,
 } from './models'
+import { answerRerank } from './rerank'
+import { answerTranscription } from './transcriptions'
 
 const embeddingModels = new Map<string, EmbeddingModel>([
   ['text-embedding-3-small', { dimensions: 1536, normalised: true }],
@@ -28,6 +30,7 @@ const embeddingModels = new Map<string, EmbeddingModel>([
 const lenientEmbedding: EmbeddingModel = { dimensions: 768, normalised: true }
 const embeddingFields = ['model', 'input', 'encoding_format', 'dimensions', 'user']
 const inputsMax = 2048
+const jsonPaths = ['/v1/chat/completions', '/v1/embeddings', '/v1/rerank']
 const tokensPerInputMax = 8192
 const tokensPerRequestMax = 300_000
 
@@ -68,8 +71,11 @@ export const openai: Simulator = {
     if (path === '/v1/models' || path.startsWith('/v1/models/')) {
       return method === 'GET' ? models(path.slice('/v1/models/'.length)) : wrongMethod(request)
     }
+    if (path === '/v1/audio/transcriptions' || path === '/v1/audio/translations') {
+      return method === 'POST' ? answerTranscription(request) : wrongMethod(request)
+    }
     const isImage = path === '/v1/images/generations' || path === '/v1/images/edits'
-    if (path !== '/v1/chat/completions' && path !== '/v1/embeddings' && !isImage) {
+    if (!jsonPaths.includes(path) && !isImage) {
       const message = `Invalid URL (${method} ${path})`
       return errorReply({ status: 404, message, param: null, code: null })
     }
@@ -81,6 +87,7 @@ export const openai: Simulator = {
       return errorReply(badRequest(message, null, null))
     }
     if (isImage) return answerImages(request)
+    if (path === '/v1/rerank') return answerRerank(request, body)
     return path === '/v1/embeddings' ? embeddings(request, body) : chat(request, body)
   },
 

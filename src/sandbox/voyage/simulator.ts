@@ -1,4 +1,4 @@
-// Simulates Voyage: embeddings with its own field names, limits by items and by tokens, and errors in
+// Simulates Voyage: embeddings and reranking with its own field names, limits by items and by tokens, and errors in
 // `detail`.
 // Must never keep vectors in order: the true service promises only a true index.
 
@@ -6,6 +6,7 @@ import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from 
 import { type EmbeddingInput, vectorOf } from '../openai/embeddings'
 import { countTokens } from '../pieces'
 import { bearerToken, hexId, jsonReply, retryAfterHeader } from '../replies'
+import { countRerank, rank, readRerank } from '../rerank'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { reportUsage } from '../usage'
 import { asBase64, asNumbers, shuffled } from '../vectors'
@@ -56,11 +57,35 @@ export const voyage: Simulator = {
   },
 
   answer(request) {
-    if (request.path !== '/v1/embeddings') return refusal(404, 'Not Found')
+    const isRerank = request.path === '/v1/rerank'
+    if (request.path !== '/v1/embeddings' && !isRerank) return refusal(404, 'Not Found')
     if (request.method !== 'POST') return refusal(405, 'Method Not Allowed')
     const body = asObject(request.json)
-    return body ? embeddings(request, body) : malformed(['body'], 'JSON decode error', 'json_invalid')
+    if (!body) return malformed(['body'], 'JSON decode error', 'json_invalid')
+    return isRerank ? reranking(request, body) : embeddings(request, body)
   },
+}
+
+const rerankFields = ['query', 'documents', 'model', 'top_k', 'return_documents', 'truncation']
+const rerankModels = ['rerank-2.5', 'rerank-2.5-lite', 'rerank-2', 'rerank-2-lite']
+
+function reranking(request: VendorRequest, body: JsonObject): Reply {
+  const unknown = Object.keys(body).find((field) => !rerankFields.includes(field))
+  if (unknown !== undefined) return refusal(400, `Argument '${unknown}' is not supported by our API.`)
+  const model = asString(body.model) ?? ''
+  if (!rerankModels.includes(model)) {
+    const supported = rerankModels.map((each) => `'${each}'`).join(', ')
+    return refusal(400, `Model ${model} is not supported. Supported models are [${supported}].`)
+  }
+  const question = readRerank(body, 'top_k')
+  if (!question) return malformed(['body', 'documents'], 'Field required', 'missing')
+  const data = rank(question, request).map(({ text, index, relevance_score }) => ({
+    relevance_score,
+    index,
+    ...(body.return_documents === true && { document: text }),
+  }))
+  const usage = reportUsage({ total_tokens: countRerank(question, request) }, request.directives.usage)
+  return jsonReply(200, { object: 'list', data, model, ...(usage && { usage }) }, headers())
 }
 
 function headers(): Record<string, string> {

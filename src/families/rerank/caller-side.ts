@@ -1,0 +1,97 @@
+// What all rerank families share: the caller's side of POST /v1/rerank, as the most known APIs have it, and what it costs by
+// searches or by tokens. The vendor's side is in the family's own file.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
+import { isErrorShape } from '../../lib/error-shapes'
+
+const MAX_DOCUMENTS = 10_000
+
+const Nullable = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+
+export const RerankBody = Type.Object(
+  {
+    model: Type.String({ description: 'Id from GET /v1/models.' }),
+    query: Type.String({ minLength: 1 }),
+    documents: Type.Array(Type.Union([Type.String(), Type.Object({}, { additionalProperties: true })]), {
+      minItems: 1,
+      maxItems: MAX_DOCUMENTS,
+      description: 'Texts, or objects with a `text`.',
+    }),
+    top_n: Nullable(Type.Integer({ minimum: 1, description: 'How many results to return. Default all.' })),
+    return_documents: Nullable(Type.Boolean()),
+    max_tokens_per_doc: Nullable(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: true },
+)
+export type RerankBody = Static<typeof RerankBody>
+
+/** By searches, or by tokens. */
+export const rerankUnits = [['search'], ['input_token']] as const
+
+/** Documents of one search. */
+const DOCUMENTS_PER_SEARCH = 100
+/** A longer document counts as several, of at least so many bytes: 500 tokens less those of the query, at a byte each. */
+const BYTES_PER_DOCUMENT = 400
+/** More than any answer can have: a figure beyond it is a fault of the vendor. */
+const ABSURD = 100_000_000
+
+export const plainRerank: PlainForm = {
+  fields: [],
+  body: ({ text }) => ({ query: text, documents: [text] }),
+}
+
+/** The most that it can come to: vendors read the query again for each document. */
+export function quoteRerank({ body, byteLength }: Ask<RerankBody>, model: Model): Quantities {
+  const queryBytes = Buffer.byteLength(body.query)
+  if (!isPricedBySearch(model)) return { input_token: byteLength + queryBytes * body.documents.length }
+  const parts = body.documents.map((document) =>
+    Math.ceil(Math.max(1, Buffer.byteLength(documentText(document))) / BYTES_PER_DOCUMENT),
+  )
+  const count = parts.reduce((sum, each) => sum + each, 0)
+  return { search: Math.ceil(count / DOCUMENTS_PER_SEARCH) }
+}
+
+/** As vendors count them, where they report nothing. */
+export function textsOfRerank({ query, documents }: RerankBody, model: Model): string[] | undefined {
+  return isPricedBySearch(model)
+    ? undefined
+    : documents.flatMap((document) => [query, documentText(document)])
+}
+
+export function isPricedBySearch({ priceList }: Model): boolean {
+  return hasPrice(priceList, 'search')
+}
+
+export function documentText(document: RerankBody['documents'][number]): string {
+  if (typeof document === 'string') return document
+  const { text } = document as { text?: unknown }
+  return typeof text === 'string' ? text : JSON.stringify(document)
+}
+
+/** A list of results, and what the vendor counted. An empty list is worth nothing. */
+export function readResults(reply: unknown, results: unknown, searches: unknown, tokens: unknown): Reading {
+  if (!Array.isArray(results)) {
+    if (isErrorShape(reply)) return { failed: true }
+    throw new Error('an answer without results')
+  }
+  const figures = [searches, tokens].map(amount)
+  if (figures.some((figure) => !(figure <= ABSURD)))
+    return { usage: 'invalid', delivered: results.length > 0 }
+  const [search = 0, token = 0] = figures
+  const usage: Quantities = { ...(search > 0 && { search }), ...(token > 0 && { input_token: token }) }
+  return {
+    // Zeros say that a server does not count.
+    ...(Object.keys(usage).length > 0 && { usage }),
+    delivered: results.length > 0,
+    finished: true,
+  }
+}
+
+/** NaN for what is no count. */
+function amount(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
+}

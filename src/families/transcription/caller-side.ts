@@ -1,0 +1,216 @@
+// What transcription and translation of audio share: the request's fields, what it costs by the length of its file, and how
+// texts, subtitles, JSON and events are read. Lengths were found when the file came in: nothing here reads its bytes.
+
+import { type TSchema, Type } from '@sinclair/typebox'
+import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
+import { isErrorShape } from '../../lib/error-shapes'
+import { invalidRequest } from '../../lib/errors'
+import { isObject } from '../../lib/objects'
+import { uploadsIn } from '../forms'
+import { otherModels } from '../surcharges'
+import { addresses } from '../vendor-state'
+
+/** Absent and null mean the same to the SDKs. */
+export const optionalField = <Schema extends TSchema>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
+
+/** The fields that both have. */
+export const audioFields = {
+  model: Type.String({ description: 'Id from GET /v1/models.' }),
+  file: Type.Unknown({ description: 'The audio: WAV, MP3, M4A, MP4, Ogg, FLAC or WebM.' }),
+  prompt: optionalField(
+    Type.String({ description: 'Words that the text may begin after, or that it uses.' }),
+  ),
+  response_format: optionalField(words('json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json')),
+  temperature: optionalField(Type.Number({ minimum: 0, maximum: 1 })),
+}
+
+export interface AudioBody {
+  response_format?: string | null
+  known_speaker_references?: readonly string[] | null
+}
+
+/** A model is priced by the minute, or by tokens. */
+export const audioUnits = [['audio_second'], ['input_token', 'input_audio_token', 'output_token']] as const
+
+/** Audio that is not in the form has no length that is known here. */
+export const audioRules = [
+  ...otherModels,
+  ...['url', 'file_url', 'audio_url', 'cloud_storage_url'].map((field) => ({
+    field,
+    why: 'how long the audio is that it names is not known here, and that is what it costs by',
+    instead: "Send the audio as 'file'.",
+    always: true as const,
+  })),
+  ...addresses('known_speaker_references[]'),
+]
+
+/** What a file holds at most of whose length nothing is known: 8 kbit/s is the lowest bit rate of speech in use. */
+const LEAST_BYTES_PER_SECOND = 1_000
+/** As the vendor's price list has it: a minute of audio is about a thousand tokens. */
+const TOKENS_PER_MINUTE = 1_000
+/** Of a text that is spoken as fast as anybody can, and what models write at most where there is little to hear. */
+const OUTPUT_TOKENS_PER_SECOND = 15
+const LEAST_OUTPUT_TOKENS = 2_000
+/** Nobody speaks faster: a text of more letters was longer than its file says. */
+const LETTERS_PER_SECOND = 30
+/** Of each sample of a known speaker, at most. */
+const REFERENCE_SECONDS = 10
+/** More than any file has, or any answer: a figure beyond it is a fault of the vendor. */
+const ABSURD = 100_000_000
+
+/** Throws 400 for what is not one file of audio, or for a text whose price could not be told. */
+export function checkAudio(body: AudioBody, model: Model): void {
+  const [file, ...others] = uploadsIn(body, 'file', 'speech.mp3')
+  if (!file) {
+    throw invalidRequest(
+      'file',
+      "Missing required parameter: 'file'. Send the audio as `curl -F file=@speech.mp3` does.",
+      'missing_required_parameter',
+    )
+  }
+  if (others.length > 0)
+    throw invalidRequest('file', `Invalid 'file': send one file, not ${others.length + 1}.`)
+  if (file.picture) {
+    throw invalidRequest(
+      'file',
+      "Unsupported audio format: 'file' is a picture. Send WAV, MP3, M4A, Ogg, FLAC or WebM.",
+      'unsupported_audio_format',
+    )
+  }
+  if (file.audio?.seconds !== undefined || !textType(body) || !isPricedByTime(model)) return
+  throw invalidRequest(
+    'response_format',
+    `Unsupported 'response_format': how long this file is cannot be read, and '${body.response_format}' does not tell it either, but that is what it costs by. Ask for json or verbose_json, or send the audio as WAV, MP3 or M4A.`,
+    'unreadable_audio',
+  )
+}
+
+export function isPricedByTime({ priceList }: Model): boolean {
+  return hasPrice(priceList, 'audio_second')
+}
+
+export function quoteAudio({ body, byteLength }: Ask<AudioBody>, model: Model): Quantities {
+  const seconds = secondsOf(body)
+  if (isPricedByTime(model)) return { audio_second: seconds }
+  return {
+    input_token: byteLength,
+    input_audio_token: Math.ceil((seconds * TOKENS_PER_MINUTE) / 60),
+    output_token: Math.max(LEAST_OUTPUT_TOKENS, seconds * OUTPUT_TOKENS_PER_SECOND),
+  }
+}
+
+/** Seconds that have begun. */
+function secondsOf(body: AudioBody): number {
+  const [file] = uploadsIn(body, 'file')
+  const own = file?.audio?.seconds ?? (file?.bytes.size ?? 0) / LEAST_BYTES_PER_SECOND
+  return Math.max(1, Math.ceil(own)) + (body.known_speaker_references?.length ?? 0) * REFERENCE_SECONDS
+}
+
+/** The media type of an answer that is no JSON. */
+export function textType({ response_format: format }: AudioBody): string | undefined {
+  if (format === 'text') return 'text/plain; charset=utf-8'
+  if (format === 'srt') return 'application/x-subrip; charset=utf-8'
+  return format === 'vtt' ? 'text/vtt; charset=utf-8' : undefined
+}
+
+/** A text has no figures. Its length is told by its subtitles, or else by its letters, where its file says less. */
+export function readTranscript(text: string, { body }: Ask<AudioBody>): Reading {
+  const cues = [...text.matchAll(/--> *(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})/g)]
+  const ends = cues.map(([, hours = '0', ...rest]) => {
+    const [minutes, seconds, milliseconds] = rest.map(Number) as [number, number, number]
+    return Number(hours) * 3_600 + minutes * 60 + seconds + milliseconds / 1_000
+  })
+  const spoken = text
+    .replace(/^WEBVTT.*$/m, '')
+    .replaceAll(/^\d+$|^.*-->.*$/gm, '')
+    .trim()
+  const heard = ends.reduce((most, end) => Math.max(most, end), 0)
+  return { ...heardFor(heard, spoken, body), text: spoken, delivered: spoken !== '' }
+}
+
+export function readAudioReply(reply: unknown, { body }: Ask<AudioBody>): Reading {
+  const { text, usage, duration, error } = reply as Reply
+  if (isObject(error) || (typeof text !== 'string' && isErrorShape(reply))) return { failed: true }
+  const spoken = typeof text === 'string' ? text : ''
+  const figures = usageOf(usage, duration)
+  return {
+    ...('usage' in figures ? figures : heardFor(0, spoken, body)),
+    text: spoken,
+    delivered: spoken.trim() !== '',
+    finished: true,
+  }
+}
+
+/** Servers of other makers write the events of chat in place of the vendor's own. */
+export function readAudioEvent(event: unknown): Reading {
+  const { type, delta, text, usage, error, choices } = event as Event
+  if (isObject(error) || type === 'error') return { failed: true }
+  const written = type === 'transcript.text.delta' ? delta : choices?.[0]?.delta?.content
+  if (typeof written === 'string') return { text: written, delivered: written !== '' }
+  const shown = typeof text === 'string' && text !== ''
+  if (type === 'transcript.text.segment') return { delivered: shown }
+  const finished = type === 'transcript.text.done' || typeof choices?.[0]?.finish_reason === 'string'
+  return { ...usageOf(usage, undefined), ...(finished && { finished, delivered: shown }) }
+}
+
+export const plainAudio: PlainForm = {
+  fields: ['duration'],
+  body: ({ text, uploads, duration = 60 }) => ({
+    ...(text !== '' && { prompt: text }),
+    file: uploads ?? [
+      {
+        filename: 'speech.mp3',
+        contentType: 'audio/mpeg',
+        bytes: new Blob([]),
+        audio: { format: 'mp3', seconds: duration },
+      },
+    ],
+  }),
+}
+
+interface Reply {
+  text?: unknown
+  usage?: unknown
+  duration?: unknown
+  error?: unknown
+}
+
+interface Event extends Reply {
+  type?: unknown
+  delta?: unknown
+  choices?: { delta?: { content?: unknown }; finish_reason?: unknown }[]
+}
+
+/** None where the file itself says as much: then its length is the price. */
+function heardFor(seconds: number, text: string, body: AudioBody): Pick<Reading, 'usage'> {
+  const heard = Math.ceil(Math.max(seconds, text.length / LETTERS_PER_SECOND))
+  return heard > secondsOf(body) ? { usage: { audio_second: heard } } : {}
+}
+
+/** Tokens or seconds, whichever the vendor bills; the length of the audio where it says neither. Zeros say that a server does not count. */
+function usageOf(usage: unknown, duration: unknown): Pick<Reading, 'usage'> {
+  const told = isObject(usage) ? usage : { seconds: duration }
+  const seconds = Math.ceil(amount(told.seconds))
+  const input = amount(told.input_tokens)
+  const output = amount(told.output_tokens)
+  const details = isObject(told.input_token_details) ? told.input_token_details : {}
+  const text = amount(details.text_tokens)
+  const figures = [seconds, input, output, text]
+  if (figures.some((figure) => !(figure <= ABSURD)) || text > input) return { usage: 'invalid' }
+  const quantities: Quantities = {
+    // What is not told to be text is audio.
+    ...(input + output > 0
+      ? { input_token: text, input_audio_token: input - text, output_token: output }
+      : seconds > 0 && { audio_second: seconds }),
+  }
+  return Object.keys(quantities).length > 0 ? { usage: quantities } : {}
+}
+
+/** NaN for what is no amount. */
+function amount(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return typeof value === 'number' && value >= 0 ? value : Number.NaN
+}

@@ -1,0 +1,82 @@
+// Transcription and translation of audio by OpenAI, and by servers that speak its API. The caller's form goes on field by
+// field, and the vendor's JSON, text, subtitles or events come back as they are.
+// Source: the official SDK's types of `audio.transcriptions` and `audio.translations`.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Ask, Call, JsonFamily, Model } from '../../contract/family'
+import { fileParts, textParts } from '../forms'
+import {
+  audioFields,
+  audioRules,
+  audioUnits,
+  checkAudio,
+  isPricedByTime,
+  optionalField,
+  plainAudio,
+  quoteAudio,
+  readAudioEvent,
+  readAudioReply,
+  readTranscript,
+  textType,
+} from './caller-side'
+
+const TranscriptionBody = Type.Object(
+  {
+    ...audioFields,
+    language: optionalField(Type.String({ description: 'That is spoken, as ISO 639-1: `en`.' })),
+    languages: optionalField(Type.Array(Type.String())),
+    keywords: optionalField(Type.Array(Type.String())),
+    timestamp_granularities: optionalField(
+      Type.Array(Type.Union([Type.Literal('word'), Type.Literal('segment')])),
+    ),
+    include: optionalField(Type.Array(Type.String())),
+    stream: optionalField(Type.Boolean()),
+    chunking_strategy: optionalField(
+      Type.Union([Type.String(), Type.Object({}, { additionalProperties: true })]),
+    ),
+    known_speaker_names: optionalField(Type.Array(Type.String())),
+    known_speaker_references: optionalField(Type.Array(Type.String({ description: 'Data URLs.' }))),
+  },
+  { additionalProperties: true },
+)
+type TranscriptionBody = Static<typeof TranscriptionBody>
+
+const TranslationBody = Type.Object(audioFields, { additionalProperties: true })
+type TranslationBody = Static<typeof TranslationBody>
+
+const shared = {
+  kind: 'json',
+  units: audioUnits,
+  dialect: 'openai',
+  fieldRules: audioRules,
+  check: checkAudio,
+  quote: quoteAudio,
+  read: readAudioReply,
+  text: { type: textType, read: readTranscript },
+  // What is heard is no text; of what is written the tokens are counted.
+  texts: (_: unknown, model: Model) => (isPricedByTime(model) ? undefined : []),
+  plain: plainAudio,
+} as const
+
+export const openaiTranscriptions: JsonFamily<TranscriptionBody> = {
+  ...shared,
+  name: 'openai-transcriptions',
+  operation: 'transcription',
+  body: TranscriptionBody,
+  call: (ask, model) => callOf('/audio/transcriptions', ask, model, ask.body.stream === true),
+  stream: { end: null, showsUsage: () => true, read: readAudioEvent },
+}
+
+export const openaiTranslations: JsonFamily<TranslationBody> = {
+  ...shared,
+  name: 'openai-translations',
+  operation: 'translation',
+  body: TranslationBody,
+  call: (ask, model) => callOf('/audio/translations', ask, model, false),
+}
+
+/** The texts before the file, because some servers read a form once from the start. */
+function callOf(path: string, { body }: Ask<object>, { upstreamModel }: Model, stream: boolean): Call {
+  const form = [...textParts({ ...body, model: upstreamModel }), ...fileParts({ ...body })]
+  return { path, protocol: 'openai', body: { form }, stream }
+}

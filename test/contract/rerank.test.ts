@@ -1,0 +1,146 @@
+// POST /v1/rerank in the forms of Cohere, Jina and Voyage: results by relevance, billed by searches or by tokens.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import catalogue from '../../gateway.config'
+import type { ModelConfig } from '../../src/config/schema'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { type OddVendor, startVendor } from '../support/vendor'
+
+setDefaultTimeout(60_000)
+
+/** Nano-dollars of a search, at 2.50 USD for a thousand. */
+const SEARCH = 2_500_000
+const listed = catalogue.models as Record<string, ModelConfig>
+const question = {
+  query: 'What is the capital of the United States?',
+  documents: [
+    'Carson City is a city of Nevada.',
+    'Washington is the capital of the United States.',
+    { text: 'Capital punishment has existed for long.' },
+  ],
+}
+
+let gateway: TestGateway
+let odd: OddVendor
+
+beforeAll(async () => {
+  odd = startVendor()
+  gateway = await startTestGateway({
+    balance: '100',
+    upstreams: { odd: odd.upstream },
+    models: {
+      'rerank-v4.0-pro': listed['rerank-v4.0-pro'] as ModelConfig,
+      'vgx-rerank-2.5': listed['vgx-rerank-2.5'] as ModelConfig,
+      local: {
+        family: 'cohere-rerank',
+        upstream: 'openai',
+        upstreamModel: 'local-reranker',
+        price: { per_1m_input_tokens: '1' },
+      },
+      'odd-searches': { family: 'cohere-rerank', upstream: 'odd', price: { per_1k_searches: '2.50' } },
+      'odd-tokens': { family: 'cohere-rerank', upstream: 'odd', price: { per_1m_input_tokens: '1' } },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await odd.stop()
+})
+const results = [{ index: 1, relevance_score: 0.9 }]
+beforeEach(() => {
+  odd.answer = () => Response.json({ results })
+})
+
+async function rerank(body: Record<string, unknown>) {
+  const response = await gateway.post('/v1/rerank', { ...question, ...body })
+  const json = (await response.json()) as Record<string, never>
+  const { db } = gateway.server.world
+  const [charge] = await db.query({ sql: 'select * from charges order by id desc limit 1' })
+  return { status: response.status, json, charge: charge as Record<string, unknown> }
+}
+
+test('the form of Cohere, billed by searches', async () => {
+  const { status, json, charge } = await rerank({ model: 'rerank-v4.0-pro', top_n: 2 })
+  expect(status).toBe(200)
+  expect(json).toMatchObject({
+    results: [{ index: 1 }, { index: 2 }],
+    meta: { billed_units: { search_units: 1 } },
+  })
+  expect(charge).toMatchObject({
+    operation: 'rerank',
+    amount: SEARCH,
+    held: SEARCH,
+    usage_source: 'upstream',
+  })
+})
+
+test('the form of Jina, billed by tokens', async () => {
+  const { json, charge } = await rerank({ model: 'local', return_documents: true, top_n: 1 })
+  expect(json).toMatchObject({
+    model: 'local',
+    results: [{ index: 1, document: { text: question.documents[1] } }],
+  })
+  const { total_tokens: tokens } = json.usage as unknown as { total_tokens: number }
+  expect(charge).toMatchObject({ amount: tokens * 1_000, usage_source: 'upstream' })
+  expect(Number(charge.held)).toBeGreaterThan(Number(charge.amount))
+})
+
+test('Voyage is asked in its own words, and answers in those of the others', async () => {
+  const { json, charge } = await rerank({ model: 'vgx-rerank-2.5', top_n: 1, return_documents: true })
+  expect(json).toEqual({
+    model: 'vgx-rerank-2.5',
+    results: [{ index: 1, relevance_score: expect.any(Number), document: { text: question.documents[1] } }],
+    usage: { total_tokens: expect.any(Number) },
+  } as never)
+  expect(JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')).toEqual({
+    model: 'rerank-2.5',
+    query: question.query,
+    documents: [
+      'Carson City is a city of Nevada.',
+      question.documents[1],
+      'Capital punishment has existed for long.',
+    ],
+    top_k: 1,
+    return_documents: true,
+  })
+  expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream' })
+})
+
+describe('money', () => {
+  test('many and long documents are several searches', async () => {
+    const documents = [...Array.from({ length: 150 }, () => 'short'), 'x'.repeat(40_000)]
+    const { charge } = await rerank({ model: 'odd-searches', documents })
+    // 150 short ones and a hundred parts of the long one; the vendor says nothing.
+    expect(charge).toMatchObject({ held: 3 * SEARCH, amount: 3 * SEARCH, usage_source: 'counted' })
+    odd.answer = () => Response.json({ results, meta: { billed_units: { search_units: 2 } } })
+    expect((await rerank({ model: 'odd-searches', documents })).charge).toMatchObject({ amount: 2 * SEARCH })
+    odd.answer = () => Response.json({ results, meta: { billed_units: { search_units: 4 } } })
+    expect((await rerank({ model: 'odd-searches', documents })).charge).toMatchObject({
+      amount: 3 * SEARCH,
+      usage_source: 'estimated',
+    })
+  })
+
+  test('tokens that nobody reports are counted, with the query once for each document', async () => {
+    const one = await rerank({ model: 'odd-tokens', documents: ['Nevada'] })
+    const two = await rerank({ model: 'odd-tokens', documents: ['Nevada', 'Nevada'] })
+    expect(one.charge.usage_source).toBe('counted')
+    expect(Number(two.charge.amount)).toBeWithin(
+      2 * Number(one.charge.amount) - 1,
+      2 * Number(one.charge.amount) + 2_000,
+    )
+  })
+
+  test.each([
+    ['nothing found', { results: [] }, 200],
+    ['an error', { message: 'too many documents' }, 400],
+    ['no answer', {}, 502],
+  ])('%s is free', async (_, reply, status) => {
+    odd.answer = () => Response.json(reply)
+    const answer = await rerank({ model: 'odd-searches' })
+    expect({ status: answer.status, charge: answer.charge }).toMatchObject({
+      status,
+      charge: { state: 'released', amount: 0 },
+    })
+  })
+})

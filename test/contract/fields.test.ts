@@ -185,6 +185,7 @@ describe('a field that a vendor bills apart', () => {
     const closed = [
       'gemini-embeddings',
       'voyage-embeddings',
+      'voyage-rerank',
       'dashscope-speech',
       'dalle-images',
       'dalle-image-edits',

@@ -27,7 +27,7 @@ import type { World } from './world'
 export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
   const cors = createCors(world.config)
   const bodyLimits = bodyLimitsOf(world.config)
-  const bodies = new BodyReader(world.pulse, bodyLimits)
+  const bodies = new BodyReader(world.ticker, bodyLimits)
   const app = new Elysia({
     name: 'gateway',
     // Otherwise Elysia looks for the path behind the eleventh character, which misses those of hosts such as `gw`.

@@ -17,7 +17,7 @@ import { createFetchTransport } from '../http-client/fetch-origin'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
 import type { After, System } from '../lib/system'
-import { createPulse, type Pulse } from '../lib/ticker'
+import { createTicker, type Ticker } from '../lib/ticker'
 import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
@@ -36,7 +36,7 @@ export interface World extends System {
   tokenCounter: TokenCounter
   audioReader: Pick<AudioReader, 'read' | 'close'>
   mp3Encoder: Mp3Encoder
-  pulse: Pulse
+  ticker: Ticker
   uploads: Uploads
   /** Null where results are not kept. */
   artifacts: Artifacts | null
@@ -127,12 +127,12 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   const tokenCounter = createTokenCounter()
   const audioReader = new AudioReader()
   const mp3Encoder = createMp3Encoder()
-  const pulse = createPulse(from)
+  const ticker = createTicker(from)
   const artifacts = await openArtifacts(config, {
     db,
     dataDir,
     uploads,
-    pulse,
+    ticker,
     newId,
     randomBytes,
     now,
@@ -151,7 +151,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     tokenCounter,
     audioReader,
     mp3Encoder,
-    pulse,
+    ticker,
     uploads,
     artifacts,
     now,
@@ -168,7 +168,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     transport: from.transport,
     log,
     async close() {
-      pulse.stop()
+      ticker.stop()
       for (const upstream of catalogue.upstreams.values()) upstream.close()
       tokenCounter.close()
       audioReader.close()

@@ -4,7 +4,7 @@
 import type { FetchFile } from '../contract/upstream'
 import type { Db } from '../db/db'
 import type { System } from '../lib/system'
-import type { Pulse } from '../lib/ticker'
+import type { Ticker } from '../lib/ticker'
 import type { Uploads } from '../media/uploads'
 import type { ArtifactAddresses } from './addresses'
 import type { BlobStore } from './blob-store'
@@ -47,7 +47,7 @@ export interface ArtifactsWorld extends Pick<System, 'now' | 'monotonic' | 'newI
   keepMs: number
   maxBytes: number
   uploads: Uploads
-  pulse: Pulse
+  ticker: Ticker
 }
 
 export function createArtifacts(world: ArtifactsWorld): Artifacts {

@@ -7,7 +7,7 @@ import { S3Client } from 'bun'
 import { readableOf } from '../http-client/body-stream'
 import type { HttpResponse } from '../http-client/response'
 import type { Transport } from '../http-client/transport'
-import { Canceller } from '../lib/cancel-token'
+import { CancelToken } from '../lib/cancel-token'
 import type { System } from '../lib/system'
 
 export interface BlobStore {
@@ -102,8 +102,8 @@ async function requestRange(
   { transport, after }: BucketNetwork,
 ): Promise<HttpResponse> {
   const origin = transport.open(url.href)
-  const canceller = new Canceller()
-  const late = () => canceller.abort(new Error('the store did not answer in time'))
+  const cancelToken = new CancelToken()
+  const late = () => cancelToken.abort(new Error('the store did not answer in time'))
   const cancelTimer = after(ANSWER_MS, late)
   try {
     return await origin.send({
@@ -111,7 +111,7 @@ async function requestRange(
       path: url.pathname + url.search,
       headers: { range: `bytes=${start}-${end - 1}`, 'accept-encoding': 'identity' },
       body: null,
-      signal: canceller,
+      signal: cancelToken,
       decompress: false,
     })
   } finally {

@@ -3,7 +3,7 @@
 
 import type { HttpResponse } from '../http-client/response'
 import { safeTypeOf } from '../lib/media-types'
-import { createTurns } from '../lib/semaphore'
+import { createSemaphore } from '../lib/semaphore'
 import type { SavedFile } from '../media/uploads'
 import type { ArtifactsWorld, Source } from './artifacts'
 import { beginArtifact, finishArtifact } from './rows'
@@ -22,7 +22,7 @@ export class Copying {
   private readonly world: ArtifactsWorld
   /** Called before a file goes to the store. */
   private readonly makeRoom: () => Promise<void>
-  private readonly turns = createTurns(MOST_COPIES)
+  private readonly semaphore = createSemaphore(MOST_COPIES)
   private readonly copies = new Set<Copy>()
   /** Set when the gateway stops: copies that begin later end at this time too. */
   private latestAt = Number.POSITIVE_INFINITY
@@ -30,14 +30,14 @@ export class Copying {
   constructor(world: ArtifactsWorld, makeRoom: () => Promise<void>) {
     this.world = world
     this.makeRoom = makeRoom
-    world.pulse.watch((at) => this.cutLate(at))
+    world.ticker.watch((at) => this.cutLate(at))
   }
 
   /** Copies one file. Returns the signed address of the copy, or throws why there is none. */
   async keep(url: string, source: Source): Promise<string> {
     const controller = new AbortController()
     const { signal } = controller
-    const ended = this.turns.run(signal, () => this.copy(url, source, signal))
+    const ended = this.semaphore.run(signal, () => this.copy(url, source, signal))
     const deadlineAt = Math.min(this.world.monotonic() + source.timeoutMs, this.latestAt)
     const running: Copy = { controller, deadlineAt, ended }
     this.copies.add(running)

@@ -12,7 +12,7 @@ import { type BlobStore, type Bucket, type BucketNetwork, openBucket, openFolder
 const SECRET_BYTES = 32
 
 interface ArtifactParts
-  extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'pulse' | 'now' | 'monotonic' | 'newId' | 'log'>,
+  extends Pick<ArtifactsWorld, 'db' | 'uploads' | 'ticker' | 'now' | 'monotonic' | 'newId' | 'log'>,
     BucketNetwork {
   dataDir: string
   randomBytes(count: number): Uint8Array

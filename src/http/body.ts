@@ -6,10 +6,10 @@ import type { Config } from '../config/schema'
 import { callerLeft } from '../contract/failures'
 import { type OperationName, operations } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
-import { type Member, Roster } from '../lib/indexed-set'
+import { IndexedSet, type Member } from '../lib/indexed-set'
 import { BODY_LIMITS, leadingText, tooComplex } from '../lib/json-body'
 import { JsonCounter } from '../lib/json-counter'
-import type { Pulse } from '../lib/ticker'
+import type { Ticker } from '../lib/ticker'
 import { type Listener, linger } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
@@ -53,15 +53,15 @@ interface Reader {
 export class BodyReader {
   readonly #limits: Record<Entrance, number>
   readonly #pace: Pace
-  readonly #arrivals = new Roster<Arrival>()
+  readonly #arrivals = new IndexedSet<Arrival>()
   /** Of bodies that are not yet whole, or were given up half-way. */
   readonly #unread = new WeakMap<Request, Reader>()
   #lastTurn: Promise<void> = Promise.resolve()
 
-  constructor(pulse: Pulse, limits: Record<Entrance, number>, pace: Pace = PACE) {
+  constructor(ticker: Ticker, limits: Record<Entrance, number>, pace: Pace = PACE) {
     this.#limits = limits
     this.#pace = pace
-    pulse.watch((at) => {
+    ticker.watch((at) => {
       for (const arrival of this.#arrivals.all()) arrival.check(at)
     })
   }
@@ -216,7 +216,7 @@ async function collect(
 
 /** A body on its way, whose pace is looked at now and then. */
 class Arrival implements Member {
-  place = -1
+  index = -1
   bytes = 0
   /** False while what has come is being worked on, which is no fault of the sender's. */
   isAwaited = true

@@ -11,7 +11,7 @@ export interface Cancellation {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-export class Canceller implements Cancellation {
+export class CancelToken implements Cancellation {
   aborted = false
   reason: unknown = undefined
   private listeners: (() => void)[] = []

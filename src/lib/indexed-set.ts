@@ -4,10 +4,10 @@
 
 export interface Member {
   /** Index of the member in its set; -1 outside of any. */
-  place: number
+  index: number
 }
 
-export class Roster<Each extends Member> {
+export class IndexedSet<Each extends Member> {
   readonly #members: Each[] = []
 
   get size(): number {
@@ -15,18 +15,18 @@ export class Roster<Each extends Member> {
   }
 
   add(member: Each): void {
-    member.place = this.#members.push(member) - 1
+    member.index = this.#members.push(member) - 1
   }
 
   /** Removes a member by moving the last one to its index. Does nothing if the member has left already. */
   delete(member: Each): void {
-    const { place } = member
-    if (place === -1) return
-    member.place = -1
+    const { index } = member
+    if (index === -1) return
+    member.index = -1
     const last = this.#members.pop() as Each
     if (last === member) return
-    this.#members[place] = last
-    last.place = place
+    this.#members[index] = last
+    last.index = index
   }
 
   /** A copy of the current members, which stays the same while members leave. */

@@ -1,10 +1,10 @@
 // One slow timer for everything that waits: a thousand streams need no thousand timers. It must never run while nobody
 // watches.
 
-import { type Member, Roster } from './indexed-set'
+import { IndexedSet, type Member } from './indexed-set'
 import type { System } from './system'
 
-export interface Pulse {
+export interface Ticker {
   /** Calls `beat` with the monotonic time a few times a second until the returned function is called. */
   watch(beat: (at: number) => void): () => void
   stop(): void
@@ -16,8 +16,8 @@ interface Watcher extends Member {
   beat(at: number): void
 }
 
-export function createPulse({ monotonic, after }: Pick<System, 'monotonic' | 'after'>): Pulse {
-  const watchers = new Roster<Watcher>()
+export function createTicker({ monotonic, after }: Pick<System, 'monotonic' | 'after'>): Ticker {
+  const watchers = new IndexedSet<Watcher>()
   let cancel: (() => void) | undefined
   const stop = () => {
     cancel?.()
@@ -29,12 +29,12 @@ export function createPulse({ monotonic, after }: Pick<System, 'monotonic' | 'af
     const at = monotonic()
     for (const watcher of watchers.all()) {
       // A watcher that an earlier one has removed is not called any more.
-      if (watcher.place !== -1) watcher.beat(at)
+      if (watcher.index !== -1) watcher.beat(at)
     }
   }
   return {
     watch(beat) {
-      const watcher: Watcher = { beat, place: -1 }
+      const watcher: Watcher = { beat, index: -1 }
       watchers.add(watcher)
       cancel ??= after(BEAT_MS, tick)
       return () => {

@@ -1,6 +1,6 @@
 // Reports progress to a caller who waits. Figures must only rise, and nothing must be sent after the answer.
 
-import type { Pulse } from '../lib/ticker'
+import type { Ticker } from '../lib/ticker'
 
 interface Progress {
   report(message: string): void
@@ -13,7 +13,7 @@ const STEP_SECONDS = 0.001
 
 /** Creates the reports. The figure is the seconds that have passed, because the total is unknown. */
 export function createProgress(
-  world: { monotonic: () => number; pulse: Pulse },
+  world: { monotonic: () => number; ticker: Ticker },
   send: (progress: number, message: string) => void,
 ): Progress {
   const startedAt = world.monotonic()
@@ -26,7 +26,7 @@ export function createProgress(
     send(last, message)
   }
 
-  const stop = world.pulse.watch((at) => {
+  const stop = world.ticker.watch((at) => {
     if (at - lastAt >= SILENCE_MS) report(`Still at it after ${Math.round((at - startedAt) / 1000)} s.`)
   })
   report('Begun.')

@@ -7,7 +7,7 @@ import type { Artifacts } from '../artifacts/artifacts'
 import type { Catalogue } from '../catalogue/models'
 import { invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
-import type { Pulse } from '../lib/ticker'
+import type { Ticker } from '../lib/ticker'
 import { createValidator } from '../lib/validate'
 import type { Gateway } from '../request/line'
 import type { WaitWorld } from '../tasks/wait'
@@ -17,7 +17,7 @@ export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'l
   /** Null if results are not kept. */
   artifacts: Artifacts | null
   catalogue: Catalogue
-  pulse: Pulse
+  ticker: Ticker
 }
 
 /** The caller of a tool, and the way to reach them. */

@@ -4,7 +4,7 @@
 
 import type { Upload } from '../contract/family'
 import { GatewayError } from '../lib/errors'
-import { createTurns } from '../lib/semaphore'
+import { createSemaphore } from '../lib/semaphore'
 
 type Audio = NonNullable<Upload['audio']>
 
@@ -30,7 +30,7 @@ const WORKER = import.meta.url.endsWith('/src/media/audio.ts')
   : './src/media/audio-worker.ts'
 
 export class AudioReader {
-  readonly #turns = createTurns(WORKERS)
+  readonly #semaphore = createSemaphore(WORKERS)
   readonly #idleMs: number
   readonly #limitMs: number
   readonly #spare: Worker[] = []
@@ -52,7 +52,7 @@ export class AudioReader {
     if (this.#asked >= WORKERS + MAX_WAITING) throw tooMany()
     this.#asked++
     try {
-      const seconds = await this.#turns.run(signal, () => this.#measure(file))
+      const seconds = await this.#semaphore.run(signal, () => this.#measure(file))
       const isKnown = seconds !== undefined && seconds > 0 && seconds <= file.size / LEAST_BYTES_PER_SECOND
       return { format, seconds: isKnown ? seconds : undefined }
     } finally {

@@ -8,7 +8,7 @@ import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './answer-stream'
 import type { Line } from './ending'
 import type { Reservation } from './reservation'
-import { cutWhenCallerLeaves, readVendor, send } from './upstream-call'
+import { cutWhenCallerLeaves, readUpstream, send } from './upstream-call'
 
 export async function answerJson(
   line: Line,
@@ -16,7 +16,7 @@ export async function answerJson(
   family: JsonFamily,
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const { ask, model, controller } = reservation
+  const { ask, model, cancelToken } = reservation
   const call = family.call(ask, model)
   const sending = send(line.world, reservation, call)
   const { response, done } = await (call.stream
@@ -27,12 +27,12 @@ export async function answerJson(
     const contentType = family.text?.type(ask.body)
     const reply =
       contentType === undefined
-        ? await readReply(response, model, controller.signal)
-        : await readText(response, model, controller.signal)
+        ? await readReply(response, model, cancelToken.signal)
+        : await readText(response, model, cancelToken.signal)
     done()
     const { text, json } = reply
     if (!json) return textAnswer(reservation, family, text, contentType)
-    const reading = readVendor(model, () => family.read(json, ask))
+    const reading = readUpstream(model, () => family.read(json, ask))
     if (reading.failed) throw model.upstream.errorOf(400, json)
     return {
       kind: 'whole',
@@ -55,7 +55,7 @@ function textAnswer(
   body: string,
   contentType = 'text/plain; charset=utf-8',
 ): WholeAnswer {
-  const reading = readVendor(model, () => contract?.read(body, ask) ?? {})
+  const reading = readUpstream(model, () => contract?.read(body, ask) ?? {})
   const outcome = outcomeOfReply(reading, null, ask, model)
   return { kind: 'whole', contentType, outcome, measured: undefined, body, replies: [] }
 }

@@ -10,7 +10,7 @@ import { answerStream } from './answer-stream'
 import { mergeStreams } from './candidates'
 import type { Line } from './ending'
 import type { Reservation } from './reservation'
-import { cutWhenCallerLeaves, readVendor, send } from './upstream-call'
+import { cutWhenCallerLeaves, readUpstream, send } from './upstream-call'
 
 /** Parts of a batch that are sent to a vendor at a time. */
 const PARALLEL_CALLS = 4
@@ -29,13 +29,13 @@ export async function answerMade(
 
 /** The replies to the parts of a batch, in their order. */
 async function callAll(line: Line, reservation: Reservation, calls: readonly Call[]): Promise<object[]> {
-  const { model, controller } = reservation
+  const { model, cancelToken } = reservation
   const replies: object[] = []
   const queue = [...calls.entries()]
   const work = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const { response, done } = await send(line.world, reservation, next[1])
-      replies[next[0]] = (await readReply(response, model, controller.signal).finally(done)).json
+      replies[next[0]] = (await readReply(response, model, cancelToken.signal).finally(done)).json
     }
   }
   try {
@@ -56,7 +56,7 @@ async function answerStreams(
   calls: readonly Call[],
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const { model, controller } = reservation
+  const { model, cancelToken } = reservation
   const sent = calls.map((call) => send(line.world, reservation, call))
   const done = () => {
     for (const each of sent) each.then((one) => one.done()).catch(() => {})
@@ -70,7 +70,7 @@ async function answerStreams(
       return await answerStream(line, reservation, source, done, calls.length)
     }
     // Asked for as streams, and answered whole.
-    const replies = await Promise.all(responses.map((each) => readReply(each, model, controller.signal)))
+    const replies = await Promise.all(responses.map((each) => readReply(each, model, cancelToken.signal)))
     done()
     return await made(
       line,
@@ -93,7 +93,7 @@ async function made(
   family: MadeFamily,
   replies: readonly object[],
 ): Promise<WholeAnswer> {
-  const readings = readVendor(model, () => replies.map((reply) => family.read(reply, ask)))
+  const readings = readUpstream(model, () => replies.map((reply) => family.read(reply, ask)))
   const refusal = replies.find((_, index) => readings[index]?.failed)
   if (refusal) throw model.upstream.errorOf(400, refusal)
   const parts = readings.map((reading, index) =>
@@ -101,7 +101,7 @@ async function made(
   )
   const outcome = sumOutcomes(parts, ask, model)
   const measured = await measure(outcome, ask, model, world.tokenCounter)
-  const reply = readVendor(model, () => family.reply([...replies], ask, model, measured?.quantities ?? {}))
+  const reply = readUpstream(model, () => family.reply([...replies], ask, model, measured?.quantities ?? {}))
   const body = JSON.stringify(callerView(reply as object))
   return { kind: 'whole', contentType: 'application/json', outcome, measured, body, replies }
 }

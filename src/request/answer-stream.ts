@@ -38,10 +38,10 @@ export async function answerStream(
     keepAlive: family.dialect === 'messages' ? PING : KEEP_ALIVE,
     drain: model.upstream.onAbort === 'drain' || idempotencyKey !== null,
     startedAt: logRow.startedAt,
-    pulse: world.pulse,
+    ticker: world.ticker,
     monotonic: world.monotonic,
     after: world.after,
-    abort: () => reservation.controller.abort(),
+    abort: () => reservation.cancelToken.abort(),
     whyCut: () => (reservations.isDraining ? 'shutdown' : 'upstream'),
     errorEvent: (endedBy) => errorEvent(cutError(endedBy), reservation),
     ...(idempotencyKey && {

@@ -91,7 +91,7 @@ export async function endFailed(
   error: unknown,
 ): Promise<unknown> {
   let shown = error
-  reservation?.controller.abort(error)
+  reservation?.cancelToken.abort(error)
   if (reservation && !reservation.isEnded) {
     const endedBy = endedByOf(error)
     logRow.endedBy = endedBy

@@ -176,9 +176,9 @@ async function answerOfAny(line: Line, reservation: Reservation, incoming: Incom
  * Whether another model may be asked: not a byte has gone to the caller, the vendor could not answer in time, and nothing
  * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
  */
-function isOthersChance({ isEnded, controller, family }: Reservation, error: unknown): boolean {
+function isOthersChance({ isEnded, cancelToken, family }: Reservation, error: unknown): boolean {
   if (isEnded || family.kind === 'task' || !(error instanceof GatewayError)) return false
-  const { aborted, reason } = controller.signal
+  const { aborted, reason } = cancelToken.signal
   if (aborted && endedByOf(reason) !== 'timeout') return false
   return error.status === 429 || error.status >= 500
 }

@@ -7,7 +7,7 @@ import type { EndedBy } from '../contract/failures'
 import type { Model } from '../contract/family'
 import type { BodySink, HttpBody } from '../http-client/response'
 import type { After } from '../lib/system'
-import type { Pulse } from '../lib/ticker'
+import type { Ticker } from '../lib/ticker'
 import { type RelayAction, type RelayEvent, type RelayState, relayStep } from './relay-table'
 import { RelayTimes } from './relay-times'
 import type { StreamMeter } from './stream-meter'
@@ -19,7 +19,7 @@ export interface RelayOptions {
   drain: boolean
   /** On the monotonic clock, as all times here. */
   startedAt: number
-  pulse: Pulse
+  ticker: Ticker
   monotonic: () => number
   after: After
   /** Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone. */
@@ -70,7 +70,7 @@ class Relay implements BodySink {
     this.source = source
     this.options = options
     this.times = new RelayTimes(options)
-    this.stopWatching = options.pulse.watch((now) => this.times.check(now, (event) => this.on(event)))
+    this.stopWatching = options.ticker.watch((now) => this.times.check(now, (event) => this.on(event)))
   }
 
   private on(event: RelayEvent, bytes: Uint8Array = NOTHING): void {

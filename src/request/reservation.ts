@@ -10,8 +10,8 @@ import type { Model } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
-import { Canceller } from '../lib/cancel-token'
-import { type Member, Roster } from '../lib/indexed-set'
+import { CancelToken } from '../lib/cancel-token'
+import { IndexedSet, type Member } from '../lib/indexed-set'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
 import type { RequestLogRow } from './request-log'
@@ -25,7 +25,7 @@ export interface Reservation extends CheckedRequest, Member {
   /** The row of the request log, written at the end. */
   logRow: RequestLogRow
   /** Cuts the calls to the vendor; the reason is the error that the caller then gets. */
-  controller: Canceller
+  cancelToken: CancelToken
   /** When the wait for the vendor is over, on the monotonic clock. */
   deadlineAt: number
   isEnded: boolean
@@ -50,16 +50,16 @@ export class Reservations {
   isDraining = false
   private readonly world: RequestWorld
   private readonly running: RunningRequests
-  private readonly open = new Roster<Reservation>()
+  private readonly open = new IndexedSet<Reservation>()
   private pending: PendingEnd[] = []
 
   constructor(world: RequestWorld, running: RunningRequests) {
     this.world = world
     this.running = running
     // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
-    world.pulse.watch((at) => {
-      for (const { deadlineAt, controller, model } of this.open.all()) {
-        if (at >= deadlineAt) controller.abort(timedOut(model))
+    world.ticker.watch((at) => {
+      for (const { deadlineAt, cancelToken, model } of this.open.all()) {
+        if (at >= deadlineAt) cancelToken.abort(timedOut(model))
       }
     })
   }
@@ -100,8 +100,8 @@ export class Reservations {
   /** Turns to another model, before there is an answer: its prices hold from now on. */
   moveTo(reservation: Reservation, model: Model): void {
     // What still runs for the model that could not answer is of no use, as other parts of a batch.
-    reservation.controller.abort()
-    reservation.controller = new Canceller()
+    reservation.cancelToken.abort()
+    reservation.cancelToken = new CancelToken()
     reservation.deadlineAt = Number.POSITIVE_INFINITY
     reservation.model = model
     reservation.family = model.family
@@ -131,7 +131,7 @@ export class Reservations {
     this.isDraining = true
     await this.waitUntilEmpty(graceMs)
     const cut = this.open.size
-    for (const { controller } of this.open.all()) controller.abort(shuttingDown())
+    for (const { cancelToken } of this.open.all()) cancelToken.abort(shuttingDown())
     await this.waitUntilEmpty(SETTLE_MS)
     await this.endLater()
     return cut

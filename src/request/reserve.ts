@@ -8,7 +8,7 @@ import { quoteNano, tariffOf } from '../billing/metering'
 import { notPaid } from '../contract/failures'
 import type { Model, TaskFamily } from '../contract/family'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
-import { Canceller } from '../lib/cancel-token'
+import { CancelToken } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { insertTask, type NewTask } from '../tasks/rows'
@@ -98,12 +98,12 @@ function reservationOf(
     charge,
     idempotencyKey,
     logRow,
-    controller: new Canceller(),
+    cancelToken: new CancelToken(),
     deadlineAt: Number.POSITIVE_INFINITY,
     isEnded: false,
     task,
     caller: undefined,
-    place: -1,
+    index: -1,
   }
 }
 

@@ -40,7 +40,7 @@ export class SpeechStream {
   private early: IteratorResult<Uint8Array, Uint8Array> | undefined
   /** The end of all waits, on the monotonic clock. */
   private lastAt: number
-  private waitsForVendor = false
+  private waitsForUpstream = false
   private isGone = false
   private delivered = false
   private ending: Promise<void> | undefined
@@ -51,11 +51,11 @@ export class SpeechStream {
     this.reservation = reservation
     this.file = file
     this.early = { done: false, value: file.first }
-    const { logRow, model, controller } = reservation
+    const { logRow, model, cancelToken } = reservation
     this.lastAt = logRow.startedAt + model.upstream.maxDurationMs
     // From here on the audio watches its own time.
     this.waitAtMost(STALL_MS)
-    controller.signal.addEventListener('abort', this.interrupt)
+    cancelToken.signal.addEventListener('abort', this.interrupt)
     this.body = new ReadableStream<Uint8Array>(
       {
         start: (output) => {
@@ -96,10 +96,10 @@ export class SpeechStream {
       this.early = undefined
       return early
     }
-    this.waitsForVendor = true
+    this.waitsForUpstream = true
     this.waitAtMost(this.reservation.model.upstream.idleTimeoutMs)
     const result = await this.file.rest.next()
-    this.waitsForVendor = false
+    this.waitsForUpstream = false
     this.waitAtMost(STALL_MS)
     return result
   }
@@ -117,7 +117,7 @@ export class SpeechStream {
   /** Settles, once. */
   private end(endedBy: EndedBy): Promise<void> {
     const { line, reservation, file } = this
-    reservation.controller.signal.removeEventListener('abort', this.interrupt)
+    reservation.cancelToken.signal.removeEventListener('abort', this.interrupt)
     this.ending ??= endStream(line, reservation, outcomeOfSpeech(endedBy, this.delivered, file.notes), {
       status: 200,
       contentType: file.contentType,
@@ -129,20 +129,20 @@ export class SpeechStream {
   /** Ends the audio before its end. */
   private breakOff(error: unknown, endedBy: EndedBy): Promise<void> {
     if (this.ending) return this.ending
-    const { logRow, controller } = this.reservation
+    const { logRow, cancelToken } = this.reservation
     if (!this.isGone) logRow.errorCode = error instanceof GatewayError ? error.code : 'internal_error'
     const ended = this.end(this.isGone ? 'client' : endedBy)
-    controller.abort(error)
+    cancelToken.abort(error)
     this.file.rest.return(NOTHING).catch(() => {})
     return ended
   }
 
   /** The wait is over, or the gateway shuts down. */
   private readonly interrupt = (): void => {
-    const { reason } = this.reservation.controller.signal
+    const { reason } = this.reservation.cancelToken.signal
     const endedBy = endedByOf(reason)
     // While the vendor's audio waits to be taken, it is the caller who is slow.
-    const ended = this.breakOff(reason, endedBy === 'timeout' && !this.waitsForVendor ? 'client' : endedBy)
+    const ended = this.breakOff(reason, endedBy === 'timeout' && !this.waitsForUpstream ? 'client' : endedBy)
     void ended.catch(() => {}).then(() => this.fail(reason))
   }
 

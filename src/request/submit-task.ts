@@ -129,10 +129,10 @@ async function sendOnce(
   family: TaskFamily,
   call: Call,
 ): Promise<string> {
-  const { model, ask, controller } = reservation
+  const { model, ask, cancelToken } = reservation
   const { response, done } = await send(world, reservation, call)
   const document = { mostBytes: MAX_DOCUMENT_BYTES }
-  const reply = await readReply(response, model, controller.signal, document).finally(done)
+  const reply = await readReply(response, model, cancelToken.signal, document).finally(done)
   const id = family.task.id(reply.json)
   if (id !== undefined) return id
   if (!family.read(reply.json, ask).failed) throw garbage(model, 'without the id of a task')

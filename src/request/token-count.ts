@@ -12,7 +12,7 @@ import type { Db } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { editObject, scanObject } from '../lib/json'
 import { BODY_LIMITS } from '../lib/json-body'
-import { createTurns } from '../lib/semaphore'
+import { createSemaphore } from '../lib/semaphore'
 import type { System } from '../lib/system'
 import type { TokenCounter } from '../media/token-counter'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
@@ -44,7 +44,7 @@ export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'
 }
 
 export function createTokenCount(world: TokenCountWorld): CountTokens {
-  const turns = createTurns(MOST_COUNTS)
+  const semaphore = createSemaphore(MOST_COUNTS)
 
   async function count(request: CountRequest, controller: AbortController): Promise<number> {
     const key = await world.authenticator.authenticate(request.authorization)
@@ -58,10 +58,10 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
       random: world.random,
     })
     await countFreeRequest(world.db, key, world.now())
-    const asked = tokenCountOf(checked.model) && (await askVendors(world, key.account, checked, controller))
+    const asked = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
     if (asked !== undefined) return asked
     const texts = checked.family.texts?.(checked.ask.body, checked.model) ?? []
-    const counted = await turns.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
+    const counted = await semaphore.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
     return counted.tokens
   }
 
@@ -78,7 +78,7 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
 }
 
 /** The first answer of the models that may serve the request; undefined where none of them can tell. */
-async function askVendors(
+async function askUpstreams(
   world: TokenCountWorld,
   account: string,
   checked: CheckedRequest,
@@ -87,7 +87,7 @@ async function askVendors(
   let failure: GatewayError | undefined
   for (const model of [checked.model, ...checked.others]) {
     try {
-      if (tokenCountOf(model)) return await askVendor(world, account, checked, model, controller)
+      if (tokenCountOf(model)) return await askUpstream(world, account, checked, model, controller)
     } catch (error) {
       if (!(error instanceof GatewayError) || (error.status < 500 && error.status !== 429)) throw error
       failure = error
@@ -98,7 +98,7 @@ async function askVendors(
   return undefined
 }
 
-async function askVendor(
+async function askUpstream(
   { after }: TokenCountWorld,
   account: string,
   { ask, source }: CheckedRequest,

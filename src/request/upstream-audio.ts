@@ -29,7 +29,7 @@ interface Message {
   status: number
 }
 
-type Source = Pick<Reservation, 'model' | 'ask' | 'controller'>
+type Source = Pick<Reservation, 'model' | 'ask' | 'cancelToken'>
 
 /** How long a vendor may leave its stream open after it has said that the audio is complete. */
 const CLOSE_MS = 1_000
@@ -77,8 +77,8 @@ export async function* readAudio(
 
 /** The file that an answer points to. */
 async function* readFile(url: string, source: Source): AsyncGenerator<AudioPiece, void, void> {
-  const { model, controller } = source
-  const response = await model.upstream.fetchFile(url, controller.signal)
+  const { model, cancelToken } = source
+  const response = await model.upstream.fetchFile(url, cancelToken.signal)
   const reader = createPcmReader()
   let isHeard = false
   for await (const bytes of readBytes(response.body, source)) {
@@ -106,7 +106,7 @@ async function* readWhole(
   audio: AudioContract,
   source: Source,
 ): AsyncGenerator<Message> {
-  const { json } = await readReply(response, source.model, source.controller.signal)
+  const { json } = await readReply(response, source.model, source.cancelToken.signal)
   yield { json, status: statusOf(audio, json, '') }
 }
 
@@ -147,7 +147,7 @@ async function* readEvents(
 /** The bytes of an answer, which end with the call that they answer. */
 async function* readBytes(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  { model, controller: { signal } }: Source,
+  { model, cancelToken: { signal } }: Source,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     for await (const bytes of body) {

@@ -17,14 +17,14 @@ export function send(
   reservation: Reservation,
   call: Call,
 ): Sent {
-  const { model, controller, logRow, charge } = reservation
+  const { model, cancelToken, logRow, charge } = reservation
   const { upstream } = model
   const at = world.monotonic()
   const endsAt = logRow.startedAt + upstream.maxDurationMs
   // A process that was suspended may find its hold expired, and others who have released it.
   if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
   reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
-  return upstream.send(call, bodyOf(world, reservation, call), controller.signal, charge.account)
+  return upstream.send(call, bodyOf(world, reservation, call), cancelToken.signal, charge.account)
 }
 
 function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { source }: Reservation, { body }: Call): CallBody {
@@ -39,14 +39,14 @@ function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { source }: Reservation,
 export function cutWhenCallerLeaves(reservation: Reservation, caller: { signal(): AbortSignal }): () => void {
   if (reservation.model.upstream.onAbort === 'drain' || reservation.idempotencyKey) return () => {}
   const signal = caller.signal()
-  const leave = () => reservation.controller.abort(callerLeft())
+  const leave = () => reservation.cancelToken.abort(callerLeft())
   signal.addEventListener('abort', leave, { once: true })
   if (signal.aborted) leave()
   return () => signal.removeEventListener('abort', leave)
 }
 
 /** Vendors send what they like: what a family cannot read is the vendor's fault, not ours. */
-export function readVendor<Result>(model: Model, read: () => Result): Result {
+export function readUpstream<Result>(model: Model, read: () => Result): Result {
   try {
     return read()
   } catch (error) {

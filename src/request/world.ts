@@ -7,7 +7,7 @@ import type { Catalogue } from '../catalogue/models'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import type { System } from '../lib/system'
-import type { Pulse } from '../lib/ticker'
+import type { Ticker } from '../lib/ticker'
 import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
 import type { AddressRules } from '../webhooks/address'
@@ -22,7 +22,7 @@ export interface RequestWorld
   authenticator: Authenticator
   tokenCounter: TokenCounter
   mp3Encoder: Mp3Encoder
-  pulse: Pulse
+  ticker: Ticker
   /** Null where results are not kept. */
   artifacts: Artifacts | null
   /** Where webhooks may go. */

@@ -41,7 +41,7 @@ type Actor =
   /** The job that sees to tasks that nobody submits or polls any more. */
   | 'sweeper'
   /** Whoever asks for the task to be stopped; the poller then stops it at the vendor. */
-  | 'canceller'
+  | 'cancelToken'
   /** The command that settles what only a human can find out. */
   | 'operator'
   /** A node that receives a success after somebody else has ended the task as failed. */
@@ -91,7 +91,7 @@ export const transitions: readonly Transition[] = [
   // Its upstream is out of the configuration, so that nobody polls it.
   { by: 'sweeper', change: 'time out', from: ['followed'], to: 'failed', money: 'released' },
 
-  { by: 'canceller', change: 'ask to stop', from: ['followed'], to: 'followed', money: 'kept' },
+  { by: 'cancelToken', change: 'ask to stop', from: ['followed'], to: 'followed', money: 'kept' },
 
   { by: 'operator', change: 'give the id', from: ['sent', 'unknown'], to: 'followed', money: 'kept' },
   { by: 'operator', change: 'declare not begun', from: notFollowed, to: 'abandoned', money: 'released' },

@@ -4,7 +4,7 @@
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Transport } from '../http-client/transport'
 import type { System } from '../lib/system'
-import type { Pulse } from '../lib/ticker'
+import type { Ticker } from '../lib/ticker'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
 import { Receivers } from './receivers'
 import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
@@ -13,7 +13,7 @@ import { webhookSecretsOf } from './secrets'
 interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 'newId'> {
   db: Db
   transport: Transport
-  pulse: Pulse
+  ticker: Ticker
 }
 
 export interface WebhookSender {
@@ -86,7 +86,7 @@ class Sender implements WebhookSender {
   constructor(world: WebhookWorld) {
     this.world = world
     this.receivers = new Receivers(world.transport)
-    this.unwatch = world.pulse.watch((at) => this.cutLate(at))
+    this.unwatch = world.ticker.watch((at) => this.cutLate(at))
   }
 
   beat(): Promise<void> {

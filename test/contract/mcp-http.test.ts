@@ -325,7 +325,7 @@ test('a caller who waits hears something in every silence, with figures that onl
   let at = 0
   let beat = (_now: number) => {}
   const heard: [progress: number, message: string][] = []
-  const pulse = {
+  const ticker = {
     watch(watcher: (now: number) => void) {
       beat = watcher
       return () => {
@@ -334,7 +334,7 @@ test('a caller who waits hears something in every silence, with figures that onl
     },
     stop() {},
   }
-  const progress = createProgress({ monotonic: () => at, pulse }, (...report) => heard.push(report))
+  const progress = createProgress({ monotonic: () => at, ticker }, (...report) => heard.push(report))
   progress.report('The same moment.')
   for (at = 1_000; at <= 11_000; at += 1_000) beat(at)
   progress.stop()

@@ -594,13 +594,13 @@ describe('a vendor with ways of its own', () => {
       return eventStream(body)
     }
     const { secret } = await gateway.makeKey('limited', '5', { requestsPerMinute: 100 })
-    const { db, pulse } = gateway.server.world
+    const { db, ticker } = gateway.server.world
     const { query } = db
-    const { watch } = pulse
+    const { watch } = ticker
     let watched = 0
-    pulse.watch = (beat) => {
+    ticker.watch = (beat) => {
       watched++
-      return watch.call(pulse, beat)
+      return watch.call(ticker, beat)
     }
     // The one thing that is read between the vendor's answer and the caller's first byte.
     db.query = (statement) =>
@@ -610,7 +610,7 @@ describe('a vendor with ways of its own', () => {
     const headers = { authorization: `Bearer ${secret}` }
     const response = await gateway.chat({ model: 'test-odd', stream: true }, headers)
     db.query = query
-    pulse.watch = watch
+    ticker.watch = watch
     // A stream that had begun would be watched for ever.
     expect(watched).toBe(0)
     expect(response.status).toBe(503)

@@ -8,15 +8,15 @@ import type { EndedBy } from '../../src/contract/failures'
 import type { Model } from '../../src/contract/family'
 import { bodyOf } from '../../src/http-client/fetch-origin'
 import { HttpBody } from '../../src/http-client/response'
-import type { Pulse } from '../../src/lib/ticker'
+import type { Ticker } from '../../src/lib/ticker'
 import { type RelayOptions, relayEvents } from '../../src/request/relay'
 import { createStreamMeter, type StreamMeterOptions } from '../../src/request/stream-meter'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { testModels } from './gateway'
 
-/** A clock and its pulse that only move when they are told to. */
+/** A clock and its ticker that only move when they are told to. */
 export interface HandClock {
-  pulse: Pulse
+  ticker: Ticker
   now: () => number
   /** Lets everything settle, then time pass at once, and then one beat. */
   pass(milliseconds: number): Promise<void>
@@ -28,7 +28,7 @@ export function createHandClock(): HandClock {
   const beats = new Set<(now: number) => void>()
   let at = 1_000_000
   return {
-    pulse: {
+    ticker: {
       watch(beat) {
         beats.add(beat)
         return () => beats.delete(beat)
@@ -122,7 +122,7 @@ export function startRelaying(
     keepAlive: ': keep-alive\n\n',
     drain: false,
     startedAt: clock.now(),
-    pulse: clock.pulse,
+    ticker: clock.ticker,
     monotonic: clock.now,
     after: outside.after,
     async finish(outcome) {

@@ -76,7 +76,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   const { time, random, database, number, log, vendor, newId } = parts
   const db = processDatabase({ ...parts, name: `node ${number}` }, life)
   const beats: Beats = new Set()
-  const pulse: World['pulse'] = {
+  const ticker: World['ticker'] = {
     watch(beat) {
       beats.add(beat)
       return () => beats.delete(beat)
@@ -103,7 +103,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     keepMs: DAY_MS,
     maxBytes: STORE_BYTES,
     uploads,
-    pulse,
+    ticker,
     now,
     monotonic,
     newId,
@@ -121,7 +121,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     },
     audioReader: { read: async () => undefined, close() {} },
     mp3Encoder,
-    pulse,
+    ticker,
     uploads,
     artifacts,
     now,

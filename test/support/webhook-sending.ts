@@ -9,7 +9,7 @@ import { createKey } from '../../src/accounts/keys'
 import { outside } from '../../src/app/world'
 import type { Db } from '../../src/db/db'
 import type { Transport } from '../../src/http-client/transport'
-import { createPulse } from '../../src/lib/ticker'
+import { createTicker } from '../../src/lib/ticker'
 import type { Lookup } from '../../src/webhooks/address'
 import { insertWebhook, webhookOf } from '../../src/webhooks/rows'
 import { createWebhookSender, type WebhookSender } from '../../src/webhooks/sender'
@@ -55,13 +55,13 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
   const db = options.db ?? (await openTestDatabase(kind))
   const clock = { now: START }
   const now = () => clock.now
-  const pulse = createPulse({ monotonic: now, after: outside.after })
+  const ticker = createTicker({ monotonic: now, after: outside.after })
   const fetched: string[] = []
   const log: Sending['log'] = []
   const { allow = [HERE], lookup = async () => [], lookupTimeoutMs, random = 0 } = options
   const sender = createWebhookSender({
     db,
-    pulse,
+    ticker,
     now,
     monotonic: now,
     wall: now,
@@ -104,7 +104,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
     claimed,
     async close() {
       await sender.stop()
-      pulse.stop()
+      ticker.stop()
       await db.close()
     },
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { faultsOf } from '../../src/config/schema'
 import { parseBytes, parseDurationMs } from '../../src/lib/durations'
 import { replaceStrings } from '../../src/lib/json'
-import { createTurns } from '../../src/lib/semaphore'
+import { createSemaphore } from '../../src/lib/semaphore'
 import { createCommandLine } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 
@@ -124,7 +124,7 @@ describe('turns', () => {
   const quiet = new AbortController().signal
 
   test('go to the first who came, and each place is given on', async () => {
-    const turns = createTurns(2)
+    const turns = createSemaphore(2)
     const order: number[] = []
     const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
     const all = gates.map((gate, index) =>
@@ -153,7 +153,7 @@ describe('turns', () => {
   })
 
   test('who leaves the queue takes no place', async () => {
-    const turns = createTurns(1)
+    const turns = createSemaphore(1)
     const gate = Promise.withResolvers<void>()
     const first = turns.run(quiet, () => gate.promise)
     const leaver = new AbortController()

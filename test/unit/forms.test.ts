@@ -10,7 +10,7 @@ import type { Form } from '../../src/contract/form'
 import { BodyReader, bodyLimitsOf } from '../../src/http/body'
 import { readForm } from '../../src/http/form'
 import { GatewayError } from '../../src/lib/errors'
-import { createPulse } from '../../src/lib/ticker'
+import { createTicker } from '../../src/lib/ticker'
 import { AudioReader } from '../../src/media/audio'
 import { pictureOf } from '../../src/media/picture'
 import { openUploads } from '../../src/media/uploads'
@@ -31,9 +31,9 @@ const MAX_BYTES = 256 * MEBIBYTE
 const folder = join(temporaryFolder(), 'uploads')
 const uploads = openUploads(folder, newId)
 const audioReader = new AudioReader()
-const pulse = createPulse(outside)
+const ticker = createTicker(outside)
 afterAll(() => {
-  pulse.stop()
+  ticker.stop()
   audioReader.close()
 })
 
@@ -41,7 +41,7 @@ const limitsOf = (maxBytes: number) => ({
   ...bodyLimitsOf({ upstreams: {}, models: {} }),
   'image-edit': maxBytes,
 })
-const bodies = new BodyReader(pulse, limitsOf(MAX_BYTES))
+const bodies = new BodyReader(ticker, limitsOf(MAX_BYTES))
 
 const formOf = (request: Request, from = bodies, into = uploads): Promise<Form> =>
   readForm(
@@ -578,7 +578,7 @@ describe('what is refused', () => {
 
   test('a body that is too large, by its length and by its bytes', async () => {
     for (const body of [closed, new Blob([closed]).stream()]) {
-      const work = formOf(requestOf(body, typeOf()), new BodyReader(pulse, limitsOf(100)))
+      const work = formOf(requestOf(body, typeOf()), new BodyReader(ticker, limitsOf(100)))
       await expect(work).rejects.toMatchObject({ status: 413, code: 'body_too_large' })
     }
     expect(readdirSync(folder)).toEqual([])
@@ -784,7 +784,7 @@ describe('an upload that is too slow', () => {
   test('is given up after its time, and leaves nothing', async () => {
     const outcomes: unknown[] = []
     const pace = { smallMs: 300, windowMs: 300, windowBytes: 64 * KIBIBYTE, totalMs: 60_000 }
-    const hasty = new BodyReader(pulse, limitsOf(MAX_BYTES), pace)
+    const hasty = new BodyReader(ticker, limitsOf(MAX_BYTES), pace)
     const server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,

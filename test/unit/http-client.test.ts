@@ -13,7 +13,7 @@ import { type OriginOptions, openOrigin } from '../../src/http-client/origin'
 import { BodyTooLarge, type HttpResponse } from '../../src/http-client/response'
 import { MalformedResponse } from '../../src/http-client/response-parser'
 import { type HttpRequest, NotConnected, type Origin } from '../../src/http-client/transport'
-import { Canceller } from '../../src/lib/cancel-token'
+import { CancelToken } from '../../src/lib/cancel-token'
 import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
 import { type Certificate, OK, type ScriptedServer, startScriptedServer } from '../support/scripted-server'
@@ -35,7 +35,7 @@ async function start(
 }
 
 function post(body: HttpRequest['body'] = '{}', fields: Partial<HttpRequest> = {}): HttpRequest {
-  return { method: 'POST', path: '/v1/chat', headers: {}, body, signal: new Canceller(), ...fields }
+  return { method: 'POST', path: '/v1/chat', headers: {}, body, signal: new CancelToken(), ...fields }
 }
 
 async function textOf({ body }: HttpResponse): Promise<string> {
@@ -418,17 +418,17 @@ describe('called off', () => {
 
   test('before it is sent: nothing is', async () => {
     const { server, origin } = await start()
-    const canceller = new Canceller()
-    canceller.abort(why)
-    await expect(origin.send(post('{}', { signal: canceller }))).rejects.toBe(why)
+    const cancelToken = new CancelToken()
+    cancelToken.abort(why)
+    await expect(origin.send(post('{}', { signal: cancelToken }))).rejects.toBe(why)
     expect(server.connections).toBe(0)
   })
 
   test('while it is connected: not a byte is sent', async () => {
     const { server, origin } = await start()
-    const canceller = new Canceller()
-    const sending = origin.send(post('{}', { signal: canceller }))
-    canceller.abort(why)
+    const cancelToken = new CancelToken()
+    const sending = origin.send(post('{}', { signal: cancelToken }))
+    cancelToken.abort(why)
     await expect(sending).rejects.toBe(why)
     await Bun.sleep(50)
     expect({ received: server.receivedBytes, open: server.open() }).toEqual({ received: 0, open: 0 })
@@ -437,10 +437,10 @@ describe('called off', () => {
   test('while it waits for the answer, and inside it: the connection is closed at once', async () => {
     const { server, origin } = await start()
     server.answer = () => {}
-    const canceller = new Canceller()
-    const waiting = origin.send(post('{}', { signal: canceller }))
+    const cancelToken = new CancelToken()
+    const waiting = origin.send(post('{}', { signal: cancelToken }))
     await waitFor(() => server.requests.length === 1)
-    canceller.abort(why)
+    cancelToken.abort(why)
     await expect(waiting).rejects.toBe(why)
     await waitFor(() => server.open() === 0)
 
@@ -455,11 +455,11 @@ describe('called off', () => {
 
   test('after its end: the connection is another one’s then', async () => {
     const { server, origin } = await start()
-    const canceller = new Canceller()
-    const response = await origin.send(post('{}', { signal: canceller }))
+    const cancelToken = new CancelToken()
+    const response = await origin.send(post('{}', { signal: cancelToken }))
     expect(await textOf(response)).toBe('ok')
     const next = origin.send(post())
-    canceller.abort(why)
+    cancelToken.abort(why)
     response.body.cancel()
     expect(await textOf(await next)).toBe('ok')
     expect(server.connections).toBe(1)
@@ -680,10 +680,10 @@ describe('by way of fetch, as behind a proxy', () => {
     expect(await nobody.send(post()).catch((error) => error)).toBeInstanceOf(NotConnected)
     const { server, origin } = await startFetching()
     server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
-    const canceller = new Canceller()
-    const response = await origin.send(post('{}', { signal: canceller }))
+    const cancelToken = new CancelToken()
+    const response = await origin.send(post('{}', { signal: cancelToken }))
     const text = textOf(response)
-    canceller.abort(new Error('the caller left'))
+    cancelToken.abort(new Error('the caller left'))
     await expect(text).rejects.toThrow('the caller left')
     await waitFor(() => server.open() === 0)
   })

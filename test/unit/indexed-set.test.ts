@@ -2,7 +2,7 @@
 
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
-import { type Member, Roster } from '../../src/lib/indexed-set'
+import { IndexedSet, type Member } from '../../src/lib/indexed-set'
 
 interface Guest extends Member {
   name: number
@@ -10,15 +10,15 @@ interface Guest extends Member {
   luggage?: WeakMap<object, number>
 }
 
-const guest = (name: number): Guest => ({ name, place: -1 })
-const namesIn = (roster: Roster<Guest>) =>
-  roster
+const guest = (name: number): Guest => ({ name, index: -1 })
+const namesIn = (set: IndexedSet<Guest>) =>
+  set
     .all()
     .map(({ name }) => name)
     .sort((a, b) => a - b)
 
 test('holds who has come and not left, in any order of coming and leaving', () => {
-  const roster = new Roster<Guest>()
+  const set = new IndexedSet<Guest>()
   const present = new Map<number, Guest>()
   let seed = 7
   const below = (count: number) => {
@@ -29,50 +29,50 @@ test('holds who has come and not left, in any order of coming and leaving', () =
     if (present.size === 0 || below(5) < 3) {
       const comes = guest(name)
       present.set(name, comes)
-      roster.add(comes)
+      set.add(comes)
     } else {
       const leaves = [...present.values()][below(present.size)] as Guest
       present.delete(leaves.name)
-      roster.delete(leaves)
+      set.delete(leaves)
     }
-    expect(roster.size).toBe(present.size)
-    if (name % 100 === 0) expect(namesIn(roster)).toEqual([...present.keys()].sort((a, b) => a - b))
+    expect(set.size).toBe(present.size)
+    if (name % 100 === 0) expect(namesIn(set)).toEqual([...present.keys()].sort((a, b) => a - b))
   }
 })
 
 test('who has left is not taken for another, and may come again', () => {
-  const roster = new Roster<Guest>()
+  const set = new IndexedSet<Guest>()
   const [first, second] = [guest(1), guest(2)]
-  roster.add(first)
-  roster.add(second)
-  roster.delete(first)
-  roster.delete(first)
-  expect(namesIn(roster)).toEqual([2])
-  roster.add(first)
-  expect(namesIn(roster)).toEqual([1, 2])
+  set.add(first)
+  set.add(second)
+  set.delete(first)
+  set.delete(first)
+  expect(namesIn(set)).toEqual([2])
+  set.add(first)
+  expect(namesIn(set)).toEqual([1, 2])
 })
 
 test('a list of all stays as it was while members leave', () => {
-  const roster = new Roster<Guest>()
-  for (let name = 0; name < 10; name++) roster.add(guest(name))
+  const set = new IndexedSet<Guest>()
+  for (let name = 0; name < 10; name++) set.add(guest(name))
   const seen: number[] = []
-  for (const member of roster.all()) {
+  for (const member of set.all()) {
     seen.push(member.name)
-    roster.delete(member)
+    set.delete(member)
   }
   expect(seen).toHaveLength(10)
-  expect(roster.size).toBe(0)
+  expect(set.size).toBe(0)
 })
 
 test('who has left is not in memory any more, while others go on coming', () => {
-  const roster = new Roster<Guest>()
+  const set = new IndexedSet<Guest>()
   const waiting: Guest[] = []
   const before = weakMaps()
   for (let name = 0; name < 20_000; name++) {
     const comes: Guest = { ...guest(name), luggage: new WeakMap() }
-    roster.add(comes)
+    set.add(comes)
     waiting.push(comes)
-    if (waiting.length > 32) roster.delete(waiting.shift() as Guest)
+    if (waiting.length > 32) set.delete(waiting.shift() as Guest)
   }
   expect(weakMaps() - before).toBeLessThan(200)
 })

@@ -2,7 +2,7 @@
 // never turn a vendor's fault into a charge for nothing, or into a credit.
 
 import type { EndedBy } from '../contract/failures'
-import type { Ask, Model, Reading } from '../contract/family'
+import type { Ask, Model } from '../contract/family'
 import {
   type BilledTable,
   billedTable,
@@ -15,6 +15,7 @@ import {
   tariffOfVariant,
   variantsOf,
 } from '../contract/prices'
+import { type Made, type Reading, worthMore } from '../contract/reading'
 import {
   addQuantities,
   callUnits,
@@ -52,12 +53,8 @@ export interface Outcome {
   /** The text that the model made, as far as it was kept, and the length of the rest. */
   text: string
   textOmitted: number
-  /** True if something of worth reached the caller, text or not. */
-  delivered: boolean
-  /** True if there was output, text or other, kept here or not. */
-  hasOutput: boolean
-  /** True for output that is not shown, unless the vendor's figures have none. */
-  unseen?: boolean
+  /** What the model made, by the part that is worth most. */
+  output: Made['kind'] | undefined
   /** Quantities counted on their way to the caller; undefined if the family counts nothing but text. */
   made?: Quantities | undefined
   /** True if the vendor reported a failure. */
@@ -79,17 +76,17 @@ export function measure(
   model: Model,
   counter: TokenCounter,
 ): Measure | undefined | Promise<Measure> {
-  const { usage, delivered, made, failed, endedBy } = outcome
+  const { usage, output, made, failed, endedBy } = outcome
   const broken = failed || endedBy !== 'done'
-  const thought = outcome.unseen && !broken
-  const empty = !outcome.hasOutput && !isSomething(made)
+  const thought = output === 'hidden' && !broken
+  const empty = !hasOutput(outcome)
   if (usage === undefined || usage === 'invalid') {
     if (empty && !thought) return undefined
     if (made) return asMade(made, outcome, ask, model)
     const texts = model.family.texts?.(ask.body, model)
     // The vendor broke off before any result, and the output cannot be counted: the events around it are not worth the
     // quote.
-    if (!texts && broken && !delivered && endedBy !== 'client') return undefined
+    if (!texts && broken && output !== 'shown' && endedBy !== 'client') return undefined
     return texts ? count(outcome, texts, ask, model, counter) : asQuoted(outcome, ask, model)
   }
   // A caller who left pays for what the vendor counted. A caller whom the vendor failed does not, even after long
@@ -103,13 +100,9 @@ export function measure(
   return { quantities: withRequest(usage, model), source: 'upstream' }
 }
 
-/** Whether a reply, or an event, has visible output. */
-export function hasOutput({ delivered, text }: Reading): boolean {
-  return delivered === true || Boolean(text)
-}
-
-function isSomething(made: Quantities | undefined): boolean {
-  return made !== undefined && units.some((unit) => (made[unit] ?? 0) > 0)
+/** Whether the caller has any output that is worth something by itself. */
+function hasOutput({ output, endedBy }: Outcome): boolean {
+  return output === 'shown' || output === 'words' || (output === 'partial' && endedBy === 'client')
 }
 
 /** Counts what the vendor did not report: everything, its output, or the input that it read. */
@@ -261,17 +254,17 @@ export function askedTier({ body }: Ask): string | undefined {
 
 /** The outcome of a request answered whole: what the family reads in the reply, and the figures as reported. */
 export function outcomeOfReply(reading: Reading, usageJson: string | null, ask: Ask, model: Model): Outcome {
+  const { output, usage, serviceTier } = reading
+  const shown = output?.kind === 'shown' ? output : undefined
   return {
     endedBy: 'done',
-    usage: plausible(reading.usage, ask, model),
-    serviceTier: reading.serviceTier,
+    usage: plausible(usage?.figures, ask, model),
+    serviceTier,
     usageJson,
-    text: reading.text ?? '',
+    text: shown?.text ?? '',
     textOmitted: 0,
-    delivered: reading.delivered === true,
-    hasOutput: hasOutput(reading),
-    unseen: reading.unseen === true,
-    made: reading.made,
+    output: output?.kind,
+    made: shown?.counted,
     failed: false,
   }
 }
@@ -290,9 +283,7 @@ export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model
     usageJson: `[${outcomes.map(({ usageJson }) => usageJson ?? 'null').join()}]`,
     text: outcomes.map(({ text }) => text).join(''),
     textOmitted: outcomes.reduce((sum, { textOmitted }) => sum + textOmitted, 0),
-    delivered: some(({ delivered }) => delivered),
-    hasOutput: some(({ hasOutput }) => hasOutput),
-    unseen: some(({ unseen }) => unseen),
+    output: outcomes.map(({ output }) => output).reduce(worthMore),
     made: sumMade(outcomes),
     failed: some(({ failed }) => failed),
   }
@@ -301,9 +292,9 @@ export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model
 /** The sum of the figures; unknown if a part that brought anything had none. */
 function sumUsage(outcomes: readonly Outcome[]): ReportedUsage {
   let sum: Quantities | undefined
-  for (const { usage, hasOutput, unseen } of outcomes) {
+  for (const { usage, output } of outcomes) {
     // A part that has not begun adds nothing, and the figures of the others are sure.
-    if (usage === undefined && !hasOutput && !unseen) continue
+    if (usage === undefined && output === undefined) continue
     if (usage === undefined || usage === 'invalid') return usage
     sum ??= {}
     addQuantities(sum, usage)

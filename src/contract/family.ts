@@ -7,6 +7,7 @@ import type { Edit } from '../lib/json'
 import type { PcmFormat } from '../lib/wav'
 import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
+import type { Reading } from './reading'
 import type { Quantities, Unit } from './units'
 import type { Upstream } from './upstream'
 
@@ -53,38 +54,6 @@ export interface Ask<Body = unknown> {
   earlierTasks?: ReadonlyMap<string, string>
   /** Headers of the caller that vendors of this operation want to see. */
   headers?: Readonly<Record<string, string>>
-}
-
-/** How a family reads one event of a stream, or a whole reply. */
-export interface Reading {
-  /** The vendor's own figures, or `invalid` when they are present but absurd. */
-  usage?: Quantities | 'invalid'
-  /** They are only some of the figures: those of earlier events that are not named stay. */
-  partial?: boolean
-  /** They are from before the output: unless later ones come, what is written after them is counted. */
-  early?: boolean
-  /** The same as the vendor wrote them, where that is not the member `usage`. */
-  reported?: unknown
-  /** Text that the model made, to be counted when no usage comes. */
-  text?: string
-  /** Something of worth went to the caller, also what is not text. An answer with neither this nor text is free. */
-  delivered?: boolean
-  /** Output that is not shown, such as hidden thinking: it is paid unless the vendor's figures have none. */
-  unseen?: boolean
-  /** The same, but not finished: worth something to who leaves with it, nothing to who was left with it. */
-  unfinished?: boolean
-  /** What has its price and can be counted here, such as whole pictures: paid for when no usage comes. */
-  made?: Quantities
-  /** The service tier that the vendor says it has served, by its name for it. */
-  serviceTier?: string
-  /** The vendor says that it failed. */
-  failed?: boolean
-  /** It says so in a form that clients of this dialect do not take for an error. */
-  disguised?: boolean
-  /** The vendor says that the answer is complete. */
-  finished?: boolean
-  /** Sent for our accounting only: not shown to a caller who did not ask for usage. */
-  usageOnly?: boolean
 }
 
 /**
@@ -276,8 +245,8 @@ export type AudioFormat = 'mp3' | 'wav'
 
 /** Writes a vendor's events in another dialect; one for each stream. What it gives are whole events, or nothing. */
 export interface Translator {
-  /** `candidate` counts from zero where the answer has several. */
-  push(event: object, candidate: number): string
+  /** `candidate` counts from zero where the answer has several; `reading` is what the family reads in the event. */
+  push(event: object, candidate: number, reading: Reading): string
   /** The events that end an answer that is complete. */
   finish(): string
 }

@@ -3,6 +3,7 @@
 
 import { outcomeOfReply } from '../billing/metering'
 import type { JsonFamily } from '../contract/family'
+import { hasFailed } from '../contract/reading'
 import { isEventStream, readReply, readText, usageJsonOf, withModel } from '../upstreams/reply'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './answer-stream'
@@ -33,7 +34,7 @@ export async function answerJson(
     const { text, json } = reply
     if (!json) return textAnswer(reservation, family, text, contentType)
     const reading = readUpstream(model, () => family.read(json, ask))
-    if (reading.failed) throw model.upstream.errorOf(400, json)
+    if (hasFailed(reading)) throw model.upstream.errorOf(400, json)
     return {
       kind: 'whole',
       contentType: 'application/json',

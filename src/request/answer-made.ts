@@ -3,6 +3,7 @@
 
 import { measure, outcomeOfReply, sumOutcomes } from '../billing/metering'
 import type { Call, MadeFamily } from '../contract/family'
+import { hasFailed } from '../contract/reading'
 import { callerView } from '../upstreams/caller-view'
 import { isEventStream, readReply, usageJsonOf } from '../upstreams/reply'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
@@ -94,7 +95,7 @@ async function made(
   replies: readonly object[],
 ): Promise<WholeAnswer> {
   const readings = readUpstream(model, () => replies.map((reply) => family.read(reply, ask)))
-  const refusal = replies.find((_, index) => readings[index]?.failed)
+  const refusal = replies.find((_, index) => hasFailed(readings[index] ?? {}))
   if (refusal) throw model.upstream.errorOf(400, refusal)
   const parts = readings.map((reading, index) =>
     outcomeOfReply(reading, usageJsonOf(replies[index] as object), ask, model),

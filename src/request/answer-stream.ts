@@ -12,7 +12,8 @@ import type { StreamAnswer } from './answer'
 import { endStream, type Line } from './ending'
 import { relayEvents } from './relay'
 import type { Reservation } from './reservation'
-import { createStreamMeter, createTranslatingMeter, type StreamMeter } from './stream-meter'
+import { createStreamMeter, type StreamMeter } from './stream-meter'
+import { createTranslatingMeter } from './stream-translation'
 
 /** What is sent in silence: a comment, or the event that clients of this dialect know. */
 const KEEP_ALIVE = ': keep-alive\n\n'

@@ -179,8 +179,7 @@ export function outcomeOfSpeech(endedBy: EndedBy, delivered: boolean, { usageJso
     usageJson,
     text: '',
     textOmitted: 0,
-    delivered,
-    hasOutput: delivered,
+    output: delivered ? 'shown' : undefined,
     failed: false,
   }
 }

@@ -4,6 +4,7 @@
 import { saveAnswer } from '../billing/idempotency'
 import { garbage } from '../contract/failures'
 import { type Call, type TaskFamily, taskOf } from '../contract/family'
+import { hasFailed } from '../contract/reading'
 import { DatabaseUnavailable, type Db, type Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
@@ -135,7 +136,7 @@ async function sendOnce(
   const reply = await readReply(response, model, cancelToken.signal, document).finally(done)
   const id = family.task.id(reply.json)
   if (id !== undefined) return id
-  if (!family.read(reply.json, ask).failed) throw garbage(model, 'without the id of a task')
+  if (!hasFailed(family.read(reply.json, ask))) throw garbage(model, 'without the id of a task')
   // An error in a successful answer is a refusal all the same.
   const refusal = model.upstream.errorOf(400, reply.json)
   refusal.notTaken = true

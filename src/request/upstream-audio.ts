@@ -3,6 +3,7 @@
 
 import { garbage } from '../contract/failures'
 import type { AudioContract } from '../contract/family'
+import { hasFailed, hasFinished } from '../contract/reading'
 import type { HttpResponse } from '../http-client/response'
 import { GatewayError } from '../lib/errors'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
@@ -53,7 +54,7 @@ export async function* readAudio(
   try {
     for await (const { json, status } of messages) {
       const reading = model.family.read(json, ask)
-      if (reading.failed) throw model.upstream.errorOf(status, json)
+      if (hasFailed(reading)) throw model.upstream.errorOf(status, json)
       notes.usageJson = usageJsonOf(json) ?? notes.usageJson
       const part = audio.read(json)
       url = part.url ?? url
@@ -62,7 +63,7 @@ export async function* readAudio(
         isHeard = true
         yield piece
       }
-      if (!reading.finished) continue
+      if (!hasFinished(reading)) continue
       isComplete = true
       cancelClosing ??= after(CLOSE_MS, () => response.body.cancel())
     }

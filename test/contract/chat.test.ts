@@ -119,7 +119,7 @@ describe('every field of the spec', () => {
         total_tokens: 105,
         prompt_tokens_details: { cached_tokens: 20, [name]: 30 },
       }
-      expect(readCompletion({ choices: [], usage }).usage).toEqual({
+      expect(readCompletion({ choices: [], usage }).usage?.figures).toEqual({
         input_token: 50,
         cached_input_token: 20,
         cache_write_token: 30,

@@ -18,7 +18,7 @@ import { chunk, completion, DONE, eventStream, type OddVendor, startVendor } fro
 setDefaultTimeout(60_000)
 
 describe('a completion', () => {
-  const read = (usage: object) => readCompletion({ choices: [], usage }).usage
+  const read = (usage: object) => readCompletion({ choices: [], usage }).usage?.figures
 
   test('with sound in and out counts it apart, once', () => {
     const details = {
@@ -62,7 +62,7 @@ describe('a completion', () => {
     }
     expect(readCompletion({ choices: [], usage, service_tier: 'flex' })).toMatchObject({
       serviceTier: 'flex',
-      usage: { search_source: 3 },
+      usage: { figures: { search_source: 3 } },
     })
     expect(readChunk({ choices: [], service_tier: 'priority' }).serviceTier).toBe('priority')
     expect(readChunk({ choices: [], service_tier: null }).serviceTier).toBeUndefined()
@@ -86,16 +86,18 @@ describe('a message', () => {
     }
     expect(readMessage({ content: [], usage }, ask)).toMatchObject({
       usage: {
-        input_token: 5,
-        cache_write_token: 10,
-        cache_write_1h_token: 20,
-        output_token: 2,
-        web_search: 3,
+        figures: {
+          input_token: 5,
+          cache_write_token: 10,
+          cache_write_1h_token: 20,
+          output_token: 2,
+          web_search: 3,
+        },
       },
       serviceTier: 'priority',
     })
     expect(
-      readMessage({ content: [], usage: { output_tokens: 2, ...lifetimes(10, 20) } }, ask).usage,
+      readMessage({ content: [], usage: { output_tokens: 2, ...lifetimes(10, 20) } }, ask).usage?.figures,
     ).toMatchObject({
       cache_write_token: 10,
       cache_write_1h_token: 20,
@@ -104,7 +106,7 @@ describe('a message', () => {
 
   test('of which more stays for long than was written is not believed', () => {
     const usage = { input_tokens: 5, cache_creation_input_tokens: 10, ...lifetimes(0, 20), output_tokens: 2 }
-    expect(readMessageEvent({ type: 'message_start', message: { usage } }).usage).toBe('invalid')
+    expect(readMessageEvent({ type: 'message_start', message: { usage } }).usage?.figures).toBe('invalid')
   })
 
   test('is told to clients of chat with all of it in the prompt', () => {

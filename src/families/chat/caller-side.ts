@@ -2,8 +2,9 @@
 // an event of that form are read. It must never decide what a vendor is sent: that is in the family's own file.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
+import { type Ending, HIDDEN, type Made, type Reading, shownText } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
@@ -112,46 +113,62 @@ export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Qu
 
 export function readCompletion(reply: unknown): Reading {
   const completion = reply as Completion
+  const { error, usage, service_tier: tier } = completion
   const choices = choicesIn(completion)
-  const reading = readChoices(completion, choices, 'message')
   // Without a candidate it is no completion, whatever it says.
-  reading.failed =
-    isError(completion.error) || choices.length === 0 || (reading.failed === true && !reading.delivered)
-  reading.finished = true
-  return reading
+  const failed =
+    isError(error) || choices.length === 0 || (endsBy(choices, 'error') && !choices.some(isOfWorth))
+  const figures = usageOf(usage)
+  return {
+    output: outputOf(choices, 'message', usage),
+    usage: figures && { kind: 'total', figures },
+    serviceTier: typeof tier === 'string' ? tier : undefined,
+    end: failed ? 'failed' : 'finished',
+  }
 }
 
 export function readChunk(event: unknown): Reading {
   const chunk = event as Completion
+  const { usage, service_tier: tier } = chunk
   const choices = choicesIn(chunk)
-  const reading = readChoices(chunk, choices, 'delta')
-  if (choices.some(({ finish_reason: reason }) => reason)) reading.finished = true
-  if (choices.length === 0 && isObject(chunk.usage)) reading.usageOnly = true
-  if (isError(chunk.error)) reading.failed = true
-  else if (!Array.isArray(chunk.choices) && !isObject(chunk.usage) && isErrorShape(chunk)) {
-    reading.failed = true
-    reading.disguised = true
+  const figures = usageOf(usage)
+  return {
+    output: outputOf(choices, 'delta', usage),
+    usage: figures && { kind: choices.length === 0 ? 'separate' : 'total', figures },
+    serviceTier: typeof tier === 'string' ? tier : undefined,
+    end: endingOf(chunk, choices),
   }
-  return reading
 }
 
-function readChoices(completion: Completion, choices: Choice[], field: 'message' | 'delta'): Reading {
-  const reading: Reading = { text: textOf(choices, field) }
-  const quantities = usageOf(completion.usage)
-  if (quantities !== undefined) reading.usage = quantities
-  if (typeof completion.service_tier === 'string') reading.serviceTier = completion.service_tier
-  // In whichever of the places where servers put it.
-  const holds = (part: unknown) => holdsText(part, 'name')
-  if (choices.some(({ message, delta, text }) => holds(message) || holds(delta) || holds(text))) {
-    reading.delivered = true
-  }
-  const endsBy = (word: string) => choices.some(({ finish_reason: reason }) => reason === word)
-  // A refusal, of which this vendor says nothing more.
-  if (endsBy('content_filter')) reading.delivered = true
+/** Usage in an event of its own comes last. */
+function endingOf(chunk: Completion, choices: readonly Choice[]): Ending | undefined {
+  const { error, usage } = chunk
+  const hasUsage = isObject(usage)
+  const isLast = choices.length === 0 ? hasUsage : choices.some(({ finish_reason: reason }) => reason)
+  if (isError(error) || endsBy(choices, 'error')) return isLast ? 'finished-failed' : 'failed'
+  if (isLast) return 'finished'
+  return !Array.isArray(chunk.choices) && !hasUsage && isErrorShape(chunk) ? 'failed-disguised' : undefined
+}
+
+function outputOf(choices: readonly Choice[], field: 'message' | 'delta', usage: unknown): Made | undefined {
+  const shown = shownText(textOf(choices, field), choices.some(isOfWorth))
   // It may have thought until the limit.
-  if (endsBy('length') || thinks(completion.usage)) reading.unseen = true
-  if (endsBy('error')) reading.failed = true
-  return reading
+  return shown ?? (endsBy(choices, 'length') || thinks(usage) ? HIDDEN : undefined)
+}
+
+/** Something in whichever of the places where servers put it, or a refusal of which this vendor says nothing more. */
+function isOfWorth({ message, delta, text, finish_reason: reason }: Choice): boolean {
+  return (
+    reason === 'content_filter' ||
+    holdsText(message, 'name') ||
+    holdsText(delta, 'name') ||
+    holdsText(text, 'name')
+  )
+}
+
+function endsBy(choices: readonly Choice[], reason: string): boolean {
+  for (const choice of choices) if (choice.finish_reason === reason) return true
+  return false
 }
 
 /** Whether the vendor counts thinking, apart or beside the rest. */

@@ -2,7 +2,8 @@
 // The vendor's side is in the family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
+import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { toBase64 } from './vectors'
 
@@ -126,13 +127,17 @@ function isVector(vector: unknown): boolean {
 
 /** One reply: its list of vectors, and the vendor's token count. What each of them holds is seen where the answer is made. */
 export function readVectors(list: unknown, tokens: unknown): Reading {
-  return { ...tokenUsage(tokens), failed: !Array.isArray(list), delivered: true }
+  return {
+    output: SHOWN,
+    usage: usageReading(tokenUsage(tokens)),
+    end: Array.isArray(list) ? 'finished' : 'failed',
+  }
 }
 
 /** A vendor's token count, where it is one. Zero says that the vendor does not count: no input is empty. */
-function tokenUsage(tokens: unknown): { usage?: Quantities | 'invalid' } {
-  if (tokens === undefined || tokens === null || tokens === 0) return {}
+function tokenUsage(tokens: unknown): Quantities | 'invalid' | undefined {
+  if (tokens === undefined || tokens === null || tokens === 0) return undefined
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0 || (tokens as number) > 100_000_000)
-    return { usage: 'invalid' }
-  return { usage: { input_token: tokens as number } }
+    return 'invalid'
+  return { input_token: tokens as number }
 }

@@ -2,7 +2,8 @@
 // The caller's text goes through with single fields edited; what is paid for is images, never ones that failed.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { FieldRule, JsonFamily, Model, Reading } from '../../contract/family'
+import type { FieldRule, JsonFamily, Model, Quantities } from '../../contract/family'
+import { type Made, type Reading, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { otherModels } from '../surcharges'
@@ -83,8 +84,8 @@ export const arkImages: JsonFamily<Body> = {
     const count = picturesIn(reply).length
     // The list may tell instead why each image failed: that is an answer, but a free one.
     const explains = Array.isArray(data) && data.some((item) => isObject(item) && isObject(item.error))
-    if (isObject(error) || (count === 0 && !explains)) return { failed: true }
-    return { ...usageOf(usage), made: { image: count }, delivered: count > 0, finished: true }
+    if (isObject(error) || (count === 0 && !explains)) return { end: 'failed' }
+    return { output: pictures(count), usage: usageReading(usageOf(usage)), end: 'finished' }
   },
 
   stream: {
@@ -166,19 +167,23 @@ function readEvent(event: unknown): Reading {
   const { type, error, usage } = event as Event
   switch (type) {
     case 'image_generation.partial_succeeded':
-      return { made: { image: isPicture(event) ? 1 : 0 }, delivered: isPicture(event) }
+      return { output: pictures(isPicture(event) ? 1 : 0) }
     case 'image_generation.partial_failed':
-      return { made: { image: 0 } }
+      return {}
     case 'image_generation.completed':
-      return { ...usageOf(usage), made: { image: 0 }, finished: true }
+      return { usage: usageReading(usageOf(usage)), end: 'finished' }
     default:
-      return isObject(error) ? { failed: true } : {}
+      return isObject(error) ? { end: 'failed' } : {}
   }
 }
 
-function usageOf(usage: unknown): Pick<Reading, 'usage'> {
+function pictures(count: number): Made | undefined {
+  return count > 0 ? { kind: 'shown', counted: { image: count } } : undefined
+}
+
+function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   const images = isObject(usage) ? usage.generated_images : undefined
-  if (images === undefined) return {}
+  if (images === undefined) return undefined
   const sane = Number.isSafeInteger(images) && (images as number) >= 0
-  return { usage: sane ? { image: images as number } : 'invalid' }
+  return sane ? { image: images as number } : 'invalid'
 }

@@ -2,7 +2,8 @@
 // It must never send a field that this model refuses: its callers have the same form for newer ones.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Call, JsonFamily, Model, Quantities, Reading } from '../../contract/family'
+import type { Call, JsonFamily, Model, Quantities } from '../../contract/family'
+import type { Reading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { linksIn, picturesIn } from './picture-list'
@@ -136,6 +137,6 @@ function checkFields(body: Body, model: Model): void {
 function readReply(reply: unknown): Reading {
   const count = picturesIn(reply).length
   // An answer without a picture is no better than an error.
-  if (isObject((reply as { error?: unknown }).error) || count === 0) return { failed: true }
-  return { made: { image: count }, delivered: true, finished: true }
+  if (isObject((reply as { error?: unknown }).error) || count === 0) return { end: 'failed' }
+  return { output: { kind: 'shown', counted: { image: count } }, end: 'finished' }
 }

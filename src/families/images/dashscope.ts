@@ -3,6 +3,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, JsonFamily, Model } from '../../contract/family'
+import { usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import type { Edit } from '../../lib/json'
 
@@ -110,13 +111,12 @@ export const dashscopeImages: JsonFamily<Body> = {
     const { code, usage } = reply as Reply
     const made = imagesIn(reply).length
     // It may answer 200 with an error inside; an answer without an image is no better.
-    if ((typeof code === 'string' && code !== '') || made === 0) return { failed: true }
+    if ((typeof code === 'string' && code !== '') || made === 0) return { end: 'failed' }
     const counted = usage?.image_count ?? usage?.output_image_count ?? made
     return {
-      usage: counted === made ? { image: made } : 'invalid',
-      made: { image: made },
-      delivered: true,
-      finished: true,
+      output: { kind: 'shown', counted: { image: made } },
+      usage: usageReading(counted === made ? { image: made } : 'invalid'),
+      end: 'finished',
     }
   },
 

@@ -3,7 +3,8 @@
 // It must never let through what would be paid for elsewhere or later than in the answer.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { FieldRule, JsonFamily, Quantities, Reading } from '../../contract/family'
+import type { FieldRule, JsonFamily, Quantities } from '../../contract/family'
+import { HIDDEN, type Made, type Reading, SHOWN, usageReading, WORDS } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { holdsText, isObject } from '../../lib/objects'
 import { laterAnswers, otherModels, serviceTier } from '../surcharges'
@@ -154,16 +155,13 @@ export const geminiImages: JsonFamily<Body> = {
     const parts = partsOf(reply as Interaction)
     const uncounted =
       figures !== 'invalid' && !figures?.output_image_token && parts.some(({ type }) => type === 'image')
-    const delivered = parts.some(isOutput)
-    const unseen = thinks(usage)
+    const output = outputOf(parts, usage)
     return {
-      ...(figures === undefined ? {} : { usage: uncounted ? 'invalid' : figures }),
-      ...(typeof tier === 'string' && { serviceTier: tier }),
-      delivered,
-      unseen,
+      output,
+      usage: usageReading(uncounted ? figures && 'invalid' : figures),
+      serviceTier: typeof tier === 'string' ? tier : undefined,
       // Neither a picture nor a word: no better than an error.
-      failed: isFailure(status) || (!delivered && !unseen),
-      finished: true,
+      end: isFailure(status) || !output ? 'failed' : 'finished',
     }
   },
 
@@ -171,31 +169,7 @@ export const geminiImages: JsonFamily<Body> = {
     // Some versions of the API just close after the completed interaction.
     end: '[DONE]',
     showsUsage: () => true,
-    read(event) {
-      const { event_type: type, delta, interaction, status, error } = event as StreamEvent
-      const reading: Reading = {}
-      if (type === 'error' || isObject(error) || isFailure(status) || isFailure(interaction?.status)) {
-        reading.failed = true
-      } else if (typeof type === 'string' && type.startsWith('interaction.complete')) {
-        const usage = usageOf(interaction?.usage)
-        if (usage) reading.usage = usage
-        if (typeof interaction?.service_tier === 'string') reading.serviceTier = interaction.service_tier
-        reading.reported = interaction?.usage
-        reading.unseen = thinks(interaction?.usage)
-        reading.delivered = partsOf(interaction ?? {}).some(isOutput)
-        reading.finished = true
-      } else if (type === undefined && delta === undefined && isErrorShape(event)) {
-        reading.failed = true
-        reading.disguised = true
-      }
-      if (isObject(delta)) {
-        if (typeof delta.data === 'string' || typeof delta.uri === 'string')
-          reading.delivered = isOutput(delta)
-        else if (delta.type === 'text' && typeof delta.text === 'string') reading.text = delta.text
-        else if (isOutput(delta)) reading.unseen = true
-      }
-      return reading
-    },
+    read: readEvent,
   },
 
   plain: {
@@ -230,6 +204,38 @@ interface StreamEvent {
   interaction?: Interaction
   status?: unknown
   error?: unknown
+}
+
+function readEvent(event: unknown): Reading {
+  const { event_type: type, delta, interaction, status, error } = event as StreamEvent
+  const output = isObject(delta) ? outputOfDelta(delta) : undefined
+  if (type === 'error' || isObject(error) || isFailure(status) || isFailure(interaction?.status)) {
+    return { output, end: 'failed' }
+  }
+  if (typeof type === 'string' && type.startsWith('interaction.complete')) {
+    const { usage, service_tier: tier } = interaction ?? {}
+    const figures = usageOf(usage)
+    return {
+      output: output ?? outputOf(partsOf(interaction ?? {}), usage),
+      usage: figures && { kind: 'total', figures, reported: usage },
+      serviceTier: typeof tier === 'string' ? tier : undefined,
+      end: 'finished',
+    }
+  }
+  const isError = type === undefined && delta === undefined && isErrorShape(event)
+  return isError ? { end: 'failed-disguised' } : { output }
+}
+
+function outputOf(parts: Record<string, unknown>[], usage: unknown): Made | undefined {
+  if (parts.some(isOutput)) return SHOWN
+  return thinks(usage) ? HIDDEN : undefined
+}
+
+function outputOfDelta(delta: Record<string, unknown>): Made | undefined {
+  if (typeof delta.data === 'string' || typeof delta.uri === 'string')
+    return isOutput(delta) ? SHOWN : undefined
+  if (delta.type === 'text' && typeof delta.text === 'string') return delta.text === '' ? undefined : WORDS
+  return isOutput(delta) ? HIDDEN : undefined
 }
 
 /** What the model made: what its steps hold, or a step itself where it is a thought or a call. */

@@ -2,7 +2,8 @@
 // The rest of each is in the family's own file.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { FieldRule, Quantities, Reading } from '../../contract/family'
+import type { FieldRule, Quantities } from '../../contract/family'
+import { PARTIAL, type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { parseSize, type Size } from '../../lib/pixel-size'
@@ -101,8 +102,8 @@ function mostTokens(quality: Quality, size: Size | undefined): number {
 export function readPictures(reply: unknown): Reading {
   const { error, usage } = reply as Reply
   // An answer without a picture is no better than an error.
-  if (isObject(error) || picturesIn(reply).length === 0) return { failed: true }
-  return { ...usageOf(usage), delivered: true, finished: true }
+  if (isObject(error) || picturesIn(reply).length === 0) return { end: 'failed' }
+  return { output: SHOWN, usage: usageReading(usageOf(usage)), end: 'finished' }
 }
 
 export const gptImageStream = {
@@ -113,11 +114,12 @@ export const gptImageStream = {
 
 function readEvent(event: unknown): Reading {
   const { type, error, usage } = event as Event
-  if (isObject(error) || type === 'error') return { failed: true }
+  if (isObject(error) || type === 'error') return { end: 'failed' }
   if (typeof type !== 'string') return {}
-  if (type.endsWith('.partial_image')) return { unfinished: true }
+  if (type.endsWith('.partial_image')) return { output: PARTIAL }
   if (!type.endsWith('.completed')) return {}
-  return { ...usageOf(usage), delivered: isPicture(event), finished: true }
+  const output = isPicture(event) ? SHOWN : undefined
+  return { output, usage: usageReading(usageOf(usage)), end: 'finished' }
 }
 
 interface Reply {
@@ -133,22 +135,20 @@ interface Event extends Reply {
 const ABSURD_TOKENS = 100_000_000
 
 /** What is not told to be a picture's is text in the input and a picture's in the output. */
-function usageOf(usage: unknown): Pick<Reading, 'usage'> {
+function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   // Some servers of this shape write zeros where they do not count: no picture is of no tokens.
-  if (!isObject(usage) || usage.output_tokens === 0) return {}
+  if (!isObject(usage) || usage.output_tokens === 0) return undefined
   const input = count(usage.input_tokens)
   const output = count(usage.output_tokens ?? Number.NaN)
   const inputImage = count(detailOf(usage.input_tokens_details).image_tokens)
   const outputText = count(detailOf(usage.output_tokens_details).text_tokens)
   const sane = [input, output, inputImage, outputText].every((tokens) => tokens <= ABSURD_TOKENS)
-  if (!sane || inputImage > input || outputText > output) return { usage: 'invalid' }
+  if (!sane || inputImage > input || outputText > output) return 'invalid'
   return {
-    usage: {
-      input_token: input - inputImage,
-      ...(inputImage > 0 ? { input_image_token: inputImage } : {}),
-      ...(outputText > 0 ? { output_token: outputText } : {}),
-      output_image_token: output - outputText,
-    },
+    input_token: input - inputImage,
+    ...(inputImage > 0 ? { input_image_token: inputImage } : {}),
+    ...(outputText > 0 ? { output_token: outputText } : {}),
+    output_image_token: output - outputText,
   }
 }
 

@@ -4,6 +4,7 @@
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Call, MadeFamily, Model } from '../../contract/family'
+import { SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
 import { otherModels, serviceTier } from '../surcharges'
@@ -121,10 +122,11 @@ export const xaiImages: MadeFamily<Body> = {
         'content_policy_violation',
       )
     }
-    if (shown.length === 0) return { failed: true }
+    if (shown.length === 0) return { end: 'failed' }
     return {
-      delivered: true,
-      usage: { image: shown.length, input_image: referencesOf(body).length },
+      output: SHOWN,
+      usage: usageReading({ image: shown.length, input_image: referencesOf(body).length }),
+      end: 'finished',
     }
   },
 

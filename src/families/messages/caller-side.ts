@@ -2,7 +2,8 @@
 // form are read. It must never decide what a vendor is sent: that is in the family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
+import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { holdsText, isObject } from '../../lib/objects'
 
@@ -57,17 +58,17 @@ export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Mo
 
 export function readMessage(reply: unknown, { body }: Ask<{ max_tokens?: number | null }>): Reading {
   const { type, content, usage, stop_reason: reason } = reply as Message
-  const read = usageOf(usage)
+  const told = usageOf(usage, 'total')
+  const figures = told.usage?.figures
   // Without a figure of the output they are no measure of the answer.
-  const isWhole = read.usage === 'invalid' || read.usage?.output_token !== undefined
+  const isWhole = figures === 'invalid' || figures?.output_token !== undefined
+  // No output is what was asked for where the request only fills a cache.
+  const isOfWorth = holdsText(content) || reason === 'refusal' || body.max_tokens === 0
+  const shown = shownText(blocksIn(content).map(textOfBlock).join(''), isOfWorth)
   return {
-    ...(isWhole ? read : {}),
-    text: blocksIn(content).map(textOfBlock).join(''),
-    // No output is what was asked for where the request only fills a cache.
-    delivered: holdsText(content) || reason === 'refusal' || body.max_tokens === 0,
-    unseen: isUnseen(reason, usage),
-    failed: type === 'error' || !Array.isArray(content),
-    finished: true,
+    output: shown ?? (isUnseen(reason, usage) ? HIDDEN : undefined),
+    ...(isWhole && told),
+    end: type === 'error' || !Array.isArray(content) ? 'failed' : 'finished',
   }
 }
 
@@ -193,30 +194,49 @@ interface Message {
  */
 export function readMessageEvent(event: unknown): Reading {
   const { type, message, delta, content_block: block, usage } = event as Record<string, unknown>
-  if (type === 'message_start') {
-    const { usage: first, content } = isObject(message) ? message : {}
-    return { ...usageOf(first), partial: true, early: true, reported: first, delivered: holdsText(content) }
+  switch (type) {
+    case 'message_start': {
+      const { usage: first, content } = isObject(message) ? message : {}
+      return { output: holdsText(content) ? SHOWN : undefined, ...usageOf(first, 'start') }
+    }
+    case 'content_block_start':
+      return { output: shownText(textOfBlock(block), holdsText(block)) }
+    case 'content_block_delta':
+      return { output: shownText(textOfDelta(delta), holdsText(delta)) }
+    case 'message_delta': {
+      const { stop_reason: reason } = isObject(delta) ? delta : {}
+      const output = reason === 'refusal' ? SHOWN : isUnseen(reason, usage) ? HIDDEN : undefined
+      return { output, ...usageOf(usage, 'update') }
+    }
+    case 'message_stop':
+      return { end: 'finished' }
+    case 'error':
+      return { end: 'failed' }
   }
-  if (type === 'content_block_start') return { text: textOfBlock(block), delivered: holdsText(block) }
-  if (type === 'content_block_delta') return { text: textOfDelta(delta), delivered: holdsText(delta) }
-  if (type === 'message_delta') {
-    const { stop_reason: reason } = isObject(delta) ? delta : {}
-    const isRefusal = reason === 'refusal'
-    return { ...usageOf(usage), partial: true, delivered: isRefusal, unseen: isUnseen(reason, usage) }
-  }
-  if (type === 'message_stop') return { finished: true }
-  if (type === 'error') return { failed: true }
   // Events of unknown types pass; what has no type is none of this form.
-  const failed = typeof type !== 'string' && isErrorShape(event)
-  return { failed, disguised: failed }
+  return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
 }
 
 /** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
 const ABSURD_TOKENS = 100_000_000
 
+/** What a vendor counted, and the tier that it says it was: of figures that are none or cannot be, it says nothing. */
+function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serviceTier'> {
+  const figures = figuresOf(usage)
+  if (figures === undefined) return {}
+  if (figures === 'invalid' || !isObject(usage))
+    return { usage: { kind, figures: 'invalid', reported: usage } }
+  // A faster mode is billed as a tier of its own, whatever the capacity was.
+  const tier = usage.speed === 'fast' ? usage.speed : usage.service_tier
+  return {
+    usage: { kind, figures, reported: usage },
+    serviceTier: typeof tier === 'string' ? tier : undefined,
+  }
+}
+
 /** Figures in our units, as many as there are. Cached tokens stand beside input_tokens, not inside. */
-function usageOf(usage: unknown): Pick<Reading, 'usage' | 'serviceTier'> {
-  if (!isObject(usage)) return {}
+function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
+  if (!isObject(usage)) return undefined
   const lifetimes = isObject(usage.cache_creation) ? usage.cache_creation : {}
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}
   const fields = [
@@ -231,7 +251,7 @@ function usageOf(usage: unknown): Pick<Reading, 'usage' | 'serviceTier'> {
   for (const [unit, count] of fields) {
     if (count === undefined || count === null) continue
     if (!Number.isSafeInteger(count) || (count as number) < 0 || (count as number) > ABSURD_TOKENS) {
-      return { usage: 'invalid' }
+      return 'invalid'
     }
     quantities[unit] = count as number
   }
@@ -239,13 +259,10 @@ function usageOf(usage: unknown): Pick<Reading, 'usage' | 'serviceTier'> {
   if (long !== undefined && (usage.cache_creation_input_tokens ?? null) !== null) {
     // The total has them too.
     quantities.cache_write_token = (quantities.cache_write_token ?? 0) - long
-    if (quantities.cache_write_token < 0) return { usage: 'invalid' }
+    if (quantities.cache_write_token < 0) return 'invalid'
   }
-  // A faster mode is billed as a tier of its own, whatever the capacity was.
-  const name = usage.speed === 'fast' ? usage.speed : usage.service_tier
-  const tier = typeof name === 'string' ? { serviceTier: name } : {}
   // Figures under no name that is known are none: they must not make an answer free.
-  return Object.keys(quantities).length > 0 ? { usage: quantities, ...tier } : {}
+  return Object.keys(quantities).length > 0 ? quantities : undefined
 }
 
 function textOfDelta(delta: unknown): string {

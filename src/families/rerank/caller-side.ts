@@ -2,8 +2,9 @@
 // searches or by tokens. The vendor's side is in the family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
+import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 
 const MAX_DOCUMENTS = 10_000
@@ -74,19 +75,20 @@ export function documentText(document: RerankBody['documents'][number]): string 
 /** A list of results, and what the vendor counted. An empty list is worth nothing. */
 export function readResults(reply: unknown, results: unknown, searches: unknown, tokens: unknown): Reading {
   if (!Array.isArray(results)) {
-    if (isErrorShape(reply)) return { failed: true }
+    if (isErrorShape(reply)) return { end: 'failed' }
     throw new Error('an answer without results')
   }
   const figures = [searches, tokens].map(amount)
+  const output = results.length > 0 ? SHOWN : undefined
   if (figures.some((figure) => !(figure <= ABSURD)))
-    return { usage: 'invalid', delivered: results.length > 0 }
+    return { output, usage: usageReading('invalid'), end: 'finished' }
   const [search = 0, token = 0] = figures
   const usage: Quantities = { ...(search > 0 && { search }), ...(token > 0 && { input_token: token }) }
   return {
+    output,
     // Zeros say that a server does not count.
-    ...(Object.keys(usage).length > 0 && { usage }),
-    delivered: results.length > 0,
-    finished: true,
+    usage: usageReading(Object.keys(usage).length > 0 ? usage : undefined),
+    end: 'finished',
   }
 }
 

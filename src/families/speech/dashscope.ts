@@ -101,8 +101,9 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
   // The price is of the caller's own characters: the vendor counts some of them twice.
   read(reply) {
     const { code, output } = reply as Reply
-    if ((typeof code === 'string' && code !== '') || (!output && isErrorShape(reply))) return { failed: true }
-    return { finished: output?.finish_reason === 'stop' || isText(output?.audio?.url) }
+    if ((typeof code === 'string' && code !== '') || (!output && isErrorShape(reply)))
+      return { end: 'failed' }
+    return { end: output?.finish_reason === 'stop' || isText(output?.audio?.url) ? 'finished' : undefined }
   },
 
   audio: {

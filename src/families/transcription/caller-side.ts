@@ -2,8 +2,9 @@
 // texts, subtitles, JSON and events are read. Lengths were found when the file came in: nothing here reads its bytes.
 
 import { type TSchema, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities, Reading } from '../../contract/family'
+import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
+import { type Reading, SHOWN, shownText, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
@@ -128,32 +129,32 @@ export function readTranscript(text: string, { body }: Ask<AudioBody>): Reading 
     .replaceAll(/^\d+$|^.*-->.*$/gm, '')
     .trim()
   const heard = ends.reduce((most, end) => Math.max(most, end), 0)
-  return { ...heardFor(heard, spoken, body), text: spoken, delivered: spoken !== '' }
+  return { output: shownText(spoken, false), usage: usageReading(heardFor(heard, spoken, body)) }
 }
 
 export function readAudioReply(reply: unknown, { body }: Ask<AudioBody>): Reading {
   const { text, usage, duration, error } = reply as Reply
-  if (isObject(error) || (typeof text !== 'string' && isErrorShape(reply))) return { failed: true }
+  if (isObject(error) || (typeof text !== 'string' && isErrorShape(reply))) return { end: 'failed' }
   const spoken = typeof text === 'string' ? text : ''
-  const figures = usageOf(usage, duration)
   return {
-    ...('usage' in figures ? figures : heardFor(0, spoken, body)),
-    text: spoken,
-    delivered: spoken.trim() !== '',
-    finished: true,
+    output: shownText(spoken, false),
+    usage: usageReading(usageOf(usage, duration) ?? heardFor(0, spoken, body)),
+    end: 'finished',
   }
 }
 
 /** Servers of other makers write the events of chat in place of the vendor's own. */
 export function readAudioEvent(event: unknown): Reading {
   const { type, delta, text, usage, error, choices } = event as Event
-  if (isObject(error) || type === 'error') return { failed: true }
+  if (isObject(error) || type === 'error') return { end: 'failed' }
   const written = type === 'transcript.text.delta' ? delta : choices?.[0]?.delta?.content
-  if (typeof written === 'string') return { text: written, delivered: written !== '' }
-  const shown = typeof text === 'string' && text !== ''
-  if (type === 'transcript.text.segment') return { delivered: shown }
+  if (typeof written === 'string') return { output: shownText(written, false) }
+  // Text that has come before, piece by piece.
+  const output = typeof text === 'string' && text !== '' ? SHOWN : undefined
+  if (type === 'transcript.text.segment') return { output }
   const finished = type === 'transcript.text.done' || typeof choices?.[0]?.finish_reason === 'string'
-  return { ...usageOf(usage, undefined), ...(finished && { finished, delivered: shown }) }
+  const told = usageReading(usageOf(usage, undefined))
+  return finished ? { output, usage: told, end: 'finished' } : { usage: told }
 }
 
 export const plainAudio: PlainForm = {
@@ -185,13 +186,13 @@ interface Event extends Reply {
 }
 
 /** None where the file itself says as much: then its length is the price. */
-function heardFor(seconds: number, text: string, body: AudioBody): Pick<Reading, 'usage'> {
+function heardFor(seconds: number, text: string, body: AudioBody): Quantities | undefined {
   const heard = Math.ceil(Math.max(seconds, text.length / LETTERS_PER_SECOND))
-  return heard > secondsOf(body) ? { usage: { audio_second: heard } } : {}
+  return heard > secondsOf(body) ? { audio_second: heard } : undefined
 }
 
 /** Tokens or seconds, whichever the vendor bills; the length of the audio where it says neither. Zeros say that a server does not count. */
-function usageOf(usage: unknown, duration: unknown): Pick<Reading, 'usage'> {
+function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | undefined {
   const told = isObject(usage) ? usage : { seconds: duration }
   const seconds = Math.ceil(amount(told.seconds))
   const input = amount(told.input_tokens)
@@ -199,14 +200,14 @@ function usageOf(usage: unknown, duration: unknown): Pick<Reading, 'usage'> {
   const details = isObject(told.input_token_details) ? told.input_token_details : {}
   const text = amount(details.text_tokens)
   const figures = [seconds, input, output, text]
-  if (figures.some((figure) => !(figure <= ABSURD)) || text > input) return { usage: 'invalid' }
+  if (figures.some((figure) => !(figure <= ABSURD)) || text > input) return 'invalid'
   const quantities: Quantities = {
     // What is not told to be text is audio.
     ...(input + output > 0
       ? { input_token: text, input_audio_token: input - text, output_token: output }
       : seconds > 0 && { audio_second: seconds }),
   }
-  return Object.keys(quantities).length > 0 ? { usage: quantities } : {}
+  return Object.keys(quantities).length > 0 ? quantities : undefined
 }
 
 /** NaN for what is no amount. */

@@ -131,7 +131,9 @@ export const arkVideo: TaskFamily<Body> = {
     }
   },
 
-  read: (reply) => ({ failed: 'error' in (reply as object) && !textOf((reply as Reply).id) }),
+  read: (reply) => ({
+    end: 'error' in (reply as object) && !textOf((reply as Reply).id) ? 'failed' : undefined,
+  }),
 
   task: {
     submittedStatus: 202,

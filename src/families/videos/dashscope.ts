@@ -146,7 +146,7 @@ export const dashscopeVideo: TaskFamily<Body> = {
 
   read(reply) {
     const { code, output } = reply as Reply
-    return { failed: textOf(code) !== undefined && !output?.task_id }
+    return { end: textOf(code) !== undefined && !output?.task_id ? 'failed' : undefined }
   },
 
   task: {

@@ -104,7 +104,9 @@ export const xaiVideo: TaskFamily<Body> = {
     }
   },
 
-  read: (reply) => ({ failed: 'error' in (reply as object) && !textOf((reply as Reply).request_id) }),
+  read: (reply) => ({
+    end: 'error' in (reply as object) && !textOf((reply as Reply).request_id) ? 'failed' : undefined,
+  }),
 
   task: {
     submittedStatus: 200,

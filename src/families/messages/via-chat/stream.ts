@@ -3,8 +3,8 @@
 // It must never throw, and never lose or repeat a piece.
 
 import type { Ask, Model, Quantities, Translator } from '../../../contract/family'
+import { hasFailed } from '../../../contract/reading'
 import { readErrorShape } from '../../../lib/error-shapes'
-import { readChunk } from '../../chat/caller-side'
 import type { MessagesBody } from '../caller-side'
 import { choiceOf, madeId, messageId, messageUsage, type Said, saidIn, stopOf } from './reply'
 
@@ -52,15 +52,15 @@ export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Trans
   }
 
   return {
-    push(chunk) {
+    push(chunk, _candidate, reading) {
       if (failed) return ''
-      const reading = readChunk(chunk)
-      if (reading.failed) {
+      if (hasFailed(reading)) {
         failed = true
         return errorEvent(chunk)
       }
-      if (reading.usage && reading.usage !== 'invalid') {
-        usage = reading.usage
+      const figures = reading.usage?.figures
+      if (figures && figures !== 'invalid') {
+        usage = figures
         usageChunk = chunk
       }
       const choice = choiceOf(chunk) ?? {}

@@ -1,0 +1,181 @@
+// What a stream came to, as its events are read: figures, text, and how it ended. It must not depend on how the network cut
+// the stream, nor believe figures that a request cannot have come to.
+
+import type { Outcome, ReportedUsage } from '../billing/metering'
+import type { EndedBy } from '../contract/failures'
+import { type Model, type Quantities, streamOf } from '../contract/family'
+import {
+  hasFailed,
+  hasFinished,
+  type Made,
+  type Reading,
+  type UsageReading,
+  worthMore,
+} from '../contract/reading'
+import { addQuantities } from '../contract/units'
+import { reportsUsage } from './event-search'
+
+/** Text that is kept for counting. */
+const TEXT_LENGTH = 256 * 1024
+const SILENT: Reading = {}
+/** Figures such as NaN: nobody can read such an event, so whoever did not ask for it shall not have to. */
+const UNREADABLE: Reading = { usage: { kind: 'separate', figures: 'invalid' } }
+
+export interface TallyOptions {
+  model: Model
+  /** The vendor's figures, or `invalid` where this request cannot have come to them. */
+  judge(usage: ReportedUsage): ReportedUsage
+}
+
+export class StreamTally {
+  private readonly readEvent: (event: unknown) => Reading
+  private readonly usage: UsageTally
+  private readonly text = new CountedText()
+  private serviceTier: string | undefined
+  private output: Made['kind'] | undefined
+  private made: Quantities | undefined
+  private isFailed = false
+  private isFinished = false
+
+  constructor({ model, judge }: TallyOptions) {
+    this.readEvent = streamContract(model).read
+    this.usage = new UsageTally(judge)
+  }
+
+  /**
+   * Reads one event: its usage, and whether it is an error or the end. May be called more than once for an event. `json`
+   * is undefined where its data is none.
+   */
+  read(data: string, json: object | undefined): Reading {
+    if (!json) {
+      if (!reportsUsage(data)) return SILENT
+      this.usage.spoil()
+      return UNREADABLE
+    }
+    const reading = this.readSafely(json)
+    const { usage, output } = reading
+    if (usage) this.usage.take(usage, json)
+    if (output) this.output = worthMore(this.output, output.kind)
+    this.serviceTier = reading.serviceTier ?? this.serviceTier
+    this.isFailed ||= hasFailed(reading)
+    this.isFinished ||= hasFinished(reading)
+    return reading
+  }
+
+  /** Adds what an event brought. Called once for each. */
+  add({ output }: Reading): void {
+    if (output?.kind !== 'shown') return
+    if (output.text) this.text.add(output.text)
+    if (!output.counted) return
+    this.made ??= {}
+    addQuantities(this.made, output.counted)
+  }
+
+  /** The vendor has told what the answer came to. */
+  isMeasured(): boolean {
+    return this.usage.isSure()
+  }
+
+  /** It has told which service tier it has served. */
+  isTierKnown(): boolean {
+    return this.serviceTier !== undefined
+  }
+
+  hasOutput(): boolean {
+    return this.output === 'shown' || this.output === 'words'
+  }
+
+  failed(): boolean {
+    return this.isFailed
+  }
+
+  finished(): boolean {
+    return this.isFinished
+  }
+
+  outcome(endedBy: EndedBy): Outcome {
+    const { serviceTier, output, made, isFailed: failed } = this
+    return { endedBy, ...this.usage.told(), serviceTier, ...this.text.counted(), output, made, failed }
+  }
+
+  /** An event of a form that nobody foresaw is not read; it must not end the stream. */
+  private readSafely(event: object): Reading {
+    try {
+      return this.readEvent(event)
+    } catch {
+      return SILENT
+    }
+  }
+}
+
+/** The vendor's figures, as one event after another tells them. */
+class UsageTally {
+  private readonly judge: TallyOptions['judge']
+  private usage: ReportedUsage
+  /** They are from before the output. */
+  private early = false
+  private reported: unknown = null
+
+  constructor(judge: TallyOptions['judge']) {
+    this.judge = judge
+  }
+
+  take({ kind, figures, reported }: UsageReading, event: { usage?: unknown }): void {
+    const isPart = kind === 'start' || kind === 'update'
+    this.usage = this.judge(isPart ? joined(this.usage, figures) : figures)
+    this.early = kind === 'start'
+    const told = reported ?? event.usage ?? null
+    this.reported = isPart ? { ...(this.reported as object | null), ...withoutNulls(told) } : told
+  }
+
+  /** There are figures that cannot be read. */
+  spoil(): void {
+    this.usage = 'invalid'
+  }
+
+  isSure(): boolean {
+    return this.usage !== undefined && this.usage !== 'invalid' && !this.early
+  }
+
+  told(): Pick<Outcome, 'usage' | 'early' | 'usageJson'> {
+    const { usage, early, reported } = this
+    return { usage, early, usageJson: reported === null ? null : JSON.stringify(reported) }
+  }
+}
+
+/** The text that a model made, as far as it is kept, and the length of the rest. */
+class CountedText {
+  private text = ''
+  private textOmitted = 0
+
+  add(more: string): void {
+    if (this.text.length < TEXT_LENGTH) this.text += more
+    else this.textOmitted += more.length
+  }
+
+  counted(): Pick<Outcome, 'text' | 'textOmitted'> {
+    return { text: this.text, textOmitted: this.textOmitted }
+  }
+}
+
+export function streamContract(model: Model) {
+  const stream = streamOf(model.family)
+  if (!stream) throw new Error(`${model.family.name} has no streams`)
+  return stream
+}
+
+/** Later figures replace earlier ones; a part of the figures leaves the rest as it was. */
+function joined(before: ReportedUsage, usage: Quantities | 'invalid'): ReportedUsage {
+  if (usage === 'invalid') return usage
+  const sum = { ...(before === 'invalid' ? {} : before), ...usage }
+  const { cache_write_token: written, cache_write_1h_token: long = 0 } = sum
+  if (long > 0 && written !== undefined && usage.cache_write_1h_token === undefined) {
+    // A total of all that was written to caches has the part with the longer lifetime in it, even where it does not say so.
+    sum.cache_write_token = usage.cache_write_token === undefined ? written : Math.max(0, written - long)
+  }
+  return sum
+}
+
+function withoutNulls(figures: unknown): object {
+  return Object.fromEntries(Object.entries(figures ?? {}).filter(([, figure]) => figure !== null))
+}

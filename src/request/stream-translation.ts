@@ -1,0 +1,113 @@
+// Reads along with a vendor's event stream whose events are written anew in the caller's dialect. Each is read once, as it
+// comes; nothing of the vendor's own form reaches the caller.
+
+import type { Outcome } from '../billing/metering'
+import type { EndedBy } from '../contract/failures'
+import type { Translator } from '../contract/family'
+import { hasFailed } from '../contract/reading'
+import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
+import { callerComplaint } from '../upstreams/caller-view'
+import { candidateOf } from './candidates'
+import { hasText } from './event-search'
+import type { StreamMeter, StreamMeterOptions } from './stream-meter'
+import { StreamTally, streamContract } from './stream-tally'
+
+const NOTHING = Buffer.alloc(0)
+
+/** Candidates that come mixed in one stream, each to its own end. */
+export interface Candidates {
+  count: number
+  /** What all of them came to. */
+  total(outcomes: readonly Outcome[]): Outcome
+}
+const ONE: Candidates = { count: 1, total: ([only]) => only as Outcome }
+
+export function createTranslatingMeter(
+  options: StreamMeterOptions,
+  translator: Translator,
+  candidates: Candidates = ONE,
+): StreamMeter {
+  return new TranslatingMeter(options, translator, candidates)
+}
+
+class TranslatingMeter implements StreamMeter {
+  private readonly end: string | null
+  private readonly splitter = createEventSplitter()
+  private readonly tallies: readonly StreamTally[]
+  /** The candidates whose closing events have come. */
+  private readonly complete = new Set<number>()
+  private ended = false
+  private excess = false
+  /** The caller has been told an error in the place of what the translator would make of it. */
+  private toldError = false
+
+  constructor(
+    private readonly options: StreamMeterOptions,
+    private readonly translator: Translator,
+    private readonly candidates: Candidates,
+  ) {
+    this.end = streamContract(options.model).end
+    this.tallies = Array.from({ length: candidates.count }, () => new StreamTally(options))
+  }
+
+  push(piece: Uint8Array): { bytes: Buffer; end: boolean; excess: boolean } {
+    if (this.ended) return { bytes: NOTHING, end: false, excess: hasText(piece) }
+    let written = ''
+    for (const event of splitEvents(this.splitter.push(piece).toString('latin1'))) {
+      written += this.translate(event)
+    }
+    const { ended } = this
+    const excess = ended && (this.excess || hasText(this.splitter.rest()))
+    return { bytes: Buffer.from(written), end: ended, excess }
+  }
+
+  close(): Buffer {
+    const rest = this.splitter.rest().toString('latin1').trimEnd()
+    const last = rest === '' ? '' : this.translate(`${rest}\n\n`)
+    // A vendor may just close after its last event.
+    const isWhole = this.tallies.every((tally, candidate) => this.complete.has(candidate) || tally.finished())
+    return Buffer.from(isWhole && !this.ended ? last + this.finish() : last)
+  }
+
+  isComplete(): boolean {
+    return this.ended
+  }
+
+  failed(): boolean {
+    return this.tallies.some((tally) => tally.failed())
+  }
+
+  outcome(endedBy: EndedBy): Outcome {
+    return this.candidates.total(this.tallies.map((tally) => tally.outcome(endedBy)))
+  }
+
+  private translate(event: string): string {
+    const candidate = this.candidates.count === 1 ? 0 : candidateOf(event)
+    const tally = this.tallies[candidate]
+    if (this.ended || !tally || this.complete.has(candidate)) {
+      this.excess ||= event.trim() !== ''
+      return ''
+    }
+    const data = dataOfEvent(event)
+    if (data === undefined) return ''
+    if (data !== this.end) return this.write(data, tally, candidate)
+    this.complete.add(candidate)
+    return this.complete.size === this.candidates.count ? this.finish() : ''
+  }
+
+  /** What the data of one event reads in the caller's dialect. */
+  private write(data: string, tally: StreamTally, candidate: number): string {
+    const json = objectIn(data)
+    const reading = tally.read(data, json)
+    tally.add(reading)
+    if (!json || this.toldError) return ''
+    this.toldError = reading.end === 'failed-disguised'
+    if (this.toldError) return this.options.translateError(json)
+    return this.translator.push(hasFailed(reading) ? callerComplaint(json) : json, candidate, reading)
+  }
+
+  private finish(): string {
+    this.ended = true
+    return this.toldError ? '' : this.translator.finish()
+  }
+}

@@ -27,7 +27,7 @@ const optionFlags: Record<Exclude<PlainField, 'uploads'>, { flag: string; hint: 
   size: { flag: 'size', hint: 'WxH', text: 'Size of the images, or a word of the model such as auto or 2K' },
   quality: { flag: 'quality', hint: 'WORD', text: 'Quality of the images, such as high' },
   resolution: { flag: 'resolution', hint: 'WORD', text: 'Resolution of the result, such as 2k or 720p' },
-  duration: { flag: 'duration', hint: 'SECONDS', text: 'Length of the video' },
+  duration: { flag: 'duration', hint: 'SECONDS', text: 'Length of the video or the audio' },
   images: { flag: 'reference-images', hint: 'N', text: 'How many images the request brings along' },
 }
 const optionNames = Object.keys(optionFlags) as (keyof Options)[]

@@ -19,7 +19,10 @@ import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
 const toolsByOperation: Partial<Record<OperationName, string>> = {
   chat: 'chat',
   embeddings: 'embed',
+  rerank: 'rerank',
   speech: 'speak',
+  transcription: 'transcribe',
+  translation: 'transcribe',
   image: 'generate_image',
   'image-edit': 'edit_image',
   video: 'generate_video',

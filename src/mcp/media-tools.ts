@@ -6,7 +6,6 @@ import { resolveModels } from '../catalogue/models'
 import type { Model } from '../contract/family'
 import { operationOf } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
-import { formOfEdit } from './edit-form'
 import {
   bodyFields,
   checkedOptions,
@@ -16,6 +15,7 @@ import {
   plainFieldsOf,
   rewordPlain,
 } from './fields'
+import { formOfEdit } from './forms'
 import { collectPictures, type Shown, showLink, showMedium } from './media'
 import { type Answer, costOutput, type PaidTool, type Prepared } from './paid-tool'
 import { optionalArgument, type ToolCall, type ToolResult, type ToolWorld } from './tool'

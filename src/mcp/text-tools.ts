@@ -1,4 +1,4 @@
-// The tools whose answer is text or numbers: chat and embed. They must say no more and no less than the answer over
+// The tools whose answer is text or numbers: chat, embed and rerank. They must say no more and no less than the answer over
 // HTTP.
 
 import { Type } from '@sinclair/typebox'
@@ -10,6 +10,7 @@ import { given, optionalArgument } from './tool'
 
 const chatFields = bodyFields('chat', ['max_tokens', 'temperature', 'reasoning_effort', 'response_format'])
 const { messages } = bodyFields('chat', ['messages'])
+const rerankFields = bodyFields('rerank', ['query', 'documents', 'top_n', 'return_documents'])
 const embeddingFields = bodyFields('embeddings', ['input', 'dimensions'])
 
 interface Completion {
@@ -89,6 +90,28 @@ export const embed: PaidTool = {
     const embeddings = data.map(({ embedding }) => embedding)
     const dimensions = embeddings[0]?.length ?? 0
     return { structured: { embeddings, dimensions, ...(given(usage) && { usage }), ...facts } }
+  },
+}
+
+export const rerank: PaidTool = {
+  name: 'rerank',
+  title: 'Rank documents',
+  description: 'Tells how well each of several documents answers a query, the best first.',
+  input: Type.Object({ model: modelField, ...rerankFields, options: optionsField, ...paidFields }),
+  output: Type.Object({
+    results: Type.Array(
+      Type.Object({ index: Type.Integer(), relevance_score: Type.Number() }, { additionalProperties: true }),
+      { description: 'By the places of the documents in the call.' },
+    ),
+    ...costOutput,
+  }),
+  prepare({ options, ...fields }) {
+    const body = { ...checkedOptions(options), ...fields }
+    return { operation: operationOf('rerank'), content: Buffer.from(JSON.stringify(body)) }
+  },
+  async answer({ response, facts }) {
+    const { results } = (await response.json()) as { results: unknown[] }
+    return { structured: { results, ...facts } }
   },
 }
 

@@ -9,6 +9,7 @@ import { invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import { createValidator } from '../lib/validate'
+import type { AudioReader } from '../media/audio'
 import type { Gateway } from '../request/line'
 import type { WaitWorld } from '../tasks/wait'
 
@@ -16,6 +17,7 @@ import type { WaitWorld } from '../tasks/wait'
 export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'log'> {
   /** Null if results are not kept. */
   artifacts: Artifacts | null
+  audioReader: Pick<AudioReader, 'read'>
   catalogue: Catalogue
   ticker: Ticker
 }

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { wavOf } from '../../src/lib/wav'
 import { startTestGateway, type TestGateway, videoModels, waitFor } from '../support/gateway'
 import { callTool, connect, dataUrl, nano, toolModels } from '../support/mcp'
 
@@ -23,13 +24,17 @@ afterAll(async () => {
 
 const call = (name: string, args: Record<string, unknown>) => callTool(gateway, client, name, args)
 const PICTURE = dataUrl('png')
+const samples = wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(48_000)])
+const threeSeconds = `data:audio/wav;base64,${Buffer.from(samples).toString('base64')}`
 
 describe('the list of tools', () => {
   const NAMES = [
     'list_models',
     'chat',
     'embed',
+    'rerank',
     'speak',
+    'transcribe',
     'generate_image',
     'edit_image',
     'generate_video',
@@ -96,6 +101,27 @@ const priced: Record<string, Scenario> = {
     cost: '0.000002',
     content: ['text'],
     structured: { dimensions: 8, embeddings: [expect.any(Array), expect.any(Array)] },
+  },
+  ranks: {
+    tool: 'rerank',
+    args: { model: 'rerank-v4.0-fast', query: 'red foxes', documents: ['a cat', 'two red foxes'], top_n: 1 },
+    cost: '0.002',
+    content: ['text'],
+    structured: { results: [{ index: 1, relevance_score: expect.any(Number) }] },
+  },
+  'a transcript': {
+    tool: 'transcribe',
+    args: { model: 'whisper-1', audio: threeSeconds, language: 'en' },
+    cost: '0.0003',
+    content: ['text'],
+    structured: { text: expect.stringContaining('audio.wav'), usage: { type: 'duration', seconds: 3 } },
+  },
+  'subtitles of a translation': {
+    tool: 'transcribe',
+    args: { model: 'whisper-1', audio: threeSeconds, translate: true, response_format: 'vtt' },
+    cost: '0.0003',
+    content: ['text'],
+    structured: { text: expect.stringContaining('WEBVTT') },
   },
   speech: {
     tool: 'speak',

@@ -25,7 +25,9 @@ const pictured = [
   'dle-2',
   'gkx-imagine-image',
 ]
-const entries = [...pictured, 'gmx-3-pro-image'].map((id) => [id, catalogue[id] as ModelConfig])
+/** What hears and ranks. */
+const others = ['whisper-1', 'rerank-v4.0-fast']
+const entries = [...pictured, ...others, 'gmx-3-pro-image'].map((id) => [id, catalogue[id] as ModelConfig])
 
 export const toolModels: Record<string, ModelConfig> = { ...spoken, ...Object.fromEntries(entries) }
 

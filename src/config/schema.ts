@@ -48,7 +48,7 @@ const Server = Type.Object(
       Type.Array(Origin),
     ),
     maxBodyBytes: optionalSetting(
-      'The largest body of an operation in bytes, unpacked: `{ chat: 8388608 }`. `mcp` is that of the tools. Default: 32 MiB; embeddings 16 MiB, speech 1 MiB, image edits 256 MiB.',
+      'The largest body of an operation in bytes, unpacked: `{ chat: 8388608 }`. `mcp` is that of the tools. Default: 32 MiB; embeddings and rerank 16 MiB, speech 1 MiB, transcriptions and translations 64 MiB, image edits 256 MiB.',
       Type.Partial(BodyLimits, closed),
     ),
     headersTimeoutMs: optionalSetting(

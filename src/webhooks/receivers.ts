@@ -21,17 +21,17 @@ export class Receivers {
     // A map keeps the order of insertion, so the most recently used stands last.
     this.origins.delete(key)
     this.origins.set(key, origin)
-    for (const [oldest, { close }] of this.origins) {
+    for (const [oldest, unused] of this.origins) {
       if (this.origins.size <= MOST_KEPT) break
       this.origins.delete(oldest)
-      close()
+      unused.close()
     }
     return origin
   }
 
   /** Closes idle connections at once, and busy ones after their answer. */
   close(): void {
-    for (const { close } of this.origins.values()) close()
+    for (const origin of this.origins.values()) origin.close()
     this.origins.clear()
   }
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Socket as BunSocket } from 'bun'
 import { Connection, ConnectionBroken } from '../../src/http-client/connection'
-import { openFetchOrigin } from '../../src/http-client/fetch-origin'
+import { createFetchTransport, openFetchOrigin } from '../../src/http-client/fetch-origin'
 import { type OriginOptions, openOrigin } from '../../src/http-client/origin'
 import { BodyTooLarge, type HttpResponse } from '../../src/http-client/response'
 import { MalformedResponse } from '../../src/http-client/response-parser'
@@ -626,6 +626,35 @@ describe('by way of fetch, as behind a proxy', () => {
     cleanUps.push(origin.close, server.stop)
     return { server, origin }
   }
+
+  test('an address that was checked is connected to, and the host is still what the request names', async () => {
+    const fetched: { url: string; init: BunFetchRequestInit }[] = []
+    const { open } = createFetchTransport({
+      fetch: async (url, init) => {
+        fetched.push({ url, init })
+        return new Response('ok', { headers: { 'content-length': '2' } })
+      },
+    })
+    const targets = [
+      ['http://hook.example:8080/x', '192.0.2.1'],
+      ['https://hook.example./x', '2001:db8::1'],
+    ] as const
+    for (const [url, address] of targets)
+      await open(url, { address }).send(post('{}', { path: '/ended?task=1' }))
+    await open('https://hook.example').send(post('{}', { path: '/ended' }))
+    expect(fetched.map(({ url }) => url)).toEqual([
+      'http://192.0.2.1:8080/ended?task=1',
+      'https://[2001:db8::1]/ended?task=1',
+      'https://hook.example/ended',
+    ])
+    const hosts = fetched.map(({ init }) => (init.headers as Record<string, string>).host)
+    expect(hosts).toEqual(['hook.example:8080', 'hook.example.', undefined] as string[])
+    expect(fetched.map(({ init }) => init.tls)).toEqual([
+      undefined,
+      { serverName: 'hook.example' },
+      undefined,
+    ] as never)
+  })
 
   test('requests and answers are the same', async () => {
     const { server, origin } = await startFetching()

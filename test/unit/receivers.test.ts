@@ -1,0 +1,43 @@
+// The receivers of webhooks whose connections are kept: each by its name and address, and no more than so many.
+
+import { expect, test } from 'bun:test'
+import type { OpenOptions, Transport } from '../../src/http-client/transport'
+import { Receivers } from '../../src/webhooks/receivers'
+
+function openReceivers() {
+  const opened: { url: string; options: OpenOptions | undefined }[] = []
+  const closed: string[] = []
+  const transport: Transport = {
+    open(url, options) {
+      opened.push({ url, options })
+      return { send: () => new Promise(() => {}), close: () => closed.push(url) }
+    },
+  }
+  return { receivers: new Receivers(transport), opened, closed }
+}
+
+const urlOf = (name: string | number) => new URL(`https://${name}.example/ended?task=1`)
+
+test('a receiver is opened once for each address, at the address that was checked', () => {
+  const { receivers, opened } = openReceivers()
+  const first = receivers.at(urlOf('one'), '192.0.2.1')
+  expect(receivers.at(new URL('https://one.example/other'), '192.0.2.1')).toBe(first)
+  expect(receivers.at(urlOf('one'), '192.0.2.2')).not.toBe(first)
+  expect(receivers.at(urlOf('two'), '192.0.2.1')).not.toBe(first)
+  expect(receivers.at(new URL('https://one.example:8443/'), '192.0.2.1')).not.toBe(first)
+  expect(opened.map(({ options }) => options)).toEqual(
+    ['192.0.2.1', '192.0.2.2', '192.0.2.1', '192.0.2.1'].map((address) => ({ address })),
+  )
+})
+
+test('the one that was used longest ago gives way to the 65th', () => {
+  const { receivers, closed } = openReceivers()
+  for (let count = 0; count < 64; count++) receivers.at(urlOf(count), '192.0.2.1')
+  expect(closed).toEqual([])
+  // The first has been used again, so the second is the oldest.
+  receivers.at(urlOf(0), '192.0.2.1')
+  receivers.at(urlOf(64), '192.0.2.1')
+  expect(closed).toEqual([urlOf(1).href])
+  receivers.close()
+  expect(closed).toHaveLength(65)
+})

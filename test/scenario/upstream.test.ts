@@ -493,12 +493,14 @@ describe('connections', () => {
       outside: {
         transport: {
           open(url) {
-            const { send, close } = openOrigin(url)
-            const count: typeof send = (request) => {
-              attempts++
-              return send(request)
+            const origin = openOrigin(url)
+            return {
+              close: origin.close,
+              send(request) {
+                attempts++
+                return origin.send(request)
+              },
             }
-            return { close, send: count }
           },
         },
       },

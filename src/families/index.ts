@@ -1,4 +1,5 @@
-// The payload contracts that this gateway knows.
+// The list of the families, which are the payload contracts that this gateway knows. Nothing but this list must name a
+// family.
 
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
@@ -23,7 +24,7 @@ import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
 import { xaiVideo } from './videos/xai'
 
-// Each family knows its own body; the line only hands a checked body back to the family that checked it.
+// Each family knows its own body. The request line only hands a checked body back to the family that checked it.
 const list = [
   openaiChat,
   anthropicMessages,

@@ -1,12 +1,13 @@
-// Fields by which vendors of several contracts charge more than the plain price. What only one contract has stands beside it.
-// Data only. A field that names another model is always refused: it would go round the key's list of models and the prices.
+// Fields by which vendors of several contracts charge more than the plain price. Fields of a single contract stand next
+// to it. Data only. A field that names another model must always be refused: it would bypass the key's list of models
+// and the prices.
 
 import type { FieldRule } from '../contract/family'
 
 export const ANOTHER_MODEL = 'it names another model, which the key may not use and which has other prices'
 const USE_A_ROUTE = 'Leave it out: name one model, or have a route of models configured.'
 
-/** `auto` is what no value means too: the operator's own setting at the vendor. */
+/** The rule for service tiers. `auto` means the same as no value: the operator's own setting at the vendor. */
 export const serviceTier: FieldRule = {
   field: 'service_tier',
   plain: ['auto', 'default', 'standard', 'standard_only', 'on_demand'],
@@ -15,7 +16,7 @@ export const serviceTier: FieldRule = {
   price: 'service_tier',
 }
 
-/** Of vendors that pass requests on to others. */
+/** Fields of vendors that pass requests on to other models. */
 export const otherModels: readonly FieldRule[] = [
   ...['models', 'fallbacks', 'router', 'route', 'preset', 'draft_model'].map(
     (field): FieldRule => ({ field, why: ANOTHER_MODEL, instead: USE_A_ROUTE, always: true }),
@@ -30,7 +31,7 @@ export const otherModels: readonly FieldRule[] = [
   ),
 ]
 
-/** An answer that is not in the answer cannot be billed. */
+/** Fields that ask for the answer later: an answer that arrives elsewhere cannot be billed. */
 export const laterAnswers: readonly FieldRule[] = ['background', 'deferred', 'async', 'batch'].map(
   (field) => ({
     field,
@@ -41,14 +42,14 @@ export const laterAnswers: readonly FieldRule[] = ['background', 'deferred', 'as
   }),
 )
 
-/** Where the usage tells it, `fast` has the price of the service tier of this name. */
+/** The rule for speed. If the usage reports it, `fast` has the price of the service tier of this name. */
 export const speed: FieldRule = {
   field: 'speed',
   plain: ['standard'],
   why: 'a faster mode has prices of its own',
 }
 
-/** Modes that cost more a token. */
+/** Modes that cost more for each token. */
 export const dearerModes: readonly FieldRule[] = [
   {
     field: 'inference_geo',
@@ -58,7 +59,7 @@ export const dearerModes: readonly FieldRule[] = [
   },
 ]
 
-/** What a cache keeps for longer costs more to write. */
+/** The rule for a cache that is kept longer: writing to it costs more. */
 export function longCache(field: string, price?: FieldRule['price']): FieldRule {
   return {
     field,

@@ -1,11 +1,11 @@
-// The translation of a request into another dialect, made once: the request is checked, quoted and sent in the same words.
-// It must never outlive the request.
+// Makes the translation of a request once, so that it is checked, quoted and sent in the same form. It must never
+// outlive the request.
 
 import type { Model } from '../contract/family'
 
 type Translate<Body extends object, Result> = (body: Body, model: Model) => Result
 
-/** The same function that remembers what it made of a body for each model. What it throws it throws anew. */
+/** A function that remembers its result for each body and model. Errors are thrown anew. */
 export function translatedOnce<Body extends object, Result>(
   translate: Translate<Body, Result>,
 ): Translate<Body, Result> {

@@ -1,16 +1,19 @@
-// Fields that name what a vendor keeps in its account, by an id or an address that only that account can read. All callers
-// share the account, so whoever knows or guesses an id would reach what belongs to another. Data only.
+// Fields that name what a vendor keeps in its account, by an id or an address that only that account can read. All
+// callers share the account, so an id that somebody knows or guesses must never reach what belongs to another. Data
+// only.
 
 import type { FieldRule } from '../contract/family'
 
 const SEND_IT = 'Send the content itself instead, as base64, a data URL or a public address.'
 const SEND_ALL = 'Leave it out, and send the whole conversation with each request.'
 
-/** An address on the public internet, a data URL, or plain base64: no scheme that only the vendor's account resolves. */
+/**
+ * An address on the public internet, a data URL, or plain base64: no scheme that only the vendor's account resolves.
+ */
 const PUBLIC =
   /^(?!\s*(?!https?:|data:)[a-z][a-z0-9+.-]*:)(?!\s*https?:\/\/[^/?#]*generativelanguage\.googleapis\.com)/i
 
-/** Ids of uploaded files. */
+/** Rules for ids of uploaded files. */
 export function fileIds(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -20,7 +23,10 @@ export function fileIds(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Addresses such as `oss://`, `asset://`, `ms://` and `gs://` name uploads too, and so does one of the vendor's own API. */
+/**
+ * Rules for addresses. `oss://`, `asset://`, `ms://` and `gs://` name uploads too, and so does an address of the
+ * vendor's own API.
+ */
 export function addresses(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -31,7 +37,7 @@ export function addresses(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Models that read long documents take the ids of uploaded ones out of the text. */
+/** Rules for texts: models that read long documents take the ids of uploaded ones out of the text. */
 export function filesInText(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -43,7 +49,7 @@ export function filesInText(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Earlier answers and conversations that the vendor continues. */
+/** Rules for earlier answers and conversations that the vendor continues. */
 export function earlierAnswers(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -53,7 +59,7 @@ export function earlierAnswers(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Content that was put into a cache by an id of its own. */
+/** Rules for content that was put into a cache with an id. */
 export function namedCaches(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -63,7 +69,7 @@ export function namedCaches(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Collections of documents that the vendor searches. */
+/** Rules for collections of documents that the vendor searches. */
 export function documentStores(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
     field,
@@ -73,7 +79,7 @@ export function documentStores(...fields: readonly string[]): FieldRule[] {
   }))
 }
 
-/** Voices that were made from somebody's recording. `plain`: those that every caller may use. */
+/** The rule for voices made from somebody's recording. `plain` matches voices that every caller may use. */
 export function clonedVoices(field: string, plain?: RegExp): FieldRule {
   return {
     field,
@@ -84,5 +90,5 @@ export function clonedVoices(field: string, plain?: RegExp): FieldRule {
   }
 }
 
-/** Names of cloned and designed voices say so. */
+/** Voices for all: names of cloned and designed voices say what they are. */
 export const VOICE_OF_ALL = /^(?!.*(?:-voice-|-v[cd]-|^voice_))/i

@@ -1,5 +1,5 @@
-// What all families of chat completions share: the caller's side of POST /v1/chat/completions (spec), and how a reply and
-// an event of that form are read. It must never decide what a vendor is sent: that is in the family's own file.
+// Shared by all families of chat completions: the caller's side of POST /v1/chat/completions, and the reading of
+// replies and events of that form. It must never decide what a vendor is sent: that is in each family's own file.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
@@ -9,7 +9,7 @@ import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
 
-/** Absent and null mean the same to the SDKs. */
+/** A field that may be absent or null: both mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const open = { additionalProperties: true }
 
@@ -67,7 +67,10 @@ export type ChatBody = Static<typeof ChatBody>
 /** Tokens held for a part whose size its text does not show, such as a linked image. */
 const IMAGE_TOKENS = 4_096
 const MEDIA_TOKENS = 32_768
-/** Of any sound, however short, and letters of base64 for each token beyond: most vendors count 10 to 32 a second. */
+/**
+ * Tokens held for any audio, however short, with one more for every so many letters of base64: most vendors count 10 to
+ * 32 a second.
+ */
 const SOUND_TOKENS = 1_024
 const SOUND_LENGTH_PER_TOKEN = 16
 
@@ -100,9 +103,9 @@ export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Qu
   const output = (outputLimit(body, model) + predictedTokens(body, model)) * (body.n ?? 1)
   const speaks = body.modalities?.includes('audio') && !model.reasoning
   const quantities: Quantities = {
-    // A vendor with a price for it writes prompts to its cache unasked.
+    // A vendor with a price for cache writes writes prompts to its cache unasked.
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
-    // All of it may be spoken.
+    // All output may be spoken.
     [speaks ? 'output_audio_token' : 'output_token']: output,
   }
   if (media.soundTokens > 0) quantities.input_audio_token = Math.min(media.soundTokens, most)
@@ -115,7 +118,7 @@ export function readCompletion(reply: unknown): Reading {
   const completion = reply as Completion
   const { error, usage, service_tier: tier } = completion
   const choices = choicesIn(completion)
-  // Without a candidate it is no completion, whatever it says.
+  // A reply without a candidate is no completion, whatever it says.
   const failed =
     isError(error) || choices.length === 0 || (endsBy(choices, 'error') && !choices.some(isOfWorth))
   const figures = usageOf(usage)
@@ -152,7 +155,7 @@ function endingOf(chunk: Completion, choices: readonly Choice[]): Ending | undef
 
 function outputOf(choices: readonly Choice[], field: 'message' | 'delta', usage: unknown): Made | undefined {
   const shown = shownText(textOf(choices, field), choices.some(isOfWorth))
-  // It may have thought until the limit.
+  // The model may have thought until the limit.
   return shown ?? (endsBy(choices, 'length') || thinks(usage) ? HIDDEN : undefined)
 }
 
@@ -171,7 +174,7 @@ function endsBy(choices: readonly Choice[], reason: string): boolean {
   return false
 }
 
-/** Whether the vendor counts thinking, apart or beside the rest. */
+/** Whether the vendor counts thinking, apart from the rest or within it. */
 function thinks(usage: unknown): boolean {
   if (!isObject(usage)) return false
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
@@ -183,7 +186,7 @@ function choicesIn({ choices }: Completion): Choice[] {
   return Array.isArray(choices) ? choices.filter(isObject) : []
 }
 
-/** The texts of a request, to be counted when the vendor reports no usage. */
+/** The texts of a request, counted if the vendor reports no usage. */
 export const textsOfChat = (body: ChatBody): string[] => [
   ...body.messages.flatMap((message) => textsIn(message)),
   ...(body.tools ? [JSON.stringify(body.tools)] : []),
@@ -204,17 +207,23 @@ interface Completion {
 interface Choice {
   message?: unknown
   delta?: unknown
-  /** Where some servers put what they write. */
+  /** The place where some servers put text. */
   text?: unknown
   finish_reason?: unknown
 }
 
-/** The most output tokens of one candidate. Of two limits a vendor may know either one, so the larger counts. */
+/**
+ * The most output tokens of one candidate. If both limits are given, the larger counts, because a vendor may know only
+ * one of them.
+ */
 function outputLimit(body: ChatBody, model: Model): number {
   return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || model.reserveOutputTokens
 }
 
-/** What a prediction says wrongly is billed as output, beside the answer. Models that reason are not sent one. */
+/**
+ * Tokens held for a prediction. Its wrong parts are billed as output, besides the answer. Reasoning models are not sent
+ * one.
+ */
 function predictedTokens({ prediction }: ChatBody, { reasoning }: Model): number {
   return prediction && !reasoning ? Buffer.byteLength(JSON.stringify(prediction)) : 0
 }
@@ -222,16 +231,16 @@ function predictedTokens({ prediction }: ChatBody, { reasoning }: Model): number
 interface Media {
   tokens: number
   soundTokens: number
-  /** Of the request's text, what is sound. */
+  /** Length of the audio in the request's text, in characters. */
   soundLength: number
 }
 
 function mediaIn(body: ChatBody, { priceList }: Model): Media {
   const media: Media = { tokens: 0, soundTokens: 0, soundLength: 0 }
-  // A video may be heard too, and be billed as sound then.
+  // The audio track of a video may be billed as audio.
   const seen = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
   for (const { content, audio } of body.messages as (ChatBody['messages'][number] & { audio?: unknown })[]) {
-    // An earlier answer that was spoken, of which there is only the name.
+    // An earlier spoken answer, of which the request has only the id.
     if (isObject(audio)) media.soundTokens += MEDIA_TOKENS
     if (!Array.isArray(content)) continue
     for (const part of content) {
@@ -245,7 +254,7 @@ function mediaIn(body: ChatBody, { priceList }: Model): Media {
   return media
 }
 
-/** The bytes of a part as text, or where they are. */
+/** The bytes of a part as text, or their address. */
 function dataOf(part: object): string {
   const { input_audio: sound, file, image_url: image } = part as Record<string, unknown>
   const [data] = [detailOf(sound, 'data'), detailOf(file, 'file_data'), detailOf(image, 'url')].filter(
@@ -255,7 +264,7 @@ function dataOf(part: object): string {
 }
 
 function addSound(media: Media, data: string): void {
-  // A link says nothing of what is behind it.
+  // A link shows nothing of the size behind it.
   if (data === '' || /^https?:/.test(data)) media.soundTokens += MEDIA_TOKENS
   else {
     media.soundLength += data.length
@@ -273,12 +282,12 @@ function sourcesOf(body: ChatBody): number {
   return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : SEARCH_SOURCES
 }
 
-/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+/** More tokens than any model can have: a larger figure is a fault of the vendor. */
 const ABSURD_TOKENS = 100_000_000
 
 /**
- * OpenAI's usage in our units. Cached tokens are inside prompt_tokens. Some vendors leave reasoning out of
- * completion_tokens but not out of total_tokens, so output is what the total leaves beside the prompt.
+ * OpenAI's usage in our units. Cached tokens are part of prompt_tokens. Some vendors leave reasoning out of
+ * completion_tokens but not out of total_tokens, so output is the total without the prompt.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
@@ -288,7 +297,7 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   const cached = countOf(details?.cached_tokens)
   const written = countOf(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
   const output = Math.max(completion, countOf(usage.total_tokens) - prompt)
-  // NaN, for what is no count, is not at most anything.
+  // NaN, for what is no count, fails this comparison.
   const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_TOKENS
   if (!sane || cached + written > prompt || usage.prompt_tokens === undefined) return 'invalid'
   const quantities: Quantities = { input_token: prompt - cached - written, output_token: output }
@@ -297,7 +306,7 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   return addRare(quantities, usage) ? quantities : 'invalid'
 }
 
-/** Sound, and what the vendor's own tools did: few answers have any. False where the figures cannot be. */
+/** Adds audio, and the vendor's own tools, which few answers have. False if the figures are impossible. */
 function addRare(quantities: Quantities, usage: Record<string, unknown>): boolean {
   const heard = countOf(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
   const spoken = countOf(detailOf(usage.completion_tokens_details, 'audio_tokens'))
@@ -305,7 +314,7 @@ function addRare(quantities: Quantities, usage: Record<string, unknown>): boolea
   if (heard + spoken + sources === 0) return true
   if (!(Math.max(heard, spoken, sources) <= ABSURD_TOKENS)) return false
   if (spoken > (quantities.output_token ?? 0)) return false
-  // Sound stands inside the prompt; what was read from a cache may be sound too, and is billed as sound then.
+  // Audio is part of the prompt. Cached tokens may be audio too, and are billed as audio then.
   let rest = heard
   for (const unit of ['input_token', 'cached_input_token', 'cache_write_token'] as const) {
     const part = Math.min(rest, quantities[unit] ?? 0)
@@ -326,7 +335,7 @@ function detailOf(details: unknown, name: string): unknown {
   return isObject(details) ? details[name] : undefined
 }
 
-/** NaN for what is no count; nothing said is none. */
+/** A count; 0 if absent, NaN if it is no count. */
 function countOf(value: unknown): number {
   if (value === undefined || value === null) return 0
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
@@ -354,7 +363,7 @@ function toolText(call: unknown): string {
   return `${typeof name === 'string' ? name : ''}${typeof text === 'string' ? text : ''}`
 }
 
-/** Strings of a message that a model reads as text; data URLs are not among them. */
+/** Strings of a message that a model reads as text; data URLs are left out. */
 function textsIn(message: ChatBody['messages'][number]): string[] {
   const { content } = message
   if (typeof content === 'string') return [content]
@@ -365,7 +374,7 @@ function textsIn(message: ChatBody['messages'][number]): string[] {
   return 'tool_calls' in message ? [...texts, JSON.stringify(message.tool_calls)] : texts
 }
 
-/** An object, as OpenAI has it, or a sentence, as other servers do. */
+/** Whether a body has an error: an object, as OpenAI sends it, or a sentence, as other servers do. */
 function isError(error: unknown): boolean {
   return isObject(error) || (typeof error === 'string' && error !== '')
 }

@@ -1,5 +1,5 @@
-// The fields of a chat completion beside those of the spec: what vendors of this API bill apart, and what they know beside.
-// Data only: what is done with a field is said in the families.
+// The fields of a chat completion that the schema does not name: those that vendors bill apart, and those they know
+// besides. Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'
 import {
@@ -22,7 +22,7 @@ import {
   VOICE_OF_ALL,
 } from '../vendor-state'
 
-/** What reasoning models refuse and the spec promises to ignore (spec, chat completions, rule 1). */
+/** Fields that reasoning models refuse and this gateway ignores for them. */
 export const IGNORED_WHEN_REASONING = [
   'temperature',
   'top_p',
@@ -37,7 +37,7 @@ export const IGNORED_WHEN_REASONING = [
   'prediction',
 ]
 
-/** Answers of this API do not say how many searches and calls of tools there were. */
+/** The rule for searches: answers of this API do not say how many searches and tool calls there were. */
 const SEARCHES = {
   why: 'it searches the web, which is billed by the search, and answers of this API do not count them',
   instead: 'Leave it out, and give the model a function of yours that searches.',
@@ -69,7 +69,7 @@ const media: readonly FieldRule[] = [
     why: 'audio has a price of its own',
     price: 'input_audio_token',
   },
-  // Some vendors take sound as a file, or as a picture.
+  // Some vendors take audio as a file, or as a picture.
   ...['messages[].content[].file.file_data', 'messages[].content[].image_url.url'].map(
     (field): FieldRule => ({
       field,
@@ -100,7 +100,10 @@ const media: readonly FieldRule[] = [
   },
 ]
 
-/** What vendors of this API keep in an account. Several take what they call another's `extra_body` as it comes. */
+/**
+ * Fields that name what vendors keep in an account. Several vendors accept the contents of another's `extra_body` as
+ * they are.
+ */
 const state: readonly FieldRule[] = [
   ...fileIds(
     'messages[].content[].file.file_id',
@@ -158,7 +161,10 @@ const state: readonly FieldRule[] = [
   ),
 ]
 
-/** Predicted output (`prediction`) is not among them: what of it is wrong counts in the output, and is held with it. */
+/**
+ * The rules for fields. Predicted output (`prediction`) is left out: its wrong parts count as output, and are held with
+ * it.
+ */
 export const chatFieldRules: readonly FieldRule[] = [
   serviceTier,
   speed,
@@ -195,7 +201,10 @@ export const chatFieldRules: readonly FieldRule[] = [
   longCache('messages[].content[].cache_control.ttl'),
 ]
 
-/** Fields of this API and its vendors that the schema does not name. Names below `parameters` and `schema` are the caller's own. */
+/**
+ * Fields of this API and its vendors that the schema does not name. Names below `parameters` and `schema` are the
+ * caller's own.
+ */
 export const chatFields: readonly string[] = [
   'chat_template_kwargs',
   'enable_thinking',

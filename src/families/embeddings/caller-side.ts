@@ -1,5 +1,5 @@
-// What all embedding families share: the caller's side of POST /v1/embeddings (spec) and the reply.
-// The vendor's side is in the family's own file.
+// Shared by all families of embeddings: the caller's side of POST /v1/embeddings, and the reply. The vendor's side must
+// stay in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
@@ -7,7 +7,10 @@ import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { toBase64 } from './vectors'
 
-/** More than vendors take in a call: they are split. Each has a vector of thousands of numbers in the one answer. */
+/**
+ * Most inputs in a request. Vendors take fewer in a call, so the inputs are split; the one answer has a vector of
+ * thousands of numbers for each.
+ */
 const MAX_INPUTS = 8192
 
 export const EmbeddingsBody = Type.Object(
@@ -69,14 +72,17 @@ export function checkDimensions({ dimensions }: EmbeddingsBody, model: Model): v
   )
 }
 
-/** No tokenizer makes more tokens than the text has bytes; a token array is its own count. */
+/**
+ * Tokens held for the inputs: no tokenizer makes more tokens than the text has bytes, and a token array is its own
+ * count.
+ */
 export function quoteInputs({ body, byteLength }: Ask<EmbeddingsBody>): Quantities {
   const inputs = inputsOf(body)
   if (typeof inputs[0] === 'string') return { input_token: byteLength }
   return { input_token: inputs.reduce((sum, input) => sum + input.length, 0) }
 }
 
-/** Cuts a list into runs of at most `maxItems` inputs and, where there is a limit, `maxTokens` tokens (a byte is at most one). */
+/** Cuts a list into runs of at most `maxItems` inputs and `maxTokens` tokens, if given. A byte counts as a token. */
 export function chunk<Input extends string | number[]>(
   inputs: Input[],
   maxItems: number,
@@ -98,7 +104,7 @@ export function chunk<Input extends string | number[]>(
   return [...chunks, current]
 }
 
-/** OpenAI's reply: vectors in the order of the inputs, as the caller asked for them. */
+/** OpenAI's reply: vectors in the order of the inputs, in the form that the caller requested. */
 export function embeddingsReply(
   chunks: Embedding[][],
   usage: Quantities,
@@ -120,12 +126,15 @@ export function embeddingsReply(
   return { object: 'list', data, model: model.id, usage: { prompt_tokens: tokens, total_tokens: tokens } }
 }
 
-/** Its first number is looked at, because there are millions in an answer. */
+/** Whether a value is a vector. Only its first number is checked, because an answer has millions. */
 function isVector(vector: unknown): boolean {
   return Array.isArray(vector) && typeof vector[0] === 'number'
 }
 
-/** One reply: its list of vectors, and the vendor's token count. What each of them holds is seen where the answer is made. */
+/**
+ * One reading of a reply: its list of vectors, and the vendor's token count. The vectors are checked where the answer
+ * is made.
+ */
 export function readVectors(list: unknown, tokens: unknown): Reading {
   return {
     output: SHOWN,
@@ -134,7 +143,7 @@ export function readVectors(list: unknown, tokens: unknown): Reading {
   }
 }
 
-/** A vendor's token count, where it is one. Zero says that the vendor does not count: no input is empty. */
+/** A vendor's token count. Zero means that the vendor does not count, because no input is empty. */
 function tokenUsage(tokens: unknown): Quantities | 'invalid' | undefined {
   if (tokens === undefined || tokens === null || tokens === 0) return undefined
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0 || (tokens as number) > 100_000_000)

@@ -1,5 +1,5 @@
-// Embeddings of Gemini's native API (upstream reference, batchEmbedContents), `gmx-*` in the spec.
-// Its replies carry no token count, so the texts are counted here.
+// Embeddings of Gemini's native API (batchEmbedContents), `gmx-*` in gateway.config.ts. Replies have no token count, so
+// the texts are counted here. It must never return a shortened vector that is not of length one.
 
 import type { Call, MadeFamily } from '../../contract/family'
 import {

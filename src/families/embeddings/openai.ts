@@ -1,4 +1,5 @@
-// Embeddings of OpenAI-compatible upstreams. They are asked for floats, whatever the caller wants: not all can do base64.
+// Embeddings of OpenAI-compatible upstreams. They are always asked for floats, whatever the caller wants: not all can
+// send base64. It must never rely on the index that a server reports.
 
 import type { Call, MadeFamily } from '../../contract/family'
 import { otherModels, serviceTier } from '../surcharges'
@@ -39,7 +40,7 @@ export const openaiEmbeddings: MadeFamily<EmbeddingsBody> = {
 
   reply(replies, { body }, model, usage) {
     const chunks = (replies as Reply[]).map(({ data }) => {
-      // Some servers leave the index out or number every vector 0: then the order they came in counts.
+      // Some servers leave the index out or number every vector 0: then the order of arrival counts.
       const numbered = new Set(data.map(({ index }) => index)).size === data.length
       return data.map(
         ({ embedding, index }, position): Embedding => ({

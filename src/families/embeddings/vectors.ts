@@ -1,6 +1,6 @@
-// Embedding vectors in the two forms that callers ask for.
+// Embedding vectors in the two forms that callers can request. It must never change a number beyond 32-bit precision.
 
-/** Standard base64 of little-endian 32-bit floats, the form that OpenAI's SDKs ask for by default. */
+/** A vector as base64 of little-endian 32-bit floats, the form that OpenAI's SDKs request by default. */
 export function toBase64(vector: readonly number[]): string {
   const bytes = new DataView(new ArrayBuffer(vector.length * 4))
   for (let index = 0; index < vector.length; index++)

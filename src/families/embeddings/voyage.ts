@@ -1,4 +1,5 @@
-// Embeddings of Voyage AI, `vgx-*` in the spec. It refuses fields that it does not know, so only known ones are sent.
+// Embeddings of Voyage AI, `vgx-*` in gateway.config.ts. Voyage refuses unknown fields, so only known ones must be
+// sent.
 
 import type { Call, MadeFamily } from '../../contract/family'
 import {
@@ -13,7 +14,7 @@ import {
 } from './caller-side'
 
 const MAX_INPUTS_A_CALL = 1000
-/** The smallest limit among its models; the catalogue names the true one. */
+/** The smallest limit among Voyage's models, in tokens; the catalogue names the limit of each. */
 const MAX_TOKENS_A_CALL = 120_000
 /** Voyage's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['input_type', 'truncation'] as const

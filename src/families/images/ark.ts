@@ -1,5 +1,5 @@
-// Images of Seedream on Ark: one image or a series, from a text and reference images, whole or as a stream of images.
-// The caller's text goes through with single fields edited; what is paid for is images, never ones that failed.
+// Images of Seedream on Ark: one image or a series, from a text and reference images, whole or as a stream. The
+// caller's text goes through with single fields edited. An image that failed must never be paid for.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { FieldRule, JsonFamily, Model, Quantities } from '../../contract/family'
@@ -9,11 +9,11 @@ import { isObject } from '../../lib/objects'
 import { otherModels } from '../surcharges'
 import { isPicture, linksIn, picturesIn } from './picture-list'
 
-/** References and results of one request together. */
+/** Most references and results of one request together. */
 const MAX_IMAGES = 15
 const MAX_REFERENCES = 14
 
-/** Absent and null mean the same to the SDKs. */
+/** A field that may be absent or null: both mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const open = { additionalProperties: true }
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
@@ -73,7 +73,7 @@ export const arkImages: JsonFamily<Body> = {
     return {
       path: '/images/generations',
       protocol: 'native',
-      // Its own field for the number is another one.
+      // Seedream has another field for the number.
       body: { edit: { set, drop: ['n'] } },
       stream: body.stream === true,
     }
@@ -82,7 +82,7 @@ export const arkImages: JsonFamily<Body> = {
   read(reply) {
     const { data, error, usage } = reply as Reply
     const count = picturesIn(reply).length
-    // The list may tell instead why each image failed: that is an answer, but a free one.
+    // A list may say why each image failed: that is an answer, but a free one.
     const explains = Array.isArray(data) && data.some((item) => isObject(item) && isObject(item.error))
     if (isObject(error) || (count === 0 && !explains)) return { end: 'failed' }
     return { output: pictures(count), usage: usageReading(usageOf(usage)), end: 'finished' }
@@ -124,7 +124,9 @@ function referencesOf({ image }: Body): string[] {
   return image === undefined || image === null ? [] : [image].flat()
 }
 
-/** The most that a request can bring: a series ends by itself, at its limit, or where references leave no room. */
+/**
+ * The most images that a request can bring. A series ends by itself, at its limit, or when references leave no room.
+ */
 function mostImages(body: Body): number {
   if (body.sequential_image_generation !== 'auto') return 1
   const room = MAX_IMAGES - referencesOf(body).length
@@ -160,8 +162,8 @@ function checkSize({ size }: Body, model: Model): void {
 }
 
 /**
- * Every image that came is told by an event of its own, so that a stream which breaks off, or ends without its figures,
- * costs what it brought. An event about one image that failed says nothing about the others.
+ * Reads an event. Each image is reported by an event of its own, so a stream that breaks off, or ends without figures,
+ * costs what it brought. An event about one failed image says nothing about the others.
  */
 function readEvent(event: unknown): Reading {
   const { type, error, usage } = event as Event

@@ -1,5 +1,5 @@
-// The legacy image model, `dle-2` in the spec: images from a text, and editing of one uploaded image.
-// It must never send a field that this model refuses: its callers have the same form for newer ones.
+// The legacy image model, `dle-2` in gateway.config.ts: images from a text, and editing of one uploaded image. It must
+// never send a field that this model refuses: callers use the form of newer models.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily, Model, Quantities } from '../../contract/family'
@@ -9,7 +9,7 @@ import { isObject } from '../../lib/objects'
 import { linksIn, picturesIn } from './picture-list'
 import { checkUploads, formOf } from './uploads'
 
-/** Absent and null mean the same to the SDKs. */
+/** A field that may be absent or null: both mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 const open = { additionalProperties: true }
@@ -45,7 +45,10 @@ const EditBody = Type.Object(
 const SIZES = ['256x256', '512x512', '1024x1024']
 const LARGEST = '1024x1024'
 
-/** Fields of newer models, with the values that say what this one does anyway. There is one quality: all are that. */
+/**
+ * Fields of newer models, with the values that mean what this model does anyway. It has one quality, so every value
+ * means that.
+ */
 const newerFields: Record<string, readonly unknown[]> = {
   output_format: ['png'],
   background: ['auto'],
@@ -109,7 +112,7 @@ export const dalleImageEdits: JsonFamily<Body> = {
   },
 }
 
-/** What is decided here, because the price hangs on it or the vendor's own default is another one. */
+/** Fields that are always sent, because the price depends on them or the vendor's own default differs. */
 function choicesOf(body: Body): { size: string; response_format: string } {
   return { size: sizeOf(body), response_format: body.response_format ?? 'b64_json' }
 }
@@ -136,7 +139,7 @@ function checkFields(body: Body, model: Model): void {
 
 function readReply(reply: unknown): Reading {
   const count = picturesIn(reply).length
-  // An answer without a picture is no better than an error.
+  // An answer without a picture counts as an error.
   if (isObject((reply as { error?: unknown }).error) || count === 0) return { end: 'failed' }
   return { output: { kind: 'shown', counted: { image: count } }, end: 'finished' }
 }

@@ -1,5 +1,6 @@
-// Images of Qwen-Image on DashScope, `qnx-image-*` in the spec: one user message of blocks with a text or an image each.
-// The caller's text goes through with single fields edited; the vendor's reply comes back as it is, and so do its flat errors.
+// Images of Qwen-Image on DashScope, `qnx-image-*` in gateway.config.ts: one user message of blocks with a text or an
+// image each. The caller's text goes through with single fields edited; the vendor's reply, flat errors included, must
+// never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, JsonFamily, Model } from '../../contract/family'
@@ -7,7 +8,7 @@ import { usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import type { Edit } from '../../lib/json'
 
-/** Of the spec. The first is what it promises to a request that names none; the vendor's own default is another. */
+/** Sizes that this gateway offers. The first is the default, which differs from the vendor's own. */
 const SIZES = [
   '1024*1024',
   '1664*928',
@@ -60,7 +61,7 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
-/** Other models of the vendor make several images by these, or a text beside. */
+/** Other models of the vendor make several images, or a text as well, by these fields. */
 const fieldRules: readonly FieldRule[] = ['enable_interleave', 'enable_sequential', 'max_images'].map(
   (name) => ({
     field: `parameters.${name}`,
@@ -95,7 +96,7 @@ export const dashscopeImages: JsonFamily<Body> = {
 
   call({ body }, model) {
     const set: Edit['set'] = { model: JSON.stringify(model.upstreamModel) }
-    // An edited image has the form of the last reference unless the caller wants another.
+    // An edited image has the shape of the last reference unless the caller wants another.
     if (body.parameters?.size === undefined && !isEditor(model)) {
       set.parameters = JSON.stringify({ ...body.parameters, size: sizesOf(model)[0] })
     }
@@ -110,7 +111,7 @@ export const dashscopeImages: JsonFamily<Body> = {
   read(reply) {
     const { code, usage } = reply as Reply
     const made = imagesIn(reply).length
-    // It may answer 200 with an error inside; an answer without an image is no better.
+    // The vendor may answer 200 with an error inside; an answer without an image counts as an error.
     if ((typeof code === 'string' && code !== '') || made === 0) return { end: 'failed' }
     const counted = usage?.image_count ?? usage?.output_image_count ?? made
     return {
@@ -134,7 +135,7 @@ export const dashscopeImages: JsonFamily<Body> = {
 interface Reply {
   code?: unknown
   output?: { choices?: { message?: { content?: { image?: unknown }[] } | null }[] | null } | null
-  /** Newer models name the count after what it counts. */
+  /** Usage. Newer models have another name for the count. */
   usage?: { image_count?: unknown; output_image_count?: unknown } | null
 }
 
@@ -183,7 +184,7 @@ function checkImages(body: Body, model: Model): void {
   throw invalidRequest('input.messages[0].content', `Invalid 'input.messages[0].content': ${wanted}.`)
 }
 
-/** The addresses of the images that were made. Lenient: whatever comes, it does not throw. */
+/** The addresses of the images that were made. It never throws, whatever the reply. */
 function imagesIn(reply: unknown): string[] {
   const { output } = reply as Reply
   const choices = Array.isArray(output?.choices) ? output.choices : []

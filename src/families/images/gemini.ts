@@ -1,6 +1,6 @@
-// Images of Gemini models through Google's Interactions API (spec, "an image family with interaction-style payloads").
-// The caller's text goes through with the model edited; the vendor's bytes come back unchanged, whole or as a stream.
-// It must never let through what would be paid for elsewhere or later than in the answer.
+// Images of Gemini models through Google's Interactions API. The caller's text goes through with the model edited; the
+// vendor's bytes come back unchanged, whole or as a stream. It must never let through what would be paid for elsewhere
+// or later than in the answer.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { FieldRule, JsonFamily, Quantities } from '../../contract/family'
@@ -10,7 +10,7 @@ import { holdsText, isObject } from '../../lib/objects'
 import { laterAnswers, otherModels, serviceTier } from '../surcharges'
 import { addresses, documentStores, earlierAnswers, namedCaches } from '../vendor-state'
 
-/** Absent and null mean the same to the SDKs. */
+/** A field that may be absent or null: both mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const open = { additionalProperties: true }
 
@@ -51,7 +51,7 @@ const AUDIO = 'audio has a price of its own'
 const OTHER_OUTPUT = 'output of this kind has a price of its own'
 const SEARCHES = 'it is billed by the question'
 
-/** Where a part of the input stands: alone, in a list, in a step, and in the result of a function. */
+/** Places of a part of the input: alone, in a list, in a step, and in the result of a function. */
 const partPlaces = [
   'input',
   'input[]',
@@ -62,7 +62,7 @@ const partPlaces = [
   'input[].result[]',
 ]
 
-/** The vendor reads names of fields in both of its spellings. */
+/** The vendor accepts both spellings of its field names. */
 const state: readonly FieldRule[] = [
   ...earlierAnswers('previous_interaction_id', 'previousInteractionId'),
   ...namedCaches('cached_content', 'cachedContent'),
@@ -95,17 +95,20 @@ const fieldRules: readonly FieldRule[] = [
   { field: 'response_format[].type', plain: /^(text|image|json.*|object)$/i, why: OTHER_OUTPUT },
 ]
 
-/** The largest of the vendor's tables, for one image of each class. */
+/** Tokens of one image of each size class, from the largest of the vendor's tables. */
 const IMAGE_TOKENS: Readonly<Record<string, number>> = { '512': 747, '1K': 1_290, '2K': 1_680, '4K': 2_520 }
 const MAX_IMAGE_TOKENS = 2_520
-/** Tokens held for a part of the input whose size its text does not show: an image at the highest resolution, longer media. */
+/**
+ * Tokens held for a part of the input whose size its text does not show: an image at the highest resolution, longer
+ * media.
+ */
 const INPUT_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([
   ['image', 2_240],
   ['document', 32_768],
   ['audio', 32_768],
   ['video', 32_768],
 ])
-/** What an earlier interaction, which only the vendor has, may bring along where the model's limit is not known. */
+/** Tokens held for an earlier interaction, which only the vendor has, if the model's limit is unknown. */
 const HISTORY_TOKENS = 65_536
 
 export const geminiImages: JsonFamily<Body> = {
@@ -129,12 +132,12 @@ export const geminiImages: JsonFamily<Body> = {
   quote({ body, byteLength }, model) {
     const media = mediaIn(body.input)
     const history = body.previous_interaction_id ? (model.contextTokens ?? HISTORY_TOKENS) : 0
-    // No tokenizer makes more tokens than the text has bytes, once the media in it are counted as what they are.
+    // No tokenizer makes more tokens than the text has bytes, once the media in it are counted separately.
     const input = byteLength - media.textLength + media.tokens + history
     return {
       input_token: Math.min(input, model.contextTokens ?? Number.POSITIVE_INFINITY),
       output_token: body.generation_config?.max_output_tokens ?? model.reserveOutputTokens,
-      // One image for each that is asked for. A story with more of them is paid as the vendor counts it.
+      // One image for each that is requested. A story with more of them is paid as the vendor counts it.
       output_image_token: imageFormats(body).reduce<number>((sum, format) => sum + tokensOfImage(format), 0),
     }
   },
@@ -160,13 +163,13 @@ export const geminiImages: JsonFamily<Body> = {
       output,
       usage: usageReading(uncounted ? figures && 'invalid' : figures),
       serviceTier: typeof tier === 'string' ? tier : undefined,
-      // Neither a picture nor a word: no better than an error.
+      // A reply with neither a picture nor a word counts as an error.
       end: isFailure(status) || !output ? 'failed' : 'finished',
     }
   },
 
   stream: {
-    // Some versions of the API just close after the completed interaction.
+    // Some versions of the API close the stream after the completed interaction.
     end: '[DONE]',
     showsUsage: () => true,
     read: readEvent,
@@ -181,7 +184,7 @@ export const geminiImages: JsonFamily<Body> = {
   },
 }
 
-/** An address, or the picture itself where it came as a data URL: those the vendor does not fetch. */
+/** A part with an address, or with the picture itself for a data URL, which the vendor does not fetch. */
 function imagePart(address: string): Record<string, unknown> {
   const [, type, data] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/is.exec(address) ?? []
   return data === undefined
@@ -238,7 +241,7 @@ function outputOfDelta(delta: Record<string, unknown>): Made | undefined {
   return isOutput(delta) ? HIDDEN : undefined
 }
 
-/** What the model made: what its steps hold, or a step itself where it is a thought or a call. */
+/** The parts that the model made: the contents of its steps, or the step itself for a thought or a call. */
 function partsOf({ outputs, steps }: Interaction): Record<string, unknown>[] {
   const made = objectsIn(steps).filter(({ type, error }) => type !== 'user_input' && !error)
   return [outputs, ...made.map((step) => step.content ?? [step])].flatMap(objectsIn)
@@ -257,7 +260,7 @@ function isFailure(status: unknown): boolean {
   return status === 'failed' || status === 'cancelled'
 }
 
-/** The formats of the images that are asked for: one at least, as long as the model makes images. */
+/** The formats of the requested images: at least one, because the model makes images. */
 function imageFormats({ response_format: format, generation_config: config }: Body): unknown[] {
   const images = objectsIn(Array.isArray(format) ? format : [format]).filter(({ type }) => type === 'image')
   // The form of 2025.
@@ -272,7 +275,7 @@ function tokensOfImage(format: unknown): number {
   return IMAGE_TOKENS[String(size).toUpperCase()] ?? MAX_IMAGE_TOKENS
 }
 
-/** What the media in an input count for, and the length of the text that they take up in the JSON. */
+/** The tokens of the media in an input, and the length of the text that they take up in the JSON. */
 function mediaIn(input: unknown): { tokens: number; textLength: number } {
   if (Array.isArray(input)) {
     const found = input.map(mediaIn)
@@ -290,12 +293,12 @@ function mediaIn(input: unknown): { tokens: number; textLength: number } {
   }
 }
 
-/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+/** More tokens than any model can have: a larger figure is a fault of the vendor. */
 const ABSURD_TOKENS = 100_000_000
 
 /**
- * The vendor's usage in our units. Only images are listed by kind for sure: text is what is left. Thoughts stand beside
- * the output in some replies and inside it in others, so output is what the total leaves beside the input.
+ * The vendor's usage in our units. Only images are always listed by kind; text is the rest. Thoughts stand next to the
+ * output in some replies and within it in others, so output is the total without the input.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage) || (usage.total_input_tokens ?? null) === null) return undefined
@@ -320,7 +323,7 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   }
 }
 
-/** Not a number for what is no count, so that no sum with it is sane. */
+/** A count; NaN for what is no count, so that no sum with it passes. */
 function count(value: unknown): number {
   if (value === undefined || value === null) return 0
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN

@@ -1,5 +1,5 @@
-// What generation and editing with GPT image models share: the fields of the output, what it costs, and the replies.
-// The rest of each is in the family's own file.
+// Shared by generation and editing with GPT image models: the output fields, their cost, and the replies. Everything
+// else must stay in each family's own file.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { FieldRule, Quantities } from '../../contract/family'
@@ -11,11 +11,11 @@ import { otherModels, serviceTier } from '../surcharges'
 import { earlierAnswers, fileIds } from '../vendor-state'
 import { isPicture, picturesIn } from './picture-list'
 
-/** Absent and null mean the same to the SDKs. */
+/** A field that may be absent or null: both mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 
-/** The fields that both have. */
+/** Fields that both families have. */
 export const gptImageFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   prompt: Type.String({ minLength: 1 }),
@@ -36,7 +36,7 @@ type Output = Static<typeof Output>
 
 type Quality = 'low' | 'medium' | 'high'
 
-/** What a model must have a price for: text and pictures are tokens of different price, in both directions. */
+/** Units that a model must have a price for: text and pictures are tokens of different price, in both directions. */
 export const gptImageUnits = [
   ['input_token', 'input_image_token', 'output_token', 'output_image_token'],
 ] as const
@@ -49,18 +49,18 @@ export function checkBackground({ background, output_format }: Output): void {
   )
 }
 
-/** The names of the older models in those of the newer ones, which refuse them. */
+/** The quality in the names of newer models, which refuse those of the older ones. */
 export function qualityOf({ quality }: Output): Quality | 'auto' | undefined {
   if (quality === 'standard') return 'medium'
   return quality === 'hd' ? 'high' : (quality ?? undefined)
 }
 
-/** Beside the picture, models may write a plan of it, of a few hundred tokens. */
+/** Tokens held for the plan that models may write besides the picture. */
 const MOST_TEXT_TOKENS = 1_000
-/** Of each unfinished picture that is sent before the whole one. */
+/** Tokens of each unfinished picture that is sent before the whole one. */
 const PARTIAL_IMAGE_TOKENS = 100
 
-/** The most that the output can come to. */
+/** The most that the output can cost. */
 export function quoteOutput(body: Output): Quantities {
   const count = body.n ?? 1
   const quality = qualityOf(body) ?? 'auto'
@@ -71,12 +71,15 @@ export function quoteOutput(body: Output): Quantities {
   }
 }
 
-/** Tokens along the longer side, from which the newer models count; a square has as many along the other. */
+/** Tokens along the longer side for newer models; a square has as many along the other. */
 const LONG_SIDE_TOKENS = { low: 16, medium: 48, high: 96 }
-/** Pixels of a token's side, from which the older ones count, up to the largest picture that they make. */
+/** Pixels along a token's side for older models, for the largest picture that they make. */
 const TOKEN_PIXELS = { low: 64, medium: 32, high: 16 }
 const OLDER_MOST_PIXELS = 1536 * 1024
-/** Where the model chooses: the tallest of the documented sizes, and a square above the largest that was seen, 1254x1254. */
+/**
+ * Sizes to assume if the model chooses: the tallest of the documented sizes, and a square above the largest that was
+ * seen, 1254x1254.
+ */
 const AUTO_SIZES = [
   { width: 1024, height: 1536 },
   { width: 1536, height: 1536 },
@@ -94,14 +97,14 @@ function mostTokens(quality: Quality, size: Size | undefined): number {
   const newer = Math.ceil((long * short * (2_000_000 + width * height)) / 4_000_000)
   if (width * height > OLDER_MOST_PIXELS) return newer
   const pixels = TOKEN_PIXELS[quality]
-  // One more in each row: it ends with a token of its own.
+  // Each row ends with one more token.
   const older = Math.ceil(height / pixels) * (Math.ceil(width / pixels) + 1)
   return Math.max(newer, older)
 }
 
 export function readPictures(reply: unknown): Reading {
   const { error, usage } = reply as Reply
-  // An answer without a picture is no better than an error.
+  // An answer without a picture counts as an error.
   if (isObject(error) || picturesIn(reply).length === 0) return { end: 'failed' }
   return { output: SHOWN, usage: usageReading(usageOf(usage)), end: 'finished' }
 }
@@ -131,12 +134,12 @@ interface Event extends Reply {
   type?: unknown
 }
 
-/** More tokens than any answer can have: a figure beyond it is a fault of the vendor. */
+/** More tokens than any answer can have: a larger figure is a fault of the vendor. */
 const ABSURD_TOKENS = 100_000_000
 
-/** What is not told to be a picture's is text in the input and a picture's in the output. */
+/** The vendor's usage. Tokens of no stated kind are text in the input and pictures in the output. */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
-  // Some servers of this shape write zeros where they do not count: no picture is of no tokens.
+  // Some servers write zeros if they do not count: no picture has zero tokens.
   if (!isObject(usage) || usage.output_tokens === 0) return undefined
   const input = count(usage.input_tokens)
   const output = count(usage.output_tokens ?? Number.NaN)
@@ -152,7 +155,7 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   }
 }
 
-/** NaN for what is no count. */
+/** A count; NaN for what is no count. */
 function count(value: unknown): number {
   if (value === undefined || value === null) return 0
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
@@ -162,7 +165,7 @@ function detailOf(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-/** Fidelity, quality and unfinished pictures are tokens that the usage counts. */
+/** The rules for fields. Fidelity, quality and unfinished pictures are tokens that the usage counts. */
 export const gptImageFieldRules: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,

@@ -1,5 +1,5 @@
-// Editing of uploaded images by GPT image models, and by servers that speak their API (spec, POST /v1/images/edits).
-// The form goes on in an order that old servers can read; the vendor's bytes come back unchanged.
+// Editing of uploaded images by GPT image models, and by servers that speak their API (POST /v1/images/edits). The form
+// is sent in an order that old servers can read; the vendor's bytes must never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily } from '../../contract/family'
@@ -30,7 +30,9 @@ const Body = Type.Object(
 type Body = Static<typeof Body>
 
 const SIZES = ['auto', '1024x1024', '1024x1536', '1536x1024']
-/** Of one uploaded image at the highest fidelity, of which a part is by its shape; a mask counts as one. */
+/**
+ * Tokens held for one uploaded image at the highest fidelity, which depends partly on its shape; a mask counts as one.
+ */
 const INPUT_IMAGE_TOKENS = 8_192
 
 export const openaiImageEdits: JsonFamily<Body> = {

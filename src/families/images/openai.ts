@@ -1,5 +1,5 @@
-// Images of GPT image models, and of servers that speak their API (spec, POST /v1/images/generations).
-// The caller's text goes through with single fields edited; the vendor's bytes come back unchanged.
+// Images of GPT image models, and of servers that speak their API (POST /v1/images/generations). The caller's text goes
+// through with single fields edited; the vendor's bytes must never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily, Model } from '../../contract/family'
@@ -19,7 +19,7 @@ import {
 const Body = Type.Object(gptImageFields, { additionalProperties: true })
 type Body = Static<typeof Body>
 
-/** Of free-form sizes. */
+/** Sides of free-form sizes are multiples of this, in pixels. */
 const SIDE_STEP = 16
 const MAX_SIDE = 3840
 const MAX_RATIO = 3
@@ -64,7 +64,7 @@ export const openaiImages: JsonFamily<Body> = {
   },
 }
 
-/** A model either makes the sizes that the catalogue lists, or any within the rules. */
+/** Refuses a size that the model does not make: it makes those in the catalogue, or any within the rules. */
 function checkSize(text: string, model: Model): void {
   if (model.sizes) {
     if (model.sizes.includes(text)) return

@@ -1,5 +1,5 @@
-// The list of pictures in a reply, in the form that the image APIs of several vendors share.
-// Lenient: whatever a reply holds, it is read without a fault, and only what is a picture counts as one.
+// Reads the list of pictures in a reply, in the form that the image APIs of several vendors share. It must never throw,
+// whatever a reply holds; only real pictures count.
 
 import { isObject } from '../../lib/objects'
 
@@ -14,12 +14,12 @@ export function picturesIn(reply: unknown): Picture[] {
   return Array.isArray(data) ? data.filter(isPicture) : []
 }
 
-/** Whether an item holds a picture, or says where one lies. */
+/** Whether an item holds a picture, or the address of one. */
 export function isPicture(item: unknown): item is Picture {
   return isObject(item) && (isText(item.url) || isText(item.b64_json))
 }
 
-/** The addresses of the pictures that lie elsewhere. */
+/** The addresses of pictures that are stored elsewhere. */
 export function linksIn(reply: unknown): string[] {
   return picturesIn(reply).flatMap(({ url }) => (isText(url) ? [url] : []))
 }

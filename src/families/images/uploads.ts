@@ -5,9 +5,9 @@ import type { FormPart, Model, Upload } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { fileParts, textParts, uploadsIn } from '../forms'
 
-/** What a model without a figure of its own takes. */
+/** The number of images for a model without a figure of its own. */
 const ONE_IMAGE = { min: 1, max: 1 }
-/** Of a name that a caller made up. */
+/** Longest part of a file name that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 80
 
 /** Throws 400 for images or a mask that the model does not take. */
@@ -49,8 +49,8 @@ function checkMask(masks: readonly Upload[], images: readonly Upload[], model: M
 }
 
 /**
- * The form for the vendor, its texts before its files and the mask last, because some servers read it once from the
- * start. What has no value is left out.
+ * The form for the vendor. Texts come before files and the mask is last, because some servers read it once from the
+ * start. Fields without a value are left out.
  */
 export function formOf(body: object, upstreamModel: string): FormPart[] {
   const { model: _, prompt, image, mask, ...rest } = body as Record<string, unknown>

@@ -1,6 +1,6 @@
-// Images of xAI's Imagine models (spec, POST /v1/images/generations with `gkx-imagine-image*`). Callers write what the
-// OpenAI SDKs write; here it becomes what the vendor understands.
-// It must never send a size, which the vendor refuses, or a reference image to the path that ignores it and bills.
+// Images of xAI's Imagine models (`gkx-imagine-image*` in gateway.config.ts). Callers write what the OpenAI SDKs write;
+// here it becomes what the vendor understands. It must never send a size, which the vendor refuses, or a reference
+// image to the path that ignores it and bills.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Call, MadeFamily, Model } from '../../contract/family'
@@ -11,7 +11,7 @@ import { otherModels, serviceTier } from '../surcharges'
 import { addresses, fileIds } from '../vendor-state'
 import { isPicture, linksIn } from './picture-list'
 
-/** Absent and null mean the same to the SDKs. */
+/** A field that may be absent or null: both mean the same to the SDKs. */
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const word = <Word extends string | boolean>(name: Word) => Type.Literal(name)
 const qualities = ['auto', 'low', 'medium', 'high', 'standard', 'hd'] as const
@@ -52,9 +52,9 @@ const ASPECT_RATIOS = [
   '20:9',
   '9:20',
 ]
-/** How far a size may be from the nearest aspect ratio before the picture would be another one. */
+/** Largest factor between a size and the nearest aspect ratio; beyond it the picture would be another one. */
 const MAX_RATIO_FACTOR = 1.25
-/** Half way, as doublings go, from the 1 megapixel of `1k` to the 4 of `2k`. */
+/** Half way, in doublings, from the 1 megapixel of `1k` to the 4 of `2k`. */
 const MAX_PIXELS_OF_1K = 2 * 1024 * 1024
 const MAX_PIXELS = 2048 * 2048
 const MAX_REFERENCES = 3
@@ -131,8 +131,8 @@ export const xaiImages: MadeFamily<Body> = {
   },
 
   /**
-   * The list that the OpenAI SDKs read. Whoever loops over `data` finds an image in each item, so those that were held
-   * back are only counted. What the vendor takes for it is between the vendor and the operator.
+   * The list that the OpenAI SDKs read. Programs that loop over `data` expect an image in each item, so images that
+   * were held back are only counted. The vendor's own price is left out: it is between the vendor and the operator.
    */
   reply([reply], { at }) {
     const { shown, blocked } = imagesOf(reply)
@@ -170,7 +170,7 @@ function referencesOf({ image, images }: Body): Reference[] {
 
 const SAMPLE = '{"url": "https://example.com/cat.jpg"}'
 
-/** The vendor wants the type of a reference beside its URL. */
+/** A reference with its type, which the vendor wants next to the URL. */
 function referenceOf(field: string, value: unknown): Reference {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     const got = typeof value === 'string' ? 'a bare string' : `\`${JSON.stringify(value).slice(0, 32)}\``
@@ -189,20 +189,20 @@ function referenceOf(field: string, value: unknown): Reference {
   )
 }
 
-/** What decides how the image looks, in the vendor's terms; absent where the vendor's default is meant. */
+/** Settings of how the image looks, in the vendor's terms; absent for the vendor's default. */
 interface Settings {
   aspect_ratio?: string
   resolution?: string
   quality?: string
 }
 
-/** The vendor's own fields win over those of OpenAI's form where a caller sends both. */
+/** The settings of a request. The vendor's own fields win over those of OpenAI's form. */
 function settingsOf(body: Body, model: Model): Settings {
   const size = body.size && body.size !== 'auto' ? readSize(body.size, model) : undefined
   // One reference image gives its own shape to the result.
   const shape = referencesOf(body).length === 1 ? undefined : size?.ratio
   const takesQuality = hasQualities(model)
-  // For a model of one quality the nearest thing to high quality is more pixels; to any other, what it does anyway.
+  // For a model of one quality the nearest thing to high quality is more pixels; any other value is its default.
   const detail = !takesQuality && (body.quality === 'high' || body.quality === 'hd') ? '2k' : undefined
   const quality = takesQuality ? vendorQuality(body) : undefined
   const aspectRatio = body.aspect_ratio ?? shape
@@ -214,18 +214,18 @@ function settingsOf(body: Body, model: Model): Settings {
   }
 }
 
-/** From the second generation on a model has several qualities; those before refuse the field. */
+/** Whether a model has several qualities. The first generation refuses the field. */
 function hasQualities({ upstreamModel }: Model): boolean {
   return /^grok-imagine-image-[2-9]/.test(upstreamModel)
 }
 
-/** Two names of OpenAI's first image models among those of the vendor; `standard` is what comes when nothing is asked for. */
+/** The vendor's quality for two names of OpenAI's first image models; `standard` is the default. */
 function vendorQuality({ quality }: Body): string | undefined {
   if (quality === 'hd') return 'high'
   return quality === 'standard' ? undefined : (quality ?? undefined)
 }
 
-/** The quality that the vendor makes, which may have its own price: without a word it edits with more care. */
+/** The quality that the vendor makes, which may have its own price. By default, edits have more. */
 function qualityMade(body: Body): string {
   const asked = vendorQuality(body)
   if (asked && asked !== 'auto') return asked

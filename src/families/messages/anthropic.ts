@@ -1,5 +1,6 @@
-// Messages of Anthropic-format upstreams (spec, POST /v1/messages): the caller's text and beta headers go through, only the
-// model is swapped. Unknown fields, blocks and events pass: clients and models know more of them than we do.
+// Messages of Anthropic-format upstreams (POST /v1/messages). The caller's text and beta headers go through; only the
+// model is replaced. Unknown fields, blocks and events must never be refused: clients and models know more of them than
+// the gateway.
 
 import type { Ask, Call, JsonFamily, Model } from '../../contract/family'
 import {
@@ -29,7 +30,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
 
   stream: {
     end: '{"type":"message_stop"}',
-    // Its figures stand in events that callers need for other things too.
+    // The figures stand in events that callers need for other things too.
     showsUsage: () => true,
     read: readMessageEvent,
   },
@@ -46,7 +47,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   plain: plainMessages,
 }
 
-/** What is about the answer only: the vendor refuses it where nothing is answered. */
+/** Fields about the answer only: the vendor refuses them for a count of tokens. */
 const NOT_COUNTED = [
   'max_tokens',
   'stream',

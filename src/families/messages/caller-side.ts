@@ -1,5 +1,5 @@
-// What all families of messages share: the caller's side of POST /v1/messages (spec), and how a reply and an event of that
-// form are read. It must never decide what a vendor is sent: that is in the family's own file.
+// Shared by all families of messages: the caller's side of POST /v1/messages, and the reading of replies and events of
+// that form. It must never decide what a vendor is sent: that is in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
@@ -50,7 +50,7 @@ export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Mo
   const input = contents.isOpen
     ? (model.contextTokens ?? bound + OPEN_TOKENS)
     : Math.min(bound, model.contextTokens ?? bound)
-  // Where the caller asks for a cache, all of the input may be written to it.
+  // If the caller asks for a cache, all of the input may be written to it.
   const quantities: Quantities = { [contents.inputUnit]: input, output_token: body.max_tokens }
   if (contents.searches > 0) quantities.web_search = contents.searches
   return quantities
@@ -60,9 +60,9 @@ export function readMessage(reply: unknown, { body }: Ask<{ max_tokens?: number 
   const { type, content, usage, stop_reason: reason } = reply as Message
   const told = usageOf(usage, 'total')
   const figures = told.usage?.figures
-  // Without a figure of the output they are no measure of the answer.
+  // Figures without the output do not measure the answer.
   const isWhole = figures === 'invalid' || figures?.output_token !== undefined
-  // No output is what was asked for where the request only fills a cache.
+  // A request that only fills a cache expects no output.
   const isOfWorth = holdsText(content) || reason === 'refusal' || body.max_tokens === 0
   const shown = shownText(blocksIn(content).map(textOfBlock).join(''), isOfWorth)
   return {
@@ -79,7 +79,7 @@ function isUnseen(reason: unknown, usage: unknown): boolean {
   return (details.thinking_tokens as number) > 0
 }
 
-/** The texts of a request, to be counted when the vendor reports no usage. */
+/** The texts of a request, counted if the vendor reports no usage. */
 export const textsOfMessages = (body: MessagesBody): string[] => [
   ...textsOf(body.system),
   ...body.messages.flatMap(({ content }) => textsOf(content)),
@@ -94,33 +94,33 @@ export const plainMessages: PlainForm = {
   }),
 }
 
-/** The largest picture. */
+/** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
- * Most tokens for a character of a document in base64: four for each of its bytes. A page is read as a text, which is
- * packed to a third or so, and as a picture of up to some thousand tokens, and takes a kilobyte or more.
+ * Most tokens for a base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is
+ * read as text, which is packed to a third or so, and as a picture of up to some thousand tokens.
  */
 const TOKENS_PER_DOCUMENT_CHARACTER = 3
-/** Sources of a document that are in the request; any other kind may be as long as the model can read. */
+/** Sources of a document within the request; a document of any other kind may be as long as the model can read. */
 const INLINE_SOURCES = new Set<unknown>(['base64', 'text', 'content'])
-/** What a vendor writes before the tools, and about each tool of its own. */
+/** Tokens that a vendor adds before the tools, and for each tool of its own. */
 const TOOL_TOKENS = 1_000
-/** Held for what the model reads beside the request where the catalogue does not say how much that can be. */
+/** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
 const OPEN_TOKENS = 65_536
-/** Searches that are held for where the caller sets no limit. */
+/** Searches that are held if the caller sets no limit. */
 const OPEN_SEARCHES = 10
 /** Tools that the vendor runs itself, with results that the model reads. */
 const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
 
 interface Contents {
-  /** Bytes of the request that are pictures, which count by their size on the screen. */
+  /** Bytes of the request that are pictures, which count by their size in pixels. */
   pictureBytes: number
   addedTokens: number
-  /** The vendor fetches or unpacks something of which nobody knows the length: it may fill all that the model reads. */
+  /** True if the vendor fetches or unpacks something of unknown length: it may fill all that the model reads. */
   isOpen: boolean
-  /** What the input costs at most: to write it to a cache is dearer than to read it. */
+  /** The most expensive unit of the input: writing to a cache costs more than reading from it. */
   inputUnit: 'input_token' | 'cache_write_token' | 'cache_write_1h_token'
-  /** Searches of the web that the vendor may run. */
+  /** Web searches that the vendor may run. */
   searches: number
 }
 
@@ -141,7 +141,7 @@ function contentsOf(body: MessagesBody): Contents {
     // A conversation may add a tool later.
     const { definition } = isObject(block.tool) ? block.tool : {}
     if (isObject(definition)) contents.searches += searchesOf(definition)
-    // What is in the request is only as long as its bytes can make it.
+    // A document within the request is only as long as its bytes can make it.
     const isElsewhere = block.type === 'document' && !INLINE_SOURCES.has(source.type)
     contents.isOpen ||= isElsewhere || block.type === 'container_upload'
     if (block.type !== 'image' && block.type !== 'document') continue
@@ -159,17 +159,17 @@ function noteCache(contents: Contents, part: object): void {
   else if (contents.inputUnit === 'input_token') contents.inputUnit = 'cache_write_token'
 }
 
-/** As many as the caller allows. */
+/** The number of searches that the caller allows. */
 function searchesOf({ type, max_uses: most }: Record<string, unknown>): number {
   if (typeof type !== 'string' || !type.startsWith('web_search')) return 0
   return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : OPEN_SEARCHES
 }
 
-/** All blocks, those in the results of tools and in documents too. */
+/** All blocks, those in tool results and in documents too. */
 function nestedIn(contents: readonly unknown[]): Record<string, unknown>[] {
   const found: Record<string, unknown>[] = []
   const open = [...contents]
-  // A list and not a call for each level: deep ones would be walked once for every level above them.
+  // A list instead of a recursive call, which would walk deep blocks once for every level above them.
   for (let content = open.pop(); content !== undefined || open.length > 0; content = open.pop()) {
     for (const block of blocksIn(content)) {
       if (!isObject(block)) continue
@@ -189,7 +189,7 @@ interface Message {
 }
 
 /**
- * One event of a stream. The first one brings the input, a later one the output, and perhaps the input anew: a stream
+ * Reads one event of a stream. The first brings the input, a later one the output, and perhaps the input anew: a stream
  * that ends between the two has figures of the input only.
  */
 export function readMessageEvent(event: unknown): Reading {
@@ -213,11 +213,11 @@ export function readMessageEvent(event: unknown): Reading {
     case 'error':
       return { end: 'failed' }
   }
-  // Events of unknown types pass; what has no type is none of this form.
+  // Events of unknown types pass; an event without a type is not of this form.
   return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
 }
 
-/** More tokens than any model can have: a figure beyond it is a fault of the vendor. */
+/** More tokens than any model can have: a larger figure is a fault of the vendor. */
 const ABSURD_TOKENS = 100_000_000
 
 /** What a vendor counted, and the tier that it says it was: of figures that are none or cannot be, it says nothing. */
@@ -226,7 +226,7 @@ function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serv
   if (figures === undefined) return {}
   if (figures === 'invalid' || !isObject(usage))
     return { usage: { kind, figures: 'invalid', reported: usage } }
-  // A faster mode is billed as a tier of its own, whatever the capacity was.
+  // A faster mode is billed as a tier of its own, whatever the capacity.
   const tier = usage.speed === 'fast' ? usage.speed : usage.service_tier
   return {
     usage: { kind, figures, reported: usage },
@@ -234,7 +234,7 @@ function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serv
   }
 }
 
-/** Figures in our units, as many as there are. Cached tokens stand beside input_tokens, not inside. */
+/** The vendor's figures in our units, as many as there are. Cached tokens are not part of input_tokens. */
 function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
   const lifetimes = isObject(usage.cache_creation) ? usage.cache_creation : {}
@@ -257,11 +257,11 @@ function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
   }
   const long = quantities.cache_write_1h_token
   if (long !== undefined && (usage.cache_creation_input_tokens ?? null) !== null) {
-    // The total has them too.
+    // The total includes them too.
     quantities.cache_write_token = (quantities.cache_write_token ?? 0) - long
     if (quantities.cache_write_token < 0) return 'invalid'
   }
-  // Figures under no name that is known are none: they must not make an answer free.
+  // Figures under unknown names count as none: they must not make an answer free.
   return Object.keys(quantities).length > 0 ? quantities : undefined
 }
 
@@ -274,7 +274,7 @@ function textsOf(content: unknown): string[] {
   return typeof content === 'string' ? [content] : blocksIn(content).map(textOfBlock)
 }
 
-/** What a model wrote or reads in a block: its words, the input of a tool, and what is inside; pictures and files are no text. */
+/** The text of a block: its words, the input of a tool, and nested blocks; pictures and files are no text. */
 function textOfBlock(block: unknown): string {
   if (!isObject(block)) return ''
   const { text, thinking, name, input, title, content } = block

@@ -1,5 +1,5 @@
-// The fields of a message beside those of the schema: what vendors of this API bill apart, and what they know beside.
-// Data only: what is done with a field is said in the families.
+// The fields of a message that the schema does not name: those that vendors bill apart, and those they know besides.
+// Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'
 import {
@@ -14,14 +14,15 @@ import {
 import { addresses, earlierAnswers, fileIds } from '../vendor-state'
 
 /**
- * What clients look for that hold a conversation at the vendor: they send the whole of it then, and go on by themselves.
- * A vendor's account holds the conversations of all callers, so none of them is continued through it.
+ * The error details for clients that keep a conversation at the vendor: on this code they send the whole conversation
+ * and continue by themselves. A vendor's account holds the conversations of all callers, so none is continued through
+ * it.
  */
 export const THREAD_DETAILS = { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
 
 const LONG_CACHE = 'cache_write_1h_token'
 
-/** Where tools stand: in the list, and in a conversation that adds one. */
+/** Places of tools: the list, and a conversation that adds one. */
 const toolPlaces = ['tools[]', 'messages[].content[].tool.definition'] as const
 
 /** Tools that the caller runs, or that cost no more than the tokens of their results. */
@@ -48,17 +49,17 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   },
 ])
 
-/** Where blocks may stand: in a message, in the result of a tool, and in what a tool has fetched. */
+/** Places of blocks: in a message, in the result of a tool, and in what a tool has fetched. */
 const blockPlaces = [
   'messages[].content[]',
   'messages[].content[].content[]',
   'messages[].content[].content.content',
 ] as const
 
-/** Of pictures and documents, also of those within a document. */
+/** Places of the sources of pictures and documents, also of those within a document. */
 const sources = blockPlaces.flatMap((place) => [`${place}.source`, `${place}.source.content[].source`])
 
-/** Where a picture or a document stands that the vendor reads at an address. */
+/** Addresses at which the vendor reads a picture or a document. */
 export const messagesAddresses = addresses(...sources.map((source) => `${source}.url`))
 
 const state: readonly FieldRule[] = [

@@ -1,5 +1,6 @@
-// Speech of Alibaba's `qwen3-tts` models, `qnx3-tts-*` in the spec: the caller's side of POST /v1/audio/speech and the
-// vendor's native call. The vendor makes plain samples only, as events; the file around them is made by the gateway.
+// Speech of Alibaba's `qwen3-tts` models, `qnx3-tts-*` in gateway.config.ts: the caller's side of POST /v1/audio/speech
+// and the vendor's native call. The vendor sends plain samples as events; the gateway makes the file. It must never
+// bill other characters than the caller's own.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Model, SpeechFamily } from '../../contract/family'
@@ -8,14 +9,14 @@ import { invalidRequest } from '../../lib/errors'
 import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
-/** Asks for events, so that the first sound comes while the rest is still being made. */
+/** Headers that ask for events, so that audio starts while the rest is still being made. */
 const EVENTS = { 'x-dashscope-sse': 'enable' }
 
 const DEFAULT_VOICE = 'Cherry'
-/** The names of this vendor's voices. Which of them a model has only the vendor knows. */
+/** The names of this vendor's voices. Only the vendor knows which of them a model has. */
 const OWN_VOICES =
   'Cherry,Serena,Ethan,Chelsie,Momo,Vivian,Moon,Maia,Kai,Nofish,Bella,Eldric Sage,Mia,Mochi,Bellona,Vincent,Bunny,Neil,Elias,Arthur,Nini,Ebona,Seren,Pip,Stella,Bodega,Sonrisa,Alek,Dolce,Sohee,Ono Anna,Lenn,Emilien,Andre,Radio Gol,Jennifer,Ryan,Katerina,Aiden,Jada,Dylan,Li,Marcus,Roy,Peter,Sunny,Eric,Rocky,Kiki'
-/** A name in the vendor's own naming: a voice with a number or a word behind it, or one that was made to order. */
+/** The vendor's naming of voices: a voice with a number or a word after it, or a custom voice. */
 const OWN_NAMING = new RegExp(
   `^(?:${OWN_VOICES.replaceAll(',', '|')})(?:\\d+|[-_ ].+)?$|^(?:qwen|cosyvoice|sambert|long[a-z]{2,})[\\w-]*$`,
   'i',
@@ -54,7 +55,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
   units: [['character']],
   dialect: 'openai',
   body: SpeechBody,
-  // A voice that another API names by an object is none here, and its default is spoken.
+  // A voice that another API names by an object is unknown here; the default voice speaks.
   fieldRules: [clonedVoices('voice', VOICE_OF_ALL)],
   fields: NATIVE_FIELDS,
 
@@ -80,7 +81,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
     )
   },
 
-  // What a character is does not depend on how it is written: 😀 is one.
+  // A character counts once, however it is encoded: 😀 is one.
   quote: ({ body }) => ({ character: countCodePoints(body.input) }),
 
   call({ body }, model): Call {
@@ -98,7 +99,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
     }
   },
 
-  // The price is of the caller's own characters: the vendor counts some of them twice.
+  // The price is for the caller's own characters: the vendor counts some of them twice.
   read(reply) {
     const { code, output } = reply as Reply
     if ((typeof code === 'string' && code !== '') || (!output && isErrorShape(reply)))
@@ -127,7 +128,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
 }
 
 interface Reply {
-  /** Empty where all is well; an error may come with the status 200. */
+  /** Empty without an error; an error may come with status 200. */
   code?: unknown
   status_code?: unknown
   output?: { finish_reason?: unknown; audio?: { data?: unknown; url?: unknown } | null } | null
@@ -137,15 +138,15 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** The vendor marks these models by their names. */
+/** Whether a model takes instructions, which the vendor shows in its name. */
 function takesInstructions({ upstreamModel }: Model): boolean {
   return /(^|-)instruct(-|$)/.test(upstreamModel)
 }
 
 function voiceOf({ voice }: SpeechBody): string {
-  // Another provider names voices of one's own by an object.
+  // Another provider names custom voices by an object.
   if (typeof voice !== 'string' || voice === '') return DEFAULT_VOICE
-  // Clients send the names that other providers have: whatever is none of this vendor's is one of theirs.
+  // Clients send the names that other providers have: a name that is not this vendor's is one of theirs.
   return OWN_NAMING.test(voice) ? voice : DEFAULT_VOICE
 }
 

@@ -1,5 +1,5 @@
-// Videos of Seedance on Ark: first and last frame, reference images, videos and sounds, drafts, seeds.
-// The body is the vendor's own and goes through; the task that it answers with has the very form that the spec gives tasks.
+// Videos of Seedance on Ark: first and last frame, reference images, videos and audio, drafts, seeds. The body and the
+// task have the vendor's own form and go through. A setting that is billed must never reach the vendor unread.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, Memo, Model, PlainRequest, TaskFamily, TaskOutcome } from '../../contract/family'
@@ -46,12 +46,12 @@ type Body = Static<typeof Body>
 
 const DEFAULT_RESOLUTION = '720p'
 const DRAFT_RESOLUTION = '480p'
-/** How long the vendor lets a task wait and run where the request does not say. */
+/** How long the vendor lets a task wait and run by default, in seconds. */
 const VENDOR_EXPIRY_SECONDS = 172_800
 const LEAST_EXPIRY_SECONDS = 3_600
-/** Settings that older models read out of the prompt, where nobody could bill them. */
+/** Settings that older models read out of the prompt, where the gateway could not bill them. */
 const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=[\s=:]|$)/i
-/** What goes to the vendor, or what callers are told to use, in their place. */
+/** Fields that are refused, each with what to use instead. */
 const NOT_TAKEN: Record<string, string> = {
   frames: "'duration' in seconds",
   callback_url: "'webhook_url'",
@@ -149,7 +149,7 @@ export const arkVideo: TaskFamily<Body> = {
     outcome,
   },
 
-  // The poller knows that of the video.
+  // The poller knows the address of the video.
   links(reply) {
     const lastFrame = textOf((reply as Reply).content?.last_frame_url)
     return lastFrame === undefined ? [] : [lastFrame]
@@ -177,10 +177,10 @@ function taskCall(upstreamId: string) {
 }
 
 function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
-  // It says null for an error where there is none.
+  // The vendor writes null for no error.
   const { error, ...task } = reply as Reply
   const status = textOf(task.status)
-  // A complaint of the vendor's about the question, not about the task.
+  // A body without a status is an error about the poll, not about the task.
   if (status === undefined) return undefined
   if (status === 'failed' || status === 'cancelled' || status === 'expired') {
     const message = textOf(error?.message) ?? `The upstream ended the task as ${status}.`
@@ -203,7 +203,7 @@ function resolutionOf({ resolution, draft }: Body): string {
   return resolution?.toLowerCase() ?? (draft ? DRAFT_RESOLUTION : DEFAULT_RESOLUTION)
 }
 
-/** The final video has the duration of its draft, which only the vendor knows, whatever the request says. */
+/** The requested duration. A video made from a draft has that of its draft, which only the vendor knows. */
 function durationOf(body: Body): number | null | undefined {
   return madeFromDraft(body) ? VENDOR_CHOOSES : body.duration
 }
@@ -212,7 +212,7 @@ function madeFromDraft({ content }: Body): boolean {
   return content.some((item) => item.type === 'draft_task' || draftIn(item))
 }
 
-/** The vendor is not asked to read what is none: an object without an id is an id that is not known. */
+/** The draft that an item names. An item that is no object with an id never reaches the vendor: its id is unknown. */
 function draftIn(item: Body['content'][number]): { id?: unknown } | undefined {
   const { draft_task: draft } = item as { draft_task?: unknown }
   return draft === undefined || draft === null ? undefined : Object(draft)
@@ -236,7 +236,10 @@ function checkTexts({ content }: Body): void {
   }
 }
 
-/** How long a task is waited for here: the vendor must give it up no later, or it would be made for nobody. */
+/**
+ * How long a task may take, in seconds: the vendor must give it up no later than the gateway, or would make it for
+ * nobody.
+ */
 function expirySeconds({ upstream }: Model): number {
   return Math.max(LEAST_EXPIRY_SECONDS, Math.floor(upstream.taskDeadlineMs / 1000))
 }
@@ -252,7 +255,7 @@ function checkExpiry({ execution_expires_after: asked }: Body, model: Model): vo
 function plainBody(request: PlainRequest): Record<string, unknown> {
   const { text, duration, images = [] } = request
   const { resolution, ratio } = plainPicture(request)
-  // One image is where the video begins; several cannot be.
+  // One image is the first frame; several are references.
   const role = images.length === 1 ? 'first_frame' : 'reference_image'
   return {
     content: [

@@ -1,16 +1,16 @@
-// What all video families share: the caller's side of POST /v1/videos/generations (spec) that is about billing and
-// the end of the task, and the checks that what is billed is what the vendor is asked for.
+// Shared by all video families: the fields of POST /v1/videos/generations about billing and the end of the task. What
+// is billed must never differ from what the vendor is asked for.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { Durations, Model, PlainRequest, Quantities, TaskOutcome } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize, type Size } from '../../lib/pixel-size'
 
-/** Absent and null mean the same to the SDKs. */
+/** A field that may be absent or null: both mean the same to the SDKs. */
 export const optional = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** Fields of ours that no vendor is sent. */
+/** Fields of the gateway that no vendor is sent. */
 export const OWN_FIELDS = ['webhook_url', 'wait'] as const
 
 export const ownFields = {
@@ -23,15 +23,15 @@ export const ownFields = {
   ),
 }
 
-/** In place of a duration: the vendor chooses it. */
+/** The duration that lets the vendor choose. */
 export const VENDOR_CHOOSES = -1
 
-/** Of a model whose catalogue entry does not say. */
+/** The durations of a model whose catalogue entry has none. */
 const ANY_DURATION: Durations = { min: 1, max: 60, default: 5 }
 
 type Duration = number | null | undefined
 
-/** The seconds to hold and bill: those asked for, the model's default, or the most where the vendor chooses. */
+/** The seconds to hold and bill: those requested, the model's default, or the most if the vendor chooses. */
 export function secondsOf(duration: Duration, model: Model): number {
   const durations = model.durations ?? ANY_DURATION
   if (duration === undefined || duration === null) return durations.default
@@ -55,7 +55,7 @@ export function checkDuration(duration: Duration, model: Model): void {
   )
 }
 
-/** Refuses too many or too few reference images. `field` is where they stand. */
+/** Refuses too many or too few reference images. `field` is their place. */
 export function checkReferences(count: number, field: string, model: Model): void {
   const { referenceImages: allowed } = model
   if (!allowed || (count >= allowed.min && count <= allowed.max)) return
@@ -68,12 +68,12 @@ export function checkReferences(count: number, field: string, model: Model): voi
   )
 }
 
-/** Of what was not heard to be heard, its price is of the duration without sound, if the model has such a price. */
+/** The names of the price tier, in order: a video without audio has the silent price, if the model has one. */
 export function tierNames(tier: string, isSilent: boolean): string[] {
   return isSilent ? [`${tier} silent`, tier] : [tier]
 }
 
-/** What a vendor says of the seconds that it made: no number is none at all. */
+/** The seconds that a vendor reports; NaN, which counts as absurd, if it is no number. */
 export function secondsReported(value: unknown): Quantities {
   return { second: typeof value === 'number' ? value : Number.NaN }
 }
@@ -83,12 +83,12 @@ export function seedAsked(value: unknown): { seed?: number } {
   return typeof value === 'number' ? { seed: value } : {}
 }
 
-/** A vendor's text, where it is one. */
+/** A vendor's text, if it is one. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** The vendor says that it is done, but there is nothing to show. */
+/** The failure for a vendor that reports success but no video. */
 export function withoutVideo(document: object): TaskOutcome {
   const message = 'The upstream calls the task done but gave no video. Nothing was charged.'
   return { status: 'failed', document, error: { code: 'no_video', message } }
@@ -114,7 +114,7 @@ const RATIOS: readonly [name: string, value: number][] = [
   ['3:4', 3 / 4],
 ]
 
-/** What a request in plain words asks of the picture: `ratio` only where a size says it. */
+/** The picture settings of a plain request: `ratio` only if a size is given. */
 export function plainPicture({ size: text, resolution }: PlainRequest): {
   size?: Size
   ratio?: string

@@ -1,7 +1,7 @@
-// Videos of Wan and its neighbours on DashScope, `vidw*` in the spec: `input` and `parameters` are the vendor's own and go
-// through byte for byte; the fields beside them say what is billed. What they say must be the same, and what `parameters`
-// leaves out of it is added.
-// The vendor hardly checks a submit: most of its complaints come with the failed task.
+// Videos of Wan and related models on DashScope, `vidw*` in gateway.config.ts. `input` and `parameters` are the
+// vendor's own and go through byte for byte; the fields next to them say what is billed. Both must never disagree, and
+// billed settings missing in `parameters` are added. The vendor hardly checks a submit: most of its errors come with
+// the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, Memo, Model, PlainRequest, TaskFamily, TaskOutcome } from '../../contract/family'
@@ -54,7 +54,9 @@ const DEFAULT_RESOLUTION = '720p'
 const DEFAULT_RATIO = '16:9'
 const TASKS = '/tasks'
 
-/** Models that take a size; all others, and image to video, take a resolution. What a model does not take it ignores. */
+/**
+ * Models that take a size; all others, and image to video, take a resolution. A model ignores what it does not take.
+ */
 const TAKES_SIZE = /^wanx?2\.[0-6]-/
 const FROM_IMAGE = /-i2v/
 const FROM_TEXT = /-t2v/
@@ -78,7 +80,7 @@ const SIZES: Record<string, Record<string, string>> = {
   },
 }
 
-/** Rewriting of the prompt, shots and water marks cost nothing; sound is a tier of the price. */
+/** The rules for fields. Rewriting of the prompt, shots and watermarks cost nothing; audio is a tier of the price. */
 const fieldRules: readonly FieldRule[] = [
   { field: 'parameters.n', plain: [1], why: 'each video is billed, and one is made here' },
   ...addresses(
@@ -116,7 +118,7 @@ export const dashscopeVideo: TaskFamily<Body> = {
     checkDuration(body.duration, model)
     checkSameDuration(body, model)
     checkSameResolution(body)
-    // A shape that the resolution does not have is refused.
+    // Refuses a shape that the resolution does not have.
     missingParameters(body, model)
     checkReferences(referencesIn(body), 'input.media', model)
   },
@@ -191,14 +193,14 @@ interface Reply {
 function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
   const { output, usage } = reply as Reply
   const status = textOf(output?.task_status)
-  // A complaint of the vendor's about the question, not about the task.
+  // A body without a status is an error about the poll, not about the task.
   if (status === undefined) return undefined
   if (status === 'FAILED' || status === 'CANCELED') {
     const code = textOf(output?.code) ?? status.toLowerCase()
     const message = textOf(output?.message) ?? 'The upstream gave no reason.'
     return { status: 'failed', document: reply, error: { code, message } }
   }
-  // Unknown is what it says of tasks of other days and, for a while, of new ones: only the deadline tells.
+  // The vendor reports unknown for tasks of other days and, for a while, for new ones: only the deadline decides.
   if (status !== 'SUCCEEDED') return { status: 'submitted', document: reply }
   const videoUrl = textOf(output?.video_url)
   if (videoUrl === undefined) return withoutVideo(reply)
@@ -220,7 +222,10 @@ function resolutionOf({ resolution }: Body): string {
   return resolution?.toLowerCase() ?? DEFAULT_RESOLUTION
 }
 
-/** The vendor obeys `parameters`; who could state another duration beside them would pay for less than they get. */
+/**
+ * Refuses durations that disagree: the vendor obeys `parameters`, so another duration next to them would be billed
+ * wrongly.
+ */
 function checkSameDuration({ duration, parameters }: Body, model: Model): void {
   const billed = duration ?? secondsOf(undefined, model)
   const asked = parameters?.duration ?? billed
@@ -235,7 +240,7 @@ function checkSameResolution(body: Body): void {
   const billed = resolutionOf(body)
   const { resolution, size } = body.parameters ?? {}
   const parsed = parseSize(size ?? '', '*')
-  // The vendor may read more writings of a size than is known here, and would make another one than is billed.
+  // The vendor may read more spellings of a size than are known here, and would make another size than is billed.
   if (given(size) && !parsed) {
     throw invalidRequest(
       'parameters.size',
@@ -255,7 +260,9 @@ function checkSameResolution(body: Body): void {
   }
 }
 
-/** What `parameters` leaves out of that which is billed, in the form that the model reads: else the vendor would choose. */
+/**
+ * Billed settings that `parameters` leaves out, in the form that the model reads: otherwise the vendor would choose.
+ */
 function missingParameters(body: Body, model: Model): Record<string, string> {
   const { duration, resolution, size, ratio } = (body.parameters ?? {}) as Parameters
   const { upstreamModel } = model
@@ -280,7 +287,7 @@ interface Parameters {
   ratio?: unknown
 }
 
-/** The size of a resolution and a shape. A resolution that has no sizes is refused with its price. */
+/** The size for a resolution and a shape. A resolution without sizes is refused with its price. */
 function sizeOf(body: Body): string | undefined {
   const resolution = resolutionOf(body)
   const ratio = body.aspect_ratio ?? DEFAULT_RATIO
@@ -302,13 +309,13 @@ function given<Value>(value: Value | null | undefined): value is Value {
   return value !== undefined && value !== null
 }
 
-/** Only where the newer models have them; in the form of the older ones they are one list with videos. */
+/** The number of references, where the newer models have them; older models have them in one list with videos. */
 function referencesIn({ input }: Body): number {
   const { media } = input as { media?: unknown }
   return Array.isArray(media) ? media.filter((item) => item?.type === 'reference_image').length : 0
 }
 
-/** What is not asked for in so many words is added to the call as to any other. */
+/** The body of a plain request. Settings that it leaves out are added to the call as for any other. */
 function plainBody(request: PlainRequest, { upstreamModel }: Model): Record<string, unknown> {
   const { text, duration, images = [] } = request
   const { resolution, ratio, size } = plainPicture(request)
@@ -322,7 +329,7 @@ function plainBody(request: PlainRequest, { upstreamModel }: Model): Record<stri
   }
 }
 
-/** One image is where the video begins, unless the model wants references. */
+/** One image is the first frame, unless the model wants references. */
 function plainImages(images: readonly string[], upstreamModel: string): Record<string, unknown> {
   const areReferences = images.length > 1 || FROM_REFERENCES.test(upstreamModel)
   if (TAKES_SIZE.test(upstreamModel))

@@ -1,5 +1,5 @@
-// Videos of Grok Imagine, `gkx-imagine-video*` in the spec: from a text, or from an image as the first frame.
-// Duration and resolution are always stated to the vendor, so that what is billed is what it makes.
+// Videos of Grok Imagine, `gkx-imagine-video*` in gateway.config.ts: from a text, or from an image as the first frame.
+// Duration and resolution must always be sent to the vendor, so that what is billed is what it makes.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { TaskFamily, TaskOutcome } from '../../contract/family'
@@ -81,7 +81,7 @@ export const xaiVideo: TaskFamily<Body> = {
 
   quote: ({ body }, model) => ({
     ...quoteSeconds(body.duration, model),
-    // The vendor bills them; a list without a price for them has them in that of the second.
+    // The vendor bills references; a price list without them has them in the price of the second.
     ...(hasPrice(model.priceList, 'input_image') && { input_image: referencesOf(body).length }),
   }),
 
@@ -93,7 +93,7 @@ export const xaiVideo: TaskFamily<Body> = {
         edit: {
           set: {
             model: JSON.stringify(model.upstreamModel),
-            // Begun seconds are billed, so that many are made.
+            // Begun seconds are billed, so whole seconds are requested.
             duration: String(secondsOf(body.duration, model)),
             resolution: JSON.stringify(resolutionOf(body)),
           },
@@ -154,9 +154,9 @@ function outcome(reply: object): TaskOutcome | undefined {
   if (status === 'failed' || status === 'expired') {
     return { status: 'failed', document: reply, error: errorOf(reply as Reply, status) }
   }
-  // A complaint of the vendor's about the question, not about the task.
+  // A body without a status is an error about the poll, not about the task.
   if (status === undefined && error) return undefined
-  // Older answers have no status: that there is a video says that it is done.
+  // Older answers have no status: a video means that it is done.
   const done = status === 'done' || (status === undefined && video)
   if (!done) {
     const known = typeof progress === 'number' ? { progress } : {}
@@ -194,7 +194,7 @@ function referencesOf({ image, reference_images: references }: Body): unknown[] 
   return [...(image ? [image] : []), ...(Array.isArray(references) ? references : [])]
 }
 
-/** The vendor's own refusal of these is a riddle. */
+/** Refuses images that do not fit, because the vendor's own refusal is unclear. */
 function checkImages({ image, reference_images: references }: Body): void {
   if (image !== undefined && image !== null) checkImage(image, 'image')
   if (references === undefined || references === null) return

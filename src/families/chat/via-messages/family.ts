@@ -1,5 +1,6 @@
-// Chat completions served by models that speak messages (spec, POST /v1/chat/completions): clients of the one form work
-// with every model of the other. Request, reply and stream are translated in files of their own.
+// Chat completions served by models that speak messages, so that clients of one form work with every model of the
+// other. Request, reply and stream are translated in files of their own; no field must be lost without an entry in the
+// table of fields.
 
 import type { MadeFamily } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -33,14 +34,14 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
         `Invalid 'n': ${model.id} streams at most ${MAX_STREAMS} candidates at a time. Ask for fewer, or without stream.`,
       )
     }
-    // What cannot be translated is refused where it is translated.
+    // The translation refuses what it cannot translate.
     messageRequest(body, model)
   },
 
   quote(ask, model) {
     const { n, max_completion_tokens: limit, max_tokens: older } = ask.body
     const candidates = n ?? 1
-    // A limit of the model's is not the caller's: what is held is what answers usually come to.
+    // A limit of the model is not the caller's: the usual length of answers is held.
     const most = limit ?? older ?? model.reserveOutputTokens
     const each = quoteMessages(
       { ...ask, body: { ...messageRequest(ask.body, model), max_tokens: most } },
@@ -65,7 +66,7 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
 
   stream: {
     end: '{"type":"message_stop"}',
-    // The chunk with the figures is only made where the caller asked for it.
+    // The chunk with the figures is made only if the caller requested it.
     showsUsage: () => true,
     read: readMessageEvent,
     translate: createChunks,

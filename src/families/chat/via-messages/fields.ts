@@ -1,6 +1,6 @@
-// What becomes of each field of a chat completion where the model behind speaks messages. The translation, the documentation
-// and its test are made from this table. A top-level field that it does not name is refused, and so is every part and tool of
-// a type that it does not name; what stands deeper is of no meaning to another vendor and is left out.
+// The table of each chat completion field, for models that speak messages. The translation, the documentation and its
+// test are made from it. A top-level field, part type or tool type that it does not name must be refused. Deeper fields
+// mean nothing to another vendor and are left out.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
 import { longCache } from '../../surcharges'
@@ -97,7 +97,7 @@ const refused = bridgedFields(
   ],
 )
 
-/** What the spec promises that models which reason ignore is no error for them behind this dialect either. */
+/** Fields that reasoning models ignore are no error for them in this dialect either. */
 const isReasoning: NonNullable<BridgedField['unless']> = ({ reasoning }) => reasoning
 const ignoredByReasoning = new Set(IGNORED_WHEN_REASONING)
 
@@ -105,7 +105,7 @@ export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...
   (row) => (ignoredByReasoning.has(row.field.replace('[]', '')) ? { ...row, unless: isReasoning } : row),
 )
 
-/** What of the translated can cost more, or name what is another's. */
+/** Rules for translated fields that cost more, or name another's property. */
 export const chatOnMessagesFieldRules: readonly FieldRule[] = [
   ...fileIds('messages[].content[].file.file_id'),
   longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),

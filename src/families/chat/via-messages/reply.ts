@@ -1,12 +1,15 @@
-// A message as a chat completion: its texts, tool calls, the reason of its end, and what it used.
-// Lenient: blocks of kinds that a chat completion has no place for are passed over.
+// Translates a message to a chat completion: its texts, tool calls, end reason and usage. It must never throw on blocks
+// of kinds that a chat completion has no place for: these are left out.
 
 import type { Ask, Model, Quantities } from '../../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../../contract/units'
 import { asObject } from '../../../lib/objects'
 import type { ChatBody } from '../caller-side'
 
-/** One message for each candidate; `usage` is what they were found to cost. Throws where the vendor has sent none. */
+/**
+ * One completion of several messages, one for each candidate; `usage` is their measured usage. Throws if the vendor
+ * sent none.
+ */
 export function completionOf(
   messages: readonly unknown[],
   ask: Ask<ChatBody>,
@@ -51,7 +54,7 @@ function toolCall({ id, name, input }: Record<string, unknown>): unknown {
   return { id: textOrEmpty(id), type: 'function', function: called }
 }
 
-/** The vendor's own id, as ids read here. */
+/** The vendor's own id, in the form of a completion's. */
 export function completionId(message: unknown, ask: Ask): string {
   return `chatcmpl-${textOrEmpty(asObject(message).id).replace(/^msg_/, '') || ask.at.toString(36)}`
 }
@@ -70,7 +73,7 @@ export function finishReason(reason: unknown): string {
   return reasons[textOrEmpty(reason)] ?? 'stop'
 }
 
-/** The prompt is all input here: what was read from a cache and written to it stands beside the rest in a message. */
+/** Usage in the terms of chat. The prompt is all input here; a message lists cached and written tokens separately. */
 export function chatUsage(usage: Quantities, thinkingTokens: readonly number[]) {
   const cached = usage.cached_input_token ?? 0
   const written = (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0)
@@ -86,7 +89,7 @@ export function chatUsage(usage: Quantities, thinkingTokens: readonly number[]) 
   }
 }
 
-/** What of the output of a message, or of an event, was thinking, where the vendor says so. */
+/** Thinking tokens in the output of a message, or of an event, if the vendor reports them. */
 export function thinkingTokens(message: unknown): number {
   return countOf(asObject(asObject(asObject(message).usage).output_tokens_details).thinking_tokens)
 }

@@ -1,5 +1,5 @@
-// A request for a chat completion as one for a message: turns, blocks, tools and limits in the vocabulary of messages.
-// What that form cannot say has been refused before, and what is left out here is said in the table of the fields.
+// Translates a chat completion request to a messages request: turns, blocks, tools and limits. It must never drop a
+// field silently: what cannot be said is refused, and what is left out is in the table of fields.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -22,7 +22,7 @@ export const messageRequest = translatedOnce((body: ChatBody, model): MessagesBo
   const { top_k: topK, thinking, safety_identifier: identifier } = body as Extras
   return {
     model: model.upstreamModel,
-    // This vendor wants a limit: without the caller's the answer shall not be cut before the model's own.
+    // This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut.
     max_tokens:
       body.max_completion_tokens ?? body.max_tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens,
     ...(system !== '' && { system }),
@@ -39,7 +39,7 @@ export const messageRequest = translatedOnce((body: ChatBody, model): MessagesBo
   }
 })
 
-/** Fields of this vendor that callers write into a request for a chat completion. */
+/** Fields of this vendor that callers write into a chat completion request. */
 interface Extras {
   top_k?: number | null
   thinking?: MessagesBody['thinking']
@@ -54,7 +54,10 @@ function given<Value, Result>(
   return value === undefined || value === null ? {} : { [name]: put(value) }
 }
 
-/** Newer models refuse either of them, whatever its value, and both at once: what makes no difference is not said. */
+/**
+ * Sampling fields. Newer models refuse either of them, whatever the value, and both at once: a value without effect is
+ * left out.
+ */
 function samplingOf({ temperature, top_p: share }: ChatBody, { reasoning }: Model) {
   if (reasoning) return {}
   if (typeof temperature === 'number' && temperature < 1) return { temperature }
@@ -68,7 +71,7 @@ const VERBOSITIES: Record<string, string> = {
   high: 'Answer at length, with all details.',
 }
 
-/** All that the operator of the conversation says, wherever it stands: messages have one place for it. */
+/** All instructions of the conversation's operator, wherever they stand: messages have one place for them. */
 function systemOf({ messages, response_format: format, verbosity }: ChatBody): string {
   const texts = messages.flatMap(({ role, content }, index) =>
     role === 'system' || role === 'developer' ? textsIn(content, `messages[${index}].content`) : [],
@@ -91,7 +94,7 @@ function textsIn(content: unknown, field: string): string[] {
   })
 }
 
-/** Turns of one side after another are one turn, with the results of tools in front. */
+/** The turns. Successive turns of one side are merged, with tool results first. */
 function turnsOf({ messages }: ChatBody): Turn[] {
   const turns: Turn[] = []
   messages.forEach((message, index) => {
@@ -137,7 +140,7 @@ function blocksOf(message: ChatBody['messages'][number], field: string): Block[]
   return [...blocks, ...refused, ...uses]
 }
 
-/** Who of several users says what follows. */
+/** A text that names which of several users is speaking. */
 function speaker(name: string): Block {
   return { type: 'text', text: `${name}:` }
 }
@@ -150,7 +153,7 @@ function contentBlocks(content: unknown, field: string): Block[] {
   )
 }
 
-/** Callers mark what to cache as this vendor does. */
+/** The cache mark, which callers write as this vendor does. */
 function cacheOf({ cache_control: control }: Fields): Fields {
   return typeof control === 'object' && control !== null ? { cache_control: control } : {}
 }
@@ -198,12 +201,18 @@ function toolUse(call: unknown, field: string): Block {
   return { type: 'tool_use', id: callId(id), name: called.name, input: inputOf(called.arguments) }
 }
 
-/** Ids of other vendors, as in a conversation that began with one of them, may have letters that are refused here. */
+/**
+ * The id of a tool call. Ids of other vendors, in a conversation that began there, may have letters that are refused
+ * here.
+ */
 function callId(id: unknown): string {
   return String(id).replaceAll(/[^\w-]/g, '_')
 }
 
-/** Arguments are a text there and an object here; what is no object is kept under a name of its own. */
+/**
+ * The input of a tool call. Arguments are text in chat and an object here; other values are kept under a name of their
+ * own.
+ */
 function inputOf(text: unknown): unknown {
   if (typeof text !== 'string' || text.trim() === '') return {}
   try {
@@ -266,7 +275,7 @@ function outputConfig(body: ChatBody): Fields {
   return Object.keys(config).length > 0 ? { output_config: config } : {}
 }
 
-/** The schema that the answer must fit; undefined where none is wanted. */
+/** The schema that the answer must fit; undefined if none is wanted. */
 function schemaOf({ response_format: format }: ChatBody): unknown {
   if (!format) return undefined
   const { type, json_schema: named } = format as { type?: unknown; json_schema?: { schema?: unknown } }

@@ -1,5 +1,5 @@
-// The events of a message as the chunks of a chat completion.
-// It must never throw, and never lose or repeat a piece; events and blocks of unknown kinds are passed over.
+// Translates the events of a message to the chunks of a chat completion. It must never throw, and never lose or repeat
+// a piece; events and blocks of unknown kinds are left out.
 
 import type { Ask, Model, Translator } from '../../../contract/family'
 import { readErrorShape } from '../../../lib/error-shapes'
@@ -7,13 +7,15 @@ import { asObject } from '../../../lib/objects'
 import { CHAT_END, type ChatBody } from '../caller-side'
 import { chatUsage, completionId, countOf, finishReason, textOrEmpty, thinkingTokens } from './reply'
 
-/** What has come of one candidate. */
+/** The state of one candidate. */
 interface Candidate {
   index: number
   usage: Record<string, unknown>
   reason: unknown
   begun: boolean
-  /** By the index of the block: the place of its tool call, and its arguments as long as no piece of them has come. */
+  /**
+   * Tool calls by the index of their block: the position of the call, and its arguments until pieces of them arrive.
+   */
   calls: Map<unknown, { place: number; whole: string | null }>
   places: number
 }
@@ -89,7 +91,7 @@ class Chunks implements Translator {
       return textOrEmpty(block.thinking) && this.delta(of, { reasoning_content: block.thinking })
     if (block.type !== 'tool_use') return ''
     const place = of.places++
-    // Some give the whole input at once; it counts for nothing where pieces follow.
+    // Some vendors send the whole input at once; pieces that follow replace it.
     of.calls.set(index, { place, whole: JSON.stringify(asObject(block.input)) })
     const called = { name: textOrEmpty(block.name), arguments: '' }
     const call = { index: place, id: textOrEmpty(block.id), type: 'function', function: called }
@@ -108,7 +110,7 @@ class Chunks implements Translator {
     return this.argumentsOf(of, call.place, json)
   }
 
-  /** What came without pieces, at least an empty object: clients expect one. */
+  /** The chunk with a whole input that came without pieces, or an empty object: clients expect one. */
   private stop(of: Candidate, index: unknown): string {
     const call = of.calls.get(index)
     if (!call || call.whole === null) return ''
@@ -125,7 +127,7 @@ class Chunks implements Translator {
     return this.start(of) + this.choice(of, delta, finish)
   }
 
-  /** The role: once, before all else, also where the event that should have brought it cannot be read. */
+  /** The chunk with the role: once, before everything else, even if the event that brings it is unreadable. */
   private start(of: Candidate): string {
     if (of.begun) return ''
     of.begun = true
@@ -153,13 +155,13 @@ function errorChunk(event: object): string {
   return `data: ${JSON.stringify({ error: { message, type, param: null, code: type } })}\n\n`
 }
 
-/** Figures that a later event does not name, or says nothing of, stay. */
+/** Figures that a later event leaves out stay. */
 function joined(before: Record<string, unknown>, figures: unknown): Record<string, unknown> {
   const told = Object.entries(asObject(figures)).filter(([, figure]) => figure !== null)
   return { ...before, ...Object.fromEntries(told) }
 }
 
-/** All candidates together: each has read the prompt anew. */
+/** The usage of all candidates together: each has read the prompt anew. */
 function usageOf(usages: readonly Record<string, unknown>[]) {
   const sum = (name: string) => usages.reduce((total, usage) => total + countOf(usage[name]), 0)
   const quantities = {

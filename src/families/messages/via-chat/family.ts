@@ -1,5 +1,6 @@
-// Messages served by models that speak chat completions (spec, POST /v1/messages): clients of the one form, such as coding
-// command lines, work with every model of the other. Request, reply and stream are translated in files of their own.
+// Messages served by models that speak chat completions, so that clients of one form, such as coding command lines,
+// work with every model of the other. Request, reply and stream are translated in files of their own; no field must be
+// lost without an entry in the table of fields.
 
 import type { MadeFamily } from '../../../contract/family'
 import { CHAT_END, readChunk, readCompletion } from '../../chat/caller-side'
@@ -21,7 +22,7 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
   fieldRules: messagesOnChatFieldRules,
   bridge: messagesOnChatFields,
 
-  // What cannot be translated is refused where it is translated.
+  // The translation refuses what it cannot translate.
   check(body, model) {
     chatRequest(body, model)
   },

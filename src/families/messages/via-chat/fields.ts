@@ -1,6 +1,6 @@
-// What becomes of each field of a message where the model behind speaks chat completions. The translation, the documentation
-// and its test are made from this table. A top-level field that it does not name is refused, and so is every block and tool
-// of a type that it does not name; what stands deeper is of no meaning to another vendor and is left out.
+// The table of each messages field, for models that speak chat completions. The translation, the documentation and its
+// test are made from it. A top-level field, block type or tool type that it does not name must be refused. Deeper
+// fields mean nothing to another vendor and are left out.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
 import { filesInText } from '../../vendor-state'
@@ -138,7 +138,7 @@ const refused: BridgedField[] = [
 
 export const messagesOnChatFields: readonly BridgedField[] = [...translated, ...ignored, ...refused]
 
-/** What of the translated can name what is another's. Ids of files are refused where they would be translated. */
+/** Rules for translated fields that name another's property. Ids of files are refused by the translation. */
 export const messagesOnChatFieldRules: readonly FieldRule[] = [
   ...messagesAddresses,
   ...filesInText('system', 'system[].text', 'messages[].content', 'messages[].content[].text'),

@@ -1,5 +1,5 @@
-// A chat completion as a message: its blocks, why it ended, and what it used, in the vocabulary of messages.
-// Lenient: whatever a vendor leaves out or misspells, the message is of the right form, and no text of it is lost.
+// Translates a chat completion to a message: its blocks, end reason and usage. It must never throw or lose text:
+// whatever a vendor leaves out or misspells, the message has the right form.
 
 import type { Ask, Model, Quantities } from '../../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../../contract/units'
@@ -12,7 +12,7 @@ type Block =
   | { type: 'text'; text: string }
   | { type: 'tool_use'; id: string; name: string; input: unknown }
 
-/** What a vendor's message, or a piece of it in a stream, may hold. */
+/** A vendor's message, or a piece of it in a stream. */
 export interface Said {
   thinking: string
   text: string
@@ -20,7 +20,7 @@ export interface Said {
   calls: { index: number | undefined; id: string; name: string; arguments: string }[]
 }
 
-/** The whole message; `usage` is what it was found to cost. Throws where the vendor has sent none. */
+/** The whole message; `usage` is its measured usage. Throws if the vendor sent none. */
 export function messageOf(reply: unknown, ask: Ask<MessagesBody>, model: Model, usage: Quantities): unknown {
   const choice = choiceOf(reply)
   if (!choice) throw new Error('the vendor sent no choice')
@@ -46,7 +46,7 @@ export function messageOf(reply: unknown, ask: Ask<MessagesBody>, model: Model, 
   }
 }
 
-/** The one candidate that messages have room for. */
+/** The first candidate; messages have room for only one. */
 export function choiceOf(completion: unknown): Record<string, unknown> | undefined {
   const choices = isObject(completion) && Array.isArray(completion.choices) ? completion.choices : []
   return choices.find((choice) => isObject(choice) && (choice.index ?? 0) === 0)
@@ -65,7 +65,7 @@ export function saidIn(message: unknown): Said {
         index: typeof index === 'number' ? index : undefined,
         id: textOf(id),
         name: textOf(name),
-        // Some servers send them parsed.
+        // Some servers send arguments parsed.
         arguments: isObject(input) ? JSON.stringify(input) : textOf(input),
       }
     }),
@@ -81,7 +81,7 @@ const stopReasons: Record<string, string> = {
 }
 
 /**
- * Why the message ended. Whether tools were called is seen from the calls: many servers say `stop` then, and a client
+ * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client
  * that is told of calls without any would wait for ever.
  */
 export function stopOf(
@@ -101,7 +101,7 @@ export function stopOf(
   }
 }
 
-/** Cached tokens stand beside the input here; thinking is part of the output. */
+/** Usage in the terms of messages: cached tokens are not part of the input, and thinking is part of the output. */
 export function messageUsage(usage: Quantities, completion: unknown) {
   const output = outputTokensOf(usage)
   const thinking = reasoningTokens(completion)
@@ -121,18 +121,18 @@ function reasoningTokens(completion: unknown): number {
   return Number.isSafeInteger(details.reasoning_tokens) ? (details.reasoning_tokens as number) : 0
 }
 
-/** The vendor's own id, as ids read here. */
+/** The vendor's own id, in the form of a message's. */
 export function messageId(completion: unknown, ask: Ask): string {
   const id = isObject(completion) ? textOf(completion.id) : ''
   return `msg_${id.replace(/^chatcmpl-/, '') || ask.at.toString(36)}`
 }
 
-/** For a call that the vendor gave no id. The time tells it from those of earlier turns. */
+/** An id for a call without one. The time distinguishes it from those of earlier turns. */
 export function madeId(ask: Ask, index: number): string {
   return `toolu_${ask.at.toString(36)}_${index}`
 }
 
-/** Arguments that are no object, as of an answer that was cut, or too deep a one, are shown as they came. */
+/** The input of a tool call. Arguments that are no object, as in a cut answer, or too deep are kept as text. */
 function inputOf(text: string): unknown {
   if (text.trim() === '') return {}
   try {

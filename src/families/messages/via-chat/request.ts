@@ -1,5 +1,5 @@
-// A messages request as a chat request: its limits, tools and wishes in the other vocabulary.
-// What chat cannot be asked has been refused before, and what is left out here is said in the table of the fields.
+// Translates a messages request to a chat request: limits, tools and options. It must never drop a field silently: what
+// chat cannot express is refused, and what is left out is in the table of fields.
 
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
@@ -8,11 +8,11 @@ import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import { chatMessages } from './turns'
 
-/** Budgets of thinking as the efforts that come next to them. */
+/** Budgets of thinking, as the nearest efforts. */
 const LOW_EFFORT_TOKENS = 4_096
 const MEDIUM_EFFORT_TOKENS = 16_384
 
-/** Throws 400 for what chat has no form for. */
+/** The chat request. Throws 400 for what chat has no form for. */
 export const chatRequest = translatedOnce((body: MessagesBody, model): Record<string, unknown> => {
   if (body.max_tokens < 1) {
     throw invalidRequest(
@@ -33,7 +33,9 @@ export const chatRequest = translatedOnce((body: MessagesBody, model): Record<st
   })
 })
 
-/** Reasoning models have another name for the limit, refuse the rest, and have an effort instead. */
+/**
+ * Limits and sampling. Reasoning models have another name for the limit, refuse the rest, and have an effort instead.
+ */
 function wordingOf(body: MessagesBody, { reasoning }: Model) {
   if (reasoning) return { max_completion_tokens: body.max_tokens, reasoning_effort: effortOf(body) }
   const { max_tokens, temperature, top_p, stop_sequences: stop } = body
@@ -101,12 +103,12 @@ function chatToolChoice(choice: { type: string }): unknown {
   )
 }
 
-/** Where a schema holds values, not schemas. */
+/** Keys of a schema that hold values, not schemas. */
 const VALUES = new Set(['default', 'const', 'enum', 'examples', 'required'])
 
 /**
- * Without `$schema` and `format`, which some vendors refuse; both are hints only. A parameter of such a name stays: what it
- * stands for is a schema, and not a string.
+ * A schema without `$schema` and `format`, which some vendors refuse; both are hints only. A parameter of such a name
+ * stays: its value is a schema, not a string.
  */
 function plainSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(plainSchema)
@@ -124,7 +126,7 @@ function responseFormat(body: MessagesBody & Extras) {
   return { type: 'json_schema', json_schema: { name: 'output', schema: format.schema, strict: true } }
 }
 
-/** Vendors want to tell users apart, not to know them. */
+/** The user's id: vendors want to distinguish users, not to know them. */
 function userOf({ metadata }: MessagesBody): string | undefined {
   const { user_id: id } = (metadata ?? {}) as { user_id?: unknown }
   return typeof id === 'string' ? new Bun.CryptoHasher('sha256').update(id).digest('hex') : undefined
@@ -134,7 +136,7 @@ function outputConfigOf({ output_config: config }: MessagesBody & Extras): Recor
   return isObject(config) ? config : {}
 }
 
-/** Absent and null mean the same in messages, and nothing is sent for them. */
+/** The fields without null: absent and null mean the same in messages. */
 function withoutGaps(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),

@@ -1,6 +1,6 @@
-// A stream of chat completions as the events of a message. Blocks never overlap here, while a chat stream may mix the pieces
-// of several tool calls: what belongs to a later block waits until the one before it is whole.
-// It must never throw, and never lose or repeat a piece.
+// Translates a stream of chat completions to the events of a message. Blocks never overlap here, while a chat stream
+// may mix pieces of several tool calls: pieces of a later block wait until the one before is whole. It must never
+// throw, and never lose or repeat a piece.
 
 import type { Ask, Model, Quantities, Translator } from '../../../contract/family'
 import { hasFailed } from '../../../contract/reading'
@@ -11,7 +11,7 @@ import { choiceOf, madeId, messageId, messageUsage, type Said, saidIn, stopOf } 
 /** A block that has not ended. The first of the queue is open, the others wait. */
 interface Waiting {
   type: 'thinking' | 'text' | 'tool_use'
-  /** What has come and was not sent yet. */
+  /** Text that has arrived and was not sent yet. */
   unsent: string
   call?: Call
 }
@@ -21,7 +21,7 @@ interface Call {
   id: string
   name: string
   arguments: string
-  /** How long they were when they were last found not to be whole. */
+  /** Length of the arguments when they were last found incomplete. */
   partLength: number
 }
 
@@ -130,12 +130,12 @@ class Blocks {
       this.queue.push({ type: 'tool_use', unsent: piece.arguments, call })
       return
     }
-    // Behind arguments that are whole there is only white space.
+    // Only white space can follow complete arguments.
     const block = this.queue.find((waiting) => waiting.call === call)
     if (block) block.unsent += piece.arguments
   }
 
-  /** Sends what can be sent: of the open block all, of the next ones as far as those before them are whole. */
+  /** Sends what can be sent: everything of the open block, and later blocks as far as those before them are whole. */
   private advance(atEnd: boolean): string {
     const { queue } = this
     let events = ''
@@ -166,13 +166,13 @@ class Blocks {
       name,
       input: {},
     }
-    // As the vendor of messages does, so that a call without arguments has a delta too.
+    // Messages have an empty delta here, so that a call without arguments has a delta too.
     return startEvent(index, use) + deltaEvent(index, 'tool_use', '')
   }
 }
 
 /**
- * The call that a piece belongs to; undefined where it begins a new one. Servers differ: some repeat the id or send
+ * The call that a piece belongs to; undefined if it begins a new one. Servers differ: some repeat the id or send
  * another one with each piece, some leave out the index or give all calls the same.
  */
 function callOf(calls: readonly Call[], { index, id, name, arguments: text }: Said['calls'][number]) {
@@ -183,7 +183,7 @@ function callOf(calls: readonly Call[], { index, id, name, arguments: text }: Sa
   return another ? undefined : known
 }
 
-/** Whether the arguments are a whole JSON object. Only asked where something else waits behind them. */
+/** Whether the arguments are a complete JSON object. Checked only if another block waits. */
 function isWhole(call: Call): boolean {
   const { arguments: text, partLength } = call
   if (text.length === partLength) return false
@@ -218,7 +218,7 @@ const errorTypes = new Set([
   'overloaded_error',
 ])
 
-/** The vendor's own words. */
+/** An error event with the vendor's own message. */
 function errorEvent(chunk: object): string {
   const { type, code, message } = readErrorShape(chunk)
   const named = [type, code].find((word) => word !== null && errorTypes.has(word))

@@ -1,6 +1,6 @@
-// The turns of a messages request as chat messages: texts, pictures, documents, tool calls and their results.
-// It must never send what only the vendor of messages can read, such as thinking that it signed: that is left out. What
-// cannot be said in chat at all is refused by the name of its field.
+// Translates the turns of a messages request to chat messages: texts, pictures, documents, tool calls and their
+// results. It must never send what only the vendor of messages can read, such as thinking that it signed: that is left
+// out. What chat cannot express is refused by the name of its field.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
@@ -24,7 +24,7 @@ interface ToolCall {
   function: { name: string; arguments: string }
 }
 
-/** A block and where it stands in the request. */
+/** A block and its place in the request. */
 interface Placed {
   block: Record<string, unknown>
   at: string
@@ -35,13 +35,15 @@ interface Turn {
   blocks: Placed[]
 }
 
-/** A coding client's note to its vendor: it changes with each session and would spoil the cache of every other one. */
+/**
+ * A coding client's note to its vendor: it changes with each session and would spoil the cache of every other session.
+ */
 const ATTRIBUTION = 'x-anthropic-billing-header:'
 const BLANK_LINE = '\n\n'
-/** In a tool's result, where chat takes text only. */
+/** A placeholder in a tool's result, where chat takes text only. */
 const SHOWN_BELOW = '(Shown in the next message.)'
 
-/** Throws 400 for a block that chat has no form for. */
+/** The chat messages. Throws 400 for a block that chat has no form for. */
 export function chatMessages({ system, messages }: MessagesBody): ChatMessage[] {
   const instructions = placed(system ?? [], 'system').map(({ block, at }, index) => {
     const text = stringAt(block, 'text', at)
@@ -57,8 +59,8 @@ export function chatMessages({ system, messages }: MessagesBody): ChatMessage[] 
 }
 
 /**
- * Messages of one side in a row are one turn, as they are for the vendor of messages. System messages among them are
- * texts of the user's side: the templates of many models take them nowhere but at the beginning.
+ * The turns. Successive messages of one side are one turn, as for the vendor of messages. System messages among them
+ * become texts of the user's side: the templates of many models accept them only at the beginning.
  */
 function turnsOf(messages: MessagesBody['messages']): Turn[] {
   const turns: Turn[] = []
@@ -73,7 +75,10 @@ function turnsOf(messages: MessagesBody['messages']): Turn[] {
   return turns
 }
 
-/** Of no meaning to another vendor: thinking, which is for the one that made and signed it, and marks of which model answered. */
+/**
+ * Blocks that mean nothing to another vendor: thinking, which is for the vendor that signed it, and marks of which
+ * model answered.
+ */
 const UNREADABLE = new Set<unknown>(['thinking', 'redacted_thinking', 'fallback'])
 
 function isReadable({ block }: Placed): boolean {
@@ -85,10 +90,10 @@ function asInstruction({ block, at }: Placed): Placed {
   return { block: { type: 'text', text }, at }
 }
 
-/** What a model says in its turns. */
+/** Blocks of a model's turns that are kept. */
 const SAID = new Set<unknown>(['text', 'tool_use', 'compaction'])
 
-/** A text, or the summary that stands for what came before. */
+/** A text, or the summary of earlier turns. */
 function wordsOf({ block, at }: Placed): string {
   return stringAt(block, block.type === 'compaction' ? 'content' : 'text', at)
 }
@@ -111,7 +116,10 @@ function assistantMessage(blocks: readonly Placed[]): ChatMessage {
   }
 }
 
-/** Results come first: chat wants them right behind the calls. Their pictures follow, for there they can only be text. */
+/**
+ * The messages of a user's turn. Tool results come first, because chat wants them right after the calls. Their pictures
+ * follow, because results can only be text there.
+ */
 function userMessages(blocks: readonly Placed[]): ChatMessage[] {
   const isResult = ({ block }: Placed) => block.type === 'tool_result'
   const results = blocks.filter(isResult).map(({ block, at }) => ({
@@ -132,7 +140,7 @@ function userMessages(blocks: readonly Placed[]): ChatMessage[] {
   ]
 }
 
-/** A plain string wherever it can be one: many servers take nothing else. */
+/** A plain string if possible: many servers accept nothing else. */
 function contentOf(parts: Part[]): string | Part[] {
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   return texts.length === parts.length ? joined(texts) : parts
@@ -203,7 +211,7 @@ function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(BLANK_LINE)
 }
 
-/** A content as blocks: a string is one of text. */
+/** A content as blocks: a string is one block of text. */
 function placed(content: unknown, at: string): Placed[] {
   if (typeof content === 'string') return [{ block: { type: 'text', text: content }, at }]
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of blocks')

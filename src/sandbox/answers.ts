@@ -1,5 +1,5 @@
-// What a simulated chat model says: the same words for the same question, cut to the limits of the request.
-// Must never know a wire format: vendors render the answer in their own.
+// The answers of a simulated chat model: the same words for the same question, cut to the limits of the request. It
+// must never know a wire format: vendors render the answer in their own.
 
 import type { Directives } from './directives'
 import { withoutDirectives } from './directives'
@@ -12,22 +12,22 @@ export interface Tool {
   schema: unknown
 }
 
-/** `auto` leaves it to the model; a name asks for that tool. */
+/** Choice of tools. `auto` leaves it to the model; a name asks for that tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
 
 export interface Question {
   /** The last words of the user. */
   said: string
-  /** What a tool has answered, if the conversation ends with that. */
+  /** The result of a tool, if the conversation ends with one. */
   toolResult: string | undefined
   tools: readonly Tool[]
   toolChoice: ToolChoice
-  /** A schema asks for JSON that fits it, `json` for any JSON object. */
+  /** Format of the answer: a schema asks for JSON that fits it, `json` for any JSON object. */
   format: 'text' | 'json' | { schema: unknown }
   choices: number
-  /** Texts at which the answer ends, without them. */
+  /** Texts at which the answer ends, without including them. */
   stops: readonly string[]
-  /** Cap on all output tokens, thinking included. */
+  /** Most output tokens, thinking included. */
   tokenLimit: number | undefined
   reasoningTokens: number
   directives: Directives
@@ -35,7 +35,7 @@ export interface Question {
 
 export interface ToolCall {
   name: string
-  /** Pieces of the text of its arguments. */
+  /** Pieces of the text of the arguments. */
   pieces: string[]
 }
 
@@ -44,7 +44,7 @@ export interface Choice {
   pieces: string[]
   calls: ToolCall[]
   end: 'stop' | 'length' | 'tool'
-  /** The text at which it ended. */
+  /** The text at which the answer ended. */
   stoppedAt?: string
 }
 
@@ -143,7 +143,7 @@ function jsonAnswer(question: Question, index: number): JsonObject {
   }
 }
 
-/** Which tools to call: those demanded, else the first whose name shares a word with what the user said. */
+/** Tools to call: those demanded, else the first whose name shares a word with the user's text. */
 function wantedCalls(question: Question): ToolCall[] {
   const { tools, toolChoice, directives } = question
   if (toolChoice === 'none' || tools.length === 0) return []

@@ -1,5 +1,5 @@
-// Turns a reply into bytes on the wire and applies the faults of transport: pauses, cuts, odd pieces.
-// Must never know a vendor, and must never hold a whole stream in memory.
+// Sends a reply as bytes and applies transport faults: pauses, cuts, odd pieces. It must never know a vendor, nor hold
+// a whole stream in memory.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Directives } from './directives'
@@ -9,9 +9,9 @@ import type { EventFrame, EventStream, Reply, ReplyBody } from './simulator'
 interface Delivery {
   directives: Directives
   tokenDelayMs: number
-  /** Aborted when the client has gone or the sandbox stops. */
+  /** Aborted when the client has left or the sandbox stops. */
   ended: AbortSignal
-  /** Told once, when the last byte was handed over. */
+  /** Called once, after the last byte was handed over. */
   finished(): void
 }
 
@@ -44,8 +44,8 @@ function bytesOf(body: Exclude<ReplyBody, { kind: 'events' }>): Uint8Array<Array
 
 /** Resolves after the delay, or at once when the request has ended. */
 export function pause(delayMs: number, ended: AbortSignal): Promise<void> {
-  // Even without a delay the event loop gets its turn: else a stream that fills memory as fast as it can
-  // would keep the process from noticing that the client has gone.
+  // Even without a delay the event loop gets a turn. A stream that fills memory as fast as it can would otherwise keep
+  // the process from noticing that the client has left.
   if (delayMs <= 0) return nextTurn()
   if (ended.aborted) return Promise.resolve()
   return new Promise((resolve) => {
@@ -74,9 +74,8 @@ function byteStream(bytes: AsyncGenerator<Uint8Array>, delivery: Delivery): Read
         delivery.finished()
         controller.close()
       } catch (error) {
-        // An errored body makes the server drop the socket without the closing chunk: the client
-        // sees a broken transfer.
-        // A client drops what it has not read yet when it learns of a cut: let it read up to there first.
+        // An errored body makes the server drop the socket without the closing chunk, so the client sees a broken
+        // transfer. A client that learns of a cut drops unread bytes, so it first gets time to read.
         await pause(beforeCutMs, delivery.ended)
         delivery.finished()
         controller.error(error)
@@ -135,7 +134,7 @@ function printFrame({ id, event, comment, data, tight }: EventFrame, lineEnd: st
 
 const pieceBytes = 17
 
-/** Pieces of an odd length, with a cut behind the first byte of every multi-byte character. */
+/** Pieces of an odd length, with a cut after the first byte of every multi-byte character. */
 async function* oddPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   let start = 0
   for (let index = 0; index < bytes.length; index++) {

@@ -1,6 +1,5 @@
-// Directives: words in brackets inside a prompt, such as `[sandbox status=429 retry_after=2]`, that make
-// a simulator misbehave on purpose.
-// Must never fail: unknown words and bad values are ignored.
+// Directives: words in brackets within a prompt, such as `[sandbox status=429 retry_after=2]`, that make a simulator
+// misbehave on purpose. They must never fail: unknown words and bad values are ignored.
 
 import { asArray, asObject, asString } from './json'
 
@@ -54,7 +53,7 @@ export interface Directives {
 }
 
 interface Rule {
-  /** As it is written in the bracket, with a sample value. */
+  /** The directive as written in the bracket, with a sample value. */
   name: string
   meaning: string
   read(value: string | undefined, into: Directives): void
@@ -366,24 +365,24 @@ export function readDirectives(text: string): Directives {
   return directives
 }
 
-/** The brackets as they stand, to tell one use of `times` from another. */
+/** The brackets of a text, which distinguish one use of `times` from another. */
 export function directiveMark(text: string): string {
   return [...text.matchAll(bracket)].map(([whole]) => whole).join('')
 }
 
-/** Text without its brackets, so that an answer which quotes it does not carry them on. */
+/** A text without its brackets, so that an answer which quotes it does not repeat them. */
 export function withoutDirectives(text: string): string {
   return text.includes(opening) ? text.replace(bracket, ' ').replace(/ {2,}/g, ' ').trim() : text
 }
 
-/** Every text of a request body in which a bracket counts. */
+/** Texts of a request body in which a bracket counts. */
 export function promptText(body: unknown): string {
   const found: string[] = []
   collect(body, found, 0)
   return found.join('\n')
 }
 
-// Deeper nesting than this carries no prompt, and a hostile body must not exhaust the stack.
+// Deepest nesting that is searched. Prompts are less deep, and a hostile body must not exhaust the stack.
 const depthMax = 24
 
 function collect(value: unknown, found: string[], depth: number): void {
@@ -398,7 +397,7 @@ function collect(value: unknown, found: string[], depth: number): void {
   }
 }
 
-/** A bracket in an earlier turn must not break every later turn of the conversation. */
+/** The current turn: a bracket in an earlier turn must not break every later one. */
 function currentMessages(messages: unknown[]): unknown[] {
   const roles = messages.map((message) => asString(asObject(message)?.role))
   const lastUser = roles.lastIndexOf('user')

@@ -1,5 +1,5 @@
-// Replies that a directive puts in place of the answer, and the memory of how often a bracket had its effect.
-// Must never word an error: that is the vendor's business.
+// Replies that a directive puts in place of the answer, and the count of each bracket's uses. It must never word an
+// error: that is left to the vendor.
 
 import { asObject } from './json'
 import type { EventFrame, Reply, Simulator, VendorRequest } from './simulator'
@@ -37,7 +37,7 @@ function garbage(request: VendorRequest): Reply {
 
 const marksMax = 1000
 
-/** How often each bracket with `times` was seen; the oldest is forgotten first. */
+/** Counts the uses of each bracket with `times`; the oldest is forgotten first. */
 export class UseCounter {
   readonly #counts = new Map<string, number>()
 

@@ -1,5 +1,5 @@
-// The sandbox: simulated vendors on one loopback port, for demos without vendor keys and for tests.
-// Must never listen on an outside address, call anything, or remember requests unless asked to.
+// The sandbox: simulated vendors on one loopback port, for demos without vendor keys and for tests. It must never
+// listen on an outside address, call anything, or keep requests unless asked to.
 
 import { anthropic } from './anthropic/simulator'
 import { ark } from './ark/simulator'
@@ -23,25 +23,25 @@ export type { VendorName } from './simulator'
 export interface SandboxCall {
   vendor: string
   method: string
-  /** As the vendor sees it, with the query. */
+  /** The path as the vendor sees it, with the query. */
   path: string
-  /** Lower-case names. */
+  /** Headers by lower-case name. */
   headers: Record<string, string>
   body: string
-  /** In place of the body where it is a form. */
+  /** The fields of a form, instead of a body. */
   form?: readonly FormField[]
-  /** When it came in, by performance.now(). */
+  /** When the request arrived, by performance.now(). */
   at: number
-  /** The client went away before the reply was complete. */
+  /** True if the client left before the reply was complete. */
   aborted: boolean
 }
 
 export interface Sandbox {
-  /** What the configured base URL of an upstream of this kind would be. */
+  /** Base URLs to configure for upstreams of each kind. */
   baseUrls: Record<VendorName, string>
   /** The API key that each simulator accepts. */
   secrets: Record<VendorName, string>
-  /** Filled only when recording. */
+  /** Recorded requests; empty unless recording. */
   calls: SandboxCall[]
   stop(): Promise<void>
 }
@@ -50,9 +50,9 @@ export interface SandboxOptions {
   /** Keeps every request in `calls`; off by default, because a long demo must not grow. */
   record?: boolean
   port?: number
-  /** Pause between the chunks of a stream. */
+  /** Pause between the chunks of a stream, in milliseconds. */
   tokenDelayMs?: number
-  /** A model that a simulator does not know is simulated all the same, as one of its kind; else it is refused as by the true vendor. */
+  /** Simulates unknown models as a model of the same kind; otherwise they are refused as by the real vendor. */
   anyModel?: boolean
 }
 
@@ -68,7 +68,7 @@ const simulators: Record<VendorName, Simulator> = {
 }
 const vendorNames = Object.keys(simulators) as VendorName[]
 
-/** Below it a vendor keeps its results. */
+/** The path of a vendor's results. */
 const FILES = '/files'
 
 const bodyBytesMax = 256 * 1024 * 1024
@@ -81,7 +81,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
     hostname: '127.0.0.1',
     port: options.port ?? 0,
     maxRequestBodySize: bodyBytesMax,
-    // A reply that is cut on purpose is no fault to report.
+    // A reply that is cut on purpose is no error to report.
     development: false,
     async fetch(request, listener) {
       listener.timeout(request, 0)
@@ -136,7 +136,7 @@ async function readCall(request: Request): Promise<SandboxCall> {
   }
 }
 
-/** The client may leave while it sends; then there is nothing to read and nobody to tell. */
+/** The content of a request; empty if the client leaves while it sends. */
 async function readContent(request: Request): Promise<{ body: string; form?: FormField[] }> {
   const isForm = request.headers.get('content-type')?.startsWith('multipart/form-data')
   if (!isForm) return { body: await request.text().catch(() => '') }

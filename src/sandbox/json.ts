@@ -1,5 +1,5 @@
-// Reads values of unknown shape and prints JSON, including the numbers that JSON forbids.
-// Must never throw on any input.
+// Reads values of unknown type and prints JSON, including the numbers that JSON forbids. It must never throw on any
+// input.
 
 export type JsonObject = Record<string, unknown>
 
@@ -25,7 +25,7 @@ export function asObjects(value: unknown): JsonObject[] {
   return (asArray(value) ?? []).map(asObject).filter((item) => item !== undefined)
 }
 
-/** Members that were given; vendors read an explicit null as absent. */
+/** Whether a member was given; vendors read an explicit null as absent. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }

@@ -1,10 +1,10 @@
-// Addresses of pictures that a simulator has made, and the pictures behind them: the size and format stand in the name.
-// Must never keep a file: the same address gives the same picture until its time is up.
+// Addresses of simulated pictures, and the pictures behind them: the size and format are part of the name. It must
+// never keep a file: the same address gives the same picture until it expires.
 
 import { type PictureFormat, picture } from './pictures'
 import { hexId } from './replies'
 
-/** How long vendors keep a result. */
+/** How long vendors keep a result, in seconds. */
 export const keptSeconds = 86_400
 
 export interface Dimensions {
@@ -12,7 +12,7 @@ export interface Dimensions {
   height: number
 }
 
-/** `query` is what this vendor signs its addresses with. */
+/** The address of a picture. `query` is this vendor's signature. */
 export function pictureUrl(
   filesUrl: string,
   format: PictureFormat,
@@ -22,7 +22,7 @@ export function pictureUrl(
   return `${filesUrl}/${hexId()}-${width}x${height}.${format}?${new URLSearchParams(query)}`
 }
 
-/** Undefined for an address that was never given out, or whose time is up. */
+/** The picture at an address; undefined if it was never given out, or has expired. */
 export function pictureFile(path: string, expiresAtSeconds: number) {
   const [, width, height, format] = /^\/[0-9a-f]{32}-(\d{1,5})x(\d{1,5})\.(png|jpeg)$/.exec(path) ?? []
   if (format === undefined || !(expiresAtSeconds * 1000 > Date.now())) return undefined

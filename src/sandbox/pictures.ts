@@ -1,5 +1,5 @@
-// Pictures that simulators hand out: real files of the right format, made on the spot.
-// Must never depend on anything but the arguments: the same ones give the same bytes.
+// Pictures of the simulators: real files of the right format, made on demand. They must never depend on anything but
+// the arguments: the same ones give the same bytes.
 
 import { deflateSync } from 'node:zlib'
 
@@ -10,7 +10,7 @@ export interface Picture {
   contentType: string
 }
 
-/** A PNG of this size, plain with a gradient; JPEG and WebP are small samples, whatever the size. */
+/** A PNG of this size with a gradient; JPEG and WebP are small samples, whatever the size. */
 export function picture(format: PictureFormat, width = 64, height = 48): Picture {
   if (format === 'png') return { bytes: png(width, height), contentType: 'image/png' }
   return { bytes: Buffer.from(samples[format], 'base64'), contentType: `image/${format}` }

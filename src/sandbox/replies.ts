@@ -1,5 +1,4 @@
-// Builders of replies and readers of keys that every simulator needs.
-// Must never name a vendor.
+// Builders of replies and readers of keys that every simulator needs. It must never name a vendor.
 
 import { printJson } from './json'
 import type { EventFrame, Reply, VendorRequest } from './simulator'
@@ -12,7 +11,7 @@ function bytesReply(bytes: Uint8Array, contentType: string): Reply {
   return { status: 200, headers: {}, body: { kind: 'bytes', bytes, contentType } }
 }
 
-/** A file as object stores serve it: whole, or the one part that is asked for. */
+/** A file as object stores serve it: whole, or the one part that is requested. */
 export function fileReply(
   { bytes, contentType }: { bytes: Uint8Array; contentType: string },
   range: string | undefined,

@@ -1,5 +1,5 @@
-// A plausible value for a JSON schema: arguments of tool calls and answers in a demanded format.
-// Must never: validate a schema, or recurse without a bound.
+// A plausible value for a JSON schema: arguments of tool calls and answers in a demanded format. It must never validate
+// a schema, nor recurse without a bound.
 
 import { asArray, asNumber, asObject, asObjects, asString, type JsonObject } from './json'
 

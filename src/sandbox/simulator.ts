@@ -1,5 +1,5 @@
-// What a simulated vendor is: the types between the HTTP listener and the one file per vendor.
-// Must never: hold behaviour, or name what a single vendor does.
+// The types of a simulated vendor, between the HTTP listener and one file for each vendor. It must never hold
+// behaviour, nor name what a single vendor does.
 
 import type { Directives } from './directives'
 
@@ -12,14 +12,14 @@ export interface VendorRequest {
   method: string
   path: string
   query: URLSearchParams
-  /** Lower-case names. */
+  /** Headers by lower-case name. */
   headers: Readonly<Record<string, string>>
   text: string
-  /** The parsed body; undefined when the text is not JSON. */
+  /** The parsed body; undefined if the text is no JSON. */
   json: unknown
   /** The fields and files of a multipart body; undefined for any other. */
   form: readonly FormField[] | undefined
-  /** Where this vendor's own files lie: `http://…/files`. */
+  /** Base of this vendor's own files: `http://…/files`. */
   filesUrl: string
   directives: Directives
 }
@@ -29,16 +29,16 @@ export interface EventFrame {
   event?: string
   comment?: string
   data: string
-  /** Written without the blank behind the colons. */
+  /** True if there is no blank after the colons. */
   tight?: true
 }
 
-/** A stream is a lazy list, so that a reply of any length costs the memory of one frame. */
+/** A stream is a lazy list, so that a reply of any length takes the memory of one frame. */
 export interface EventStream {
   frames: Iterable<EventFrame>
   /** Sent after the frames, unless a directive drops it. */
   last?: EventFrame
-  /** How this vendor reports an error after the reply has begun. */
+  /** The error event of this vendor after the reply has begun. */
   failure: EventFrame
 }
 
@@ -48,14 +48,14 @@ export type ReplyBody =
   | { kind: 'bytes'; bytes: Uint8Array; contentType: string }
   | { kind: 'events'; stream: EventStream }
 
-/** A reply as a value; delivery.ts turns it into bytes and applies the faults of transport. */
+/** A reply as a value; delivery.ts sends it as bytes and applies transport faults. */
 export interface Reply {
   status: number
   headers: Record<string, string>
   body: ReplyBody
 }
 
-/** A failure that a directive asked for, to be put into the vendor's own words. */
+/** A failure that a directive asks for, which the vendor words. */
 export interface Failure {
   status: number
   retryAfterSeconds: number | undefined
@@ -64,18 +64,18 @@ export interface Failure {
 }
 
 export interface Simulator {
-  /** The only API key it accepts. */
+  /** The only API key that is accepted. */
   secret: string
-  /** What a configured base URL has behind the vendor's host. */
+  /** The path of the base URL, after the vendor's host. */
   basePath: string
   /** The vendor's refusal of a missing or wrong key; undefined lets the request in. */
   refuse(request: VendorRequest): Reply | undefined
-  /** An error of any status in the vendor's own shape. */
+  /** An error of any status in the vendor's own form. */
   fail(request: VendorRequest, failure: Failure): Reply
-  /** The vendor's complaint about the operator's account: no credit, no payment, arrears. */
+  /** The vendor's error about the operator's account: no credit, no payment, arrears. */
   outOfQuota(request: VendorRequest): Reply
-  /** A promise where it looks into files that were sent. */
+  /** The reply; a promise if files of the request must be read. */
   answer(request: VendorRequest): Reply | Promise<Reply>
-  /** A result below `filesUrl`, which everybody may fetch who knows its path; undefined when there is none. */
+  /** A result below `filesUrl`, open to everybody who knows its path; undefined if there is none. */
   file?(path: string, query: URLSearchParams): { bytes: Uint8Array; contentType: string } | undefined
 }

@@ -1,5 +1,5 @@
-// Sounds that simulators hand out: a plain tone as samples of 16 bits, whole or in pieces, and the WAV file around it.
-// Must never depend on anything but the arguments, and must make a long tone without holding it in memory.
+// Audio of the simulators: a plain tone as samples of 16 bits, whole or in pieces, and the WAV file around it. It must
+// never depend on anything but the arguments, nor hold a long tone in memory.
 
 export const samplesPerSecond = 24_000
 
@@ -12,7 +12,7 @@ const bytesPerSample = 2
 const loudness = 10_000
 const headerBytes = 44
 
-/** The samples from one place to another, in mono and little-endian. */
+/** The samples from one position to another, in mono and little-endian. */
 export function toneBytes({ hertz }: Tone, from: number, to: number): Uint8Array {
   const bytes = Buffer.alloc((to - from) * bytesPerSample)
   for (let at = from; at < to; at++) {

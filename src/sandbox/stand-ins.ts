@@ -1,14 +1,14 @@
-// Models that answer in the place of those that a simulator does not know, so that any configuration can be tried: one for
-// each kind of request of each vendor. Must never take the place of a model that the simulator knows.
+// Models that replace those that a simulator does not know, one for each kind of request of each vendor, so that any
+// configuration can be tried. They must never replace a model that the simulator knows.
 
 import { asArray, asObject, asString, type JsonObject } from './json'
 import type { Reply, VendorName, VendorRequest } from './simulator'
 
 type Choice = string | ((body: JsonObject) => string)
 
-/** By what the path contains, the first that fits. */
+/** Models by what the path contains; the first that fits is used. */
 const standIns: Record<VendorName, readonly (readonly [path: string, model: Choice])[]> = {
-  // Servers of all kinds speak this API: their fields are not judged.
+  // Servers of all kinds speak this API: their fields are not checked.
   openai: [
     ['/chat/completions', 'local-model'],
     ['/embeddings', 'local-model'],
@@ -45,7 +45,7 @@ const standIns: Record<VendorName, readonly (readonly [path: string, model: Choi
   ],
 }
 
-/** The same request to the model that stands in; undefined where nobody does. */
+/** The request with a model that the simulator knows; undefined if there is none. */
 export function withStandIn(vendor: VendorName, request: VendorRequest): VendorRequest | undefined {
   if (request.method !== 'POST') return undefined
   const choice = standIns[vendor].find(([path]) => request.path.includes(path))?.[1]
@@ -60,13 +60,13 @@ export function withStandIn(vendor: VendorName, request: VendorRequest): VendorR
   }
 }
 
-/** Named where it was named before: in the body, or in each part of a batch. */
+/** The body with the model in the same place: at the top, or in each part of a batch. */
 function bodyWith(body: JsonObject, model: string): JsonObject {
   const requests = asArray(body.requests)?.map((part) => ({ ...asObject(part), model: `models/${model}` }))
   return { ...body, ...(body.model !== undefined && { model }), ...(requests && { requests }) }
 }
 
-/** Whether a vendor says that it has no such model: by its status, or in so many words. */
+/** Whether a vendor reports an unknown model, by status or text. */
 export function lacksModel(reply: Reply): boolean {
   if (reply.status === 404) return true
   return (
@@ -76,7 +76,7 @@ export function lacksModel(reply: Reply): boolean {
   )
 }
 
-/** Pictures and speech share a path. */
+/** The model for the path that pictures and speech share. */
 function generatorFor(body: JsonObject): string {
   const input = asObject(body.input) ?? {}
   if (asString(input.text) !== undefined) return 'qwen3-tts-flash'
@@ -88,7 +88,7 @@ function generatorFor(body: JsonObject): string {
     : 'qwen-image-2.0'
 }
 
-/** The name says which fields it takes. */
+/** The video model, by the fields in its name. */
 function videoFor(body: JsonObject): string {
   const input = asObject(body.input) ?? {}
   const media = (asArray(input.media) ?? []).map((item) => asString(asObject(item)?.type) ?? '')

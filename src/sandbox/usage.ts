@@ -1,5 +1,5 @@
-// Usage objects gone wrong on purpose, so that billing can be tried against every bad report.
-// Must never: count tokens; it only distorts what was counted.
+// Usage objects with deliberate errors, so that billing can be tested against every bad report. It must never count
+// tokens: it only distorts what was counted.
 
 import type { UsageFault } from './directives'
 import { asObject, type JsonObject, rawNumber } from './json'

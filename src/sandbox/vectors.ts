@@ -1,7 +1,7 @@
-// Deterministic embedding vectors: one text and one model always give the same numbers.
-// Must never pretend to meaning: near texts are not near vectors.
+// Deterministic embedding vectors: one text and one model always give the same numbers. They must never pretend to
+// meaning: similar texts do not have similar vectors.
 
-/** A vector of unit length, grown from a hash of the text. */
+/** A vector of unit length, derived from a hash of the text. */
 export function unitVector(text: string, length: number): Float64Array {
   const vector = new Float64Array(length)
   let state = Number(BigInt.asUintN(32, BigInt(Bun.hash(text)))) | 1
@@ -14,7 +14,7 @@ export function unitVector(text: string, length: number): Float64Array {
   return normalised(vector)
 }
 
-/** How vendors make shorter vectors: the head of the long one; not all of them restore its length. */
+/** A shorter vector as vendors make it: the head of the long one, scaled back to unit length or not. */
 export function shortened(vector: Float64Array, length: number, normalise: boolean): Float64Array {
   if (length >= vector.length) return vector
   const head = vector.slice(0, length)
@@ -37,7 +37,7 @@ export function asBase64(numbers: Float32Array | Int8Array | Uint8Array): string
   return Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).toString('base64')
 }
 
-/** Any order but the true one, the same at every call. */
+/** Items in an order that is never the original one, and the same at every call. */
 export function shuffled<Item>(items: readonly Item[]): Item[] {
   const odd = items.filter((_item, index) => index % 2 === 1)
   const even = items.filter((_item, index) => index % 2 === 0)

@@ -1,6 +1,5 @@
-// Video tasks of simulated vendors. A task's id holds all there is to know of it, so that nothing must be remembered:
-// when it began, how long it takes, and how it ends.
-// Must never depend on anything but the id and the clock, save that a task was cancelled.
+// Video tasks of simulated vendors. A task's id encodes when it began, how long it takes, and how it ends, so nothing
+// has to be stored. The state must never depend on anything but the id and the clock, except for a cancelled task.
 
 import type { Directives, TaskEnd } from './directives'
 
@@ -8,15 +7,15 @@ interface VideoJob {
   startedAt: number
   durationMs: number
   end: TaskEnd
-  /** Why it fails. */
+  /** Why the task fails. */
   code: string
   message: string
   /** Seconds of the video. */
   seconds: number
   model: string
-  /** What the vendor repeats in its answers. */
+  /** Values that the vendor repeats in its answers. */
   echo: Record<string, unknown>
-  /** Polls in its first half are answered with this status. */
+  /** Status of polls in the first half of the task's time. */
   pollStatus: number | undefined
 }
 
@@ -25,14 +24,14 @@ type VideoPhase = 'queued' | 'running' | TaskEnd
 export interface JobState {
   job: VideoJob
   phase: VideoPhase
-  /** 0 to 100. */
+  /** Progress from 0 to 100. */
   progress: number
-  /** The vendor fails to answer this poll. */
+  /** The status with which the vendor fails this poll. */
   pollStatus: number | undefined
 }
 
 const DEFAULT_DURATION_MS = 3_000
-/** The part of its time that a task waits before it runs, and in which polls fail that are to fail. */
+/** The share of its time that a task waits before it runs, and in which failing polls fail. */
 const QUEUED_SHARE = 0.3
 const FAULTY_SHARE = 0.5
 const CANCELLED_MAX = 10_000
@@ -55,13 +54,13 @@ export function newJob(
   }
 }
 
-/** Unique though two jobs may be alike: the vendor's prefix, some chance, and the job. */
+/** A unique id: the vendor's prefix, random digits, and the job. */
 export function jobId(prefix: string, job: VideoJob): string {
   const text = Buffer.from(JSON.stringify(job)).toString('base64url')
   return `${prefix}${crypto.randomUUID().slice(0, 8)}-${text}`
 }
 
-/** Undefined for an id that is of no job of this vendor. */
+/** The state of a job; undefined if the id is no job of this vendor. */
 export function stateOf(prefix: string, id: string, now: number): JobState | undefined {
   const text = id.startsWith(prefix) ? id.slice(prefix.length + 9) : undefined
   if (!text) return undefined
@@ -81,7 +80,7 @@ export function stateOf(prefix: string, id: string, now: number): JobState | und
   }
 }
 
-/** Only what has not begun can be cancelled. */
+/** Cancels a job. Only a job that has not begun can be cancelled. */
 export function cancel(id: string, state: JobState): boolean {
   if (state.phase !== 'queued') return false
   if (cancelled.size >= CANCELLED_MAX) cancelled.clear()
@@ -89,7 +88,7 @@ export function cancel(id: string, state: JobState): boolean {
   return true
 }
 
-/** Something with the marks of an MP4 file; the same for every task. */
+/** A file with the marks of an MP4; the same for every task. */
 export const VIDEO_FILE = {
   bytes: mp4(),
   contentType: 'video/mp4',

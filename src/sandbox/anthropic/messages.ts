@@ -1,6 +1,5 @@
-// The messages shape of Anthropic, whole and streamed: content blocks, usage that excludes cached input,
-// named events.
-// Must never check a request: it renders one that was accepted.
+// The messages form of Anthropic, whole and streamed: content blocks, usage without cached input, named events. It must
+// never check a request: it renders one that was accepted.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from '../answers'
 import type { Directives } from '../directives'
@@ -55,7 +54,7 @@ export function messageReply(request: VendorRequest, headers: Record<string, str
   return { status: 200, headers, body: { kind: 'events', stream } }
 }
 
-/** Whether what is written to a cache is to stay for an hour. */
+/** Whether the request asks for a cache of one hour. */
 function asksForAnHour(body: JsonObject): boolean {
   return JSON.stringify(body).includes('"ttl":"1h"')
 }
@@ -101,7 +100,7 @@ function readToolChoice(choice: JsonObject | undefined): ToolChoice {
 
 type Report = (usage: JsonObject) => JsonObject | undefined
 
-/** A block of content: as it starts, the deltas that fill it, and as it stands when filled. */
+/** A block of content: its start, the deltas that fill it, and its final form. */
 interface Block {
   start: JsonObject
   deltas: JsonObject[]
@@ -232,7 +231,7 @@ function blocksOf(choice: Choice): Block[] {
   return blocks
 }
 
-/** Arguments cut off by max_tokens are no JSON; the true service then shows what it has, here nothing. */
+/** Arguments as an object. Arguments cut off by max_tokens are no JSON; this simulator then shows an empty object. */
 function parsedInput(text: string): unknown {
   return parseJson(text) ?? {}
 }

@@ -1,6 +1,5 @@
-// Simulates Anthropic: messages, token counting and the model list, as strict about headers and fields as
-// the true service.
-// Must never ignore an unknown field: the true service refuses it unless a beta header allows it.
+// Simulates Anthropic: messages, token counting and the model list, as strict about headers and fields as the real
+// service. It must never ignore an unknown field: the real service refuses it unless a beta header allows it.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, hexId, jsonReply, retryAfterHeader } from '../replies'
@@ -29,7 +28,7 @@ const fields = [
   'container',
   'inference_geo',
 ]
-// Fields about the answer only: where tokens are counted there is none.
+// Fields about the answer only, which a count of tokens does not have.
 const answerFields = [
   'max_tokens',
   'stream',
@@ -40,7 +39,7 @@ const answerFields = [
   'top_k',
   'top_p',
 ]
-// Fields that exist only together with a word in the anthropic-beta header.
+// Fields that need a word in the anthropic-beta header.
 const betaFields = new Map([
   ['context_management', 'context-management'],
   ['mcp_servers', 'mcp-client'],
@@ -140,7 +139,7 @@ function modelList(): Reply {
   return jsonReply(200, { data, ...ends }, headers())
 }
 
-/** The first complaint about a body, in the order of the true service. */
+/** The first fault of a body, in the order of the real service. */
 function findFault(request: VendorRequest, body: JsonObject, counts: boolean): string | undefined {
   if (!isGiven(body.model)) return 'model: Field required'
   const fault = findMessageFault(body.messages)

@@ -1,5 +1,5 @@
-// Errors of Ark: one object with a code of its own words, and the request's id at the end of the message.
-// Must never leave out a member: the true service sends empty strings instead.
+// Errors of Ark: one object with Ark's own codes, and the request's id at the end of the message. It must never leave
+// out a member: the real service sends empty strings instead.
 
 import { hexId, jsonReply, retryAfterHeader } from '../replies'
 import type { Failure, Reply } from '../simulator'
@@ -60,7 +60,7 @@ const broken = ['InternalServiceError', 'The service encountered an unexpected i
 export function failureReply({ status, code, text, retryAfterSeconds }: Failure): Reply {
   const [usualCode, usualText] = words.get(status) ?? (status >= 500 ? broken : refused)
   const error = { status, code: code ?? usualCode }
-  // Words that were asked for stay as they are.
+  // A message given by the request stays as it is.
   const made =
     text === undefined
       ? errorReply({ ...error, message: usualText })
@@ -68,7 +68,7 @@ export function failureReply({ status, code, text, retryAfterSeconds }: Failure)
   return { ...made, headers: { ...made.headers, ...retryAfterHeader(retryAfterSeconds) } }
 }
 
-/** A time and a random end, as the true ids have it. */
+/** A request id: a time and a random end, as the real ids have. */
 export function newRequestId(): string {
   return `0217${hexId(12)}${hexId(24)}`
 }

@@ -1,5 +1,5 @@
-// Seedream of the simulated Ark: single images and series, whole or as a stream with an event for each image.
-// Must never end a stream with fewer events than images, or count an image that failed.
+// Seedream of the simulated Ark: single images and series, whole or as a stream with an event for each image. It must
+// never end a stream with fewer events than images, or count an image that failed.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { type Dimensions, keptSeconds, pictureFile, pictureUrl } from '../picture-files'
@@ -13,7 +13,7 @@ interface ImageModel {
   classes: readonly string[]
   pixelsMin: number
   referencesMax: number
-  /** It lets the caller choose between PNG and JPEG. */
+  /** True if the caller may choose between PNG and JPEG. */
   choosesFormat: boolean
 }
 
@@ -30,7 +30,7 @@ const sideByClass = new Map([
 ])
 const pixelsMax = 4096 * 4096
 const imagesMost = 15
-/** Images of a series when nothing says how many. */
+/** Images of a series when the request gives no number. */
 const seriesUsual = 4
 const pixelsPerToken = 256
 
@@ -75,7 +75,7 @@ function makeImages(request: VendorRequest, body: JsonObject, size: Dimensions):
   const count = directives.empty ? 0 : Math.min(directives.images ?? asked ?? seriesUsual, most)
   const blocked = directives.blocked ?? 0
   return Array.from({ length: count }, (_none, index) =>
-    // The last ones, so that a stream begins with images.
+    // The last images fail, so that a stream begins with images.
     index >= count - blocked ? { error: inspectionError } : { size, content: contentOf(request, body, size) },
   )
 }
@@ -163,7 +163,7 @@ function refusedSeries(body: JsonObject): Reply | undefined {
   return invalid('sequential_image_generation_options.max_images', `must be between 1 and ${imagesMost}`)
 }
 
-/** The size, or what is wrong with it. */
+/** The size, or the fault in it. */
 function readSize(value: unknown, model: ImageModel): Dimensions | string {
   const text = isGiven(value) ? (asString(value) ?? '').toLowerCase() : '2048x2048'
   const side = model.classes.includes(text) ? sideByClass.get(text) : undefined

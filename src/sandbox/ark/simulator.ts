@@ -1,5 +1,5 @@
-// Simulates BytePlus ModelArk: which part answers on which path, its key and its complaints.
-// Must never answer a wrong key, or a path and method that the true service does not have.
+// Simulates BytePlus ModelArk: its paths, key and errors. It must never accept a wrong key, or a path and method that
+// the real service does not have.
 
 import { asObject } from '../json'
 import { bearerToken } from '../replies'

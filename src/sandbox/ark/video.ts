@@ -1,5 +1,5 @@
-// Simulates Ark's video tasks: a submit that answers nothing but an id, and the task object that is polled and deleted.
-// Must never accept frames together with reference media: the true service does not.
+// Simulates Ark's video tasks: a submit that answers only an id, and the task object for polling and deletion. It must
+// never accept frames together with reference media: the real service does not.
 
 import { asNumber, asObject, asObjects, asString, type JsonObject } from '../json'
 import { picture } from '../pictures'
@@ -16,7 +16,7 @@ const CHOSEN_SECONDS = 9
 const IMAGES_MAX = 9
 const FRAMES_A_SECOND = 24
 const EXPIRY_SECONDS = 172_800
-/** Seconds that a model makes; others make 2 to 12. */
+/** Durations of models, in seconds; others make 2 to 12. */
 const seconds: readonly [models: RegExp, min: number, max: number][] = [
   [/seedance-1-5/, 4, 12],
   [/seedance-2-0/, 4, 15],
@@ -41,7 +41,7 @@ const phases = {
   forgotten: 'forgotten',
 } as const
 
-/** A task's submit, poll or deletion; undefined for any other path. */
+/** The reply to a task's submit, poll or deletion; undefined for any other path. */
 export function videoReply(request: VendorRequest): Reply | undefined {
   const { method, path } = request
   if (method === 'POST' && path === TASKS) return submit(request)

@@ -1,14 +1,14 @@
-// Errors of DashScope: flat on its native paths, OpenAI's object on the compatible ones, each with words of its own.
-// Must never mix the two: clients read only the one of the path that they called.
+// Errors of DashScope: flat on its native paths, OpenAI's object on the compatible ones, each with its own texts. It
+// must never mix the two: clients read only the form of the path that they called.
 
 import { jsonReply } from '../replies'
 import type { Failure, Reply, VendorRequest } from '../simulator'
 
 interface VendorError {
   status: number
-  /** As native paths name it. */
+  /** The code on native paths. */
   code: string
-  /** As the compatible paths name it. */
+  /** The code on compatible paths. */
   compatibleCode: string
   type?: string
   message: string

@@ -1,5 +1,5 @@
-// Qwen-Image of the simulated DashScope: what each model takes, and answers with addresses of PNGs that last a day.
-// Must never accept what the true service refuses: a second message, a text without its image, a size out of bounds.
+// Qwen-Image of the simulated DashScope. It answers with addresses of PNGs that last a day. It must never accept what
+// the real service refuses: a second message, a text without its image, a size out of bounds.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type Dimensions, keptSeconds, pictureFile, pictureUrl } from '../picture-files'
@@ -8,7 +8,7 @@ import type { Reply, VendorRequest } from '../simulator'
 import { reportUsage } from '../usage'
 import { errorReply, headers, invalid } from './errors'
 
-/** How a model judges a size: by the area, by each side, by a list; or it does not look at it. */
+/** How a model checks a size: by area, by each side, by a list, or not at all. */
 type SizeRule = 'area' | 'sides' | 'listed' | 'ignored'
 
 interface ImageModel {
@@ -55,7 +55,7 @@ export function answerImages(request: VendorRequest, body: JsonObject): Reply {
   return reply(request, size, count)
 }
 
-/** The first of a bracket's pictures that moderation keeps back fails the whole request. */
+/** The reply with images. A picture that moderation blocks, as a directive demands, fails the whole request. */
 function reply(request: VendorRequest, size: Dimensions, count: number): Reply {
   if (request.directives.blocked !== undefined) {
     const message = 'Output data may contain inappropriate content.'
@@ -95,7 +95,7 @@ function faultOfMessages(input: JsonObject | undefined, model: ImageModel): stri
 
 function faultOfParameters(parameters: JsonObject, model: ImageModel): string | undefined {
   const { size, n, seed } = parameters
-  // The oldest editor looks at neither.
+  // The oldest editor checks neither.
   if (model.size === 'ignored') return undefined
   const count = isGiven(n) ? (asNumber(n) ?? 0) : 1
   if (model.imagesMostMade === 1 && count !== 1) return 'num_images_per_prompt must be 1.'

@@ -1,5 +1,5 @@
-// Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and which part answers on its native paths.
-// Must never accept what the true service refuses: big batches, odd vector lengths, base64 vectors.
+// Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and its native paths. It must never accept
+// what the real service refuses: big batches, odd vector lengths, base64 vectors.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from '../openai/chat'
@@ -12,7 +12,7 @@ import { answerSpeech, speechFile, speechNames } from './speech'
 import { videoFile, videoReply } from './video'
 
 const chatNames = /^(qwen|qwq|qvq|deepseek|kimi|glm)/
-// The default comes first.
+// The default length comes first.
 const embeddingLengths = new Map<string, readonly number[]>([
   ['text-embedding-v4', [1024, 2048, 1536, 768, 512, 256, 128, 64]],
   ['text-embedding-v3', [1024, 768, 512, 256, 128, 64]],
@@ -82,7 +82,7 @@ const services: ReadonlyMap<string, (request: VendorRequest, body: JsonObject) =
   ['/api/v1/services/aigc/multimodal-generation/generation', generate],
 ])
 
-/** Several kinds of models share this path. */
+/** The reply of the path that several kinds of models share. */
 function generate(request: VendorRequest, body: JsonObject): Reply {
   const model = asString(body.model) ?? ''
   if (imageNames.test(model)) return answerImages(request, body)
@@ -176,14 +176,14 @@ function embeddings(request: VendorRequest, body: JsonObject): Reply {
     return algorithmError(request, "Value error, encoding_format is invalid, only 'float' is supported.")
   }
   const tokens = countInputs(inputs, request)
-  // Longer vectors than the default exist too.
+  // Vectors longer than the default exist too.
   const dimensions = asNumber(body.dimensions) ?? lengths[0] ?? 1024
   const items = embeddingItems(request, inputs, { dimensions, normalised: true })
   const list = embeddingList(request, items, name, { prompt_tokens: tokens, total_tokens: tokens })
   return jsonReply(200, { ...list, id: crypto.randomUUID() }, headers())
 }
 
-/** Embeddings report the model's own complaint, with its status in the sentence. */
+/** The error of embeddings: the model's own sentence, with its status within. */
 function algorithmError(request: VendorRequest, sentence: string): Reply {
   const code = 'InvalidParameter'
   const message = `<400> InternalError.Algo.InvalidParameter: ${sentence}`

@@ -1,5 +1,6 @@
-// Qwen-TTS of the simulated DashScope: a tone as long as the text, its pitch the voice, in events or as an address.
-// Must never accept what the true service refuses: a voice it does not have, a text that is too long, foreign fields.
+// Qwen-TTS of the simulated DashScope: a tone as long as the text, its pitch set by the voice, in events or as an
+// address. It must never accept what the real service refuses: an unknown voice, a text that is too long, foreign
+// fields.
 
 import { asObject, asString, isGiven, type JsonObject } from '../json'
 import { hexId, jsonFrame, jsonReply } from '../replies'
@@ -92,12 +93,12 @@ function events(request: VendorRequest, tone: Tone, characters: string[]): Reply
   return { status: 200, headers: headers(requestId), body: { kind: 'events', stream } }
 }
 
-/** As this vendor writes events: numbered, with the status as a comment, and no blanks behind the colons. */
+/** An event as this vendor writes it: numbered, with the status as a comment, and no blanks after the colons. */
 function frame(event: string, status: number, value: unknown, number = 1): EventFrame {
   return { ...jsonFrame(value, event), id: String(number), comment: `HTTP_STATUS/${status}`, tight: true }
 }
 
-/** While a sound is being made, the reason to end is the word "null". */
+/** The output of an event. While audio is being made, the reason to end is the word "null". */
 function outputOf(reason: 'null' | 'stop', audio: JsonObject): JsonObject {
   return { text: null, finish_reason: reason, choices: null, audio }
 }
@@ -114,7 +115,7 @@ function addressOf(request: VendorRequest, { hertz, samples }: Tone): JsonObject
   }
 }
 
-/** Undefined for an address that was never given out, or whose time is up. */
+/** The file at an address; undefined if it was never given out, or has expired. */
 export function speechFile(path: string, query: URLSearchParams) {
   const [, hertz, samples] = /^\/1d\/[0-9a-f]{32}\/(\d{3,4})-(\d{1,7})\.wav$/.exec(path) ?? []
   if (samples === undefined || !(Number(query.get('Expires')) * 1000 > Date.now())) return undefined
@@ -124,7 +125,7 @@ export function speechFile(path: string, query: URLSearchParams) {
   }
 }
 
-/** Chinese characters count twice. */
+/** Usage. Chinese characters count twice. */
 function usageOf(request: VendorRequest, characters: string[]): JsonObject {
   const wide = characters.filter((character) => /\p{Script=Han}/u.test(character)).length
   const usage = reportUsage({ characters: characters.length + wide }, request.directives.usage)

@@ -1,5 +1,5 @@
-// Simulates DashScope's asynchronous videos: a submit that hardly checks anything, and tasks that tell later.
-// Must never refuse a bad field at submit: the true service accepts it and fails the task.
+// Simulates DashScope's asynchronous videos: a submit that hardly checks anything, and tasks that report later. It must
+// never refuse a bad field at submit: the real service accepts it and fails the task.
 
 import { asArray, asNumber, asObject, asObjects, asString, type JsonObject } from '../json'
 import { hexId, jsonReply } from '../replies'
@@ -11,17 +11,17 @@ const TASKS = '/api/v1/tasks/'
 const PREFIX = 'ds-'
 const names = /^(wan|happyhorse)/
 const DEFAULT_SECONDS = 5
-/** What -1 comes to. */
+/** Seconds for a duration of -1. */
 const CHOSEN_SECONDS = 12
 const BEIJING_MS = 8 * 3_600_000
 
-/** What a model takes: which field says how large, how many seconds, and what it cannot do without. */
+/** The fields of a model: size, seconds, and required ones. */
 interface Kind {
   models: RegExp
   large: 'size' | 'resolution'
   seconds: readonly [min: number, max: number]
   needs: readonly string[]
-  /** Types of `input.media`; undefined where there is none. */
+  /** Types of `input.media`; undefined if the model has none. */
   media?: readonly string[]
 }
 
@@ -64,7 +64,7 @@ const kinds: readonly Kind[] = [
   { models: /^wan/, large: 'resolution', seconds: [2, 15], needs: ['prompt'] },
 ]
 const REFERENCES_MAX = 9
-/** Lines of a picture by its larger side, as the usage has it. */
+/** Lines of a picture by its larger side, as the usage counts them. */
 const LINES: readonly [pixels: number, lines: number][] = [
   [600_000, 480],
   [1_400_000, 720],
@@ -84,7 +84,7 @@ const phases = {
   forgotten: 'UNKNOWN',
 } as const
 
-/** A video's submit, poll or cancel; undefined for any other path. */
+/** The reply to a video's submit, poll or cancel; undefined for any other path. */
 export function videoReply(request: VendorRequest): Reply | undefined {
   const { method, path } = request
   if (method === 'POST' && path === VIDEO_PATH) return submit(request)
@@ -126,7 +126,7 @@ function submit(request: VendorRequest): Reply {
   return jsonReply(200, { output, request_id: requestId() })
 }
 
-/** What the true service finds when it begins with the task. */
+/** The fault that the real service finds when it starts the task. */
 function faultOf(model: string, input: JsonObject, parameters: JsonObject): string | undefined {
   const { large, seconds, needs, media } = kindOf(model)
   const faults = needs.filter((field) => input[field] === undefined).map((f) => `Field required: input.${f}`)
@@ -163,7 +163,7 @@ function listed(words: readonly string[]): string {
   return quoted.length < 2 ? quoted.join() : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
 }
 
-/** What it does not take it ignores, and makes its default. */
+/** Lines of the video. A resolution that the model does not take becomes its default. */
 function linesOf(model: string, parameters: JsonObject): number {
   if (kindOf(model).large === 'resolution') {
     return Number.parseInt(asString(parameters.resolution) ?? '', 10) || DEFAULT_LINES
@@ -222,7 +222,7 @@ function requestId(): string {
   return `${hexId(8)}-${hexId(4)}-${hexId(4)}-${hexId(4)}-${hexId(12)}`
 }
 
-/** Local time without a zone, as the true service writes it. */
+/** Local time without a zone, as the real service writes it. */
 function beijingTime(at: number): string {
   return new Date(at + BEIJING_MS).toISOString().replace('T', ' ').slice(0, 23)
 }

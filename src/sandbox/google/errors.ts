@@ -1,6 +1,5 @@
-// Google's error bodies: a status word, details with types, the wait inside the body, an array around it
-// on compatible paths.
-// Must never send a Retry-After header: the true service tells the wait only in RetryInfo.
+// Google's error bodies: a status word, details with types, the wait within the body, an array around it on compatible
+// paths. It must never send a Retry-After header: the real service gives the wait only in RetryInfo.
 
 import type { JsonObject } from '../json'
 import { jsonReply } from '../replies'

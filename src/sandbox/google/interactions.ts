@@ -1,6 +1,6 @@
 // Simulates Google's Interactions API with its image models: steps with a thought before the picture, usage by kind,
-// and the same as events, where a picture comes as one piece.
-// Must never work in the background: nobody could ask this sandbox for the result.
+// and the same as events, where a picture is one piece. It must never work in the background: the sandbox has no way to
+// fetch the result.
 
 import { withoutDirectives } from '../directives'
 import { asArray, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
@@ -39,7 +39,7 @@ const FIELDS = [
 const RATIOS = '1:1 2:3 3:2 3:4 4:3 4:5 5:4 9:16 16:9 21:9 1:8 8:1 1:4 4:1'.split(' ')
 const TOKENS_PER_INPUT_IMAGE = 1_120
 const THOUGHT_TOKENS = 51
-/** What a reference to an earlier interaction adds: its prompt and its picture. */
+/** Tokens for a reference to an earlier interaction: its prompt and its picture. */
 const TOKENS_OF_HISTORY = 1_200
 
 export function interact(request: VendorRequest, body: JsonObject): Reply {
@@ -63,8 +63,8 @@ export function interact(request: VendorRequest, body: JsonObject): Reply {
 }
 
 /**
- * The images that are asked for, in the form of today or of the first version of the API. `count` is how many the model
- * makes of each, as for a story that it illustrates.
+ * The requested images, in today's form or in that of the first version of the API. `count` is how many the model makes
+ * of each, as for a story that it illustrates.
  */
 function formatsOf(body: JsonObject, count = 1): JsonObject[] {
   const { response_format: format } = body
@@ -134,7 +134,7 @@ interface Counts {
   thoughts: number
 }
 
-/** Text is in the totals only, as in the true replies, and thoughts are beside the output. */
+/** Usage as in real replies: text is in the totals only, and thoughts are not part of the output. */
 function usageOf({ input, cached, text, images, thoughts }: Counts): JsonObject {
   const entered = Math.max(input, cached)
   return {
@@ -185,7 +185,7 @@ function* eventsOf(interaction: JsonObject): Generator<EventFrame> {
   yield frame('interaction.completed', { interaction: { ...begun, ...(usage ? { usage } : {}) } })
 }
 
-/** The texts of an input, whatever form it has. */
+/** The texts of an input in any form. */
 function textsIn(input: unknown): string[] {
   if (typeof input === 'string') return input === '' ? [] : [input]
   if (Array.isArray(input)) return input.flatMap(textsIn)
@@ -194,7 +194,7 @@ function textsIn(input: unknown): string[] {
   return [...(asString(part.text) ? [String(part.text)] : []), ...textsIn(asArray(part.content))]
 }
 
-/** How many pictures an input has. */
+/** The number of pictures in an input. */
 function mediaIn(input: unknown): number {
   if (Array.isArray(input)) return input.reduce<number>((sum, item) => sum + mediaIn(item), 0)
   const part = asObject(input)

@@ -1,6 +1,5 @@
 // Simulates Google's Gemini API: native embeddings, interactions and model list, and its OpenAI-compatible chat and
-// embeddings.
-// Must never report token usage for native embeddings: the true service has none to bill by.
+// embeddings. It must never report token usage for native embeddings: the real service does not.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from '../openai/chat'
@@ -124,7 +123,7 @@ interface Embedded {
   values: number[]
 }
 
-/** Reads one embed request, alone or out of a batch; a reply is the refusal of it. */
+/** The vector for one embed request, alone or from a batch; or a reply that refuses it. */
 function embed(
   request: VendorRequest,
   item: JsonObject,
@@ -142,7 +141,7 @@ function embed(
     const range = `must be between ${lengthMin} and ${model.dimensions}`
     return googleError(request, 400, `* ${name}.output_dimensionality: ${range}\n`)
   }
-  // The task changes the vector, as it does in truth.
+  // The task type changes the vector, as in the real service.
   const text = `${asString(item.taskType) ?? ''} ${texts.join('\n')}`.trim()
   return { values: asNumbers(vectorOf(text, model, length)) }
 }
@@ -193,7 +192,7 @@ const dialect: ChatDialect = {
   headers: googleHeaders,
 }
 
-/** Thinking is inside the total only, beside the completion. */
+/** Usage of chat. Thinking is part of the total only, not of the completion. */
 function chatUsage(counts: TokenCounts): JsonObject {
   return {
     prompt_tokens: counts.prompt,
@@ -243,7 +242,7 @@ function compatibleEmbeddings(request: VendorRequest, body: JsonObject, name: st
   if (isGiven(body.encoding_format) && body.encoding_format !== 'float') {
     return googleError(request, 400, 'Unsupported encoding_format: only float is supported.')
   }
-  // This path numbers every vector 0 and counts no tokens; only the place of a vector tells whose it is.
+  // This path numbers every vector 0 and counts no tokens; only the order tells which input a vector belongs to.
   const items = embeddingItems(request, inputs, model).map((item) => ({ ...item, index: 0 }))
   const usage = { prompt_tokens: 0, total_tokens: 0 }
   return jsonReply(200, embeddingList(request, items, name, usage), googleHeaders)

@@ -1,6 +1,5 @@
-// The chat completions shape of OpenAI, whole and streamed, as several vendors speak it with quirks of
-// their own.
-// Must never name a vendor: what differs between them is a field of ChatDialect.
+// The chat completions form of OpenAI, whole and streamed, with the variations of several vendors. It must never name a
+// vendor: each difference is a field of ChatDialect.
 
 import {
   answerTo,
@@ -25,18 +24,18 @@ export interface TokenCounts {
 }
 
 export interface ChatDialect {
-  /** The name in replies, which is not always the one that was asked for. */
+  /** The name in replies, which may differ from the requested one. */
   replyModel(model: string): string
   /** Members of every reply and chunk. */
   envelope: JsonObject
-  /** Members of a complete message, beside role and content. */
+  /** Members of a complete message, besides role and content. */
   message: JsonObject
-  /** Members of the first delta of a choice, beside role and content. */
+  /** Members of the first delta of a choice, besides role and content. */
   firstDelta: JsonObject
-  /** Chunks carry random padding against eavesdroppers who measure lengths. */
+  /** True if chunks carry random padding against eavesdroppers who measure lengths. */
   padded: boolean
   showsReasoning: boolean
-  /** How a streamed tool call arrives: in pieces, in pieces that repeat an empty id, or at once. */
+  /** The form of a streamed tool call: in pieces, in pieces that repeat an empty id, or at once. */
   toolCalls: 'pieces' | 'pieces-with-empty-id' | 'whole'
   usage(counts: TokenCounts): JsonObject
   streamFailure: JsonObject
@@ -53,7 +52,7 @@ interface Chat {
 
 const choicesMax = 128
 
-/** Reads a body that the vendor has already accepted; whatever is odd in it counts as absent. */
+/** Reads a body that the vendor has already accepted; unreadable values count as absent. */
 export function readChat(request: VendorRequest, reasoningTokens: number): Chat {
   const body = asObject(request.json) ?? {}
   const messages = asObjects(body.messages)
@@ -106,7 +105,7 @@ export function chatReply(chat: Chat, dialect: ChatDialect): Reply {
   return { status: 200, headers, body: { kind: 'events', stream } }
 }
 
-/** The tier that was asked for, of vendors that have some. */
+/** The requested service tier, for vendors that have some. */
 function servedTier({ service_tier: asked }: JsonObject, { envelope }: ChatDialect): JsonObject {
   const isNamed = typeof asked === 'string' && asked !== 'auto'
   return 'service_tier' in envelope && isNamed ? { service_tier: asked } : {}
@@ -202,7 +201,7 @@ function noTokens(chat: Chat): TokenCounts {
   return { prompt: chat.promptTokens, cached, output: 0, reasoning: 0 }
 }
 
-/** One chunk before it is printed: what a choice adds and how many tokens that is. */
+/** One chunk before it is printed: what a choice adds, and its tokens. */
 interface Step {
   index: number
   delta: JsonObject

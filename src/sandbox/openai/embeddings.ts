@@ -1,5 +1,5 @@
-// The embeddings shape of OpenAI: inputs and vectors, as several vendors speak it.
-// Must never name a vendor: limits and quirks come from the caller.
+// The embeddings form of OpenAI: inputs and vectors, as several vendors use it. It must never name a vendor: limits and
+// variations come from the caller.
 
 import { asNumber, asObject, type JsonObject } from '../json'
 import { countTokens } from '../pieces'
@@ -15,11 +15,11 @@ export interface EmbeddingInput {
 export interface EmbeddingModel {
   /** Length of the full vector. */
   dimensions: number
-  /** Whether a shortened vector is brought back to unit length. */
+  /** True if a shortened vector is scaled back to unit length. */
   normalised: boolean
 }
 
-/** A string, strings, token ids, or lists of token ids; undefined for anything else. */
+/** The inputs: a string, strings, token ids, or lists of token ids; undefined for anything else. */
 export function readInputs(input: unknown): EmbeddingInput[] | undefined {
   if (typeof input === 'string') return [textInput(input)]
   if (!Array.isArray(input)) return undefined
@@ -38,7 +38,7 @@ export function vectorOf(text: string, model: EmbeddingModel, length: number): F
   return shortened(unitVector(text, model.dimensions), length, model.normalised)
 }
 
-/** The items of `data`, in the order in which this vendor or a directive puts them. */
+/** The items of `data`, in the order of this vendor or of a directive. */
 export function embeddingItems(
   request: VendorRequest,
   inputs: readonly EmbeddingInput[],

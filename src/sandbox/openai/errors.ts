@@ -1,5 +1,5 @@
-// OpenAI's errors as it words them, and the headers of all its replies.
-// Must never decide what is an error: that is the business of each endpoint.
+// OpenAI's errors with their texts, and the headers of all its replies. It must never decide what is an error: each
+// endpoint does.
 
 import { hexId, jsonReply } from '../replies'
 import type { Failure, Reply } from '../simulator'

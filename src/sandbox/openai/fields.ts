@@ -1,6 +1,5 @@
-// What OpenAI itself accepts in the body of a chat request, field by field, in the order in which it
-// complains.
-// Must never repair a request: a wrong one is refused with the sentence of the true service.
+// The fields that OpenAI accepts in the body of a chat request, in the order in which it complains. It must never
+// repair a request: a wrong one is refused with the sentence of the real service.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 

@@ -1,12 +1,12 @@
-// What OpenAI's image endpoints accept, field by field, whether they come as JSON or as a form.
-// Must never repair a request: a wrong one is refused with the sentence of the true service.
+// The fields that OpenAI's image endpoints accept, as JSON or as a form. It must never repair a request: a wrong one is
+// refused with the sentence of the real service.
 
 import { isGiven } from '../json'
 import { badRequest, type Fault, invalidValue, missingParameter } from './fields'
 
 export type Task = 'generations' | 'edits'
 
-/** A request, however it was sent: a form's texts are read as the numbers and booleans that they stand for. */
+/** A request as JSON or form. Texts of a form are read as the numbers and booleans that they stand for. */
 export interface ImageRequest {
   task: Task
   fields: Readonly<Record<string, unknown>>
@@ -15,11 +15,11 @@ export interface ImageRequest {
 }
 
 interface ImageModel {
-  /** Any size within the rules; else only the listed ones. */
+  /** True if any size within the rules is accepted; else only the listed ones. */
   freeSizes: boolean
   sizes: readonly string[]
   fields: readonly string[]
-  /** The newer one keeps every input at high fidelity and has no field for it. */
+  /** False for the newer model, which keeps every input at high fidelity and has no field for it. */
   inputFidelity: boolean
 }
 
@@ -37,7 +37,7 @@ const gptFields = [
 ]
 const gptSizes = ['1024x1024', '1024x1536', '1536x1024', 'auto']
 
-/** The older two are retired, and stand here for servers that serve them still. */
+/** Image models. The older two are retired, and stand here for servers that still serve them. */
 const models: Readonly<Record<string, ImageModel>> = {
   'gpt-image-2': { freeSizes: true, sizes: gptSizes, fields: gptFields, inputFidelity: false },
   'gpt-image-1': { freeSizes: false, sizes: gptSizes, fields: gptFields, inputFidelity: true },
@@ -71,7 +71,7 @@ const ranges: Readonly<Record<string, readonly [min: number, max: number]>> = {
 const pictureTypes = ['image/jpeg', 'image/png', 'image/webp']
 const imagesMax = 16
 
-/** The first fault that shows without a look into the files. */
+/** The first fault that is found without reading the files. */
 export function findImageFault(request: ImageRequest, model: ImageModel): Fault | undefined {
   const { task, fields } = request
   if (!isGiven(fields.prompt) || fields.prompt === '') return missingParameter('prompt')
@@ -186,7 +186,7 @@ export async function findContentFault({ fields, images, masks }: ImageRequest):
   return badRequest(message, 'mask', 'invalid_mask')
 }
 
-/** Pixels of a PNG; of others it is only known that they are pictures. */
+/** Pixels of a PNG; other formats are only recognised as pictures. */
 async function sizeOf(file: File) {
   const head = Buffer.from(await file.slice(0, 32).bytes())
   const text = head.toString('latin1')

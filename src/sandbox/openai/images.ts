@@ -1,6 +1,6 @@
 // Simulates OpenAI's images: generation and editing, whole or as a stream with unfinished pictures, paid by tokens, and
-// the retired model with its addresses of pictures.
-// Must never count tokens as the gateway does: the figures are those of the vendor's documentation.
+// the retired model with its addresses of pictures. It must never count tokens as the gateway does: the figures are
+// those of the vendor's documentation.
 
 import { asNumber, asObject, asString, type JsonObject } from '../json'
 import { type Dimensions, pictureFile, pictureUrl } from '../picture-files'
@@ -14,7 +14,7 @@ import { badRequest } from './fields'
 import { findContentFault, findImageFault, type ImageRequest, imageModel, type Task } from './image-fields'
 
 const numberFields = ['n', 'output_compression', 'partial_images']
-/** How long the retired model keeps a picture. */
+/** How long the retired model keeps a picture, in milliseconds. */
 const keptMs = 3_600_000
 const largest = { width: 1024, height: 1024 }
 
@@ -36,7 +36,7 @@ export async function answerImages(request: VendorRequest): Promise<Reply> {
   return asked.fields.stream === true ? streamReply(asked, made) : wholeReply(made)
 }
 
-/** A picture of the retired model, until the hour is over that its address names. */
+/** A picture of the retired model, until the hour in its address is over. */
 export function imageFile(path: string, query: URLSearchParams) {
   return pictureFile(path, Date.parse(query.get('se') ?? '') / 1000)
 }
@@ -66,7 +66,7 @@ function readText(name: string, text: string): unknown {
 interface Made {
   count: number
   base64: string
-  /** What the reply says of its pictures. */
+  /** Facts about the pictures, for the reply. */
   traits: { size: string; quality: string; background: string; output_format: PictureFormat }
   usage: JsonObject | undefined
 }
@@ -120,7 +120,10 @@ function outputTokens(model: string, quality: string, { width, height }: Dimensi
   return Math.ceil((long * Math.round(long * ratio) * (2_000_000 + width * height)) / 4_000_000)
 }
 
-/** Of an uploaded square: 65 and 129 for a tile, and at high fidelity, which the newer model always has, 4160 more. */
+/**
+ * Tokens of an uploaded square: 65 and 129 for a tile, and 4160 more at high fidelity, which the newer model always
+ * has.
+ */
 function inputTokens(model: string, fidelity: string | undefined): number {
   return 65 + 129 + (model === 'gpt-image-1' && fidelity !== 'high' ? 0 : 4160)
 }

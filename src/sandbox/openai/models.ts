@@ -1,5 +1,5 @@
-// What single OpenAI models can do: names, reasoning efforts, what a reasoning model refuses, context sizes.
-// Must never be asked about a model before the body itself was found sound.
+// Properties of single OpenAI models: names, reasoning efforts, fields that a reasoning model refuses, context sizes.
+// It must never be used before the body itself was checked.
 
 import { asNumber, asString, isGiven, type JsonObject } from '../json'
 import { badRequest, type Fault, invalidValue, quotedList } from './fields'
@@ -30,7 +30,7 @@ export const listedModels = [
   'gpt-4o-transcribe-diarize',
 ]
 
-/** Stands for any server that speaks this shape and does not mind unknown fields. */
+/** Whether a model stands for any server of this form, which accepts unknown fields. */
 export function isLenient(model: string): boolean {
   return model.startsWith('local-')
 }
@@ -39,7 +39,7 @@ export function isChatModel(model: string): boolean {
   return isLenient(model) || family.test(model)
 }
 
-/** The dated name that the true service puts into its replies. */
+/** The dated name that the real service puts into its replies. */
 export function datedName(model: string): string {
   return isLenient(model) || /\d{4}-\d\d-\d\d$/.test(model) ? model : `${model}-2025-08-07`
 }
@@ -80,7 +80,7 @@ export function findModelFault(model: string, body: JsonObject): Fault | undefin
   const effort = effortIn(model, body)
   if (!efforts.includes(effort)) {
     const ordered = effortOrder.filter((known) => efforts.includes(known))
-    // A word that no model knows is refused as such, before the question of what this one supports.
+    // A word that no model knows is refused first, then one that this model does not support.
     if (!effortOrder.includes(effort)) return invalidValue('reasoning_effort', effort, effortOrder)
     const message = `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model. Supported values are: ${quotedList(ordered)}.`
     return badRequest(message, 'reasoning_effort', 'unsupported_value')

@@ -154,7 +154,7 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
   }
   const asked = readChat(request, reasoningTokens(model, body))
   const max = contextTokensMax(model)
-  // A prompt whose length a directive has set is only reported as that long.
+  // A prompt length set by a directive is only reported.
   if (asked.promptTokens > max && request.directives.promptTokens === undefined && !isLenient(model)) {
     const message = `This model's maximum context length is ${max} tokens. However, your messages resulted in ${asked.promptTokens} tokens. Please reduce the length of the messages.`
     return errorReply(badRequest(message, 'messages', 'context_length_exceeded'))

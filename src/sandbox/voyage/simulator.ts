@@ -194,7 +194,7 @@ function findOptionFault(body: JsonObject): Reply | undefined {
 
 function item(input: EmbeddingInput, index: number, body: JsonObject): JsonObject {
   const length = asNumber(body.output_dimension) ?? lengthDefault
-  // The kind of input changes the vector, as it does in truth.
+  // The input type changes the vector, as in the real service.
   const text = `${asString(body.input_type) ?? ''} ${input.text}`
   const vector = vectorOf(text, { dimensions: 2048, normalised: true }, length)
   const type = asString(body.output_dtype) ?? 'float'
@@ -207,7 +207,7 @@ function item(input: EmbeddingInput, index: number, body: JsonObject): JsonObjec
   return { object: 'embedding', embedding: asText ? asBase64(numbers) : Array.from(numbers), index }
 }
 
-/** The narrow number types; the binary ones pack eight signs into a byte. */
+/** A vector in the narrow number types; the binary ones pack eight signs into a byte. */
 function quantised(vector: Float64Array, type: string): Int8Array | Uint8Array {
   const signed = type === 'int8' || type === 'binary'
   const offset = signed ? 128 : 0

@@ -1,10 +1,10 @@
-// xAI's error bodies, in all three shapes that the true service has, and the headers of its replies.
-// Must never settle on one shape: clients of the true service have to read all three.
+// xAI's error bodies, in all three forms that the real service has, and the headers of its replies. It must never use
+// only one form: clients of the real service have to read all three.
 
 import { jsonReply } from '../replies'
 import type { Reply } from '../simulator'
 
-/** What the service puts in place of a code where an error is of the shape `{code, error}`. */
+/** Texts that the service sends as a code in errors of the form `{code, error}`. */
 export const codes = {
   invalid: 'Client specified an invalid argument',
   forbidden: 'The caller does not have permission to execute the specified operation',
@@ -47,7 +47,7 @@ export function objectError(
   return jsonReply(status, { error }, { ...headers(), ...extra })
 }
 
-/** A body that does not parse into what the service expects, in the words of its parser. */
+/** The error for a body that the service cannot parse, in the words of its parser. */
 export function notDeserialized(reason: string): Reply {
   return textError(422, `Failed to deserialize the JSON body into the target type: ${reason}`)
 }

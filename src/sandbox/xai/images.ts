@@ -1,5 +1,5 @@
-// Simulates xAI's images: JSON alone, sizes refused, references heeded on one path only, moderation in both of its ways.
-// Must never be kinder than the true service: what that ignores and bills is ignored and billed here.
+// Simulates xAI's images: JSON only, sizes refused, references used on one path only, moderation in both of its ways.
+// It must never be kinder than the real service: what that ignores and bills is ignored and billed here.
 
 import { asArray, asNumber, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type Picture, picture } from '../pictures'
@@ -8,7 +8,7 @@ import type { Reply, VendorRequest } from '../simulator'
 import { reportUsage } from '../usage'
 import { codedError, codes, headers, notDeserialized, textError } from './errors'
 
-/** The price of an image by its resolution and of one that is sent, in US dollars. */
+/** The price of an image by its resolution, and of an input image, in US dollars. */
 interface ImageModel {
   price: { [resolution: string]: number }
   inputPrice: number

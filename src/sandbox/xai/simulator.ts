@@ -1,5 +1,5 @@
-// Simulates xAI: chat completions with thinking counted beside the completion, and images.
-// Must never take a key that is not its own, or know the shapes of errors: those are in their own file.
+// Simulates xAI: chat completions with thinking counted apart from the completion, and images. It must never accept a
+// key that is not its own, nor know the forms of errors: those are in their own file.
 
 import { asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from '../openai/chat'
@@ -16,7 +16,7 @@ const reasoningByEffort = new Map<unknown, number>([
   ['high', 32],
 ])
 const reasoningDefault = 16
-// Price of the sandbox's tokens: one US dollar has 10^10 ticks.
+// Price of the sandbox's tokens: one US dollar is 10^10 ticks.
 const ticksPerInputToken = 2_000
 const ticksPerOutputToken = 5_000
 
@@ -41,7 +41,7 @@ export const xai: Simulator = {
       return textError(status, text ?? 'Service temporarily unavailable', extra)
     if (status === 429) return codedError(status, code ?? codes.exhausted, text ?? 'Too many requests', extra)
     const message = text ?? 'The request was refused.'
-    // Chat has the shape of OpenAI, everything else its own.
+    // Chat has OpenAI's form, everything else xAI's own.
     if (request.path !== CHAT) return codedError(status, code ?? codes.invalid, message, extra)
     return objectError(status, message, null, code ?? null, extra)
   },

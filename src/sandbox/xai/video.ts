@@ -1,5 +1,5 @@
-// Simulates xAI's videos: a submit that checks, and polls that may answer 202 with nothing at all.
-// Must never put JSON into every 202: clients of the true service have to live without.
+// Simulates xAI's videos: a submit that checks, and polls that may answer 202 without a body. It must never put JSON
+// into every 202: clients of the real service cannot rely on it.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
 import { jsonReply } from '../replies'
@@ -15,7 +15,7 @@ const models = /^grok-imagine-video/
 const needsImage = /^grok-imagine-video-1\.5/
 const REFERENCES_MAX = 7
 
-/** A video's submit or poll; undefined for any other path. */
+/** The reply to a video's submit or poll; undefined for any other path. */
 export function videoReply(request: VendorRequest): Reply | undefined {
   const { method, path } = request
   if (method === 'POST' && path === SUBMIT) return submit(request)

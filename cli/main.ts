@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-// The command line: a list of commands, each loaded only when it is called.
+// The command line: a list of commands. A command must never be loaded before it is called.
 
 import { defineCommand } from 'citty'
 import { version } from '../package.json'

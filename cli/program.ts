@@ -1,14 +1,14 @@
-// How this program is called, so that command lines it prints work when they are pasted.
+// The command lines that this program prints. Each must work when it is pasted.
 
 import { relative } from 'node:path'
 import type { SettingsFlags } from './lib/settings'
 
-/** True inside the executable, where the path of the main file does not exist outside. */
+/** Whether this is the executable, where the path of the main file does not exist outside. */
 export function isCompiled(): boolean {
   return Bun.main.startsWith('/$bunfs/') || Bun.main.includes('~BUN')
 }
 
-/** A command line of this program, `gateway …` or from a checkout `bun cli/main.ts …`, that uses the same data as this one. */
+/** A command line of this program that uses the same data: `gateway …`, or `bun cli/main.ts …` from a checkout. */
 export function commandLineOf(words: string, flags: SettingsFlags): string {
   const settings = [
     ...(flags.config ? [`--config ${quote(flags.config)}`] : []),
@@ -23,12 +23,14 @@ function programWords(): string {
   return Bun.which('gateway') === process.execPath ? 'gateway' : quote(nearest(process.execPath))
 }
 
-/** As a shell takes it for one word. */
+/** A value as one word of a shell. */
 function quote(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** The shorter of the path from here and the whole path; never a bare name, which a shell would look up elsewhere. */
+/**
+ * The relative or the absolute path, whichever is shorter. Never a bare name, which a shell would look up elsewhere.
+ */
 function nearest(path: string): string {
   const fromHere = relative(process.cwd(), path)
   if (fromHere.length >= path.length) return path

@@ -1,4 +1,5 @@
-// gateway balance: what accounts have, money in, corrections, the ledger, and the proof that the books are right.
+// gateway balance: shows balances, takes deposits and corrections, shows the ledger, and checks the books. It must
+// never move money without a ledger entry.
 
 import { defineCommand } from 'citty'
 import { newId } from '../../src/app/world'
@@ -137,7 +138,7 @@ const ledger = defineCommand({
 const verify = defineCommand({
   meta: {
     name: 'verify',
-    description: 'Prove that the books are right; exit 1 with the list of problems when they are not.',
+    description: 'Check that the books are right; exit 1 with a list of problems if they are not.',
     examples: ['gateway balance verify', 'gateway balance verify --json | jq .books'],
   },
   args: commandArgs,
@@ -179,14 +180,16 @@ function auditBlock({ books, problems, accounts, charges, transfers }: Audit): s
   const entries: [string, string][] = [
     ['paid in', `${dollars(books.fundingNano)}`],
     ['earned', `${dollars(books.revenueNano)}`],
-    ['shortfall', `${dollars(books.shortfallNano)}, earned but covered by no balance`],
+    ['shortfall', `${dollars(books.shortfallNano)}, earned, but not covered by a balance`],
     ['on accounts', `${dollars(onAccounts(books))}`],
     ['checked', `${accounts} accounts, ${charges} charges, ${transfers} transfers`],
   ]
   return `${verdict}\n\n${renderBlock(entries)}`
 }
 
-/** All books together are zero: what came in and was not earned is on the accounts. */
+/**
+ * Dollars on all accounts, in nano-dollars. All books together are zero, so this is what was paid in and not earned.
+ */
 function onAccounts({ fundingNano, revenueNano, shortfallNano }: Audit['books']): bigint {
   return fundingNano + shortfallNano - revenueNano
 }

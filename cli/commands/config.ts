@@ -1,4 +1,5 @@
-// gateway config: judges a configuration file, all faults at once, before a server has to.
+// gateway config: checks a configuration file and lists all faults at once, before a server reads it. It must never
+// change the file.
 
 import { defineCommand } from 'citty'
 import type { Config } from '../../src/config/schema'
@@ -39,7 +40,7 @@ const check = defineCommand({
       throw failedFor(`${nameOfConfig(file)} has ${count}:`, faults)
     }
     if (args.json) return
-    print(paint('green', `${nameOfConfig(file)} is right.`))
+    print(paint('green', `${nameOfConfig(file)} has no faults.`))
     if (file === undefined) print(describeSearch(lookedIn))
     if (models.length > 0) print(`\n${renderBlock(availability(models))}`)
   },

@@ -1,5 +1,6 @@
-// gateway env: what makes a client use this gateway, ready to paste: variables for a shell, or a command.
-// Only lines to paste go to standard output, so that `eval` can read them. It knows no secret but the one it is given.
+// gateway env: prints the settings that make a client use this gateway, ready to paste: variables for a shell, or a
+// command. Only lines to paste go to standard output, so that `eval` can read them. It must never print a secret that
+// it was not given.
 
 import { defineCommand } from 'citty'
 import { isSecret } from '../../src/accounts/keys'
@@ -25,7 +26,7 @@ export const env = defineCommand({
   meta: {
     name: 'env',
     description:
-      'Print what makes a client use this gateway: variables of openai, anthropic, claude-code or webhook, or the command of mcp.',
+      'Print the settings that make a client use this gateway: variables for openai, anthropic, claude-code or webhook, or a command for mcp.',
     examples: [
       'gateway env openai --key sk-…',
       'gateway env claude-code --model claude-sonnet-5-5 --shell fish',
@@ -38,7 +39,7 @@ export const env = defineCommand({
     key: {
       type: 'string',
       valueHint: 'SECRET',
-      description: 'The secret of the key, or of its webhooks for webhook (default: a word in its place)',
+      description: 'The secret of the key, or of its webhooks for webhook (default: a placeholder)',
     },
     model: {
       type: 'string',
@@ -53,7 +54,7 @@ export const env = defineCommand({
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'Where the gateway is reached (default: server.publicUrl, else its host and port)',
+      description: 'Address of the gateway (default: server.publicUrl, else its host and port)',
     },
     ...commandArgs,
   },
@@ -73,7 +74,7 @@ export const env = defineCommand({
   },
 })
 
-/** What each client reads; the base URL ends with /v1 only where a client does not add that itself. */
+/** The variables that each client reads. The base URL ends with /v1 only for clients that do not add it themselves. */
 function variablesOf(
   client: Client,
   { url, secret, model }: { url: string; secret: string; model: string | undefined },
@@ -92,7 +93,7 @@ function variablesOf(
   return own[client]
 }
 
-/** All of them: small calls in the background would otherwise go to a model of another name. */
+/** All model variables of Claude Code. Without them small background calls would go to a model of another name. */
 const MODEL_VARIABLES = [
   'ANTHROPIC_MODEL',
   'ANTHROPIC_DEFAULT_OPUS_MODEL',
@@ -108,17 +109,17 @@ function toolsCommand(url: string, secret: string): string {
 function hints(client: Client, args: SettingsFlags & { key?: string | undefined }): string[] {
   const isWebhook = client === 'webhook'
   const check =
-    'Check each webhook with it: headers webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks).'
+    'Verify each webhook with it: headers webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks).'
   if (args.key !== undefined) return isWebhook ? [check] : []
   if (isWebhook) {
     return [
-      `\nPut the webhook secret of your key in place of ${WEBHOOK_PLACEHOLDER}. It was shown when the key was made`,
+      `\nReplace ${WEBHOOK_PLACEHOLDER} with the webhook secret of your key. It was shown when the key was made`,
       `and is not shown again. A new one: ${commandLineOf('keys roll-webhook NAME', args)}`,
       check,
     ]
   }
   return [
-    `\nPut the secret of your key in place of ${KEY_PLACEHOLDER}. It was shown when the key was made and is not`,
+    `\nReplace ${KEY_PLACEHOLDER} with the secret of your key. It was shown when the key was made and is not`,
     `shown again. A new key: ${commandLineOf('keys create NAME --balance 5', args)}`,
     `A new secret for a key: ${commandLineOf('keys roll NAME', args)}`,
   ]
@@ -130,7 +131,7 @@ function clientOf(word: string): Client {
   return client
 }
 
-/** A secret that was cut when it was copied is found here rather than by a 401. */
+/** The secret to print. A secret that was cut when it was copied is refused here, rather than later by a 401. */
 function secretOf(client: Client, text: string | undefined): string {
   if (client === 'webhook') {
     if (text === undefined) return WEBHOOK_PLACEHOLDER
@@ -140,7 +141,7 @@ function secretOf(client: Client, text: string | undefined): string {
   if (text === undefined) return KEY_PLACEHOLDER
   if (isSecret(text)) return text
   throw new WrongUsage(
-    '--key takes the secret of a key of this gateway, whole: it begins with sk-, and this is none.',
+    '--key takes a whole secret of this gateway, which begins with sk-; this one is cut, mistyped or from elsewhere.',
   )
 }
 
@@ -163,12 +164,12 @@ function isRouteTo(config: Config, id: string, serving: ReturnType<typeof listMo
   )
 }
 
-/** As callers on this machine reach the gateway where the operator says nothing else. */
+/** The address for callers on this machine, unless the operator sets another one. */
 export function addressOf({ server = {} }: Config, environment: Record<string, string | undefined>): string {
   if (server.publicUrl) return server.publicUrl.replace(/\/+$/, '')
   const host = environment.GATEWAY_HOST || server.host || DEFAULT_HOST
   const port = environment.GATEWAY_PORT || server.port || DEFAULT_PORT
-  // What stands for all addresses of this machine is not one to call.
+  // A listening address for all interfaces is no address to call.
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
@@ -187,14 +188,14 @@ function ownShell(): Shell {
   return process.platform === 'win32' ? 'powershell' : 'sh'
 }
 
-/** A line that sets a variable for this shell and what it starts. */
+/** A line that sets a variable for this shell and the programs started from it. */
 export function assignment(shell: Shell, name: string, value: string): string {
   if (shell === 'fish') return `set -gx ${name} ${quote(shell, value)}`
   if (shell === 'powershell') return `$env:${name} = ${quote(shell, value)}`
   return `export ${name}=${quote(shell, value)}`
 }
 
-/** As the shell takes it for one word. */
+/** A value as one word of the shell. */
 function quote(shell: Shell, value: string): string {
   if (shell === 'powershell') return `'${value.replaceAll("'", "''")}'`
   if (/^[\w./:@%+=,-]+$/.test(value)) return value

@@ -1,4 +1,5 @@
-// gateway keys: makes, shows, changes, replaces and revokes keys. A secret is printed when it is made, and never again.
+// gateway keys: makes, shows, changes, replaces and revokes keys. A secret is printed when it is made, and must never
+// be printed again.
 
 import { defineCommand } from 'citty'
 import {
@@ -148,7 +149,7 @@ const update = defineCommand({
   },
   args: { name: nameArg, ...keySettingArgs, ...commandArgs },
   async run({ args }) {
-    if (!givesSettings(args)) throw new WrongUsage('What is to change? Give at least one setting.')
+    if (!givesSettings(args)) throw new WrongUsage('Nothing to change: give at least one setting.')
     const now = Date.now()
     await withDatabase(args, async (db, config) => {
       const key = await requireKey(db, args.name)
@@ -193,7 +194,7 @@ const roll = defineCommand({
 const rollWebhook = defineCommand({
   meta: {
     name: 'roll-webhook',
-    description: 'Replace the secret that signs webhooks; the old one signs beside it for a day.',
+    description: 'Replace the secret that signs webhooks; the old one signs too, for a day.',
     examples: [
       'gateway keys roll-webhook alice',
       'gateway keys roll-webhook alice --json | jq -r .webhook_secret',
@@ -218,7 +219,7 @@ const rollWebhook = defineCommand({
       }
       print(webhookSecret)
       say(`\nThis signs the webhooks of key ${key.name} from now on. Keep it: it is shown only this once.`)
-      say(`The old secret signs beside it until ${utcTime(now + OVERLAP_MS)}; those before it no longer do.`)
+      say(`The old secret signs too until ${utcTime(now + OVERLAP_MS)}; older ones no longer do.`)
     })
   },
 })
@@ -265,8 +266,8 @@ async function storeKey(
   const key = { id: newId('key'), name, account, secret, webhookSecret, createdAt: now, ...settings }
   if (!(await createKey(db, key))) {
     const { revokedAt } = await requireKey(db, name)
-    const advice = revokedAt === null ? '' : ' It is revoked, and names are not used again.'
-    throw new CommandFailed(`There is a key of the name ${name} already.${advice}`)
+    const advice = revokedAt === null ? '' : ' It is revoked, and names are not reused.'
+    throw new CommandFailed(`A key named ${name} already exists.${advice}`)
   }
   return requireKey(db, name)
 }
@@ -277,7 +278,7 @@ async function requireKey(db: Db, nameOrId: string): Promise<Key> {
   return key
 }
 
-/** Every key's account was opened with it. */
+/** The balance of a key's account. Every key's account was opened with it, so a missing one is a fault. */
 async function balanceFor(db: Db, key: Key): Promise<Balance> {
   const balance = await balanceOf(db, key.account)
   if (!balance) throw new Error(`key ${key.name} has no account`)

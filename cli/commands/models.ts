@@ -1,4 +1,4 @@
-// gateway models: what the configuration offers and at what price, and what a request would cost.
+// gateway models: lists the models and prices of the configuration, and prices a request. It must never call a vendor.
 
 import { defineCommand } from 'citty'
 import { describePriceList } from '../../src/config/prices'
@@ -19,7 +19,7 @@ import { paint, print, printJson, say } from '../view/output'
 import { answerJson, priceText, showAnswer } from '../view/price'
 import { type Column, renderBlock, renderTable } from '../view/table'
 
-/** What is left for prices beside the longest id on a terminal of 80 columns. */
+/** Columns that are left for prices next to the longest id, on a terminal of 80 columns. */
 const PRICE_WIDTH_MIN = 28
 
 const list = defineCommand({
@@ -61,7 +61,7 @@ const price = defineCommand({
   meta: {
     name: 'price',
     description:
-      'Say what a request would cost: of stated quantities, or the most that a request in plain words or a body can cost.',
+      'Price a request: exactly for stated quantities, or the most that a text or a whole body can cost.',
     examples: [
       'gateway models price pgt-5-mini --input-tokens 12000 --output-tokens 800',
       'gateway models price text-embedding-v4 --text "How much is this?"',
@@ -77,7 +77,7 @@ const price = defineCommand({
       type: 'string',
       valueHint: 'NAME',
       description:
-        'What is asked of a model that serves several: image or image-edit (default: the first that fits)',
+        'Operation of a model that serves several, such as image or image-edit (default: the first that fits)',
     },
     ...questionArgs,
     ...commandArgs,
@@ -136,7 +136,7 @@ function routeRow({ id, models, operations, reason }: ListedRoute): string[] {
     operations.join(', '),
     'route',
     readyText(reason),
-    `as the first that answers of ${models.join(', ')}`,
+    `that of the first model that answers: ${models.join(', ')}`,
   ]
 }
 

@@ -1,4 +1,5 @@
-// gateway serve: runs the gateway in the foreground until it is told to stop.
+// gateway serve: runs the gateway in the foreground until a signal stops it. It must never cut running answers without
+// waiting for them first.
 
 import { defineCommand } from 'citty'
 import { type Server, startServer } from '../../src/app/server'
@@ -17,17 +18,23 @@ import { paint, print, say, terminalWidth } from '../view/output'
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
-/** How long running requests may go on after SIGTERM. */
+/** How long running requests may go on after SIGTERM, in milliseconds. */
 const GRACE_MS = 30_000
-/** Signals within it are one wish to stop: one may come from the terminal, and again from a script runner in between. */
+/**
+ * Signals within this time count as one, in milliseconds: the terminal may send one, and a script runner sends it
+ * again.
+ */
 const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
-/** Where many tools look for the only way to the internet; NO_PROXY then names what is reached without it. */
+/**
+ * Variables in which many tools look for the proxy to the internet; NO_PROXY names the hosts that are reached without
+ * it.
+ */
 const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
-/** Requests that Bun's fetch runs at a time; 256 where it is not set. */
+/** The variable that limits how many requests Bun's fetch runs at a time; 256 if unset. */
 const FETCH_LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
 
-/** What the introduction tells beside what the server knows itself. */
+/** Facts for the introduction that the server does not know. */
 interface Setting {
   file: string | undefined
   dataDir: string
@@ -58,7 +65,7 @@ export const serve = defineCommand({
     ...settingsArgs,
   },
   async run({ args }) {
-    // A terminal that closes, and those who take it for a wish to reload, must not cut running answers.
+    // Sent when the terminal closes, and by tools that want a reload; neither must cut running answers.
     process.on('SIGHUP', () => outside.log('signal_ignored', { signal: 'SIGHUP' }))
     const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
     const { config, file } = await loadConfig(args)
@@ -82,7 +89,7 @@ export const serve = defineCommand({
     }
     const demonstration = sandbox ? await prepareDemonstration(server) : undefined
     const setting = { file, dataDir, demonstration, flags: args }
-    // On one line: who waits for it reads a line, not to the end of the output.
+    // On one line, because programs that wait for it read a line, not to the end of the output.
     if (args.json) print(JSON.stringify(introductionJson(server, setting)))
     else print(describe(server, setting))
     await stopped
@@ -93,12 +100,12 @@ function isBehindProxy(): boolean {
   return PROXIES.some((name) => process.env[name])
 }
 
-/** Behind a proxy vendors are called by Bun's fetch, which knows how. */
+/** The network for calls to vendors. Behind a proxy it is Bun's fetch, which supports proxies. */
 function network(): Outside {
   return isBehindProxy() ? { ...outside, transport: proxyTransport } : outside
 }
 
-/** Bun reads this limit once, when the process starts. */
+/** A warning about Bun's limit of requests behind a proxy. Bun reads the limit once, when the process starts. */
 function proxyLimit(): string | undefined {
   if (!isBehindProxy() || process.env[FETCH_LIMIT]) return undefined
   return `Vendors are called through a proxy, at most 256 requests at a time; others wait. For more, set ${FETCH_LIMIT}=65535 where the gateway starts.`
@@ -114,7 +121,7 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
         `Port ${options.port} on ${options.host} is in use: choose another with --port.`,
       )
     }
-    // The second is what a name that leads nowhere gives.
+    // A name that does not resolve gives ENOENT.
     if (syscall === 'listen' && (code === 'EADDRNOTAVAIL' || code === 'ENOENT')) {
       throw new CommandFailed(
         `This machine has no address ${options.host} to listen on: choose another with --host.`,
@@ -124,14 +131,14 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
   }
 }
 
-/** The same catalogue with every vendor simulated; servers that speak OpenAI's API are simulated as OpenAI. */
+/** The configuration with every vendor simulated. Servers that speak OpenAI's API are simulated as OpenAI. */
 export function simulated(
   config: Config,
   { baseUrls, secrets }: Pick<Sandbox, 'baseUrls' | 'secrets'>,
 ): Config {
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => {
     const vendor = upstream.kind as keyof Sandbox['baseUrls']
-    // Without another address it would be the true vendor's.
+    // The address would otherwise be the real vendor's.
     if (!Object.hasOwn(baseUrls, vendor)) {
       throw new CommandFailed(
         `The sandbox has no simulator for upstreams of kind "${vendor}", as ${name} is. It has one for: ${Object.keys(baseUrls).join(', ')}.`,
@@ -201,7 +208,7 @@ async function stopOnSignal(server: Server, sandbox: Sandbox | undefined): Promi
         return
       }
       stoppingSince = now
-      // Behind the ^C that the terminal shows.
+      // A new line after the ^C that the terminal shows.
       if (signal === 'SIGINT' && process.stderr.isTTY) say('')
       say('Stopping: no new requests; waiting for the running ones.')
       try {

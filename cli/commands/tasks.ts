@@ -1,5 +1,5 @@
-// gateway tasks: the video tasks, how they stand, and what an operator can do about them.
-// Nothing here calls a vendor: a running server does, and finds what is to be done in the database.
+// gateway tasks: shows video tasks and lets an operator stop and settle them. It must never call a vendor: a running
+// server does that, and finds its orders in the database.
 
 import { defineCommand } from 'citty'
 import { gatewayTime } from '../../src/app/clock'
@@ -24,7 +24,7 @@ import { parseDurationMs } from '../view/times'
 
 const DEFAULT_LIMIT = 50
 const LOOK_MS = 500
-/** How long a command waits for the server to do what it asked for. */
+/** How long a command waits for the server to do what was requested, in milliseconds. */
 const ANSWER_MS = 60_000
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
 
@@ -73,7 +73,7 @@ const list = defineCommand({
 const show = defineCommand({
   meta: {
     name: 'show',
-    description: 'Show a task, what it costs, and how its webhook fared.',
+    description: 'Show a task, its cost, and the deliveries of its webhook.',
     examples: ['gateway tasks show video_01a1…', 'gateway tasks show video_01a1… --json | jq .webhook'],
   },
   args: { id: idArg, ...commandArgs },
@@ -85,14 +85,15 @@ const show = defineCommand({
 const watch = defineCommand({
   meta: {
     name: 'watch',
-    description: 'Follow a task until it has ended. Fails when the task does.',
+    description: 'Follow a task until it ends. Fails if the task fails.',
     examples: ['gateway tasks watch video_01a1…'],
   },
   args: { id: idArg, ...commandArgs },
   async run({ args }) {
     await withDatabase(args, async (db, config) => {
       const { id, state } = await requireTask(db, args.id)
-      if (state === 'submitted' && isIdle(args, config)) say(`Nothing follows ${id} now: no server runs.`)
+      if (state === 'submitted' && isIdle(args, config))
+        say(`No server is running, so nothing asks the vendor about ${id} now.`)
       await watchOne(db, id, args.json === true)
     })
   },
@@ -101,7 +102,8 @@ const watch = defineCommand({
 const cancel = defineCommand({
   meta: {
     name: 'cancel',
-    description: 'Ask the vendor to stop a task, and give its hold back. Vendors stop what has not begun.',
+    description:
+      'Ask the vendor to stop a task, and release its hold. Vendors stop only tasks that have not begun.',
     examples: ['gateway tasks cancel video_01a1…'],
   },
   args: { id: idArg, ...commandArgs },
@@ -113,7 +115,7 @@ const cancel = defineCommand({
           `The vendor's id of ${id} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
         )
       }
-      // Has no effect on a task that has ended meanwhile, which the looks below find.
+      // Has no effect on a task that has ended meanwhile; the check below finds that.
       await requestCancel(db, id, Date.now())
       if (isIdle(args, config)) throw new CommandFailed(notYet(id))
       const until = Date.now() + ANSWER_MS
@@ -125,7 +127,7 @@ const cancel = defineCommand({
       if (task.state === 'submitted' && task.cancelAt !== null) {
         throw new CommandFailed(notYet(id))
       }
-      if (task.state === 'submitted') throw new CommandFailed(`${id} goes on: ${task.cancelAnswer}`)
+      if (task.state === 'submitted') throw new CommandFailed(`${id} continues: ${task.cancelAnswer}`)
       await showOne(db, task, args.json === true)
       if (task.state === 'succeeded') throw new CommandFailed(`${id} had succeeded already.`)
     })
@@ -159,7 +161,7 @@ const reconcile = defineCommand({
   meta: {
     name: 'reconcile',
     description:
-      'Settle a task whose submit had no answer: with the id that the vendor lists for it, or as never begun. Or ask once more after a failed one.',
+      'Settle a task whose submit got no answer: under the id that the vendor lists, or as never begun. Or ask the vendor about a failed task once more.',
     examples: [
       'gateway tasks list --state unknown',
       'gateway tasks reconcile video_01a1… --upstream-id 0385dc79-5ff8-4d82',
@@ -172,12 +174,12 @@ const reconcile = defineCommand({
     'upstream-id': {
       type: 'string',
       valueHint: 'ID',
-      description: 'The vendor has it under this id: follow it',
+      description: 'The vendor has the task under this id: follow it',
     },
-    'not-begun': { type: 'boolean', description: 'The vendor does not have it: give the hold back' },
+    'not-begun': { type: 'boolean', description: 'The vendor does not have the task: release the hold' },
     'ask-again': {
       type: 'boolean',
-      description: 'It failed: the vendor is asked once more, and a video is charged',
+      description: 'Ask the vendor about a failed task once more; a finished video is charged',
     },
     ...commandArgs,
   },
@@ -186,7 +188,7 @@ const reconcile = defineCommand({
     const findings = [upstreamId !== undefined, args['not-begun'] === true, args['ask-again'] === true]
     if (findings.filter(Boolean).length !== 1) {
       throw new WrongUsage(
-        'What did you find at the vendor? Give --upstream-id ID, --not-begun or --ask-again.',
+        'Give one of --upstream-id ID, --not-begun and --ask-again, as you found the task at the vendor.',
       )
     }
     await withDatabase(args, async (db, config) => {
@@ -197,7 +199,7 @@ const reconcile = defineCommand({
       }
       requireOpen(task)
       if (task.upstreamId !== null) {
-        throw new CommandFailed(`${task.id} is followed under the vendor's id ${task.upstreamId} already.`)
+        throw new CommandFailed(`${task.id} already has the vendor's id ${task.upstreamId}.`)
       }
       const now = Date.now()
       const done =
@@ -205,7 +207,9 @@ const reconcile = defineCommand({
           ? await endNotBegun(db, task, { now, webhookId: newId('msg') })
           : await acceptTask(db, task.id, upstreamId, now)
       if (!done)
-        throw new CommandFailed(`${task.id} was not changed: it has moved on, or the id is of another task.`)
+        throw new CommandFailed(
+          `${task.id} was not changed: it has changed meanwhile, or the id belongs to another task.`,
+        )
       await showOne(db, await requireTask(db, task.id), args.json === true)
     })
   },
@@ -216,18 +220,19 @@ export const tasks = defineCommand({
   subCommands: { list, show, watch, cancel, redeliver, reconcile },
 })
 
-/** Has the server ask the vendor of a failed task once more. */
+/** Makes the server ask the vendor about a failed task once more. */
 async function reopen(db: Db, task: Task, idle: boolean): Promise<void> {
   if (task.state !== 'failed')
     throw new CommandFailed(`${task.id} has not failed: its state is ${stateOf(task)}.`)
-  if (idle) throw new CommandFailed(`No server runs that could ask the vendor of ${task.id}: start it first.`)
+  if (idle)
+    throw new CommandFailed(`No server is running to ask the vendor about ${task.id}: start one first.`)
   if (await askAgain(db, task, await gatewayTime(db, Date.now()))) return
   throw new CommandFailed(
-    `${task.id} was not changed: it was stopped, the vendor's id of it is not known, or it has moved on.`,
+    `${task.id} was not changed: it was cancelled, its id at the vendor is unknown, or it has changed meanwhile.`,
   )
 }
 
-/** Shows how a task goes on, and then how it ended. Fails when the task did. */
+/** Shows the progress of a task until it ends, then its result. Fails if the task failed. */
 async function watchOne(db: Db, id: string, json: boolean): Promise<void> {
   const status = createStatus()
   let shown = ''
@@ -257,16 +262,16 @@ async function showOne(db: Db, task: Task, json: boolean): Promise<void> {
   print(taskBlock(task, delivery, Date.now()))
 }
 
-/** True where it is certain that no server runs: of a shared database nobody here can tell. */
+/** Whether it is certain that no server runs. For a shared database it never is. */
 function isIdle(flags: SettingsFlags, config: Config): boolean {
   return config.database === undefined && !isServed(dataDirOf(flags))
 }
 
 function notYet(id: string): string {
-  return `No server has taken it up: ${id} is stopped as soon as one runs, if it has not ended by then.`
+  return `No server has stopped ${id} yet: a running one does, unless the task has ended by then.`
 }
 
-/** Looks at a task again and again until it is as wanted. */
+/** Reads a task again and again until `isDone`. */
 async function follow(db: Db, id: string, isDone: (task: Task) => boolean): Promise<Task> {
   for (;;) {
     const task = await requireTask(db, id)

@@ -1,4 +1,5 @@
-// gateway usage: what was asked and what was paid for it, summed from the charges; or the newest requests one by one.
+// gateway usage: shows requests and payments, summed from the charges, or the newest requests one by one. It must never
+// write.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -86,7 +87,7 @@ function usageJson(used: Usage) {
 
 interface UsageColumn extends Column {
   cell(used: Usage): string
-  /** Left out when it is zero for all. */
+  /** Names the figure without which the column is left out: it is zero for all. */
   zeroIn?: 'running' | 'counted' | 'estimated'
 }
 
@@ -123,11 +124,11 @@ function showUsage(by: UsageDimension, usages: readonly Usage[], total: Usage): 
   )
   if (total.released > 0) say('\nReleased requests cost nothing.')
   if (total.counted + total.estimated > 0) {
-    say('\nCounted and estimated requests were paid without figures of the vendor.')
+    say('\nCounted and estimated requests were charged without figures from the vendor.')
   }
 }
 
-/** A part of the requests that were paid. */
+/** A count with its share of the paid requests. */
 function shareOf({ requests, running, released }: Usage, part: number): string {
   if (part === 0) return '0'
   return `${part} (${Math.max(1, Math.round((100 * part) / (requests - running - released)))}%)`
@@ -184,7 +185,7 @@ function requestJson(row: Row, key: string | null) {
 function requestRow(row: Row, key: string | null): string[] {
   const status = String(row.status)
   return [
-    // Without the year: the newest requests are seldom of another.
+    // Without the year: the newest requests are rarely from another.
     shortTime(row.at as number).slice(5),
     key ?? '-',
     Number(status) < 400 ? status : paint('red', status),

@@ -1,4 +1,4 @@
-// Finds accounts for commands, and keeps balances within what can be counted exactly.
+// Finds accounts for commands. A balance must never become too large to be counted exactly.
 
 import { type Balance, balanceOf } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
@@ -8,7 +8,10 @@ import { dollars } from '../view/balance'
 import { CommandFailed } from './errors'
 import type { SettingsFlags } from './settings'
 
-/** An account is made with a key only: money for a mistyped name would be lost. */
+/**
+ * The balance of an account. Fails if it does not exist: accounts are made with keys only, so that money for a mistyped
+ * name is not lost.
+ */
 export async function requireAccount(db: Db, account: string, flags: SettingsFlags): Promise<Balance> {
   const balance = await balanceOf(db, account)
   if (balance) return balance
@@ -17,7 +20,7 @@ export async function requireAccount(db: Db, account: string, flags: SettingsFla
   )
 }
 
-/** Refuses what would make a balance too large to be counted exactly. */
+/** Fails if an amount would make the balance too large to be counted exactly. */
 export function requireRoom({ account, balanceNano }: Balance, amountNano: number): void {
   if (balanceNano + amountNano <= MAX_NANO) return
   throw new CommandFailed(

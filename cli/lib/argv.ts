@@ -1,10 +1,10 @@
-// Checks the words behind a command before they are read: a mistyped flag must never be silently ignored, because
-// `--balnce 5` would make a key without money. Negative amounts are words of their own, not flags.
+// Checks the words after a command before they are read. A mistyped flag must never be ignored silently, because
+// `--balnce 5` would make a key without money. Negative amounts are values, not flags.
 
 import type { ArgsDef } from 'citty'
 import { WrongUsage } from './errors'
 
-/** The same words in the one order that cannot be misread: flags with their values, then `--` and the rest. */
+/** The words in the one order that cannot be misread: flags with their values, then `--` and the rest. */
 export function orderWords(args: ArgsDef, words: readonly string[]): string[] {
   const flags = new Map<string, string>()
   const positional: string[] = []

@@ -1,5 +1,5 @@
-// The models of a configuration as an operator sees them: all of them, priced, and why some are not available.
-// Nothing here calls a vendor.
+// The models of a configuration as an operator sees them: all of them, with prices, and why some are not available.
+// Nothing here must call a vendor.
 
 import { outside } from '../../src/app/world'
 import { buildCatalogue, idOfName } from '../../src/catalogue/models'
@@ -12,24 +12,24 @@ import { nearNames } from './near-names'
 
 export interface ListedModel {
   model: Model
-  /** The same model for each operation that it serves. */
+  /** The model in each operation that it serves. */
   forms: readonly Model[]
   entry: ModelConfig
-  /** Why it is not available; null when it is. */
+  /** Why the model is not available; null if it is. */
   reason: string | null
 }
 
-/** An id that stands for models which are tried in order. */
+/** An id that stands for a list of models which are tried in order. */
 export interface ListedRoute {
   id: string
   models: readonly string[]
   ownedBy: string
   operations: readonly OperationName[]
-  /** Why none of its models is available; null when one is. */
+  /** Why none of the models is available; null if one is. */
   reason: string | null
 }
 
-/** In the sandbox every vendor is there. */
+/** All models of a configuration. In the sandbox every vendor counts as available. */
 export function listModels(config: Config, options: { sandbox?: boolean | undefined }): ListedModel[] {
   const { models } = buildCatalogue(withAllVendors(config), outside)
   const { hidden } = buildCatalogue(options.sandbox ? withAllVendors(config) : config, outside)
@@ -51,12 +51,12 @@ export function listRoutes(config: Config, options: { sandbox?: boolean | undefi
   })
 }
 
-/** The other names of a model or a route. */
+/** Aliases of a model or a route. */
 export function aliasesOf({ aliases = {} }: Config, id: string): string[] {
   return Object.entries(aliases).flatMap(([alias, target]) => (target === id ? [alias] : []))
 }
 
-/** What a command says of ids that there are not, with those that may be meant: also by an alias or the vendor's own name. */
+/** The error for unknown ids, with similar known ones: also those found by an alias or the vendor's own name. */
 export function noModel(config: Config, names: readonly string[], what = ''): CommandFailed {
   const { models, routes, hidden, aliases, realNames } = buildCatalogue(withAllVendors(config), outside)
   const ids = new Map<string, string>([
@@ -72,13 +72,13 @@ export function noModel(config: Config, names: readonly string[], what = ''): Co
   return new CommandFailed(`The configuration has no model ${shown}${what}${hint}\`models list\` shows all.`)
 }
 
-/** One model, available or not. */
+/** One model, available or not. Fails if there is no such model, or if the name is a route. */
 export function findModel(config: Config, name: string): ListedModel {
   const id = idOfName(buildCatalogue(withAllVendors(config), outside), name)
   const entry = config.models[id]
   if (entry && isRoute(entry)) {
     throw new CommandFailed(
-      `"${id}" is a route: what it costs is the price of the model that answers. Ask for one of ${entry.route.join(', ')}.`,
+      `"${id}" is a route, priced as the model that answers. Name one of its models: ${entry.route.join(', ')}.`,
     )
   }
   const listed = listModels(config, {}).find(({ model }) => model.id === id)
@@ -88,7 +88,7 @@ export function findModel(config: Config, name: string): ListedModel {
   return listed
 }
 
-/** Entries that say which models are available and which are not and why, for a block. */
+/** Entries for a block: the available models, and the others by reason. */
 export function availability(models: readonly { id: string; reason: string | null }[]): [string, string][] {
   return [...Map.groupBy(models, ({ reason }) => reason)]
     .sort(([one], [other]) => Number(one !== null) - Number(other !== null))
@@ -98,14 +98,16 @@ export function availability(models: readonly { id: string; reason: string | nul
     })
 }
 
-/** How many models of an upstream can be used; or the variable that its API key is expected in, where it has none. */
+/** The number of models of an upstream, and the variable for its API key if that is missing. */
 export interface UpstreamModels {
   name: string
   count: number
   variable: string | null
 }
 
-/** Each model counts once, at the first of its upstreams that has a key. The upstream with the most models comes first. */
+/**
+ * Models by upstream, the upstream with most models first. A model counts once, at its first upstream that has a key.
+ */
 export function modelsByUpstream({ upstreams, models }: Config): UpstreamModels[] {
   const counts = new Map<string, UpstreamModels>()
   for (const entry of Object.values(models)) {

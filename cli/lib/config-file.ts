@@ -1,5 +1,5 @@
-// The configuration file: where it is looked for, and how each format is read. It must never choose between two files of
-// one folder, nor take an unset variable for an empty text.
+// Finds and reads the configuration file. It must never choose between two files of one folder, nor read an unset
+// variable as an empty text.
 
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -9,10 +9,10 @@ import { CommandFailed, lineOf } from './errors'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What decides where a configuration may lie. */
+/** Facts that decide where a configuration is looked for. */
 export interface Surroundings {
   workingDirectory: string
-  /** Where the executable lies; undefined where the program runs from its source. */
+  /** The folder of the executable; undefined if the program runs from its source. */
   executableDirectory: string | undefined
   home: string
   platform: NodeJS.Platform
@@ -20,20 +20,20 @@ export interface Surroundings {
 }
 
 interface FoundConfig {
-  /** Undefined: nothing was found. */
+  /** Undefined if nothing was found. */
   file: string | undefined
-  /** Where it was looked for, in this order; empty where a file was named. */
+  /** Folders that were searched, in order; empty if a file was named. */
   lookedIn: string[]
 }
 
 export interface ReadConfig {
   value: unknown
-  /** One sentence for each variable that is named wrongly or not set. */
+  /** One sentence for each variable that is misnamed or not set. */
   faults: string[]
 }
 
 const NAME = 'gateway.config'
-/** In a folder of the gateway's own. */
+/** Names within a folder that belongs to the gateway. */
 const NAMES_IN_OWN_FOLDER = [NAME, 'config']
 const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   '.json': JSON.parse,
@@ -55,7 +55,7 @@ export function surroundings(): Surroundings {
   }
 }
 
-/** The file in force: the one that is named, or the first that is found. */
+/** The configuration file to use: the one that is named, or the first that is found. */
 export function findConfig(flag: string | undefined, around: Surroundings = surroundings()): FoundConfig {
   const named = flag || around.environment.GATEWAY_CONFIG
   if (named) return { file: namedFile(named, flag ? '--config' : 'GATEWAY_CONFIG'), lookedIn: [] }
@@ -72,19 +72,19 @@ export function findConfig(flag: string | undefined, around: Surroundings = surr
   return { file: undefined, lookedIn: folders.map(({ folder }) => folder) }
 }
 
-/** What was looked for where, for people. */
+/** The searched names and folders, as a sentence. */
 export function describeSearch(folders: readonly string[]): string {
   return `Looked for ${NAME} with ${FORMATS.join(', ')} in: ${folders.join(', ')}.`
 }
 
 function namedFile(name: string, by: string): string {
   const file = resolve(name)
-  if (!existsSync(file)) throw new CommandFailed(`There is no configuration file ${file}, which ${by} names.`)
-  if (!isFile(file)) throw new CommandFailed(`${file}, which ${by} names, is not a file.`)
+  if (!existsSync(file)) throw new CommandFailed(`${by} names ${file}, which does not exist.`)
+  if (!isFile(file)) throw new CommandFailed(`${by} names ${file}, which is not a file.`)
   return file
 }
 
-/** Each once, the nearest first. */
+/** Folders to search, each once, the nearest first. */
 function foldersOf(around: Surroundings): { folder: string; names: readonly string[] }[] {
   const { workingDirectory, executableDirectory } = around
   const near = [workingDirectory, ...(executableDirectory === undefined ? [] : [executableDirectory])]
@@ -97,14 +97,14 @@ function foldersOf(around: Surroundings): { folder: string; names: readonly stri
   )
 }
 
-/** The user's, then the system's. */
+/** Configuration folders of the user, then of the system. */
 function ownFolders({ platform, home, environment }: Surroundings): string[] {
   if (platform === 'win32') {
     const roaming = environment.APPDATA ?? join(home, 'AppData', 'Roaming')
     return [roaming, environment.PROGRAMDATA ?? 'C:\\ProgramData'].map((folder) => join(folder, 'gateway'))
   }
   const named = environment.XDG_CONFIG_HOME
-  // A relative one is to be ignored, as its specification says.
+  // The XDG Base Directory Specification says that a relative path is ignored.
   const users = [named && isAbsolute(named) ? named : join(home, '.config')]
   const systems = ['/etc']
   if (platform === 'darwin') {
@@ -118,7 +118,9 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true
 }
 
-/** Reads a file by its format. Programs read the environment themselves; in data `${NAME}` stands for a variable. */
+/**
+ * Reads a file by its format. Programs read the environment themselves; in data files `${NAME}` stands for a variable.
+ */
 export async function readConfigFile(
   file: string,
   environment: Environment = process.env,
@@ -131,12 +133,10 @@ export async function readConfigFile(
   } catch (error) {
     throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
   }
-  throw new CommandFailed(
-    `${file} is of no format that is known: its name must end in one of ${FORMATS.join(', ')}.`,
-  )
+  throw new CommandFailed(`${file} has no known format: its name must end in one of ${FORMATS.join(', ')}.`)
 }
 
-/** `$${` stands for `${` itself. */
+/** A reference to a variable; `$${` stands for `${` itself. */
 const REFERENCE = /\$(\$?)\{([^{}]*)\}/g
 const VARIABLE = /^[A-Za-z_]\w*$/
 
@@ -159,7 +159,7 @@ function withVariables(written: unknown, environment: Environment): ReadConfig {
   }
   const walk = (value: unknown, path: readonly string[]): unknown => {
     if (typeof value === 'string') return fill(value, path)
-    // TOML has no null, which says that a server wants no key.
+    // TOML has no null, which says that a server needs no key.
     if (value === false && isKey(path)) return null
     if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, String(index)]))
     if (typeof value !== 'object' || value === null) return value
@@ -170,12 +170,15 @@ function withVariables(written: unknown, environment: Environment): ReadConfig {
   return { value: walk(written, []), faults }
 }
 
-/** An unset key only hides the models of its upstream, as `process.env.NAME` does in a program. */
+/**
+ * Whether a path is that of an API key. An unset key only hides the models of its upstream, as `process.env.NAME` does
+ * in a program.
+ */
 function isKey([first, , third, ...more]: readonly string[]): boolean {
   return first === 'upstreams' && third === 'apiKey' && more.length === 0
 }
 
-/** Syntax errors come as a list, with the place apart from the message. */
+/** The reason of a load error. Syntax errors come as a list, with the position apart from the message. */
 function reasonOf(error: unknown): string {
   const first = error instanceof AggregateError ? error.errors[0] : error
   const { position } = first as { position?: { line: number; column: number } | null }

@@ -1,5 +1,5 @@
-// What makes the sandbox usable at once: a key with a balance, and a command line to paste that uses it.
-// Only for simulated money: it credits an account from nothing.
+// Makes the sandbox usable at once: a key with a balance, and a command line to paste. It must never run on real money,
+// because it credits an account from nothing.
 
 import { createKey, findKey, type Key, makeSecret, rollKey } from '../../src/accounts/keys'
 import type { Server } from '../../src/app/server'
@@ -16,22 +16,22 @@ import { unlimited } from './key-settings'
 
 const DEMO_KEY = 'demo'
 const DEMO_BALANCE_NANO = 10 * NANO_PER_USD
-/** A line of a folded body leaves room for what stands before it and behind it on a terminal of 80 columns. */
+/** Longest line of a folded body, with room for what surrounds it on a terminal of 80 columns. */
 const FOLDED_COLUMNS = 70
-/** Nobody fetches it. */
+/** An address that is never fetched. */
 const EXAMPLE_IMAGE = 'https://example.com/fox.png'
 
 export interface Demonstration {
   name: string
   secret: string
-  /** A command that shows an answer; undefined where the configuration has no model for one. */
+  /** A command that shows an answer; undefined if the configuration has no model for one. */
   request: { line: string; folded: string } | undefined
 }
 
-/** Simple first. What edits files is not tried: there is none to send. */
+/** Operations to try, simplest first. Edits of files are left out, because there is no file to send. */
 const TRIED: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech', 'image', 'video']
 
-/** The secret is the same at every start, so that what was set up with it goes on. */
+/** Prepares the demo key. Its secret is the same at every start, so that clients that use it go on working. */
 export async function prepareDemonstration({ world, url }: Server): Promise<Demonstration> {
   const { db, now, catalogue } = world
   const { key, secret } = await prepareKey(db, now())
@@ -42,7 +42,7 @@ export async function prepareDemonstration({ world, url }: Server): Promise<Demo
 function requestToTry({ models }: Catalogue, url: string, secret: string): Demonstration['request'] {
   const all = [...models.values()].flat()
   const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name && family.plain))
-  // One that needs no picture, where there is one.
+  // Preferably a model that needs no picture.
   const model = usual.find(({ referenceImages }) => !referenceImages?.min) ?? usual[0]
   const plain = model?.family.plain
   if (!model || !plain) return undefined
@@ -61,12 +61,12 @@ function requestToTry({ models }: Catalogue, url: string, secret: string): Demon
     `-d '${text.replaceAll("'", "'\\''")}'`,
   ]
   const line = words(JSON.stringify(body)).join(' ')
-  // Only the shells of Unix go on behind a backslash.
+  // Only Unix shells continue a line after a backslash.
   const folded = process.platform === 'win32' ? line : words(foldJson(body)).join(' \\\n  ')
   return { line, folded }
 }
 
-/** An object as JSON in lines that stand below each other, broken between its members. */
+/** An object as JSON, broken into lines between its members. */
 function foldJson(body: object): string {
   const lines: string[] = []
   for (const [name, value] of Object.entries(body)) {
@@ -78,7 +78,7 @@ function foldJson(body: object): string {
   return `{${lines.join(',\n    ')}}`
 }
 
-/** The first of `demo`, `demo-2` and so on that nobody has revoked or limited, each with a secret of its own. */
+/** The first of `demo`, `demo-2` and so on that has not been revoked or limited, each with its own secret. */
 async function prepareKey(db: Db, now: number): Promise<{ key: Key; secret: string }> {
   for (let number = 1; ; number++) {
     const name = number === 1 ? DEMO_KEY : `${DEMO_KEY}-${number}`
@@ -100,7 +100,7 @@ function isUnlimited(key: Key, now: number): boolean {
   return statusOf(key, now) === 'active' && key.models === null && key.budgetNano === null
 }
 
-/** Brings what an account may spend up to the demonstration's balance. */
+/** Tops up the available balance to that of the demonstration. */
 async function fill(db: Db, account: string, now: number): Promise<void> {
   const balance = await balanceOf(db, account)
   const missingNano = DEMO_BALANCE_NANO - (balance?.availableNano ?? 0)
@@ -108,7 +108,7 @@ async function fill(db: Db, account: string, now: number): Promise<void> {
   await addCredit(db, { id: newId('tr'), account, amountNano: missingNano, now, note: 'sandbox start' })
 }
 
-/** An address that stands for all of this machine is not one to call. */
+/** The URL with a callable host instead of one that stands for all interfaces. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

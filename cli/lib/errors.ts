@@ -1,5 +1,5 @@
-// The two ways in which a command ends badly, and how each reads to the person who called it.
-// What can happen to anybody is one line; only a fault of the program itself shows a stack, because a report needs it.
+// The two ways in which a command fails, and their texts. Expected failures are one line; only a fault of the program
+// itself must show a stack, because a report needs it.
 
 import { SQLiteError } from 'bun:sqlite'
 import { DatabaseUnavailable } from '../../src/db/db'
@@ -7,15 +7,15 @@ import { DatabaseUnavailable } from '../../src/db/db'
 /** The command could not do its work; the message says why. Exit 1. */
 export class CommandFailed extends Error {}
 
-/** The command was called in a wrong way; the message says how it is called. Exit 2. */
+/** The command was called in a wrong way; the message says how to call it. Exit 2. */
 export class WrongUsage extends Error {}
 
-/** A failure for several reasons, each on a line of its own. */
+/** A failure for several reasons, one on each line. */
 export function failedFor(head: string, reasons: readonly string[]): CommandFailed {
   return new CommandFailed([head, ...reasons.map((reason) => `  ${reason}`)].join('\n'))
 }
 
-/** The text for standard error. */
+/** The text of an error for standard error. */
 export function describeFailure(error: unknown): string {
   if (error instanceof CommandFailed) return error.message
   if (error instanceof DatabaseUnavailable || error instanceof SQLiteError || isFromPostgres(error)) {
@@ -35,7 +35,7 @@ function adviceFor(error: unknown): string {
   return /locked|busy/i.test(lineOf(error)) ? ' Another process is writing to it; try again.' : ''
 }
 
-/** Files, ports and the network: errors with a code such as EACCES. */
+/** Whether an error is about files, ports or the network: its code is like EACCES. */
 function isFromSystem(error: unknown): boolean {
   return error instanceof Error && /^E[A-Z]{2,}$/.test((error as { code?: string }).code ?? '')
 }

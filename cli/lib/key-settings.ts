@@ -1,4 +1,4 @@
-// The flags that set what a key may do. A flag that is absent changes nothing; the word `none` removes a limit.
+// The flags that set what a key may do. An absent flag must never change anything; the word `none` removes a limit.
 
 import type { KeySettings } from '../../src/accounts/keys'
 import type { BudgetPeriod } from '../../src/billing/limits'
@@ -48,7 +48,7 @@ export function givesSettings(flags: KeySettingFlags): boolean {
   return Object.keys(keySettingArgs).some((flag) => flags[flag as keyof KeySettingFlags] !== undefined)
 }
 
-/** The settings of a key after the flags. */
+/** The settings of a key after the flags are applied. */
 export function readSettings(
   flags: KeySettingFlags,
   current: KeySettings,

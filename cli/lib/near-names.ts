@@ -1,10 +1,10 @@
-// Which of the names that there are somebody may have meant who mistyped one.
+// Finds known names similar to a mistyped one. It must never correct a name by itself.
 
 const MOST = 3
-/** A letter in so many may be wrong, and one more: two that changed places are two. */
+/** One wrong letter in this many is allowed, and one more: two swapped letters count as two. */
 const LETTERS_PER_FAULT = 5
 
-/** The nearest first; those that go on where it ends, or differ by case only, are near. */
+/** The most similar names first. Names that begin with the given one, or differ only by case, count as similar. */
 export function nearNames(name: string, names: Iterable<string>): string[] {
   const wanted = name.toLowerCase()
   const most = 1 + Math.ceil((wanted.length - 3) / LETTERS_PER_FAULT)
@@ -16,7 +16,7 @@ export function nearNames(name: string, names: Iterable<string>): string[] {
     .map(({ known }) => known)
 }
 
-/** Levenshtein's distance. */
+/** The Levenshtein distance of two texts. */
 function faultsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [index, letter] of [...one].entries()) {

@@ -1,12 +1,12 @@
-// What `models price` is asked, as its flags say it: stated quantities, a request in plain words, or a whole body.
-// It must never guess: flags that do not go together are wrong usage.
+// Reads the flags of `models price`: stated quantities, a request in plain words, or a whole body. It must never guess:
+// flags that do not go together are wrong usage.
 
 import type { PlainField, PlainRequest } from '../../src/contract/family'
 import { pluralOf, type Quantities, type Unit, units } from '../../src/contract/units'
 import { WrongUsage } from './errors'
 import { parseCount } from './values'
 
-/** What a request asks for beside its text, by flags; reference images are only counted. */
+/** Options of a request besides its text; reference images are only counted. */
 export type Options = Pick<PlainRequest, 'n' | 'size' | 'quality' | 'resolution' | 'duration'> & {
   images?: number
 }
@@ -31,7 +31,7 @@ const optionFlags: Record<Exclude<PlainField, 'uploads'>, { flag: string; hint: 
   images: { flag: 'reference-images', hint: 'N', text: 'How many images the request brings along' },
 }
 const optionNames = Object.keys(optionFlags) as (keyof Options)[]
-/** What may decide the tier of a price. */
+/** Options that may decide the tier of a price. */
 const TIER_OPTIONS: readonly (keyof Options)[] = ['size', 'quality', 'resolution']
 
 export const questionArgs = {
@@ -65,7 +65,7 @@ export const questionArgs = {
   body: { type: 'string', valueHint: 'FILE|JSON', description: 'A whole request body' },
 } as const
 
-/** A unit in words, as many. */
+/** The plural of a unit in words. */
 export function wordsOf(unit: Unit): string {
   return pluralOf(unit).replaceAll('_', ' ')
 }
@@ -86,19 +86,19 @@ export function readQuestion(flags: Record<string, unknown>): Question {
   if (tier !== undefined && !quantities)
     throw new WrongUsage('--tier goes with quantities such as --images N.')
   if (serviceTier !== undefined && !quantities)
-    throw new WrongUsage('--service-tier goes with quantities; a --body says it by service_tier.')
+    throw new WrongUsage('--service-tier goes with quantities; a --body has the field service_tier.')
   if (body !== undefined) {
-    refuseAllBut(['images'], options, 'goes with --text, not with --body, which says all itself')
+    refuseAllBut(['images'], options, 'goes with --text, not with --body')
     return { ask: 'body', body, images: options.images }
   }
   if (quantities) {
-    refuseAllBut(TIER_OPTIONS, options, 'does not go with quantities, which say all themselves')
+    refuseAllBut(TIER_OPTIONS, options, 'does not go with quantities')
     if (tier !== undefined) refuseAllBut([], options, 'does not go with --tier: one of them names the price')
     return { ask: 'quantities', quantities, options, tier, serviceTier }
   }
   if (text === undefined && Object.keys(options).length === 0) {
     throw new WrongUsage(
-      'What is to be priced? Give quantities such as --input-tokens N or --images N, or --text, or --body.',
+      'Nothing to price: give quantities such as --input-tokens N or --images N, or --text, or --body.',
     )
   }
   return { ask: 'plain', text, options }

@@ -1,5 +1,5 @@
-// What a request to a model would cost: of quantities that the operator states, or the most that a request can cost.
-// The same functions as for a real request, so that the answer cannot differ from the bill.
+// Prices a request to a model: exactly for stated quantities, or the most that a request can cost. It must never
+// compute prices by itself: it calls the functions that bill real requests.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { askedTier, quoteNano, quoteOf, tariffOf } from '../../src/billing/metering'
@@ -26,18 +26,18 @@ import { flagOfOption, type Options, type Question, wordsOf } from './price-ques
 export interface PriceAnswer {
   operation: OperationName
   quantities: Quantities
-  /** Of one of each unit, as this request is priced. */
+  /** Price of one of each unit for this request, in pico-dollars. */
   prices: Prices
-  /** Which of the prices of the model these are. */
+  /** The table of the model's prices that applies. */
   table: BilledTable
   amountNano: number
-  /** A quote: the most that it can cost, held until the true price is known. */
+  /** True for a quote: the most that the request can cost, held until the true price is known. */
   isMost: boolean
 }
 
-/** What costs nothing without a text. */
+/** Operations whose price depends on a text. */
 const TEXT_OPERATIONS: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech']
-/** Stands for a prompt that nobody gave: the shortest one. */
+/** The shortest prompt, for a request without one. */
 const ANY_TEXT = 'x'
 
 export function answerQuestion(
@@ -50,12 +50,12 @@ export function answerQuestion(
   if (question.ask === 'body') return priceBody(model, readBody(question.body), question.images)
   const { text, options } = question
   if (text === undefined && TEXT_OPERATIONS.includes(model.family.operation)) {
-    throw new CommandFailed(`The price of ${model.family.operation} is that of its text: give --text too.`)
+    throw new CommandFailed(`The price of ${model.family.operation} depends on its text: give --text too.`)
   }
   return quote(model, plainBody(model, text ?? ANY_TEXT, options))
 }
 
-/** The model as it serves the operation, by default the first that takes all that is asked for. */
+/** The model in the given operation, or in the first that accepts all given options. */
 function formOf({ model, forms }: ListedModel, operation: string | undefined, question: Question): Model {
   if (operation === undefined) {
     const asked = 'options' in question ? (Object.keys(question.options) as (keyof Options)[]) : []
@@ -79,20 +79,20 @@ function priceQuantities(model: Model, question: Question & { ask: 'quantities' 
     const options = optionsOf(model).map(flagOfOption).join(', ')
     const instead = options === '' ? '--text' : `--text, ${options}`
     throw new CommandFailed(
-      `${model.id} has no price for ${wordsOf(unit)}; it has one for ${priced}. State those, or say what is to be made by ${instead}.`,
+      `${model.id} has no price for ${wordsOf(unit)}; it has one for ${priced}. State those, or describe the request with ${instead}.`,
     )
   }
   const { operation } = model.family
   return { operation, quantities, prices, table, amountNano: tableNano(quantities, table), isMost: false }
 }
 
-/** The prices of the tier that is named, or of the one that a request with these options would have. */
+/** The prices of the named tier, or of the tier that a request with these options has. */
 function tariffFor(model: Model, { options, tier }: Question & { ask: 'quantities' }): Tariff {
   const { plain } = model.family
   if (model.tariff && tier === undefined && Object.keys(options).length === 0) return model.tariff
   if (plain && tier === undefined)
     return tariffOf(checkedAsk(model, plainBody(model, ANY_TEXT, options)), model)
-  if (model.tariff) throw new CommandFailed(`${model.id} has no tiers of prices: leave them out.`)
+  if (model.tariff) throw new CommandFailed(`${model.id} has no price tiers: leave them out.`)
   const names = tier === undefined ? Object.values(options).map(String) : [tier]
   const tariff = tariffOfVariant(model.priceList, names)
   if (tariff) return tariff
@@ -135,7 +135,7 @@ function quote(model: Model, content: Record<string, unknown>, text?: string): P
   }
 }
 
-/** A request that the gateway would take. Its model is the one that is asked about, whatever it names. */
+/** A request that the gateway would accept. Its model is the one in question, whatever the body names. */
 function checkedAsk(model: Model, content: Record<string, unknown>, text?: string): Ask {
   const body = { ...content, model: model.id }
   const ask: Ask = { body, byteLength: byteLengthOf(body, model, text), at: 0 }
@@ -153,12 +153,11 @@ function checkedAsk(model: Model, content: Record<string, unknown>, text?: strin
 
 function plainBody(model: Model, text: string, options: Options): Record<string, unknown> {
   const { plain, operation } = model.family
-  if (!plain)
-    throw new CommandFailed(`${model.id} cannot be asked in plain words: give a request with --body.`)
+  if (!plain) throw new CommandFailed(`${model.id} takes no request in plain words: use --body.`)
   const known = optionsOf(model)
   const unknown = (Object.keys(options) as (keyof Options)[]).find((name) => !known.includes(name))
   if (unknown !== undefined) {
-    const takes = known.length === 0 ? 'nothing beside --text' : known.map(flagOfOption).join(', ')
+    const takes = known.length === 0 ? 'only --text' : known.map(flagOfOption).join(', ')
     throw new CommandFailed(
       `${model.id} takes no ${flagOfOption(unknown)} for ${operation}; it takes ${takes}.`,
     )
@@ -167,13 +166,13 @@ function plainBody(model: Model, text: string, options: Options): Record<string,
   return plain.body({ text, ...rest, ...references(model, images) }, model)
 }
 
-/** What a request in plain words can ask for beside its text. */
+/** Options that a request in plain words can have. */
 function optionsOf({ family }: Model): (keyof Options)[] {
   const fields = family.plain?.fields ?? []
   return [...new Set(fields.map((field) => (field === 'uploads' ? 'images' : field)))]
 }
 
-/** So many reference images, or as many as the model needs at least. */
+/** Reference images: `count`, or as many as the model needs at least. */
 function references(model: Model, count: number | undefined): { images?: string[]; uploads?: Upload[] } {
   const fields = model.family.plain?.fields ?? []
   const least = model.referenceImages?.min ?? 0
@@ -183,7 +182,7 @@ function references(model: Model, count: number | undefined): { images?: string[
   return images.length > 0 ? { images } : {}
 }
 
-/** Files cannot stand in JSON, so that a body for a form has examples in their place. */
+/** Example files for a form. JSON cannot hold files, so `--body` has none. */
 function filesOf(model: Model, count: number | undefined): Record<string, unknown> {
   const { uploads } = references(model, count)
   if (uploads) {
@@ -205,7 +204,7 @@ function exampleUpload(number: number): Upload {
   }
 }
 
-/** Bytes of the request as a caller sends it; of a form, those of its texts. */
+/** Bytes of the request as a caller sends it; for a form, the bytes of its texts. */
 function byteLengthOf(body: Record<string, unknown>, { family }: Model, text: string | undefined): number {
   const isForm = operationOf(family.operation).body === 'form'
   if (!isForm) return Buffer.byteLength(text ?? JSON.stringify(body))
@@ -213,7 +212,7 @@ function byteLengthOf(body: Record<string, unknown>, { family }: Model, text: st
   return texts.reduce<number>((sum, value) => sum + Buffer.byteLength(String(value)), 0)
 }
 
-/** The text of a body: JSON as it stands, or the content of a file. */
+/** The text of a body: JSON as given, or the content of a file. */
 function readBody(fileOrJson: string): string {
   if (fileOrJson.trimStart().startsWith('{')) return fileOrJson
   if (!existsSync(fileOrJson)) throw new CommandFailed(`There is no file ${fileOrJson}.`)

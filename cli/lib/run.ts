@@ -1,4 +1,5 @@
-// Runs a command with the exit codes that scripts rely on: 0 success, 1 failure, 2 wrong usage.
+// Runs a command with the exit codes that scripts rely on: 0 success, 1 failure, 2 wrong usage. These must never
+// change.
 
 import { runCommand } from 'citty'
 import { type AnyCommand, argsOf, helpOf, metaOf, partOf, usageLine } from '../view/help'
@@ -15,7 +16,7 @@ export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void
     } else if ((wantsHelp && rest.length === 0) || asksForHelp(command, rest)) {
       print(await helpOf(command, path))
     } else if (command.subCommands) {
-      throw new WrongUsage(rest.length > 0 ? `There is no command ${path} ${rest[0]}.` : 'Which command?')
+      throw new WrongUsage(rest.length > 0 ? `There is no command ${path} ${rest[0]}.` : 'Name a command.')
     } else {
       await runCommand(command, { rawArgs: orderWords(argsOf(command), rest) })
     }
@@ -31,12 +32,12 @@ async function report(error: unknown, command: AnyCommand, path: string): Promis
   if (!isWrongUsage) return 1
   const help = command.subCommands
     ? await helpOf(command, path, process.stderr)
-    : `Usage  ${usageLine(command, path)}\n${path} --help says more.`
+    : `Usage  ${usageLine(command, path)}\nFor help: ${path} --help`
   say(`\n${help}`)
   return 2
 }
 
-/** Follows the names of sub-commands as far as they go. */
+/** The deepest sub-command that the words name. */
 async function findCommand(main: AnyCommand, words: string[]) {
   let command = main
   let rest = words
@@ -52,7 +53,7 @@ async function findCommand(main: AnyCommand, words: string[]) {
 }
 
 function asksForHelp(command: AnyCommand, words: readonly string[]): boolean {
-  // The first word is then a command that does not exist.
+  // Without a flag the first word is a command that does not exist.
   if (command.subCommands && !words[0]?.startsWith('-')) return false
   const end = words.indexOf('--')
   return words.slice(0, end === -1 ? words.length : end).some((word) => word === '--help' || word === '-h')

@@ -1,5 +1,5 @@
-// One server a data directory: the lock is the operating system's, so it cannot outlive a process that was killed.
-// Looking whether somebody holds it must never keep a server from starting.
+// Allows one server for each data directory. The lock belongs to the operating system, so it ends with a killed
+// process. Checking the lock must never keep a server from starting.
 
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
@@ -8,10 +8,10 @@ import { makePrivate } from '../../src/db/private-file'
 import { CommandFailed, lineOf } from './errors'
 
 const FILE_NAME = 'serve.lock'
-/** Longer than any look at the lock takes. */
+/** How long to wait for the lock: longer than any check of it takes. */
 const PATIENCE_MS = 200
 
-/** Fails when another server has it. */
+/** Locks the data directory. Fails if another server has locked it. */
 export function lockDataDir(dataDir: string): void {
   const file = join(dataDir, FILE_NAME)
   try {
@@ -20,7 +20,7 @@ export function lockDataDir(dataDir: string): void {
     lock.run(`pragma busy_timeout = ${PATIENCE_MS}`)
     lock.run('pragma locking_mode = exclusive')
     lock.run('begin exclusive')
-    // Kept open as long as the process lives.
+    // Held as long as the process lives.
     process.on('exit', () => lock.close())
   } catch (error) {
     if (!isBusy(error)) {

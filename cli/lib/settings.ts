@@ -1,4 +1,5 @@
-// Where the configuration and the data are: flags win over environment, over the file, over defaults.
+// Finds the configuration and the data. Flags must win over the environment, the environment over the file, the file
+// over defaults.
 
 import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -11,23 +12,23 @@ import { say } from '../view/output'
 import { findConfig, readConfigFile } from './config-file'
 import { CommandFailed, failedFor, lineOf } from './errors'
 
-/** The flags that every command takes. */
+/** Flags that every command takes. */
 export const settingsArgs = {
   config: {
     type: 'string',
     valueHint: 'FILE',
     description:
-      'Configuration file (default: gateway.config.* here, beside the executable or in the folders for settings)',
+      'Configuration file (default: gateway.config.* here, next to the executable or in the folders for settings)',
   },
   'data-dir': {
     type: 'string',
     valueHint: 'DIR',
-    description: 'Where the database is (default: the data directory of this user)',
+    description: 'Folder of the database (default: the data directory of this user)',
   },
   json: { type: 'boolean', description: 'Print one JSON document instead of text' },
 } as const
 
-/** The flags of every command but `serve`, for which the sandbox means more. */
+/** Flags of every command except `serve`, whose `--sandbox` does more. */
 export const commandArgs = {
   ...settingsArgs,
   sandbox: { type: 'boolean', description: 'Use the data of `gateway serve --sandbox`' },
@@ -41,22 +42,22 @@ export interface SettingsFlags {
 
 interface LoadedConfig {
   config: Config
-  /** The file it came from, or undefined for the built-in one. */
+  /** The file that was read; undefined for the built-in configuration. */
   file: string | undefined
 }
 
 const OTHERS_READ_OR_WRITE = 0o066
 
-/** The configuration that is in force, with its faults. */
+/** The configuration in use, with its faults. */
 interface JudgedConfig {
   value: unknown
   file: string | undefined
   faults: string[]
-  /** Folders that have no configuration, where none was found. */
+  /** Searched folders, if no configuration was found. */
   lookedIn: string[]
 }
 
-/** Loads the configuration that is in force and lists all that is wrong with it. */
+/** Loads the configuration in use and lists all its faults. */
 export async function judgeConfig(flags: SettingsFlags): Promise<JudgedConfig> {
   const { file, lookedIn } = findConfig(flags.config)
   const { value: written, faults } =
@@ -65,14 +66,17 @@ export async function judgeConfig(flags: SettingsFlags): Promise<JudgedConfig> {
   return { value, file, lookedIn, faults: [...faults, ...faultsOf(value)] }
 }
 
-/** Loads a configuration that is in order, or fails with all its faults. */
+/** Loads a configuration without faults, or fails with all its faults. */
 export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
   const { value, file, faults } = await judgeConfig(flags)
   if (faults.length > 0) throw failedFor(`${nameOfConfig(file)} has faults:`, faults)
   return { config: value as Config, file }
 }
 
-/** With what the environment says. Simulated money has a database and files of its own, whatever real money is kept in. */
+/**
+ * The configuration with the settings of the environment. The sandbox uses its own database and files, wherever real
+ * money is kept.
+ */
 function inForce(written: unknown, flags: SettingsFlags): unknown {
   if (typeof written !== 'object' || written === null) return written
   const { database: fileDatabase, artifacts, ...config } = written as Partial<Config>
@@ -90,14 +94,14 @@ export function nameOfConfig(file: string | undefined): string {
   return file ?? 'The built-in configuration'
 }
 
-/** The data directory; the sandbox has its own beside it, so that simulated and real money never mix. */
+/** The data directory. The sandbox has one of its own, so that simulated and real money never mix. */
 export function dataDirOf(flags: SettingsFlags): string {
   const named = flags['data-dir'] ?? process.env.GATEWAY_DATA_DIR
   if (named) return resolve(named)
   return join(dataHome(), flags.sandbox ? 'gateway-sandbox' : 'gateway')
 }
 
-/** The data directory, made if it is not there. */
+/** The data directory, created if absent. */
 export function openDataDir(flags: SettingsFlags): string {
   const dataDir = dataDirOf(flags)
   try {
@@ -108,14 +112,17 @@ export function openDataDir(flags: SettingsFlags): string {
   return dataDir
 }
 
-/** What to tell an operator whose data directory is open to others; undefined where it is not. */
+/** A warning if other users can read or write the data directory; undefined otherwise. */
 export function openToOthers(dataDir: string): string | undefined {
-  // The file system of Windows has no such mode.
+  // Windows has no such mode.
   if (process.platform === 'win32' || (statSync(dataDir).mode & OTHERS_READ_OR_WRITE) === 0) return undefined
   return `Warning: other users of this machine can read or write the data directory ${dataDir}. Close it with: chmod 700 ${dataDir}`
 }
 
-/** Runs a command's work on the database, which a running server may be using at the same time, and says so where it wrote. */
+/**
+ * Runs a command on the database, which a running server may be using too. Reports the database if the command wrote to
+ * it.
+ */
 export async function withDatabase<Result>(
   flags: SettingsFlags,
   work: (db: Db, config: Config) => Promise<Result>,
@@ -143,7 +150,7 @@ export async function withDatabase<Result>(
   }
 }
 
-/** Where the database is, without what gives access to it. */
+/** The address of the database without its password. */
 function nameOfDatabase({ database }: Config, dataDir: string): string {
   if (!database) return databaseFile(dataDir)
   const url = URL.parse(database)

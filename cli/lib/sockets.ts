@@ -1,5 +1,6 @@
-// The descriptors of this process, for the guard of connections. By the C library: neither Bun nor Node.js tells which
-// descriptors are callers. Linux only; elsewhere there is no guard, and the times of connections are the only limit.
+// The sockets of this process, for the guard of connections. It calls the C library, because neither Bun nor Node.js
+// reports which descriptors belong to callers. It must never touch a descriptor that is no caller. Linux only;
+// elsewhere there is no guard, and connection timeouts are the only limit.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -8,24 +9,24 @@ import type { Caller, Sockets } from '../../src/app/connection-guard'
 
 const LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1']
 const DESCRIPTORS = '/proc/self/fd'
-/** Of Linux, the same on x64 and arm64. */
+/** Constants of Linux, equal on x64 and arm64. */
 const [AF_INET, AF_INET6] = [2, 10]
 const [IPPROTO_TCP, TCP_INFO] = [6, 11]
 const F_GETFD = 1
 const SHUT_RDWR = 2
-/** `tcpi_bytes_received` and `tcpi_data_segs_out` in `struct tcp_info`, which only ever grows at its end. */
+/** Offsets of `tcpi_bytes_received` and `tcpi_data_segs_out` in `struct tcp_info`, which only grows at its end. */
 const BYTES_RECEIVED = 128
 const DATA_SEGMENTS_SENT = 156
 const TCP_INFO_BYTES = 160
 
-/** Undefined where this is not Linux, or its C library is not found. */
+/** The sockets; undefined outside of Linux, or if the C library is not found. */
 export function openSockets(): Sockets | undefined {
   if (process.platform !== 'linux' || endianness() !== 'LE') return undefined
   const limit = descriptorLimit()
   const c = limit === undefined ? undefined : openLibrary()
   if (limit === undefined || !c) return undefined
 
-  // With buffers of their own, which stay where they are: Bun keeps small arrays elsewhere, and moves them later.
+  // Large buffers that stay in place: Bun keeps small arrays elsewhere, and moves them later.
   const view = new DataView(new ArrayBuffer(256))
   const length = new Uint32Array(new ArrayBuffer(4))
   const [viewAt, lengthAt] = [ptr(view), ptr(length)]
@@ -38,7 +39,7 @@ export function openSockets(): Sockets | undefined {
     const found = c.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, viewAt, lengthAt) === 0
     return found && (length[0] ?? 0) >= TCP_INFO_BYTES
   }
-  // Both families have it at the same place, in the order of the network.
+  // Both address families have the port at the same offset, in network byte order.
   const port = () => view.getUint16(2)
 
   return {
@@ -82,13 +83,13 @@ function openLibrary() {
         shutdown: { args: [i32, i32], returns: i32 },
       }).symbols
     } catch {
-      // Another C library, perhaps.
+      // Another C library is tried next.
     }
   }
   return undefined
 }
 
-/** The soft limit, which Bun has raised to the hard one. */
+/** The soft limit of descriptors, which Bun has raised to the hard one. */
 function descriptorLimit(): number | undefined {
   const limits = readFileSync('/proc/self/limits', 'utf8')
   const soft = /^Max open files +(\S+)/m.exec(limits)?.[1]
@@ -96,10 +97,13 @@ function descriptorLimit(): number | undefined {
   return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(soft)
 }
 
-/** Linux 6.2 and later tell the number as the size of the folder; before that its entries are counted. */
+/**
+ * The number of open descriptors. Linux 6.2 and later give it as the size of the folder; before that its entries are
+ * counted.
+ */
 function countDescriptors(): number {
   const { size } = statSync(DESCRIPTORS)
-  // One of the entries is the folder itself, which is open while it is read.
+  // One entry is the folder itself, which is open while it is read.
   return size > 0 ? size : readdirSync(DESCRIPTORS).length - 1
 }
 

@@ -1,11 +1,11 @@
-// Reads the values that people type: names, amounts, counts, one of several words.
-// A value that cannot be read is wrong usage, never a guess.
+// Reads typed values: names, amounts, counts, one of several words. It must never guess: an unreadable value is wrong
+// usage.
 
 import { MAX_NANO, NANO_PER_USD, parseUsd } from '../../src/lib/money'
 import { WrongUsage } from './errors'
 
 const NAME_FORM = /^[A-Za-z0-9._@-]{1,64}$/
-/** Keys are found by name or id, so no name may look like an id. */
+/** The form of an id. Keys are found by name or id, so no name may look like an id. */
 const ID_FORM = /^key_[0-9a-f]{32}$/
 
 /** The name of a key or an account. */
@@ -16,7 +16,7 @@ export function parseName(what: string, text: string): string {
   return text
 }
 
-/** Dollars, as nano-dollars; `5`, `0.25`, `+5` or `-1.50`. */
+/** Nano-dollars of an amount such as `5`, `0.25`, `+5` or `-1.50`. */
 export function parseAmountNano(what: string, text: string): number {
   const amountNano = parseUsd(text.replace(/^\+(?=\d)/, ''))
   if (amountNano === undefined) {
@@ -48,7 +48,7 @@ export function parseWord<Word extends string>(flag: string, text: string, words
   return word
 }
 
-/** Null for the word `none`, which removes a setting. */
+/** The value; null for the word `none`, which removes a setting. */
 export function unlessNone<Value>(text: string, read: (text: string) => Value): Value | null {
   return text === 'none' ? null : read(text)
 }

@@ -1,11 +1,11 @@
-// How the money of an account is shown: decimal strings of dollars, never floating-point numbers.
+// Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
 import type { Balance, LedgerEntry } from '../../src/billing/ledger'
 import { formatUsd } from '../../src/lib/money'
 import { type Column, renderTable } from './table'
 import { isoTime, shortTime } from './times'
 
-/** `$5.00`, `-$1.50`: in sentences. */
+/** Dollars for sentences: `$5.00`, `-$1.50`. */
 export function dollars(amountNano: number | bigint): string {
   return `${amountNano < 0 ? '-' : ''}$${formatUsd(amountNano < 0 ? -amountNano : amountNano)}`
 }

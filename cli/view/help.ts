@@ -1,4 +1,5 @@
-// The help text of a command: what it does, how it is called, its flags, and examples to copy.
+// The help text of a command: what it does, how to call it, its flags, and examples. Every example must work as it
+// stands.
 
 import type { ArgDef, ArgsDef, CommandDef } from 'citty'
 import { paint, type Style } from './output'
@@ -14,7 +15,7 @@ declare module 'citty' {
 // biome-ignore lint/suspicious/noExplicitAny: commands differ in their arguments, and citty's own type says any here
 export type AnyCommand = CommandDef<any>
 
-/** Commands of this program state their parts as values or as functions that load them. */
+/** Sub-commands, as values or as functions that load them. */
 type Parts = Record<string, AnyCommand | (() => Promise<AnyCommand>)>
 
 interface Meta {
@@ -41,7 +42,7 @@ export async function partOf(command: AnyCommand, name: string): Promise<AnyComm
   return typeof part === 'function' ? await part() : part
 }
 
-/** `gateway keys create NAME [flags]` */
+/** The usage line of a command: `gateway keys create NAME [flags]`. */
 export function usageLine(command: AnyCommand, path: string): string {
   if (command.subCommands) return `${path} COMMAND`
   const args = Object.entries(argsOf(command))
@@ -77,7 +78,7 @@ export async function helpOf(
       lines.push(...more.map((line) => `${' '.repeat(nameWidth + 4)}${line}`))
     }
   }
-  if (command.subCommands) lines.push('', `${path} COMMAND --help says more about a command.`)
+  if (command.subCommands) lines.push('', `For help on a command: ${path} COMMAND --help`)
   if (examples.length > 0) lines.push('', style('bold', 'Examples'), ...examples.map((line) => `  ${line}`))
   return lines.join('\n')
 }

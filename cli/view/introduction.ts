@@ -1,5 +1,5 @@
-// What a starting gateway prints for people: first what they can do at once, then where it listens and what it serves.
-// No line is wider than a terminal of 80 columns, but for addresses, paths and command lines of whoever has long ones.
+// The text that a starting gateway prints for people: first what they can do at once, then where it listens and what it
+// serves. No line must be wider than a terminal of 80 columns, except long addresses, paths and command lines.
 
 import type { UpstreamModels } from '../lib/catalogue'
 import type { Demonstration } from '../lib/demonstration'
@@ -11,13 +11,13 @@ export interface Introduction {
   configuration: string
   data: string
   upstreams: readonly UpstreamModels[]
-  /** Only where vendors are simulated. */
+  /** Undefined unless vendors are simulated. */
   demonstration: Demonstration | undefined
   /** Command lines of this program that use the same data. */
   commands: { usage: string; makeKey: string; sandbox: string }
 }
 
-/** `width`: columns of the terminal; undefined where another program reads, which gets every command on one line. */
+/** The text. `width` is the terminal's columns; undefined for a program, which gets every command on one line. */
 export function introduction(about: Introduction, width: number | undefined): string {
   const { url, demonstration, commands } = about
   const remark = demonstration ? paint('yellow', ' (sandbox: vendors are simulated)') : ''

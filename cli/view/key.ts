@@ -1,4 +1,4 @@
-// How a key is shown, to people and as JSON. The secret is no part of it: only its hint.
+// Shows a key, to people and as JSON. It must never show the secret: only its hint.
 
 import type { Key, KeySettings } from '../../src/accounts/keys'
 import type { Balance } from '../../src/billing/ledger'
@@ -35,7 +35,7 @@ export function keyJson(key: Key, now: number): Record<string, unknown> {
   }
 }
 
-/** The same with the money of its account. */
+/** The key as JSON, with the money of its account. */
 export function keyWithMoneyJson(key: Key, balance: Balance, now: number): Record<string, unknown> {
   const { account: _, ...money } = balanceJson(balance)
   return { ...keyJson(key, now), ...money }

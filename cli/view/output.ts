@@ -1,34 +1,37 @@
-// What commands print: results on standard output, messages on standard error, colour only where a person looks at a
-// terminal. It must never put anything but the one document on standard output when JSON is wanted.
+// Prints for commands: results on standard output, messages on standard error, colour only on a terminal. With JSON,
+// standard output must never hold anything but the one document.
 
 import { writeSync } from 'node:fs'
 
-/** A result. `console.log` rather than a stream: when the reader of a pipe leaves, as `head` does, it says nothing. */
+/**
+ * Prints a result. `console.log` rather than a stream, because it stays silent if the reader of a pipe leaves, as
+ * `head` does.
+ */
 export function print(text: string): void {
   console.log(text)
 }
 
-/** A message for people. Not `console.error`, which paints everything red on a terminal. */
+/** Prints a message for people. Not by `console.error`, which paints everything red on a terminal. */
 export function say(text: string): void {
   try {
     writeSync(process.stderr.fd, `${text}\n`)
   } catch {
-    // Nobody reads standard error any more; what was done is done.
+    // Nobody reads standard error any more; the work is done anyway.
   }
 }
 
 interface Status {
   show(text: string): void
-  /** Makes room for what comes next. */
+  /** Clears the line for other output. */
   clear(): void
 }
 
-/** Messages of which only the newest counts: on a terminal each takes the place of the one before. */
+/** Messages of which only the newest counts: on a terminal each replaces the one before. */
 export function createStatus(): Status {
   if (!process.stderr.isTTY || process.env.TERM === 'dumb') return { show: say, clear() {} }
   const write = (text: string) => process.stderr.write(`\r\u001b[2K${text}`)
   return {
-    // A line that wraps could not be taken back.
+    // A line that wraps could not be replaced.
     show: (text) => write(text.slice(0, (process.stderr.columns || 80) - 1)),
     clear: () => write(''),
   }
@@ -48,14 +51,14 @@ const STYLES = {
 }
 export type Style = keyof typeof STYLES
 
-/** Text in a style; just the text where colour is not wanted. */
+/** The text in a style; unchanged if colour is not wanted. */
 export function paint(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   if (!stream.isTTY || process.env.NO_COLOR || process.env.TERM === 'dumb') return text
   const [on, off] = STYLES[style]
   return `\u001b[${on}m${text}\u001b[${off}m`
 }
 
-/** Columns of the terminal that results go to; undefined where they go to a file or another program. */
+/** Columns of the terminal that results go to; undefined for a file or another program. */
 export function terminalWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns || 80 : undefined
 }

@@ -1,5 +1,5 @@
-// How prices read to people and in JSON: those of a model, and what one request comes to.
-// It must never compute a price: what it shows is what the line would charge.
+// Shows prices to people and in JSON: those of a model, and that of a request. It must never compute a price: it shows
+// what the gateway would charge.
 
 import { aboveKey, describePrices } from '../../src/config/prices'
 import type { ModelConfig } from '../../src/config/schema'
@@ -14,7 +14,7 @@ import { type Column, renderTable } from './table'
 
 const TOKEN_WORDS: Record<string, string> = { input: 'in', output: 'out', cached_input: 'cached' }
 
-/** The prices of an entry in few words: `0.25 in, 2.00 out per 1M tokens`, `1k 0.02, 2k 0.07 per image`. */
+/** The prices of a model in few words: `0.25 in, 2.00 out per 1M tokens`, `1k 0.02, 2k 0.07 per image`. */
 export function priceText({ free, price = {} }: ModelConfig): string {
   if (free) return 'free'
   const { service_tiers: tiers = {}, minimum, source: _, as_of: __, ...base } = price
@@ -63,7 +63,7 @@ export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
     model: model.id,
     operation,
     amount_usd: formatUsd(amountNano),
-    /** True: the most that it can cost, not what it will cost. */
+    /** True: the most that the request can cost, not what it will cost. */
     at_most: isMost,
     quantities: Object.fromEntries(
       Object.entries(quantities).map(([unit, count]) => [pluralOf(unit as Unit), count]),
@@ -95,23 +95,23 @@ export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): 
   const which = [tier, above?.replace('_', ' ')].filter((word) => word !== undefined).join(', ')
   const total = `${isMost ? 'at most' : 'total'}${which && ` (${which})`}`
   print(renderTable(columns, [...rows, [total, '', '', formatUsd(amountNano)]]))
-  if (answer.table.minimumPico > 0) say(`\nIt costs at least ${dollars(1, answer.table.minimumPico)}.`)
+  if (answer.table.minimumPico > 0) say(`\nA request costs at least ${dollars(1, answer.table.minimumPico)}.`)
   if (isMost) {
-    say('\nSo much is held when the request comes in; what it really used is paid when it ends.')
+    say('\nThis amount is held when the request arrives; its true price is paid when it ends.')
   }
 }
 
-/** By which prices it is: those of a service tier, or of longer prompts. */
+/** The service tier or prompt length whose prices apply. */
 function whichTable({ table: { tier, above } }: PriceAnswer): { service_tier?: string; above?: string } {
   return { ...(tier !== null && { service_tier: tier }), ...(above > 0 && { above: aboveKey(above) }) }
 }
 
-/** Exact, where one of them costs a part of a nano-dollar too. */
+/** Exact dollars, also below one nano-dollar. */
 function dollars(count: number, pico: number): string {
   return formatDecimal(BigInt(count) * BigInt(pico), 12)
 }
 
-/** The price of one unit as the price list has it: `0.25 per 1M`, `0.006 per minute`, `0.02`. */
+/** The price of one unit as the price list states it: `0.25 per 1M`, `0.006 per minute`, `0.02`. */
 function unitPrice(unit: Unit, prices: Prices): string {
   const [usd = ''] = Object.values(describePrices({ [unit]: prices[unit] ?? 0 }))
   const per = perOf(unit)

@@ -1,28 +1,28 @@
-// Lays text out in columns: tables with a title line, and blocks of labelled lines.
-// Without a width nothing is wrapped or shortened, so that other programs get every value whole.
+// Lays text out in columns: tables with a title line, and blocks of labelled lines. Without a width nothing must be
+// wrapped or shortened, so that other programs get every value whole.
 
 import { paint, terminalWidth } from './output'
 
 export interface Column {
   title: string
-  /** `decimal` puts the points of amounts below each other. Default left. */
+  /** Alignment of the column, left by default. `decimal` aligns the decimal points of amounts. */
   align?: 'left' | 'right' | 'decimal'
-  /** Gives way when the table is wider than the terminal: its text is wrapped, and its long words are cut. */
+  /** Shrinks if the table is wider than the terminal: its text is wrapped, and its long words are cut. */
   flexible?: boolean
-  /** The least that a flexible column keeps. */
+  /** The least width of a flexible column. */
   widthMin?: number
-  /** Left out where the terminal is too narrow even for the least of each column. */
+  /** Left out if the terminal is too narrow even for the least width of each column. */
   optional?: boolean
 }
 
-/** A label, its text, and whether a long word of the text must stay whole, as an address must that is to be copied. */
+/** A label, its text, and whether long words must stay whole, such as an address that is copied. */
 export type Entry = readonly [label: string, text: string, keep?: 'whole']
 
 const GAP = '  '
 const FLEXIBLE_WIDTH_MIN = 12
 const LABEL_INDENT = '  '
 
-/** A table; the text of a flexible column must be without colour. */
+/** A table. The text of a flexible column must be without colour. */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -55,7 +55,7 @@ export function renderTable(
   return lines.join('\n')
 }
 
-/** Labels in one column, texts in another; long texts go on below themselves. */
+/** Labels in one column, texts in another; long texts wrap within theirs. */
 export function renderBlock(entries: readonly Entry[], width = terminalWidth()): string {
   const labelWidth = Math.max(...entries.map(([label]) => label.length))
   const indent = LABEL_INDENT.length + labelWidth + GAP.length
@@ -70,7 +70,7 @@ export function renderBlock(entries: readonly Entry[], width = terminalWidth()):
     .join('\n')
 }
 
-/** Lines of at most the width, broken between words; a word that is longer loses its middle. */
+/** Lines of at most `width`, broken between words. A longer word loses its middle. */
 export function wrap(text: string, width: number | undefined): string[] {
   if (width === undefined || Bun.stringWidth(text) <= width) return [text]
   const lines: string[] = []
@@ -110,7 +110,7 @@ function totalOf(widths: readonly number[]): number {
   return widths.reduce((sum, each) => sum + each, 0) + GAP.length * (widths.length - 1)
 }
 
-/** Takes width from the flexible columns, the last first, until the table fits or none can give more. */
+/** The widths of columns: flexible ones shrink, the last first, until the table fits or none can shrink further. */
 function fit(columns: readonly Column[], natural: number[], width: number | undefined): number[] {
   const widths = [...natural]
   if (width === undefined) return widths
@@ -125,7 +125,7 @@ function fit(columns: readonly Column[], natural: number[], width: number | unde
   return widths
 }
 
-/** Gives all amounts of a column as many characters behind the point as the longest has. */
+/** Pads all amounts of a column to the decimals of the longest. */
 function alignPoints(rows: string[][], column: number): void {
   const decimals = (text: string) => (text.includes('.') ? text.length - text.indexOf('.') : 0)
   const most = Math.max(0, ...rows.map((row) => decimals(row[column] ?? '')))

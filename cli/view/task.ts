@@ -1,4 +1,4 @@
-// How tasks are shown: one line each in a list, a block of lines for one, JSON for programs.
+// Shows tasks: one line each in a list, a block of lines for one, JSON for programs. It must never change a task.
 
 import { formatUsd } from '../../src/lib/money'
 import { showTask, type Task } from '../../src/tasks/task'
@@ -13,7 +13,7 @@ interface TaskDelivery {
   attempts: Attempt[]
 }
 
-/** The state that people see: a submit whose answer was lost is a state of its own. */
+/** The state that people see. A submit whose answer was lost has a state of its own. */
 export function stateOf(task: Task): string {
   return stageOf(task) === 'unknown' ? UNKNOWN : task.state
 }
@@ -28,7 +28,7 @@ export function taskJson(task: Task) {
     upstream: task.upstream,
     upstream_id: task.upstreamId,
     charge: task.charge,
-    // The charge remembers what was held.
+    // The charge records what was held.
     held_usd: formatUsd(task.state === 'submitted' ? task.costNano : 0),
     amount_usd: formatUsd(task.state === 'submitted' ? 0 : task.costNano),
     progress: progressOf(task),
@@ -107,7 +107,7 @@ function moneyText({ state, costNano }: Task): string {
   return `$${formatUsd(costNano)} ${state === 'submitted' ? 'held' : 'paid'}`
 }
 
-/** How it stands, in a few words. */
+/** The state of a task in a few words. */
 export function taskLine(task: Task): string {
   const progress = progressOf(task)
   return `${stateOf(task)}${progress === null ? '' : ` ${progress} %`}, ${counted(task.polls, 'poll')}`
@@ -126,7 +126,7 @@ function webhookLine({ webhook, attempts }: TaskDelivery, now: number): string {
   return `${webhook.url}: ${webhook.state} after ${counted(attempts.length, 'attempt')}${tried}${next}`
 }
 
-/** Percent, where the vendor says it. */
+/** Progress in percent, if the vendor reports it. */
 function progressOf(task: Task): number | null {
   const { progress } = JSON.parse(showTask(task)) as { progress?: unknown }
   return typeof progress === 'number' ? progress : null

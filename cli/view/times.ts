@@ -1,4 +1,4 @@
-// Durations as people type them, and moments as people read them.
+// Reads durations as people type them, and writes times as people read them. Times must be in UTC.
 
 import { parseDurationMs as durationMsOf } from '../../src/lib/durations'
 import { WrongUsage } from '../lib/errors'
@@ -8,7 +8,7 @@ const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** Reads a duration such as `45m`, `12h`, `30d` or `2w`. */
+/** Milliseconds of a duration such as `45m`, `12h`, `30d` or `2w`. Other text is wrong usage. */
 export function parseDurationMs(flag: string, text: string): number {
   const durationMs = durationMsOf(text)
   if (durationMs === undefined) {
@@ -17,22 +17,22 @@ export function parseDurationMs(flag: string, text: string): number {
   return durationMs
 }
 
-/** `2026-08-21T14:03:22.000Z`, or null: for JSON. */
+/** A time for JSON: `2026-08-21T14:03:22.000Z`, or null. */
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString()
 }
 
-/** `2026-08-21 14:03:22`, in UTC: for tables. */
+/** A UTC time for tables: `2026-08-21 14:03:22`. */
 export function shortTime(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** `2026-08-21 14:03:22 UTC`: for sentences. */
+/** A UTC time for sentences: `2026-08-21 14:03:22 UTC`. */
 export function utcTime(at: number): string {
   return `${shortTime(at)} UTC`
 }
 
-/** How long ago: `45s`, `5m`, `3h`, `2d`. */
+/** The age of a time: `45s`, `5m`, `3h`, `2d`. */
 export function shortAge(at: number, now: number): string {
   const ageMs = Math.max(0, now - at)
   const [unit, unitMs] = (
@@ -45,7 +45,7 @@ export function shortAge(at: number, now: number): string {
   return `${Math.floor(ageMs / unitMs)}${unit}`
 }
 
-/** How far away a moment is: `in 30 days`, `2 hours ago`. */
+/** The distance of a time from now: `in 30 days`, `2 hours ago`. */
 export function distance(at: number, now: number): string {
   const awayMs = Math.abs(at - now)
   const [name, unitMs] = (

@@ -155,7 +155,7 @@ test('wrong usage is exit 2 and says what is wrong', async () => {
     ['keys create alice --budget 5 --per year', '--per takes day, week, month'],
     ['keys create alice --budget 0 --per day', 'must be more than 0'],
     ['keys create alice --models ,', '--models takes the ids'],
-    ['keys update alice', 'Give at least one setting'],
+    ['keys update alice', 'give at least one setting'],
     ['keys show', 'NAME'],
     ['balance add alice', 'USD'],
     ['balance add alice 0', 'must be more than 0'],
@@ -184,7 +184,7 @@ test('what cannot be done is exit 1 and one line', async () => {
   await allFail(
     1,
     [
-      ['keys create alice', 'There is a key of the name alice already'],
+      ['keys create alice', 'A key named alice already exists'],
       ['keys create bob --models chat,unknown,other', 'no model "unknown", "other"; `models list` shows all'],
       ['keys create bob --models chat,Embd', 'no model "Embd". Did you mean embed? `models list` shows all.'],
       ['keys create bob --models vendor-chat', 'no model "vendor-chat". Did you mean chat?'],
@@ -201,7 +201,7 @@ test('what cannot be done is exit 1 and one line', async () => {
       ['balance add alice 9007199', 'the most it can have'],
       ['balance adjust alice -2 --note why', 'Account alice has only $1.00 available'],
       ['balance ledger nobody', 'There is no account "nobody"'],
-      ['config check --config missing.ts', 'There is no configuration file'],
+      ['config check --config missing.ts', 'which does not exist'],
       ['config check --config typo.ts', 'typo.ts has one fault:\n  modles: '],
       ['keys list --config typo.ts', 'typo.ts has faults:\n  modles: '],
       ['config check --config broken.ts', 'broken.ts cannot be loaded'],
@@ -293,7 +293,7 @@ test('a key from its making to its end', async () => {
   await allFail(1, [
     ['keys roll alice', 'was revoked'],
     ['keys update alice --rpm 1', 'was revoked'],
-    ['keys create alice', 'names are not used again'],
+    ['keys create alice', 'names are not reused'],
   ])
   const [table, block] = await Promise.all([run('keys list'), run('keys show alice')])
   expect(table.stdout).toMatch(/^alice +team +\S+ +revoked +all models$/m)

@@ -88,9 +88,7 @@ describe('a configuration is read', () => {
         file,
       ])
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toContain(
-        format === 'ini' ? 'is of no format that is known' : `${file} cannot be loaded`,
-      )
+      expect(stderr).toContain(format === 'ini' ? 'has no known format' : `${file} cannot be loaded`)
       expect(stderr).not.toMatch(/\n\s+at /)
     })
   }
@@ -228,18 +226,18 @@ describe('a configuration is found', () => {
     const folder = temporaryFolder()
     const { call } = createCommandLine(folder)
     const { stdout } = await call(['config', 'check'])
-    expect(stdout).toContain('The built-in configuration is right.')
+    expect(stdout).toContain('The built-in configuration has no faults.')
     expect(stdout).toContain(`in: ${folder}, ${folder}/.config/gateway, /etc/gateway.`)
     const file = fileIn(join(folder, '.config/gateway'), 'config.yaml', formats.yaml ?? '')
-    expect((await call(['config', 'check'])).stdout).toContain(`${file} is right.`)
+    expect((await call(['config', 'check'])).stdout).toContain(`${file} has no faults.`)
   })
 
   test('by a name that leads nowhere: it says who named it', async () => {
     const { call } = createCommandLine(temporaryFolder())
     const rows = [
-      [['--config', 'gone.ts'], {}, 'gone.ts, which --config names'],
-      [[], { GATEWAY_CONFIG: '/gone.ts' }, '/gone.ts, which GATEWAY_CONFIG names'],
-      [['--config', '/tmp'], {}, '/tmp, which --config names, is not a file'],
+      [['--config', 'gone.ts'], {}, '--config names'],
+      [[], { GATEWAY_CONFIG: '/gone.ts' }, 'GATEWAY_CONFIG names /gone.ts, which does not exist'],
+      [['--config', '/tmp'], {}, '--config names /tmp, which is not a file'],
     ] as const
     for (const [words, env, text] of rows) {
       const { code, stderr } = await call(['config', 'check', ...words], { env })

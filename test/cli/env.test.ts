@@ -89,12 +89,12 @@ test('who gives no secret is told where it comes from', async () => {
     run('env webhook'),
     run(`env webhook --key ${webhookSecret}`),
   ])
-  for (const words of ['in place of sk-YOUR-KEY', 'keys create NAME', 'keys roll NAME', '--data-dir'])
+  for (const words of ['Replace sk-YOUR-KEY', 'keys create NAME', 'keys roll NAME', '--data-dir'])
     expect(key.stderr).toContain(words)
   expect(given.stderr).toBe('')
-  expect(webhook.stderr).toContain('in place of whsec_YOUR-SECRET')
+  expect(webhook.stderr).toContain('Replace whsec_YOUR-SECRET')
   expect(webhook.stderr).toContain('keys roll-webhook NAME')
-  expect(checked.stderr).toStartWith('Check each webhook with it')
+  expect(checked.stderr).toStartWith('Verify each webhook with it')
 })
 
 test('the same as one document', async () => {
@@ -117,7 +117,7 @@ test('wrong words are exit 2 and say what is right', async () => {
   await allFail(2, [
     ['env', 'CLIENT'],
     ['env gemini', 'CLIENT is one of openai, anthropic, claude-code, mcp, webhook, not "gemini"'],
-    [`env openai --key ${secret.slice(0, -1)}`, '--key takes the secret of a key of this gateway, whole'],
+    [`env openai --key ${secret.slice(0, -1)}`, '--key takes a whole secret of this gateway'],
     ['env webhook --key sk-1', 'begins with whsec_'],
     ['env openai --shell tcsh', '--shell takes sh, fish, powershell, not "tcsh"'],
     ['env openai --url ai.example.com', '--url takes an address such as https://ai.example.com'],

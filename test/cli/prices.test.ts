@@ -298,7 +298,7 @@ test('people read a table whose rows add up', async () => {
   expect(embed.stdout).toMatch(/^requests +1 +0\.001 +0\.001$/m)
   expect(embed.stdout).toMatch(/^input tokens +33 +0\.02 per 1M +0\.00000066$/m)
   expect(embed.stdout).toMatch(/^at most +0\.00100066$/m)
-  expect(embed.stderr).toContain('is held when the request comes in')
+  expect(embed.stderr).toContain('is held when the request arrives')
   expect(edit.stdout).toMatch(/^legacy image-edit +COUNT/m)
   expect(edit.stdout).toMatch(/^images +2 +0\.02 +0\.04$/m)
 })
@@ -306,7 +306,7 @@ test('people read a table whose rows add up', async () => {
 test('wrong usage and what cannot be priced say what to do', async () => {
   await allFail(2, [
     ['models price', 'MODEL'],
-    ['models price chat', 'What is to be priced?'],
+    ['models price chat', 'Nothing to price:'],
     ['models price chat --text a --input-tokens 1', 'Give only one of'],
     ['models price chat --text a --body {}', 'Give only one of'],
     ['models price chat --input-tokens -1', '--input-tokens takes a whole number from 0'],
@@ -322,19 +322,19 @@ test('wrong usage and what cannot be priced say what to do', async () => {
   await allFail(1, [
     ['models price unknown --text a', 'no model "unknown"'],
     ['models price embed --output-tokens 1', 'embed has no price for output tokens; it has one for'],
-    ['models price both --images 2', 'say what is to be made by --text, --n, --size, --quality'],
+    ['models price both --images 2', 'describe the request with --text, --n, --size, --quality'],
     ['models price chat --body missing.json', 'There is no file missing.json'],
     ['models price chat --body {"messages":[]}', "The gateway would refuse this request: Invalid 'messages'"],
     ['models price chat --n 2', 'give --text too'],
     ['models price chat --text a --size 1024x1024', 'chat takes no --size for chat; it takes --n'],
-    ['models price voice --text a --n 2', 'voice takes no --n for speech; it takes nothing beside --text'],
+    ['models price voice --text a --n 2', 'voice takes no --n for speech; it takes only --text'],
     ['models price picture --reference-images 1', 'makes images from text alone'],
     ['models price picture --size 3x4', 'makes 1024*1024'],
     ['models price tiered --size big', "Invalid value for 'size'"],
     ['models price half-tiered --size 2048x2048', 'has no price for'],
     ['models price half-tiered --images 1 --resolution 2k', 'It has one for: 1k'],
     ['models price tiered --images 1 --tier 8k', 'tiered has no tier "8k"; it has 1k, 2k'],
-    ['models price picture --images 1 --tier 1k', 'picture has no tiers of prices'],
+    ['models price picture --images 1 --tier 1k', 'picture has no price tiers'],
     [
       'models price long --input-tokens 1 --service-tier fast',
       'long has no service tier "fast"; it has flex, priority',

@@ -210,7 +210,7 @@ describe('a task that runs', () => {
     await waitFor(async () => (await status()) === 'RUNNING', 20_000)
     const ran = await line.run(`tasks cancel ${id}`)
     expect(ran).toMatchObject({ code: 1, stdout: '' })
-    expect(ran.stderr).toMatch(new RegExp(`^${id} goes on: .*(cancel|pending)`, 'im'))
+    expect(ran.stderr).toMatch(new RegExp(`^${id} continues: .*(cancel|pending)`, 'im'))
     const watched = await line.run(`tasks watch ${id} --json`)
     expect(JSON.parse(watched.stdout)).toMatchObject({ state: 'succeeded', amount_usd: '0.05' })
   })
@@ -240,7 +240,7 @@ describe('stopping', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        new RegExp(`^Written to .*\n${id} goes on: Tasks of this model cannot be stopped.\n$`),
+        new RegExp(`^Written to .*\n${id} continues: Tasks of this model cannot be stopped.\n$`),
       ),
     })
   })
@@ -267,7 +267,7 @@ describe('stopping', () => {
     )
     await first.server.stop(0)
     await offline.allFail(1, [
-      [`tasks cancel ${stopped}`, `No server has taken it up: ${stopped} is stopped as soon as one runs`],
+      [`tasks cancel ${stopped}`, `No server has stopped ${stopped} yet: a running one does`],
       [`tasks redeliver ${other}`, 'was submitted without a webhook_url'],
     ])
     const next = await startTestGateway({ dataDir, sandbox: first.sandbox, balance: '0' })
@@ -277,7 +277,7 @@ describe('stopping', () => {
       held_usd: '0.00',
     })
     await next.server.stop(0)
-    await offline.allFail(1, [[`tasks reconcile ${stopped} --ask-again`, 'No server runs that could ask']])
+    await offline.allFail(1, [[`tasks reconcile ${stopped} --ask-again`, 'No server is running to ask']])
     await first.sandbox.stop()
   })
 })
@@ -308,7 +308,7 @@ describe('a task whose submit had no answer', () => {
     const other = await submit(`a fox ${LOST}`)
     await line.allFail(1, [
       [`tasks reconcile ${id} --not-begun`, `${id} has ended: it succeeded.`],
-      [`tasks reconcile ${other} --upstream-id ${upstreamId}`, 'the id is of another task'],
+      [`tasks reconcile ${other} --upstream-id ${upstreamId}`, 'the id belongs to another task'],
     ])
     await line.json(`tasks reconcile ${other} --not-begun`)
   })
@@ -327,9 +327,7 @@ describe('a task whose submit had no answer', () => {
 
   test('is not any other task', async () => {
     const id = await submit(`a fox ${LONG}`)
-    await line.allFail(1, [
-      [`tasks reconcile ${id} --not-begun`, 'is followed under the vendor’s id'.replace('’', "'")],
-    ])
+    await line.allFail(1, [[`tasks reconcile ${id} --not-begun`, "already has the vendor's id"]])
   })
 })
 
@@ -386,7 +384,8 @@ describe('a task that failed', () => {
     const [stopped, lost] = [await submit(`a fox ${LONG}`), await submit(`a fox ${LOST}`)]
     await line.json(`tasks cancel ${stopped}`)
     await line.json(`tasks reconcile ${lost} --not-begun`)
-    const why = "was not changed: it was stopped, the vendor's id of it is not known, or it has moved on."
+    const why =
+      'was not changed: it was cancelled, its id at the vendor is unknown, or it has changed meanwhile.'
     await line.allFail(1, [
       [`tasks reconcile ${stopped} --ask-again`, `${stopped} ${why}`],
       [`tasks reconcile ${lost} --ask-again`, `${lost} ${why}`],
@@ -436,7 +435,7 @@ test('the secret of webhooks is shown when it is made, and never again', async (
   expect(Date.parse(rolled.old_until) - Date.now()).toBeGreaterThan(23 * 3_600_000)
   const human = await line.run('keys roll-webhook signer')
   expect(human.stdout.trim()).toMatch(SECRET)
-  expect(human.stderr).toContain('The old secret signs beside it until')
+  expect(human.stderr).toContain('The old secret signs too until')
   const after = await Promise.all(
     ['keys show signer', 'keys list', 'keys roll signer'].map((words) => line.run(words)),
   )
@@ -455,9 +454,9 @@ test('wrong usage is exit 2, what is not there exit 1', async () => {
     ['tasks list --state running', '--state takes submitted, succeeded, failed, unknown'],
     ['tasks list --limit 0', '--limit takes a whole number from 1'],
     ['tasks list --since yesterday', '--since takes a duration'],
-    ['tasks reconcile video_1', 'Give --upstream-id ID, --not-begun or --ask-again'],
-    ['tasks reconcile video_1 --not-begun --upstream-id x', 'Give --upstream-id ID, --not-begun or'],
-    ['tasks reconcile video_1 --not-begun --ask-again', 'Give --upstream-id ID, --not-begun or'],
+    ['tasks reconcile video_1', 'Give one of --upstream-id ID, --not-begun and --ask-again'],
+    ['tasks reconcile video_1 --not-begun --upstream-id x', 'Give one of --upstream-id ID, --not-begun and'],
+    ['tasks reconcile video_1 --not-begun --ask-again', 'Give one of --upstream-id ID, --not-begun and'],
   ])
   const absent = 'There is no task "video_1"; `tasks list` shows the newest.'
   await line.allFail(1, [

@@ -776,7 +776,9 @@ test('the command line shows routes, connections and aliases', async () => {
   expect(check.hidden.map(({ id }: Json) => id)).toEqual(['third', 'not-there'])
   const { stdout, stderr } = table
   expect(stdout).toMatch(/^equals +chat, messages +first 2, second 1 +yes /m)
-  expect(stdout).toMatch(/^routed +chat, messages +route +yes +as the first that answers of first, equals$/m)
+  expect(stdout).toMatch(
+    /^routed +chat, messages +route +yes +that of the first model that answers: first, equals$/m,
+  )
   expect(stdout).toMatch(/^not-there +chat, messages +route +no /m)
   expect(stdout).toMatch(/^ALIAS +STANDS FOR$/m)
   expect(stdout).toMatch(/^claude-haiku-\* +routed$/m)

@@ -179,8 +179,10 @@ class PassingMeter implements StreamMeter {
 
   /** What the caller sees of an event. */
   private seenBy(event: string, reading: Reading): string {
-    if (reading.usage?.kind === 'separate' && this.options.hideUsage) return ''
-    if (reading.end !== 'failed-disguised') return callerEvent(event, hasFailed(reading))
+    const isError = hasFailed(reading)
+    // An error is shown whatever figures stand beside it.
+    if (reading.usage?.kind === 'separate' && this.options.hideUsage && !isError) return ''
+    if (reading.end !== 'failed-disguised') return callerEvent(event, isError)
     return toLatin1(this.options.translateError(objectIn(dataOfEvent(event) ?? '') ?? {}))
   }
 }

@@ -24,9 +24,12 @@ export async function succeedLate(
   options: EndOptions,
 ): Promise<Settled | undefined> {
   const failed = await findTask(db, null, id)
-  const charge = failed && (await lateCharge(db, failed, options.now))
+  if (!failed) return undefined
+  // The success may have been seen before the failure was stored; its webhook is the last one all the same.
+  const now = Math.max(options.now, (failed.endedAt ?? 0) + 1)
+  const charge = await lateCharge(db, failed, now)
   if (!charge) return undefined
-  return succeed(db, failed, charge, ending, { ...options, first: [openUnheld(charge)] })
+  return succeed(db, failed, charge, ending, { ...options, now, first: [openUnheld(charge)] })
 }
 
 /** Opens a failed task once more, so that whoever polls asks its vendor. False when there is nothing to ask. */

@@ -303,7 +303,7 @@ test('errors have the described form, with the described headers', async () => {
 
 test('the requests that the documentation shows are answered', async () => {
   const text = await Bun.file(`${import.meta.dir}/../../docs/requests.md`).text()
-  const shown = [...text.matchAll(/curl "?\$U([^ "]+)"?[^']*?--json '([^']+)'/g)]
+  const shown = [...text.matchAll(/curl "?\$U([^ "]+)"?(?:(?!curl)[^'])*?--json '([^']+)'/g)]
   expect(shown.length).toBeGreaterThan(5)
   for (const [, path = '', body = ''] of shown) {
     const response = await gateway.post(`/v1${path.replace('wait=60', 'wait=0')}`, body)

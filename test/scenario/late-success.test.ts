@@ -238,6 +238,14 @@ function rowContract(kind: DatabaseKind): void {
     await db.close()
   })
 
+  test('comes behind the failure also where its node saw it first: its webhook is the last', async () => {
+    const db = await openFailed(kind)
+    await succeedLate(db, await readTask(db, 'late'), good, { now: START - 5, webhookId: 'msg-0' })
+    expect((await webhookOf(db, 'late'))?.webhook).toMatchObject({ id: 'msg-0' })
+    await expectRight(db, START + 1)
+    await db.close()
+  })
+
   test('is the webhook that is shown and sent again', async () => {
     const db = await openFailed(kind)
     await succeedLate(db, await readTask(db, 'late'), good, { now: START + 1, webhookId: 'msg-2' })

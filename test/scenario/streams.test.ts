@@ -660,6 +660,18 @@ describe('a vendor with ways of its own', () => {
     })
   }
 
+  test('fails by an event that has figures too: the caller who did not ask for them sees the error', async () => {
+    const usage = { prompt_tokens: 7, completion_tokens: 1 }
+    vendor.answer = () =>
+      eventStream(`${chunk('A')}data: ${JSON.stringify({ error: { message: 'No luck' }, usage })}\n\n`)
+    const { text, charge } = await play()
+    expect(eventsOf(text).at(-1).error).toEqual({ message: 'No luck' })
+    expect(charge).toMatchObject({
+      state: 'settled',
+      amount: price({ input_token: 7, output_token: 1 }),
+    })
+  })
+
   test('falls silent inside a stream: it is cut, the caller learns why, the delivered part is paid', async () => {
     let cancelled = false
     vendor.answer = () => {

@@ -6,6 +6,7 @@ import { copyFileSync, existsSync, readdirSync, statSync, writeFileSync } from '
 import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { version } from '../../package.json'
+import { audioFile } from '../support/audio-files'
 import { ask, emptyFolder, executable, install, type Running, stopWell } from '../support/executable'
 import { say, waitFor } from '../support/gateway'
 
@@ -34,6 +35,35 @@ describe('the executable', () => {
     // Counted, not estimated from the length: 20 pieces of text came, at 2,000 nano-dollars a token.
     expect(charge).toMatchObject({ state: 'settled', ended_by: 'upstream', usage_source: 'counted' })
     expect(charge?.amount).toBeWithin(15 * 2_000, 60 * 2_000)
+    await stopWell(installation, server)
+  })
+
+  test('reads how long audio is in its worker, which is inside it', async () => {
+    const models = {
+      listener: {
+        family: 'openai-transcriptions',
+        upstream: 'openai',
+        upstreamModel: 'whisper-1',
+        price: { per_audio_minute: '0.006' },
+      },
+    }
+    const installation = await install({ models })
+    const secret = await installation.makeKey('alice', '1')
+    const server = await installation.serve({ cwd: emptyFolder() })
+    const form = new FormData()
+    form.append('model', 'listener')
+    form.append('response_format', 'text')
+    form.append('file', await audioFile('mp4', 30), 'speech.m4a')
+    const headers = { authorization: `Bearer ${secret}` }
+    const reply = await fetch(`${server.url}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers,
+      body: form,
+    })
+    expect({ status: reply.status, cost: reply.headers.get('x-gateway-cost-usd') }).toEqual({
+      status: 200,
+      cost: '0.003',
+    })
     await stopWell(installation, server)
   })
 

@@ -740,7 +740,10 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       const generated = (generators[name] as (typeof generators)[string])(random, 'm')
       const { body, inputTokens, outputTokens, images, characters } = generated
       const byteLength = Buffer.byteLength(JSON.stringify(body))
-      const priceList = { isFree: true, tables: [] }
+      const listed = { input_token: 1, input_audio_token: 1, output_token: 1 }
+      const priceList = generated.byToken
+        ? { isFree: false, tables: [{ listed }] }
+        : { isFree: true, tables: [] }
       const model = { upstreamModel: 'm', reserveOutputTokens: 1, priceList } as unknown as Model
       const quote = family.quote({ body, byteLength, at: 0 }, model)
       const { image = 0, output_image_token: painted = 0, input_image_token: seen = 0 } = quote

@@ -21,6 +21,8 @@ export interface GeneratedBody {
   /** Tokens of the pictures that are sent, and the most of those that are made; absent: none. */
   inputImageTokens?: number
   outputImageTokens?: number
+  /** For a model with prices of tokens, where one without is priced by something else. */
+  byToken?: true
 }
 
 /** A generator for each family, by the family's name. */
@@ -33,7 +35,11 @@ export const generators: Record<string, (random: Random, model: string) => Gener
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
   'voyage-embeddings': textInputs,
+  'cohere-rerank': rerankBody,
+  'voyage-rerank': rerankBody,
   'dashscope-speech': speechBody,
+  'openai-transcriptions': audioBody,
+  'openai-translations': audioBody,
   'dashscope-images': (random, model) => multimodalImage(random, model),
   'ark-images': (random, model) => imageSeries(random, model),
   'xai-images': (random, model) => imageList(random, model),
@@ -115,6 +121,35 @@ function speechBody(random: Random, model: string): GeneratedBody {
   const input = text(random)
   const body = { model, input, ...(random.chance(0.3) ? { voice: 'alloy' } : {}) }
   return { body, inputTokens: () => 0, outputTokens: 0, characters: Array.from(input).length }
+}
+
+/** Vendors read the query beside each document. */
+function rerankBody(random: Random, model: string): GeneratedBody {
+  const query = text(random)
+  const texts = [text(random), ...many(random, 12, () => text(random))]
+  const documents = texts.map((each) => (random.chance(0.3) ? { text: each } : each))
+  return {
+    body: { model, query, documents },
+    inputTokens: (count) => texts.reduce((sum, each) => sum + count(query) + count(each), 0),
+    outputTokens: 0,
+    byToken: true,
+  }
+}
+
+/** A token for every tenth of a second that is heard; nobody speaks ten tokens a second. */
+const AUDIO_TOKENS_PER_SECOND = 10
+
+function audioBody(random: Random, model: string): GeneratedBody {
+  const seconds = random.below(7_200) / 10
+  const prompt = text(random)
+  const file = [{ filename: 'a.mp3', bytes: new Blob([]), audio: { format: 'mp3', seconds } }]
+  const tokens = Math.ceil(seconds * AUDIO_TOKENS_PER_SECOND)
+  return {
+    body: { model, file, prompt },
+    inputTokens: (count) => count(prompt) + tokens,
+    outputTokens: tokens,
+    byToken: true,
+  }
 }
 
 function tokenArrays(random: Random, model: string): GeneratedBody {

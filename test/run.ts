@@ -17,7 +17,7 @@ const WORKERS_PER_CORE = 2
 const WORKERS_MOST = 8
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_LEAST = 4 * 1024 ** 3
-const TIMEOUT_MS = 120_000
+const TIMEOUT_MS = 180_000
 
 const words = Bun.argv.slice(2)
 const isQuick = words[0] === 'quick'
@@ -26,6 +26,8 @@ const folder = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'gateway-tests-'
 // The server of PostgreSQL may run as another user, who must be able to reach its folder.
 chmodSync(folder, 0o755)
 const environment: Record<string, string | undefined> = { ...process.env, TMPDIR: folder }
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 let postgres: PostgresServer | undefined
 let code = 1
 try {
@@ -40,7 +42,6 @@ try {
   if (!isQuick) code = (await run(more, ALONE)) || code
 } finally {
   await postgres?.stop()
-  rmSync(folder, { recursive: true, force: true })
 }
 process.exit(code)
 

@@ -8,11 +8,11 @@ import { isSecret } from '../../src/accounts/keys'
 import { type Charge, hold, release, settle } from '../../src/billing/ledger'
 import { openSqlite } from '../../src/db/sqlite'
 import { openRequestLog } from '../../src/request/request-log'
-import { createCommandLine, MAIN, WRITTEN } from '../support/command-line'
+import { createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
 import { postgresUrl, temporaryFolder } from '../support/databases'
 import type { Json } from '../support/scenario'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const folder = temporaryFolder()
 const configFile = join(folder, 'gateway.config.ts')
@@ -590,7 +590,7 @@ test('output for people: a terminal gets colour and lines that fit, others neith
       data: (_: unknown, bytes: Uint8Array) => (shown += decoder.decode(bytes)),
     }
     const options = { cwd: folder, env: environment({ TERM: 'xterm', ...env }), terminal }
-    await Bun.spawn([process.execPath, MAIN, ...words], options as object).exited
+    await Bun.spawn([...PROGRAM, ...words], options as object).exited
     // What the process wrote last may still be on its way.
     for (let wait = 0; wait < 20 && !shown.endsWith('\n'); wait++) await Bun.sleep(10)
     return shown
@@ -623,7 +623,8 @@ test('a reader that leaves early is no fault', async () => {
     })),
   )
   await db.close()
-  const line = `'${process.execPath}' '${MAIN}' balance ledger alice --csv --data-dir '${data}' | head -n 1`
+  const program = PROGRAM.map((word) => `'${word}'`).join(' ')
+  const line = `${program} balance ledger alice --csv --data-dir '${data}' | head -n 1`
   const child = Bun.spawn(['sh', '-c', line], {
     cwd: folder,
     env: environment(),

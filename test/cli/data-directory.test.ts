@@ -6,11 +6,11 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { lockDataDir } from '../../cli/lib/serve-lock'
 import { openSqlite } from '../../src/db/sqlite'
-import { MAIN } from '../support/command-line'
+import { PROGRAM } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { startTestGateway, waitFor } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 let umask = 0
 beforeAll(() => {
@@ -99,14 +99,11 @@ test('a directory that others can read is warned of at start, and one of the own
   ] as const) {
     const config = join(temporaryFolder(), 'gateway.config.ts')
     writeFileSync(config, 'export default { upstreams: {}, models: {} }\n')
-    const child = Bun.spawn(
-      [process.execPath, MAIN, 'serve', '--port', '0', '--data-dir', dataDir, '--config', config],
-      {
-        env: { PATH: process.env.PATH ?? '', HOME: temporaryFolder() },
-        stdout: 'pipe',
-        stderr: 'pipe',
-      },
-    )
+    const child = Bun.spawn([...PROGRAM, 'serve', '--port', '0', '--data-dir', dataDir, '--config', config], {
+      env: { PATH: process.env.PATH ?? '', HOME: temporaryFolder() },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
     const reader = child.stdout.getReader()
     await reader.read()
     child.kill('SIGTERM')

@@ -9,7 +9,7 @@ import { openPostgres } from '../../src/db/postgres'
 import { createCommandLine } from '../support/command-line'
 import { postgresUrl, temporaryFolder } from '../support/databases'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const CONFIG = `export default { upstreams: { a: { kind: 'openai', apiKey: 'sk-a' } }, models: { a: { family: 'openai-chat', upstream: 'a', free: true } } }\n`
 

@@ -11,7 +11,7 @@ import { createCommandLine } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { say, startTestGateway } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const folder = temporaryFolder()
 const price = { per_1m_input_tokens: '0.25', per_1m_output_tokens: '2.00' }

@@ -10,9 +10,9 @@ import { audioFile } from '../support/audio-files'
 import { ask, emptyFolder, executable, install, type Running, stopWell } from '../support/executable'
 import { say, waitFor } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 30_000
 
 describe('the executable', () => {
   test('tells its version', async () => {

@@ -5,7 +5,7 @@ import { version } from '../../package.json'
 import { emptyFolder, install, stopWell } from '../support/executable'
 import { connect, nano, toolModels } from '../support/mcp'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 test('the executable serves tools, with its version and exact costs', async () => {
   const installation = await install({ models: toolModels })

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/databases'
 import { startTestGateway, testConfig } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const folder = temporaryFolder()
 const { json, run, allFail } = createCommandLine(folder)

@@ -10,11 +10,11 @@ import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/conf
 import type { Model } from '../../src/contract/family'
 import { operationOf } from '../../src/contract/operations'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { createCommandLine, MAIN } from '../support/command-line'
+import { createCommandLine, PROGRAM } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const chatPrice = { per_1m_input_tokens: '0.05', per_1m_output_tokens: '0.20' }
 const kinds = ['openai', 'anthropic', 'dashscope', 'google', 'voyage', 'xai', 'ark']
@@ -189,7 +189,7 @@ describe('the demonstration', () => {
 
   async function serveOnce(folder: string) {
     const env = createCommandLine(folder).environment()
-    const child = Bun.spawn([process.execPath, MAIN, 'serve', '--sandbox', '--port', '0', '--json'], {
+    const child = Bun.spawn([...PROGRAM, 'serve', '--sandbox', '--port', '0', '--json'], {
       cwd: folder,
       env,
       stdout: 'pipe',

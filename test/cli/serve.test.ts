@@ -13,7 +13,7 @@ import { waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { completion } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const MAIN = resolve(import.meta.dir, '../../cli/main.ts')
 const folder = temporaryFolder()
@@ -141,7 +141,7 @@ async function onTerminal(words: string[], untilShown: string, more: Record<stri
   }
   const command = [process.execPath, MAIN, 'serve', '--port', '0', ...words]
   const child = Bun.spawn(command, options as object)
-  await waitFor(() => shown.includes(untilShown) || child.exitCode !== null, 20_000)
+  await waitFor(() => shown.includes(untilShown) || child.exitCode !== null)
   const text = shown.replaceAll('\r\n', '\n')
   // Command lines and files are as long as the folders that they are in.
   const paths = ['cli/main.ts', folder]

@@ -6,14 +6,14 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../src/config/schema'
 import { jobId } from '../../src/sandbox/video-jobs'
-import { type CommandLine, createCommandLine, MAIN, WRITTEN } from '../support/command-line'
+import { type CommandLine, createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { startTestGateway, testModels, videoModels, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { type Serving, startServing } from '../support/serving'
 import { RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const LONG = '[sandbox task_ms=600000]'
 const LOST = '[sandbox garbage]'
@@ -87,7 +87,7 @@ async function onTerminal(words: string[]): Promise<string> {
     env: line.environment({ TERM: 'xterm', NO_COLOR: '1', GATEWAY_DATA_DIR: serving.dataDir }),
     terminal: { cols: 80, rows: 24, data },
   }
-  await Bun.spawn([process.execPath, MAIN, ...words], options as object).exited
+  await Bun.spawn([...PROGRAM, ...words], options as object).exited
   await waitFor(() => shown.endsWith('\n'), 500)
   return shown
 }
@@ -101,7 +101,7 @@ describe('looking', () => {
       model: 'test-seedance',
       content: [{ type: 'text', text: 'a fox [sandbox task_ms=0 task_end=failed]' }],
     })
-    await waitFor(async () => (await show(failing)).state === 'failed', 10_000)
+    await waitFor(async () => (await show(failing)).state === 'failed')
   })
 
   test('list shows the newest first, and what is asked for', async () => {
@@ -182,7 +182,7 @@ describe('looking', () => {
 describe('a task that runs', () => {
   test.concurrent('watch follows it to a good end', async () => {
     const [quiet, watched, paid] = await Promise.all(
-      [1, 2, 3].map(() => submitted({ model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=6000]' })),
+      [1, 2, 3].map(() => submitted({ model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=12000]' })),
     )
     const [ran, terminal, free] = await Promise.all([
       line.run(`tasks watch ${quiet} --json`),
@@ -192,7 +192,7 @@ describe('a task that runs', () => {
     expect(ran.code).toBe(0)
     expect(JSON.parse(ran.stdout)).toMatchObject({ id: quiet, state: 'succeeded', amount_usd: '0.04' })
     const lines = ran.stderr.trimEnd().split('\n')
-    expect(lines[0]).toBe('submitted, 0 polls')
+    expect(lines[0]).toMatch(/^submitted(, 0 polls| \d+ %, \d polls?)$/)
     expect(lines).toContainEqual(expect.stringMatching(/^submitted \d+ %, \d polls?$/))
     expect(lines.at(-1)).toMatch(/^succeeded 100 %, \d polls$/)
     expect(new Set(lines).size).toBe(lines.length)
@@ -205,9 +205,11 @@ describe('a task that runs', () => {
   })
 
   test.concurrent('cancel has the vendor’s own words, and it goes on to its end', async () => {
-    const id = await submit('a fox [sandbox task_ms=9000]')
-    const status = async () => (await show(id)).document?.output?.task_status
-    await waitFor(async () => (await status()) === 'RUNNING', 20_000)
+    const id = await submit('a fox [sandbox task_ms=15000]')
+    // Asked of the database: a process for each look takes longer than the task on a busy machine.
+    const document = async () =>
+      (await serving.rows(`select document from tasks where id = '${id}'`))[0]?.document
+    await waitFor(async () => String(await document()).includes('RUNNING'))
     const ran = await line.run(`tasks cancel ${id}`)
     expect(ran).toMatchObject({ code: 1, stdout: '' })
     expect(ran.stderr).toMatch(new RegExp(`^${id} continues: .*(cancel|pending)`, 'im'))
@@ -225,7 +227,7 @@ describe('stopping', () => {
     expect(ran.error).toMatchObject({ code: 'canceled' })
     const charges = await serving.rows(`select state, amount from charges where id = '${ran.charge}'`)
     expect(charges).toEqual([{ state: 'released', amount: 0 }])
-    await waitFor(() => receiver.deliveries.length > 0, 5_000)
+    await waitFor(() => receiver.deliveries.length > 0)
     expect(JSON.parse(receiver.deliveries[0]?.body ?? '')).toMatchObject({
       type: 'video.generation.failed',
       data: { id, status: 'failed', error: { code: 'canceled' } },
@@ -271,7 +273,7 @@ describe('stopping', () => {
       [`tasks redeliver ${other}`, 'was submitted without a webhook_url'],
     ])
     const next = await startTestGateway({ dataDir, sandbox: first.sandbox, balance: '0' })
-    await waitFor(async () => (await offline.json(`tasks show ${stopped}`)).state === 'failed', 10_000)
+    await waitFor(async () => (await offline.json(`tasks show ${stopped}`)).state === 'failed')
     expect(await offline.json(`tasks show ${stopped}`)).toMatchObject({
       error: { code: 'canceled' },
       held_usd: '0.00',
@@ -320,7 +322,7 @@ describe('a task whose submit had no answer', () => {
     const ran = await line.run(`tasks reconcile ${id} --not-begun`)
     expect(ran).toMatchObject({ code: 0, stderr: expect.stringMatching(WRITTEN) })
     expect(ran.stdout).toMatch(/^ {2}error +not_begun: /m)
-    await waitFor(() => receiver.deliveries.length > 0, 5_000)
+    await waitFor(() => receiver.deliveries.length > 0)
     expect(JSON.parse(receiver.deliveries[0]?.body ?? '')).toMatchObject({ error: { code: 'not_begun' } })
     expect(await show(id)).toMatchObject({ held_usd: '0.00', amount_usd: '0.00' })
   })
@@ -333,7 +335,7 @@ describe('a task whose submit had no answer', () => {
 
 describe('a task that failed', () => {
   const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
-  const hasFailed = (id: string) => waitFor(async () => (await show(id)).state === 'failed', 20_000)
+  const hasFailed = (id: string) => waitFor(async () => (await show(id)).state === 'failed')
 
   test('but is there after all when its vendor is asked again: it is charged, and the webhook tells', async () => {
     using receiver = startReceiver()
@@ -355,7 +357,7 @@ describe('a task that failed', () => {
       { state: 'released', amount: 0, shortfall: 0 },
       { state: 'settled', amount: 50_000_000, shortfall: 0 },
     ])
-    await waitFor(() => receiver.deliveries.length === 2, 5_000)
+    await waitFor(() => receiver.deliveries.length === 2)
     expect(receiver.deliveries.map((delivery) => JSON.parse(delivery.body).type)).toEqual([
       'video.generation.failed',
       'video.generation.succeeded',
@@ -400,10 +402,11 @@ test('a webhook is delivered again, under the same id', async () => {
   const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
   await line.allFail(1, [[`tasks redeliver ${id}`, 'it has not ended yet']])
   await line.json(`tasks cancel ${id}`)
-  await waitFor(async () => (await show(id)).webhook.attempts.length > 0, 5_000)
+  // The third is minutes away: it cannot come in between.
+  await waitFor(async () => (await show(id)).webhook.attempts.length > 1)
   const { stdout } = await line.run(`tasks show ${id}`)
   expect(stdout).toMatch(
-    /^ {2}webhook +http:\S+: pending after 1 attempt, last answer 503 .*, next attempt in /m,
+    /^ {2}webhook +http:\S+: pending after 2 attempts, last answer 503 .*, next attempt in /m,
   )
   receiver.answer = () => new Response('thanks')
   const again = await line.run(`tasks redeliver ${id}`)
@@ -412,9 +415,9 @@ test('a webhook is delivered again, under the same id', async () => {
     stderr: expect.stringMatching(WRITTEN),
     stdout: `The webhook of ${id} is delivered again by the running server.\n`,
   })
-  await waitFor(async () => (await show(id)).webhook.state === 'delivered', 5_000)
+  await waitFor(async () => (await show(id)).webhook.state === 'delivered')
   expect(new Set(receiver.deliveries.map((delivery) => delivery.id)).size).toBe(1)
-  expect((await show(id)).webhook.attempts.map(({ status }: Json) => status)).toEqual([503, 200])
+  expect((await show(id)).webhook.attempts.map(({ status }: Json) => status)).toEqual([503, 503, 200])
   expect(await line.json(`tasks redeliver ${id}`)).toMatchObject({ id, webhook: { state: 'pending' } })
 })
 

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '../support/browser'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(180_000)
 
 const PREFIX = '/ai'
 

@@ -8,7 +8,7 @@ import { GatewayError } from '../../src/lib/errors'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { postMessage, toolMessage } from '../support/mcp'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
 type Json = any

@@ -25,7 +25,7 @@ import { branchesOf, leavesOf, lostPaths, withUnknown, withValue } from '../supp
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import type { Json } from '../support/scenario'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 let vendor: RecordedVendor
 let gateway: TestGateway
@@ -182,7 +182,7 @@ async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void
   }
 }
 
-const ODD = [undefined, null, 7, 'x', [], [null], {}]
+const ODD = process.env.TEST_QUICK ? [undefined, 7] : [undefined, null, 7, 'x', [], [null], {}]
 
 /** Any part of a reply may be missing or of another type: there is an answer or an error of the vendor, never a crash. */
 async function bearsOddForms(family: Family, record: Fixture): Promise<void> {

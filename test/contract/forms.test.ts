@@ -13,11 +13,11 @@ import { type Leaving, RawCaller } from '../support/raw-caller'
 import { type RawPart, rawForm, typeOf } from '../support/raw-form'
 import { type Played, play, type Scenario } from '../support/scenario'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const PATH = '/v1/images/edits'
 const MEBIBYTE = 1024 * 1024
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 30_000
 
 const png = picture('png', 30, 20).bytes
 const text = (name: string, content: string): RawPart => ({ name, content })

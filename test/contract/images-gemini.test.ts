@@ -10,7 +10,7 @@ import { createRandom, seedOf } from '../support/random'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
 import { eventStream, type OddVendor, startVendor } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const catalogue: Record<string, ModelConfig> = shipped.models
 const entry = (id: string) => catalogue[id] as ModelConfig
@@ -724,7 +724,7 @@ describe('streams', () => {
       }
       await reader?.cancel()
       const last = async () => (await gateway.charges()).slice(before)[0]
-      await waitFor(async () => (await last())?.state !== 'held', 10_000)
+      await waitFor(async () => (await last())?.state !== 'held')
       const charge = await last()
       expect(charge).toMatchObject({
         state,

@@ -9,7 +9,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
 import { type OddVendor, startVendor } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const catalogue: Record<string, ModelConfig> = shipped.models
 const entry = (id: string) => catalogue[id] as ModelConfig

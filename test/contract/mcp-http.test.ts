@@ -10,7 +10,7 @@ import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { dataUrl, nano, postMessage, toolMessage, toolModels } from '../support/mcp'
 import type { Json } from '../support/scenario'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
 const INITIALIZE = {

@@ -7,7 +7,7 @@ import { wavOf } from '../../src/lib/wav'
 import { startTestGateway, type TestGateway, videoModels, waitFor } from '../support/gateway'
 import { callTool, connect, dataUrl, nano, toolModels } from '../support/mcp'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 let gateway: TestGateway
 let client: Client

@@ -16,7 +16,7 @@ import { createRandom, seedOf } from '../support/random'
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import type { Json } from '../support/scenario'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const seed = seedOf('MESSAGES_SEED')
 const records = fixtures.filter(({ family }) => family === 'messages-on-chat')
@@ -636,7 +636,7 @@ describe('a message costs what the same completion costs', () => {
     leaving.abort()
     const id = response.headers.get('request-id')
     const own = async () => (await gateway.charges()).find((row) => row.id === id)
-    await waitFor(async () => (await own())?.state !== 'held', 10_000)
+    await waitFor(async () => (await own())?.state !== 'held')
     const charge = (await own()) as Row
     expect(charge).toMatchObject({ state: 'settled', ended_by: 'client', usage_source: 'counted' })
     expect(Number(charge.amount)).toBeGreaterThan(0)

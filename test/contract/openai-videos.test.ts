@@ -12,7 +12,7 @@ import { type Json, play, type Scenario } from '../support/scenario'
 import { startTaskVendor, succeeded } from '../support/task-vendor'
 import { endAll, endOf, makeClock, passUntil, readTask, rowsOf } from '../support/video-requests'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const PATH = '/v1/videos'
 const IMAGE = 'https://example.com/first.png'

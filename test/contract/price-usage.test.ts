@@ -15,7 +15,7 @@ import { followTask, fund, readTask } from '../support/task-rows'
 import { VIDEO_NANO } from '../support/task-vendor'
 import { chunk, completion, DONE, eventStream, type OddVendor, startVendor } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 describe('a completion', () => {
   const read = (usage: object) => readCompletion({ choices: [], usage }).usage?.figures

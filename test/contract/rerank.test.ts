@@ -6,7 +6,7 @@ import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { type OddVendor, startVendor } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 /** Nano-dollars of a search, at 2.50 USD for a thousand. */
 const SEARCH = 2_500_000

@@ -21,7 +21,7 @@ import type { ModelConfig } from '../../src/config/schema'
 import { type Installation, install, type Running, stopWell } from '../support/executable'
 import { withinOneMinute } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 // Its advice about deprecated names would hide what the tests say.
 globalThis.AI_SDK_LOG_WARNINGS = false

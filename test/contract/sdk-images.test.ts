@@ -11,7 +11,7 @@ import { type PictureFormat, picture } from '../../src/sandbox/pictures'
 import { temporaryFolder } from '../support/databases'
 import { type Installation, install, type Running, stopWell } from '../support/executable'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const catalogue: Record<string, ModelConfig> = shipped.models
 const ids = ['pgt-image-2', 'pgt-image-1', 'dle-2']

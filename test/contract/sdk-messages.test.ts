@@ -6,7 +6,7 @@ import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { type Installation, install, type Running, stopWell } from '../support/executable'
 import { say, waitFor } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 let installation: Installation
 let server: Running

@@ -6,7 +6,7 @@ import { type Installation, install, type Running, stopWell } from '../support/e
 import { pitchOf, readMp3, readWav } from '../support/sounds'
 import { speechModels } from '../support/speech'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const { 'qnx3-tts-flash': flash, 'qnx3-tts-instruct-flash': instruct } = speechModels
 const SAMPLES_PER_CHARACTER = 1_440

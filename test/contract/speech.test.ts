@@ -23,7 +23,7 @@ import {
   whole,
 } from '../support/speech'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 /** What the simulated vendor makes of one character, and the pitch of its first voice. */
 const SAMPLES_PER_CHARACTER = 1_440

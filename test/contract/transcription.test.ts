@@ -12,7 +12,7 @@ import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { eventStream, type OddVendor, startVendor } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 /** Nano-dollars for a second, of 0.006 USD for a minute. */
 const SECOND = 100_000

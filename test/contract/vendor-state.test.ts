@@ -10,7 +10,7 @@ import { callTool, connect } from '../support/mcp'
 import type { Json } from '../support/scenario'
 import { endAll, endOf, makeClock, requestFor } from '../support/video-requests'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const catalogue: Record<string, ModelConfig> = shipped.models
 const shippedModels = [

@@ -18,7 +18,7 @@ import type { Json } from '../support/scenario'
 import { videoVendors } from '../support/video-replies'
 import { endAll, makeClock, readTask } from '../support/video-requests'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const IMAGE = 'https://example.com/first.png'
 const catalogue = Object.entries(shipped.models as Record<string, ModelConfig>)

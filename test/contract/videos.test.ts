@@ -20,7 +20,7 @@ import {
   videoRequests,
 } from '../support/video-requests'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const catalogue: Record<string, ModelConfig> = shipped.models
 const isVideo = ({ family }: ModelConfig) =>

@@ -14,7 +14,7 @@ import { ask, type Installation, install, type Running, stopWell } from '../supp
 import { askSteadily, cpuMsOf, Flood } from '../support/flood'
 import { say, waitFor } from '../support/gateway'
 
-setDefaultTimeout(90_000)
+setDefaultTimeout(180_000)
 
 const PARTIAL = 'GET /health HTTP/1.1\r\nHost: gateway\r\nX-Slow: '
 const HEALTH = 'GET /health HTTP/1.1\r\nHost: gateway\r\n\r\n'

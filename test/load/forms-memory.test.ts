@@ -9,7 +9,7 @@ import { type Installation, install, type Running, stopWell } from '../support/e
 import { CERTIFICATE_FILE, type FormVendor, startFormVendor } from '../support/form-vendor'
 import { waitFor } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const CALLERS = 50
 const CALLERS_AT_A_TIME = 10

@@ -7,7 +7,7 @@ import { createTokenCounter } from '../../src/media/token-counter'
 import { say, startTestGateway, testModels } from '../support/gateway'
 import { completion, startVendor } from '../support/vendor'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(180_000)
 
 const REQUESTS = 14
 /** Digits and signs have more tokens than an estimate by their length says. */

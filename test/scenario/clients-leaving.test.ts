@@ -10,7 +10,7 @@ import { databaseKinds } from '../support/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { chatRequest, type Leaving, RawCaller } from '../support/raw-caller'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 // The prices of the test models, in nano-dollars.
 const INPUT = 1_000

@@ -18,7 +18,7 @@ import { createRandom } from '../support/random'
 import type { Json } from '../support/scenario'
 import { startTaskVendor, succeeded, videoBody, working } from '../support/task-vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const START = Date.UTC(2026, 4, 1, 12)
 const SECOND = 1_000
@@ -236,7 +236,7 @@ async function survives(kind: 'sqlite' | 'postgres', byMs: number) {
   machine.set(byMs)
   await followTime()
   // The hold of the stream and the task are there all the time, and the vendor is asked.
-  await waitFor(() => vendor.polls.length > 0, 10_000)
+  await waitFor(() => vendor.polls.length > 0)
   expect(vendor.polls.length).toBeGreaterThan(0)
   const whole = await streamed.text()
   expect(whole).toContain('[DONE]')
@@ -244,7 +244,7 @@ async function survives(kind: 'sqlite' | 'postgres', byMs: number) {
   vendor.answerPoll = succeeded
   const stateOf = async () =>
     (await db.query({ sql: 'select state from tasks where id = $1', parameters: [id] }))[0]?.state
-  await waitFor(async () => (await stateOf()) === 'succeeded', 15_000)
+  await waitFor(async () => (await stateOf()) === 'succeeded')
   expect(await stateOf()).toBe('succeeded')
   const charges = await gateway.charges()
   expect(charges.map(({ state, ended_by }) => `${state} ${ended_by}`)).toEqual([
@@ -266,14 +266,14 @@ async function survivesRestart(kind: 'sqlite' | 'postgres', byMs: number) {
   vendor.answerPoll = working
   const polls = async () =>
     (await gateway.server.world.db.query({ sql: 'select polls from tasks' }))[0]?.polls as number
-  await waitFor(async () => (await polls()) > 0, 10_000)
+  await waitFor(async () => (await polls()) > 0)
   machine.set(byMs)
   vendor.answerPoll = succeeded
   const again = await restart(gateway, options)
   const { db } = again.server.world
   const stateOf = async () =>
     (await db.query({ sql: 'select state from tasks where id = $1', parameters: [id] }))[0]?.state
-  await waitFor(async () => (await stateOf()) === 'succeeded', 15_000)
+  await waitFor(async () => (await stateOf()) === 'succeeded')
   expect(await stateOf()).toBe('succeeded')
   await again.close()
   await gateway.sandbox.stop()

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { chatRequest, RawCaller } from '../support/raw-caller'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 /** What Bun may add, and a busy machine. */
 const PATIENCE_MS = 50_000

@@ -10,7 +10,7 @@ import type { Row } from '../../src/db/db'
 import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 /** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/crash.test.ts */
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 8)
@@ -18,7 +18,7 @@ const STREAMS = 200
 /** Answers of a round that are complete when the server is killed. */
 const ANSWERS_LEAST = 20
 const CLOSING_EVENT = 'data: [DONE]'
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 30_000
 
 describe('kill -9', () => {
   test(

@@ -20,7 +20,7 @@ import {
 import { freePort } from '../support/free-port'
 import { startTestGateway, waitFor } from '../support/gateway'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const addresses = new Map<DatabaseKind, string>()
 const THINGS = 'create table things (id bigint primary key, word text, size bigint)'

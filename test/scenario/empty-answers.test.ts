@@ -10,7 +10,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import type { Json } from '../support/scenario'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 let vendor: RecordedVendor
 let gateway: TestGateway

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { startTestGateway, type TestGateway, testModels, videoModels, waitFor } from '../support/gateway'
 import { speechModels } from '../support/speech'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const { 'odd-flash': _, ...spoken } = speechModels
 const say = (text: string) => [{ role: 'user', content: text }]

@@ -10,7 +10,7 @@ import { startTaskVendor, succeeded, videoBody } from '../support/task-vendor'
 import { type Clock, endOf, makeClock, passUntil, readTask, rowsOf } from '../support/video-requests'
 import { RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const week = { keep: '7d' }
 const HOUR_MS = 3_600_000

@@ -27,11 +27,11 @@ import {
   working,
 } from '../support/task-vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const BALANCE_NANO = 10 * VIDEO_NANO
 const NODES_BALANCE_NANO = 100_000_000_000
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 30_000
 const MINUTE_MS = 60_000
 const HOOK = 'http://192.0.2.1/ended'
 const VIDEO_URL = 'https://files.example.com/1.mp4'

@@ -24,7 +24,7 @@ import { createLedgerFuzz } from '../support/ledger-fuzz'
 import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
 import { createRandom, seedOf } from '../support/random'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(180_000)
 
 const OPERATIONS = 100_000
 const seed = seedOf('LEDGER_SEED')

@@ -19,7 +19,7 @@ import { closeNodes, flood, restart, startNodes, startTwin, statusesOf } from '.
 import { createRandom, seedOf } from '../support/random'
 import { completion } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const seed = seedOf('QUOTE_SEED')
 const CENT = NANO_PER_USD / 100
@@ -45,7 +45,7 @@ describe.concurrent('a hold', () => {
     expect(await hold(gateway.server.world.db, orphan)).toEqual({ held: true })
     expect((await gateway.post(...flatRequest(0))).status).toBe(402)
     clock.pass(60_000)
-    await waitFor(async () => (await gateway.balance()).heldNano === 0, 15_000)
+    await waitFor(async () => (await gateway.balance()).heldNano === 0)
     expect((await gateway.charges())[0]).toMatchObject({ state: 'released', ended_by: 'expired', amount: 0 })
     expect((await gateway.post(...flatRequest(0))).status).toBe(200)
     await gateway.close()
@@ -140,6 +140,8 @@ function overdraftTests(kind: DatabaseKind): void {
       expect(headers.get('retry-after')).toBe(error.code === 'in_flight' ? '1' : null)
     }
     expect(first.sandbox.calls).toHaveLength(10)
+    // A charge that a busy database could not end at once ends a moment later.
+    await waitFor(async () => (await first.balance()).heldNano === 0)
     expect(await first.balance()).toMatchObject({ balanceNano: 0, heldNano: 0 })
     expect((await first.charges()).map(({ state, amount }) => [state, amount])).toEqual(
       Array.from({ length: 10 }, () => ['settled', CENT]),
@@ -313,7 +315,7 @@ function limitTests(kind: DatabaseKind): void {
       statuses.push(response.status)
       return response
     })
-    await waitFor(() => statuses.length === 47, 20_000)
+    await waitFor(() => statuses.length === 47)
     expect(statusesOf(statuses.map((status) => ({ status })))).toEqual({ 429: 47 })
     vendor.letGo()
     const answers = await running
@@ -345,7 +347,7 @@ function inFlightTests(kind: DatabaseKind): void {
       const gateway = await startTestGateway({ database: kind, balance: '0', ...heldBy(vendor) })
       const { secret } = await gateway.makeKey('alice', balance, { budgetNano, budgetPeriod: 'day' })
       const running = flood(5, () => gateway.chat({ model: 'held-chat' }, bearer(secret)))
-      await waitFor(() => vendor.requests === 5, 20_000)
+      await waitFor(() => vendor.requests === 5)
       const refused = await gateway.post(...flatRequest(0), bearer(secret))
       expect(refused.status).toBe(402)
       expect([refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual([
@@ -377,11 +379,11 @@ function priceTests(kind: DatabaseKind): void {
     const ask = (gateway: TestGateway) => flood(1, () => gateway.chat({ model: 'held-chat' }))
     const old = await startTestGateway({ database: kind, ...priced('1.00') })
     const running = [ask(old)]
-    await waitFor(() => vendor.requests === 1, 20_000)
+    await waitFor(() => vendor.requests === 1)
     // PostgreSQL: another node with new prices beside the old one. SQLite: the old one ends and a new one begins.
     const twin = kind === 'postgres' ? await startTwin(old, priced('3.00')) : undefined
     if (twin) running.push(ask(twin))
-    await waitFor(() => vendor.requests === running.length, 20_000)
+    await waitFor(() => vendor.requests === running.length)
     vendor.letGo()
     await Promise.all(running)
     const young = twin ?? (await restart(old, priced('3.00')))
@@ -715,7 +717,7 @@ function idempotencyTests(kind: DatabaseKind): void {
     await response.body?.cancel()
     await waitFor(async () => (await gateway.charges())[0]?.state === 'settled')
     const again = await gateway.chat(body, key)
-    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
     expect(await again.text()).toEndWith('data: [DONE]\n\n')
     expect(gateway.sandbox.calls).toHaveLength(1)
     await gateway.close()
@@ -813,7 +815,7 @@ function outageTests(kind: DatabaseKind): void {
       expect(gateway.sandbox.calls).toHaveLength(served)
       await db.query({ sql: 'pragma max_page_count = 1000000' })
       expect((await gateway.post(...flatRequest(0))).status).toBe(200)
-      await waitFor(async () => (await gateway.balance()).heldNano === 0, 10_000)
+      await waitFor(async () => (await gateway.balance()).heldNano === 0)
       expect((await gateway.balance()).balanceNano).toBe(100 * NANO_PER_USD - (served + 1) * CENT)
       await gateway.close()
     })
@@ -824,7 +826,7 @@ function outageTests(kind: DatabaseKind): void {
       const gateway = await startTestGateway(heldBy(vendor))
       const { db } = gateway.server.world
       const running = gateway.chat({ model: 'held-chat' }, { 'idempotency-key': 'late' })
-      await waitFor(() => vendor.requests === 1, 20_000)
+      await waitFor(() => vendor.requests === 1)
       await fillDisk(db)
       vendor.letGo()
       const response = await running
@@ -833,7 +835,7 @@ function outageTests(kind: DatabaseKind): void {
       expect(gateway.log.some(({ event }) => event === 'charge_not_ended_yet')).toBe(true)
       expect((await gateway.charges())[0]).toMatchObject({ state: 'held' })
       await db.query({ sql: 'pragma max_page_count = 1000000' })
-      await waitFor(async () => (await gateway.charges())[0]?.state === 'settled', 10_000)
+      await waitFor(async () => (await gateway.charges())[0]?.state === 'settled')
       expect(await gateway.balance()).toMatchObject({ balanceNano: 100 * NANO_PER_USD - CENT, heldNano: 0 })
       await gateway.close()
       await vendor.stop()
@@ -846,7 +848,7 @@ function outageTests(kind: DatabaseKind): void {
     const gateway = await startTestGateway({ database: kind, ...heldBy(vendor) })
     const other = openPostgres(gateway.databaseUrl as string)
     const running = flood(40, () => gateway.chat({ model: 'held-chat' }))
-    await waitFor(() => vendor.requests === 40, 20_000)
+    await waitFor(() => vendor.requests === 40)
     await other.query({
       sql: `select pg_terminate_backend(pid) as done from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid()`,
@@ -858,8 +860,8 @@ function outageTests(kind: DatabaseKind): void {
     await waitFor(async () => {
       const reads = Array.from({ length: 32 }, () => db.query({ sql: 'select pg_sleep(0.01)' }))
       return (await Promise.allSettled(reads)).every(({ status }) => status === 'fulfilled')
-    }, 15_000)
-    await waitFor(async () => (await gateway.balance()).heldNano === 0, 15_000)
+    })
+    await waitFor(async () => (await gateway.balance()).heldNano === 0)
     expect((await gateway.balance()).balanceNano).toBe(100 * NANO_PER_USD - 40 * CENT)
     expect((await gateway.charges()).filter(({ state }) => state === 'settled')).toHaveLength(40)
     expect((await gateway.post(...flatRequest(0))).status).toBe(200)

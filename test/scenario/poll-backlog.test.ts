@@ -8,14 +8,14 @@ import { START, startTaskNodes } from '../support/task-nodes'
 import { followTask } from '../support/task-rows'
 import { heldBack, startTaskVendor, succeeded } from '../support/task-vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const DUE = 250
 /** As many polls as a node runs at a time (src/tasks/poller.ts). */
 const PARALLEL_POLLS = 100
 /** Enough of them to make place for others. */
 const SOON = 60
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 30_000
 
 for (const kind of databaseKinds) {
   async function startBacklog(vendor: ReturnType<typeof startTaskVendor>, pollsPerSecond: number) {

@@ -23,7 +23,7 @@ import { costOf, randomPrice } from '../support/price-lists'
 import { createRandom, type Random, seedOf } from '../support/random'
 import { chunk, completion, DONE, eventStream, startVendor } from '../support/vendor'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(180_000)
 
 const seed = seedOf('PRICE_SEED')
 const ROUNDS = 5_000

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { chatRequest, RawCaller } from '../support/raw-caller'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const MOST = 2
 let gateway: TestGateway

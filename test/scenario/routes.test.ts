@@ -25,7 +25,7 @@ import {
   usageChunk,
 } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const names = ['first', 'second', 'third'] as const
 type Name = (typeof names)[number]

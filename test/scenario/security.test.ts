@@ -468,7 +468,7 @@ describe('S11: canaries', () => {
         expect({ place, secret, found: text.includes(secret) }).toEqual({ place, secret, found: false })
       }
     }
-  }, 30_000)
+  })
 
   /** The answer to a request that meets a fault of the gateway itself: a table is not there. */
   async function internalError(): Promise<string> {

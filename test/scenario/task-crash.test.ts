@@ -19,12 +19,12 @@ import {
 } from '../support/task-vendor'
 import { idsOf, RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/webhook-receiver'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 /** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/task-crash.test.ts */
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 5)
 const CALLERS = 8
-const PATIENCE_MS = 25_000
+const PATIENCE_MS = 30_000
 const BALANCE_NANO = 100_000_000_000
 
 /** An installation with its vendor, its receiver of webhooks, and a server that can be killed. */

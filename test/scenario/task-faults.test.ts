@@ -11,7 +11,7 @@ import { START, startTaskNodes, type TaskNodes } from '../support/task-nodes'
 import { followTask, readTask, sendTask } from '../support/task-rows'
 import { startTaskVendor, succeeded, type TaskVendor, VIDEO_NANO, working } from '../support/task-vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const BALANCE_NANO = 100_000_000_000
 const DAY_MS = 86_400_000
@@ -79,7 +79,7 @@ async function endsAtDeadline(kind: DatabaseKind, answer: (id: string) => Respon
   const sound = await followTask(db, { createdAt: START })
 
   await pollUntil(group, vendor, 1)
-  await waitFor(async () => (await readTask(db, sound.id)).state === 'succeeded', 10_000)
+  await waitFor(async () => (await readTask(db, sound.id)).state === 'succeeded')
   expect(await readTask(db, sound.id)).toMatchObject({ state: 'succeeded' })
 
   // Again and again, each time later where it is a fault, until its time is over.
@@ -126,7 +126,7 @@ async function endsUnpolled(kind: DatabaseKind) {
 
 async function pollUntil({ nodes }: TaskNodes, vendor: TaskVendor, polls: number): Promise<void> {
   await nodes[0].poller.beat()
-  await waitFor(() => vendor.polls.length >= polls, 10_000)
+  await waitFor(() => vendor.polls.length >= polls)
 }
 
 /** Starts what is due and waits until none of it runs any more. */
@@ -135,7 +135,7 @@ async function settleDown({ nodes }: TaskNodes): Promise<void> {
   const claimed = async () =>
     (await db.query({ sql: `select id from tasks where state = 'submitted' and lease_until > 0` })).length
   await nodes[0].poller.beat()
-  await waitFor(async () => (await claimed()) === 0, 10_000)
+  await waitFor(async () => (await claimed()) === 0)
 }
 
 function countOf({ polls }: TaskVendor, upstreamId: string): number {

@@ -23,7 +23,7 @@ import { TaskFuzz } from '../support/task-fuzz'
 import { chargeOf, followTask, fund, holdTask, readTask, sendTask } from '../support/task-rows'
 import { VIDEO_NANO } from '../support/task-vendor'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(180_000)
 
 const OPERATIONS = 10_000
 const NOW = Date.UTC(2026, 2, 10, 12)
@@ -98,7 +98,7 @@ test('a lease on PostgreSQL is given once, also where two have chosen the same t
   await keeper.unsafe('select id from tasks for update')
   const claims = [1, 2].map(() => claimDue(db, 'dashscope', NOW, { limit: 1, leaseMs: 45_000 }))
   const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  await waitFor(async () => (await db.query({ sql: waiting })).length === 2, 3_000)
+  await waitFor(async () => (await db.query({ sql: waiting })).length === 2)
   expect(await db.query({ sql: waiting })).toHaveLength(2)
   await keeper.unsafe('rollback')
   keeper.release()

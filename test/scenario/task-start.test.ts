@@ -24,11 +24,11 @@ import { START, startTaskNodes } from '../support/task-nodes'
 import { followTask, fund, holdTask, readTask, sendTask } from '../support/task-rows'
 import { startTaskVendor, succeeded, type TaskVendor, VIDEO_NANO, videoBody } from '../support/task-vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const MINUTE_MS = 60_000
 const BALANCE_NANO = 100_000_000_000
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 30_000
 const HOOK = 'http://192.0.2.1/ended'
 /** Of both kinds together more than one look finds. */
 const MANY = 600

@@ -27,7 +27,7 @@ import { databaseKinds, openTestDatabase } from '../support/databases'
 import { chargeOf, fund, makeTask } from '../support/task-rows'
 import { VIDEO_NANO } from '../support/task-vendor'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(180_000)
 
 const NOW = Date.UTC(2026, 2, 10, 12)
 const DAY_MS = 86_400_000

@@ -13,9 +13,9 @@ import { type Played, play, type Scenario } from '../support/scenario'
 import { startServing } from '../support/serving'
 import { completion, eventStream, type OddVendor, startVendor } from '../support/vendor'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 30_000
 
 function chatModel(upstream: string): ModelConfig {
   return { ...(testModels['test-chat'] as ModelConfig), upstream }

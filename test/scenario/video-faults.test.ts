@@ -10,7 +10,7 @@ import { type OddVendor, startVendor } from '../support/vendor'
 import { videoVendors } from '../support/video-replies'
 import { endAll, makeClock, passUntil, readTask, rowsOf } from '../support/video-requests'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const PATH = '/v1/videos/generations'
 const CENT = 10_000_000

@@ -9,7 +9,7 @@ import { type OddVendor, startVendor } from '../support/vendor'
 import { type VideoRow, type VideoVendorForm, videoVendors } from '../support/video-replies'
 import { endAll, endOf, makeClock, passUntil, readTask, requestFor, rowsOf } from '../support/video-requests'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const PATH = '/v1/videos/generations'
 const CENT = 10_000_000

@@ -64,7 +64,7 @@ for (const kind of databaseKinds) {
       ['task_end=failed error_text="Too dark."', 'failed'],
     ] as const) {
       const id = await submit(gateway, site.port, words)
-      await waitFor(() => site.received.at(-1)?.body.includes(id) === true, 20_000)
+      await waitFor(() => site.received.at(-1)?.body.includes(id) === true)
       const delivered = site.received.at(-1) as Delivered
       const document = await read(gateway, id)
       expect(delivered.body).toContain(`"data":${document},`)
@@ -92,13 +92,13 @@ test('operators see how a webhook fared, send it again, and replace the secret',
   const { json, run, allFail } = createCommandLine(temporaryFolder(), gateway.dataDir)
   const id = await submit(gateway, site.port, '')
   const stateOf = async () => (await json(`tasks show ${id}`)).webhook?.state
-  await waitFor(async () => (await stateOf()) === 'failed', 20_000)
+  await waitFor(async () => (await stateOf()) === 'failed')
   const { name, webhook_secret: old } = await keyRow(gateway)
   const rolled = await json(`keys roll-webhook ${name}`)
   expect(rolled.name).toBe(name)
   expect(rolled.webhook_secret).toMatch(/^whsec_[\w+/]{43}=$/)
   expect((await run(`tasks redeliver ${id}`)).code).toBe(0)
-  await waitFor(async () => (await stateOf()) === 'delivered', 20_000)
+  await waitFor(async () => (await stateOf()) === 'delivered')
   const { webhook } = await json(`tasks show ${id}`)
   expect(webhook.attempts.map(({ status }: { status: number }) => status)).toEqual([410, 200])
   const [first, second] = site.received as [Delivered, Delivered]
@@ -126,7 +126,7 @@ test('an operator reads why there was no answer', async () => {
   const { run } = createCommandLine(temporaryFolder(), gateway.dataDir)
   const id = await submit(gateway, port, '')
   const shown = async () => (await run(`tasks show ${id}`)).stdout
-  await waitFor(async () => (await shown()).includes('last answer none'), 20_000)
+  await waitFor(async () => (await shown()).includes('last answer none'))
   expect(await shown()).toMatch(/pending after \d attempts?, last answer none \(.*\): .*ECONNREFUSED/)
   await gateway.close()
 })
@@ -141,11 +141,11 @@ describe('thousands of webhooks at once', () => {
     })
     const gateway = await startTestGateway({ config })
     await insertMany(gateway, MANY, site.port)
-    await waitFor(() => site.received.length === 8, 20_000)
+    await waitFor(() => site.received.length === 8)
     for (let chat = 0; chat < 20; chat++) expect((await gateway.chat()).status).toBe(200)
     expect(site.received).toHaveLength(8)
     held.resolve()
-    await waitFor(() => site.received.length > 100, 20_000)
+    await waitFor(() => site.received.length > 100)
     for (let chat = 0; chat < 20; chat++) expect((await gateway.chat()).status).toBe(200)
     // Not behind all of them.
     expect(site.received.length).toBeLessThan(MANY)
@@ -172,7 +172,7 @@ test('a restart in the middle: the same webhooks again under the same ids, and n
   await waitFor(async () => {
     const rows = await db.query({ sql: `select id from webhooks where state = 'pending'` })
     return rows.length === 0
-  }, 30_000)
+  })
   const after = site.received.slice(8).map(messageOf)
   expect(after).toEqual(expect.arrayContaining(before))
   expect(new Set(after.map(({ id }) => id)).size).toBe(20)

@@ -5,7 +5,10 @@ import { expect } from 'bun:test'
 import { join, resolve } from 'node:path'
 import type { Json } from './scenario'
 
-export const MAIN = resolve(import.meta.dir, '../../cli/main.ts')
+/** What is run: the executable of the whole run, or the source where a file runs by itself. */
+export const PROGRAM: readonly string[] = process.env.TEST_EXECUTABLE
+  ? [process.env.TEST_EXECUTABLE]
+  : [process.execPath, resolve(import.meta.dir, '../../cli/main.ts')]
 
 export interface Ran {
   code: number
@@ -50,7 +53,7 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     if (free > 0) free--
     else await new Promise<void>((resolve) => waiting.push(resolve))
     try {
-      return await spawn([process.execPath, MAIN, ...words], cwd, environment(env))
+      return await spawn([...PROGRAM, ...words], cwd, environment(env))
     } finally {
       const next = waiting.shift()
       if (next) next()

@@ -75,10 +75,10 @@ export async function endOf(
   gateway: TestGateway,
 ): Promise<{ charge: Row | undefined; entry: Row | undefined }> {
   const newest = async () => (await gateway.charges()).at(-1)
-  await waitFor(async () => (await newest())?.state !== 'held', 20_000)
+  await waitFor(async () => (await newest())?.state !== 'held')
   const charge = await newest()
   const find = async () => (await gateway.journal()).find(({ id }) => id === charge?.id)
-  await waitFor(async () => (await find()) !== undefined, 20_000)
+  await waitFor(async () => (await find()) !== undefined)
   return { charge, entry: await find() }
 }
 

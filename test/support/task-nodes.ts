@@ -28,7 +28,7 @@ export interface TaskNodes {
 
 /** As long as a node has a task for itself (src/tasks/poller.ts). */
 export const LEASE_MS = 45_000
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 30_000
 export const START = Date.UTC(2026, 2, 10, 12)
 const BALANCE_NANO = 100_000_000_000
 

@@ -94,7 +94,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
     },
     async deliver() {
       await sender.beat()
-      await waitFor(async () => (await claimed()) === 0, 20_000)
+      await waitFor(async () => (await claimed()) === 0)
     },
     async of(task) {
       const found = await webhookOf(db, task)

@@ -7,7 +7,7 @@ import { audioFile, audioFileFormats, recordedWebm } from '../support/audio-file
 import { waitFor } from '../support/gateway'
 import { createRandom, seedOf } from '../support/random'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const reader = new AudioReader()
 afterAll(() => reader.close())

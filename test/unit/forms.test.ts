@@ -22,7 +22,7 @@ import { createRandom, seedOf } from '../support/random'
 import { RawCaller } from '../support/raw-caller'
 import { BOUNDARY, type RawPart, rawForm, typeOf } from '../support/raw-form'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE

@@ -8,7 +8,7 @@ import { samplesPerSecond, toneBytes, toneFile } from '../../src/sandbox/sounds'
 import { createRandom, type Random, seedOf } from '../support/random'
 import { pitchOf, readMp3, readWav } from '../support/sounds'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const seed = seedOf('SOUND_SEED')
 const plain: PcmFormat = { sampleRate: samplesPerSecond, channels: 1 }

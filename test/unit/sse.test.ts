@@ -10,7 +10,7 @@ import { say } from '../support/gateway'
 import { createRandom, type Random } from '../support/random'
 import { earlyEnd, modelForRelay, readAll, type Source, sourceOf, startRelaying } from '../support/relaying'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const encoder = new TextEncoder()
 

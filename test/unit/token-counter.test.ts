@@ -3,7 +3,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createTokenCounter } from '../../src/media/token-counter'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const long = 'The quick brown fox counts every single token of it. '.repeat(20_000)
 

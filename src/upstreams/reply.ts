@@ -16,7 +16,7 @@ const MAX_REPLY_BYTES = 256 * 1024 * 1024
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
 
 /** Of a text, as many hours of speech have. */
-const MAX_TEXT_BYTES = 16 * 1024 * 1024
+const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
 const decoder = new TextDecoder()
 /** A mark before the text stays. */

@@ -294,7 +294,7 @@ for (const database of databaseKinds) {
       })
 
       test.each([
-        ['JSON', 'json', () => Response.json({ text: '' })],
+        ['JSON', 'json', () => Response.json({ text: ' ' })],
         ['a text', 'text', () => new Response('\n')],
         ['subtitles', 'vtt', () => new Response('WEBVTT\n\n')],
       ])('silence costs nothing: %s', async (_, format, answer) => {

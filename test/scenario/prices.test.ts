@@ -118,7 +118,7 @@ describe('a price', () => {
       'models.m.price.per_request: "9008" is more than $9,007 for one',
     ])
     expect(faults({ above_200: { ...tokens }, above: tokens, above_2kk: tokens })).toEqual([
-      'models.m.price.above: there is no such price; there are per_request, per_1m_input_tokens, per_1m_cached_input_tokens, per_1m_cache_write_tokens, per_1m_cache_write_1h_tokens, per_1m_output_tokens, per_1m_input_image_tokens, per_1m_output_image_tokens, per_1m_input_audio_tokens, per_1m_output_audio_tokens, per_1m_characters, per_image, per_input_image, per_second, per_audio_minute, per_1k_searches, per_1k_web_searches, per_1k_search_sources, above_200k and the like, service_tiers, minimum, source and as_of',
+      `models.m.price.above: there is no such price; there are ${units.map((unit) => rowOf(unit).key).join(', ')}, above_200k and the like, service_tiers, minimum, source and as_of`,
       'models.m.price.above_2kk: a number of input tokens such as above_200k or above_1m',
     ])
     expect(faults({ above_200k: { per_1m_input_tokens: '2.50', per_1m_input_audio_tokens: '1' } })).toEqual([

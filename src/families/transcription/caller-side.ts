@@ -135,7 +135,7 @@ export function readTranscript(text: string, { body }: Ask<AudioBody>): Reading 
 export function readAudioReply(reply: unknown, { body }: Ask<AudioBody>): Reading {
   const { text, usage, duration, error } = reply as Reply
   if (isObject(error) || (typeof text !== 'string' && isErrorShape(reply))) return { end: 'failed' }
-  const spoken = typeof text === 'string' ? text : ''
+  const spoken = typeof text === 'string' ? text.trim() : ''
   return {
     output: shownText(spoken, false),
     usage: usageReading(usageOf(usage, duration) ?? heardFor(0, spoken, body)),

@@ -752,7 +752,7 @@ test('the command line shows routes, connections and aliases', async () => {
     run('models list'),
     json('config check'),
     allFail(1, [
-      ['models price routed --text Hello', 'one of first, equals'],
+      ['models price routed --text Hello', 'one of its models: first, equals'],
       ['models price any-other --text Hello', 'no model "any-other"'],
     ]),
   ])

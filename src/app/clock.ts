@@ -1,54 +1,54 @@
-// The gateway's own time, which never jumps: all that is stored, or compared with what is stored, is told by it.
+// The gateway's own time, which must never jump: everything that is stored, or compared with what is stored, uses it.
 //
-// Three clocks, and what each is for:
-// - `monotonic`: waits and deadlines inside this process. No change of the machine's time reaches it.
-// - `now`: holds, tasks, polls, leases, retries, limits, budgets, lifetimes, and the times that users read. It begins at
-//   the reference, goes on with the monotonic clock, and turns to the reference by a small part of the time that passes.
-//   A jump of the reference by hours is made up for within a day: a wrong one that is put right changes next to nothing,
-//   and a clock that was wrong at boot is followed in the end.
+// Three clocks, and their uses:
+// - `monotonic`: waits and deadlines within this process. Changes of the machine's time never reach it.
+// - `now`: holds, tasks, polls, leases, retries, limits, budgets, lifetimes, and times that users read. It starts at
+//   the reference, runs with the monotonic clock, and slowly approaches the reference. A jump of the reference by hours
+//   is made up for within a day: a wrong jump that is corrected changes next to nothing, and a clock that was wrong at
+//   boot is followed in the end.
 // - `wall`: only where others compare our time with theirs at once, as in the signature of a webhook.
 //
-// The reference is the machine's clock on SQLite. On PostgreSQL it is the database's, so that all nodes tell one time
-// however their own clocks stand. The time is noted in the database again and again, with the reference at that moment. A
-// gateway that starts goes on from there: where the note is fresh, others run, and their time is the one that counts; where
-// the reference was set back meanwhile, what had been planned would else wait for the time to come again. Only a node that
-// starts in the seconds between a jump of the database's clock and the next note is ahead of the others, or behind.
+// The reference is the machine's clock on SQLite. On PostgreSQL it is the database's, so that all nodes agree whatever
+// their own clocks say. The time is noted in the database regularly, with the reference at that moment, and a starting
+// gateway continues from the note. A fresh note means that other nodes run, whose time counts; if the reference was set
+// back meanwhile, planned work would otherwise wait for the time to come again. Only a node that starts in the seconds
+// between a jump of the database's clock and the next note differs from the others.
 
 import { apply, type Db } from '../db/db'
 
 export interface ClockParts {
-  /** Milliseconds since some moment, which only pass. */
+  /** Milliseconds since some moment; never goes back. */
   monotonic: () => number
   /** Milliseconds since 1970 by a clock that may be set. */
   reference: () => number
   log: (event: string, fields: Record<string, unknown>) => void
-  /** What was noted last. */
+  /** The last noted time. */
   noted?: NotedTime | undefined
 }
 
-/** Both in milliseconds since 1970. */
+/** Two times, both in milliseconds since 1970. */
 export interface NotedTime {
   at: number
   reference: number
 }
 
 const DAY_MS = 86_400_000
-/** How much faster or slower than time itself it may go, to reach the reference. */
+/** Largest share by which the clock runs faster or slower, to approach the reference. */
 const SLEW = 0.1
-/** It is never set back: it goes on at half the speed at least. */
+/** The clock is never set back: it runs at half speed at least. */
 const MOST_SLOWER = 0.5
-/** A difference that the operator is told of. */
+/** A difference that is logged, in milliseconds. */
 const JUMP_MS = 10_000
-/** How old a note may be, by the reference, that says that others run. */
+/** Largest age of a note that means that other nodes run, in milliseconds of the reference. */
 const FRESH_MS = 60_000
-/** A look at the database's clock that takes longer says too little. */
+/** Longest useful query of the database's clock, in milliseconds: slower ones are too inexact. */
 const LONGEST_LOOK_MS = 1_000
 
-/** Milliseconds since 1970, whole, never less than before. */
+/** Creates the clock: milliseconds since 1970, whole, never less than before. */
 export function createClock({ monotonic, reference, log, noted }: ClockParts): () => number {
   let at = beginning(reference(), noted)
   let seenAt = monotonic()
-  /** The largest difference since they last agreed, which is made up for within a day. */
+  /** The largest difference since the clocks last agreed; made up for within a day. */
   let jumpMs = 0
 
   return () => {
@@ -71,17 +71,17 @@ function beginning(reference: number, noted: NotedTime | undefined): number {
   if (!noted) return reference
   const ageMs = reference - noted.reference
   if (ageMs >= 0 && ageMs <= FRESH_MS) return noted.at + ageMs
-  // What is more than a day ahead was noted by a clock that was wrong.
+  // A note more than a day ahead was written by a wrong clock.
   return noted.at > reference && noted.at - reference <= DAY_MS ? noted.at : reference
 }
 
 export interface Reference {
   at: () => number
-  /** Looks again at a clock that is not this machine's. What cannot be told now is left as it was. */
+  /** Reads a reference that is not this machine's clock. On failure the last reading stays. */
   look(): Promise<void>
 }
 
-/** The database's clock as this process knows it, by looks that are some seconds apart. */
+/** The database's clock as this process knows it, from readings that are some seconds apart. */
 export async function followDatabase(
   tell: () => Promise<number>,
   monotonic: () => number,
@@ -112,15 +112,15 @@ export async function latestTime(db: Db): Promise<NotedTime | undefined> {
 }
 
 /**
- * The gateway's time for a command beside it, whose own machine may tell another: what the nodes of the database go by.
- * `wall` is the machine's clock.
+ * The gateway's time for a command whose machine may have another time: that of the database's nodes. `wall` is the
+ * machine's clock.
  */
 export async function gatewayTime(db: Db, wall: number): Promise<number> {
   const reference = db.kind === 'postgres' ? await timeOf(db) : wall
   return Math.floor(beginning(reference, await latestTime(db)))
 }
 
-/** Notes the time for whoever starts next. */
+/** Notes the time for processes that start later. */
 export async function noteTime(db: Db, { at, reference }: NotedTime): Promise<void> {
   await apply(db, [
     {

@@ -1,20 +1,20 @@
-// Keeps callers' connections within limits: in all, so that there are always descriptors left for vendors and the
-// database, and for each address. Where there are too many, those go first that are silent between requests or have not
-// sent one; if that is not enough, new ones are refused for a while. A request that runs is never cut for the sum of all.
+// Limits the connections of callers: in total, so that descriptors are left for vendors and the database, and for each
+// address. If there are too many, silent connections (between requests, or before the first) are closed first; if that
+// is not enough, new ones are refused for a while. A running request must never be cut for the sake of the total.
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
 import type { Log } from '../lib/system'
 
-/** The files and sockets of this process, as the operating system shows them. */
+/** The files and sockets of this process, as the operating system reports them. */
 export interface Sockets {
   /** Most descriptors that the process may have open. */
   readonly limit: number
-  /** How many it has. */
+  /** The number of open descriptors. */
   open(): number
   /** The callers among the descriptors from `from` to before `to`, and how many of these are open at all. */
   callers(port: number, from: number, to: number): { callers: Caller[]; open: number }
-  /** Whether a caller has never sent a byte. False when the descriptor is another's by now. */
+  /** Whether a caller has never sent a byte. False if the descriptor belongs to another by now. */
   isSilent(caller: Caller): boolean
   /** Whether a byte of an answer has ever gone to this caller. */
   isAnswered(caller: Caller): boolean
@@ -25,18 +25,18 @@ export interface Sockets {
 export interface Caller {
   descriptor: number
   address: string
-  /** The caller's own, by which a connection is known from the next one on the same descriptor. */
+  /** The caller's own port, which distinguishes connections that reuse a descriptor. */
   port: number
 }
 
 /** The listening side of the server. */
 export interface Door {
   readonly port: number
-  /** Closes connections that wait for their next request. Answers how many. */
+  /** Closes connections that wait for their next request, and returns how many. */
   closeIdle(): number
-  /** Takes no new connections any more; those with a request end with its answer. */
+  /** Stops accepting connections; those with a request end after its answer. */
   shut(): void
-  /** Takes new connections again. Throws where it cannot. */
+  /** Accepts connections again. Throws if it cannot. */
   open(): void
 }
 
@@ -48,39 +48,39 @@ export interface GuardOptions {
 }
 
 const MAX_CONNECTIONS = 20_000
-/** An eighth of the descriptors is kept for vendors, files and the database. */
+/** Share of the descriptors that is kept for vendors, files and the database. */
 const RESERVED_SHARE = 1 / 8
 const MIN_RESERVE = 16
 const MAX_RESERVE = 1_024
 const MAX_PER_ADDRESS = 1_000
-/** One address has no more than this share of all connections. */
+/** Largest share of all connections for one address. */
 const ADDRESS_SHARE = 1 / 4
-/** Ranges in which proxies stand, and the operator's own machines. */
+/** Ranges of proxies and of the operator's own machines. */
 const PRIVATE_RANGES = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat'])
 
-/** As many connections as callers can open within a millisecond: the next look comes before they could use up the rest. */
+/** Connections that callers can open within a millisecond: the next check comes before they could use up the rest. */
 const OPENED_PER_MS = 20
 const MIN_PAUSE_MS = 10
 const MAX_PAUSE_MS = 250
-/** New connections are taken again below this share, so that they are not refused again at once. */
+/** New connections are accepted again below this share, so that they are not refused again at once. */
 const ACCEPT_SHARE = 7 / 8
-/** How long new connections are refused at least. */
+/** Shortest time for which new connections are refused. */
 const REFUSE_MS = 1_000
 const SWEEP_MS = 1_000
-/** How long a connection may be silent from its beginning when there is no room. */
+/** How long a new connection may be silent when there is no room, in milliseconds. */
 const SILENCE_MS = 10
-/** Descriptors that are looked at in one go: about a millisecond. */
+/** Descriptors that are checked in one go: about a millisecond. */
 const SLICE = 1_000
-/** What was closed is told no more often, however many there are. */
+/** Interval of log lines about closed connections, however many there are. */
 const REPORT_MS = 10_000
 
-/** Most descriptors in use, by connections to callers and vendors and by files, before connections are closed or refused. */
+/** Most descriptors in use, by connections and files, before connections are closed or refused. */
 export function mostConnections({ server }: Config, limit: number): number {
   const reserve = Math.min(Math.max(Math.floor(limit * RESERVED_SHARE), MIN_RESERVE), MAX_RESERVE)
   return Math.max(1, Math.min(server?.maxConnections ?? MAX_CONNECTIONS, limit - reserve))
 }
 
-/** Watches until the returned function is called. */
+/** Watches connections until the returned function is called. */
 export function guardConnections(options: GuardOptions): () => void {
   const guard = new ConnectionGuard(options)
   guard.look()
@@ -93,15 +93,15 @@ class ConnectionGuard {
   private readonly log: Log
   private readonly most: number
   private readonly acceptBelow: number
-  /** So many are open that not even the time for an honest caller's first packet is left. */
+  /** Descriptors in use at which not even the time for an honest caller's first packet is left. */
   private readonly lastResort: number
-  /** What the operator has set holds for private addresses too. */
+  /** True for a limit that the operator has set, which applies to private addresses too. */
   private readonly isConfigured: boolean
   private readonly mostPerAddress: number
   private readonly report: ClosingReport
   private refusingSince: number | undefined
   private sweptAt = performance.now()
-  /** A walk over the descriptors is under way. */
+  /** True while a walk over the descriptors is running. */
   private isWalking = false
   private isStopped = false
   private timer: Timer | undefined
@@ -120,7 +120,7 @@ class ConnectionGuard {
     this.report = new ClosingReport(log, this.most, this.mostPerAddress)
   }
 
-  /** Looks once, and plans the next look. */
+  /** Checks once, and plans the next check. */
   look(): void {
     const now = performance.now()
     const open = this.sockets.open()
@@ -158,7 +158,7 @@ class ConnectionGuard {
     }
   }
 
-  /** Makes room: connections without a request are closed, and where that is not enough no new ones are taken. */
+  /** Makes room: connections without a request are closed, and if that is not enough no new ones are accepted. */
   private async relieve(): Promise<void> {
     const { sockets, report } = this
     this.isWalking = true
@@ -167,7 +167,7 @@ class ConnectionGuard {
     await this.walk((caller) => {
       if (sockets.isSilent(caller)) silent.push(caller)
     })
-    // An honest caller has sent its request with the next packet; there is time for that unless everything is taken.
+    // An honest caller has sent its request with the next packet; it gets that time unless everything is taken.
     if (sockets.open() < this.lastResort) await Bun.sleep(SILENCE_MS)
     for (const caller of silent) {
       if (!this.isStopped && sockets.isSilent(caller)) {
@@ -175,14 +175,14 @@ class ConnectionGuard {
         report.idle++
       }
     }
-    // The server closes them when it hears of it.
+    // The server closes them once it notices.
     await Bun.sleep(1)
     if (!this.isStopped && this.refusingSince === undefined && sockets.open() >= this.most)
       this.refuse(performance.now())
     this.isWalking = false
   }
 
-  /** Closes what single addresses have too many of. */
+  /** Closes the excess connections of single addresses. */
   private async sweep(): Promise<void> {
     this.isWalking = true
     const networks = new Map<string, Caller[]>()
@@ -203,7 +203,7 @@ class ConnectionGuard {
     this.isWalking = false
   }
 
-  /** Visits every caller, with a rest after each slice of the descriptors. */
+  /** Visits every caller, with a pause after each slice of the descriptors. */
   private async walk(visit: (caller: Caller) => void): Promise<void> {
     const { sockets, door } = this
     const total = sockets.open()
@@ -218,7 +218,7 @@ class ConnectionGuard {
   }
 }
 
-/** Those that were never answered first, and of these the newest, which have the highest descriptors. */
+/** Callers to close first: those never answered, and of these the newest, which have the highest descriptors. */
 function leastUseful(sockets: Sockets, callers: Caller[], count: number): Caller[] {
   const newestFirst = callers.toReversed()
   const answered = new Set(newestFirst.filter((caller) => sockets.isAnswered(caller)))
@@ -226,7 +226,7 @@ function leastUseful(sockets: Sockets, callers: Caller[], count: number): Caller
   return [...unanswered, ...answered].slice(0, count)
 }
 
-/** Counts what was closed until it stands in the log. */
+/** Counts closed connections until they are logged. */
 class ClosingReport {
   idle = 0
   excess = 0
@@ -253,7 +253,7 @@ class ClosingReport {
   }
 }
 
-/** What one party holds: an address, or with IPv6 the 64 bits before those that it chooses by itself. */
+/** The party behind an address: the address itself, or with IPv6 its first 64 bits, because callers choose the rest. */
 function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const parsed = ipaddr.parse(address)
@@ -267,7 +267,10 @@ function networkOf(address: string): string {
         .join(':')}::`
 }
 
-/** Proxies call from there for everybody, so that only a limit that the operator has set holds for them. */
+/**
+ * Whether an address is private. Proxies call from such addresses for everybody, so only a limit set by the operator
+ * applies.
+ */
 function isPrivate(network: string): boolean {
   return PRIVATE_RANGES.has(ipaddr.parse(network).range())
 }

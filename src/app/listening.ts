@@ -1,9 +1,10 @@
-// The listening side of the application: it can be shut and opened again on the same port while requests that run go on.
-// Bun has no way to stop accepting but to stop the server, so that each opening is a server of its own.
+// The listening side of the application: it can be shut and opened again on the same port while requests run. Bun can
+// only stop accepting by stopping the server, so each opening is a server of its own. It must never cut a running
+// request.
 
 import type { Door } from './connection-guard'
 
-/** As much of an Elysia application as is needed. */
+/** The part of an Elysia application that is needed. */
 interface App {
   server: BunServer | null
   config: { serve?: object | undefined }
@@ -21,13 +22,13 @@ interface ListenOptions {
 }
 
 export interface Listening extends Door {
-  /** Takes nothing new, and resolves when all connections are closed. */
+  /** Accepts nothing new, and resolves when all connections are closed. */
   stop(): Promise<unknown>
-  /** Closes what is left. */
+  /** Closes all connections that are left. */
   cut(): void
 }
 
-/** Throws where the address cannot be listened on. */
+/** Opens the listening side. Throws if the address cannot be used. */
 export function listen(app: App, hostname: string, port: number): Listening {
   // Two gateways on one port would each get some of the requests, and only one of them has the right keys.
   const options: ListenOptions = { hostname, port, reusePort: false, development: false }
@@ -35,7 +36,7 @@ export function listen(app: App, hostname: string, port: number): Listening {
   if (!app.server) throw new Error('the server did not start')
   let current: BunServer = app.server
   let isOpen = true
-  /** Every server that still has connections, with what resolves when it has none. */
+  /** Every server that still has connections, and a promise for their end. */
   const closing = new Map<BunServer, Promise<void>>()
   const settledPort = current.port ?? port
 
@@ -53,7 +54,7 @@ export function listen(app: App, hostname: string, port: number): Listening {
     shut,
     open() {
       if (isOpen) return
-      // Not by `listen` of the application: that would keep what it made for the last time, for ever.
+      // `listen` of the application would keep every server that it ever made.
       current = Bun.serve({ ...app.config.serve, ...options, port: settledPort, fetch: app.fetch })
       app.server = current
       isOpen = true

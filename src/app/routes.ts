@@ -1,4 +1,4 @@
-// The HTTP application: its parts in order. Read this to know what the gateway serves.
+// The HTTP application: its routes in order. Nothing must be served that is not listed here.
 
 import { Elysia } from 'elysia'
 import { version } from '../../package.json'
@@ -23,20 +23,20 @@ import { type Dialect, GatewayError } from '../lib/errors'
 import type { Gateway } from '../request/line'
 import type { World } from './world'
 
-/** `mark` are headers of every answer of an operation, such as one that says that it came from the sandbox. */
+/** Creates the application. `mark` are headers for the answers of operations, such as the sandbox's. */
 export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
   const cors = createCors(world.config)
   const bodyLimits = bodyLimitsOf(world.config)
   const bodies = new BodyReader(world.ticker, bodyLimits)
   const app = new Elysia({
     name: 'gateway',
-    // Otherwise Elysia looks for the path behind the eleventh character, which misses those of hosts such as `gw`.
+    // By default Elysia looks for the path after the eleventh character, which misses those of hosts such as `gw`.
     handler: { standardHostname: false },
     serve: {
       idleTimeout: headersTimeoutSeconds(world.config),
-      // Beyond the limit of every entrance, so that our own 413 answers first.
+      // Above the limit of every entrance, so that our own 413 answers first.
       maxRequestBodySize: Math.max(...Object.values(bodyLimits)) + MEBIBYTE,
-      // What no handler caught. Without this Bun prints the source around the fault, and answers with text.
+      // Errors that no handler caught. Bun would otherwise print the source around the fault, and answer with text.
       error: (error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log),
     },
   })
@@ -55,7 +55,7 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     )
     .onBeforeHandle(({ request }) => checkHost(request))
     .onAfterHandle(({ request, response }) => {
-      // What takes a body sees to its connection itself.
+      // Requests with a body set the timeouts of their connection themselves.
       if (request.method === 'GET') rest(app.server, request, world.config)
       if (isShared(request) && response instanceof Response) cors.share(request, response.headers)
     })
@@ -74,13 +74,13 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
 
 const MEBIBYTE = 1024 * 1024
 
-/** Below the path of an operation, as at it, callers read its form of errors. */
+/** The dialect of errors for a path: at and below the path of an operation it is the operation's. */
 function dialectOf(request: Request): Dialect {
   const pathname = pathOf(request)
   return operations.find(({ path }) => `${pathname}/`.startsWith(`${path}/`))?.dialect ?? 'openai'
 }
 
-/** The error of a request that no route takes; a broken Host before a wrong path. */
+/** The error of a request without a route; a broken Host is reported before a wrong path. */
 function misdirected(routes: readonly Route[], request: Request): unknown {
   try {
     checkHost(request)
@@ -90,7 +90,10 @@ function misdirected(routes: readonly Route[], request: Request): unknown {
   }
 }
 
-/** What no client of the API sends: an operator may want to know that somebody looks for a proxy, or has set one up wrongly. */
+/**
+ * Whether a request looks like a probe: no client of the API sends it, and an operator may want to know of a search for
+ * proxies or a wrong proxy.
+ */
 function isProbe({ method }: Request, error: unknown): boolean {
   return (
     method === 'CONNECT' ||
@@ -99,7 +102,7 @@ function isProbe({ method }: Request, error: unknown): boolean {
   )
 }
 
-/** Sent by a web page to the API. Tools, which are below /v1 too, have an answer of their own for it. */
+/** Whether a web page sends the request to the API. MCP, which is below /v1 too, answers pages itself. */
 function isShared(request: Request): boolean {
   return request.headers.has('origin') && /^\/v1\/(?!mcp$)/.test(pathOf(request))
 }

@@ -1,5 +1,5 @@
-// What happens by itself: a list of jobs, each run again some time after it ended. A job that fails is logged and
-// runs again; it must never stop the others or the process.
+// Runs jobs in the background, each again some time after it ended. A job that fails is logged and runs again; it must
+// never stop the others or the process.
 
 import { forgetAnswers } from '../billing/idempotency'
 import { releaseExpired } from '../billing/ledger'

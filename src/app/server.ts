@@ -1,4 +1,5 @@
-// A running gateway: opened, listening, and able to stop without losing money or cutting answers short.
+// A running gateway: opened, listening, and able to stop. A stop must never lose money or cut answers before the grace
+// is over.
 
 import { releaseExpired } from '../billing/ledger'
 import type { Config } from '../config/schema'
@@ -15,7 +16,10 @@ import { type Outside, openWorld, outside, type World } from './world'
 export interface Server {
   world: World
   url: string
-  /** Stops taking requests, waits for running ones up to the grace, settles what is cut. Answers how many were cut. */
+  /**
+   * Stops taking requests, waits for running ones up to the grace, settles those that are cut. Returns how many were
+   * cut.
+   */
   stop(graceMs: number): Promise<number>
 }
 
@@ -32,7 +36,7 @@ interface ServerOptions {
 
 const LAST_BYTES_MS = 1_000
 
-/** Sees to what processes before this one have left. `alone`: every open hold and lease is of one that died. */
+/** Ends what earlier processes have left. With `alone`, every open hold and lease belongs to a process that died. */
 export async function takeOver(world: World, poller: Poller, { alone }: { alone: boolean }): Promise<void> {
   if (alone) {
     await releaseExpired(world.db, world.now(), { all: true })

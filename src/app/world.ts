@@ -1,5 +1,5 @@
-// Everything from outside in one object: the database, the clock, ids, the network, the log.
-// Made once at start; tests make their own.
+// Everything from outside in one object: the database, the clock, ids, the network, the log. Made once at start.
+// Nothing else must create these; tests make their own.
 
 import { lookup } from 'node:dns/promises'
 import { mkdirSync } from 'node:fs'
@@ -38,11 +38,11 @@ export interface World extends System {
   mp3Encoder: Mp3Encoder
   ticker: Ticker
   uploads: Uploads
-  /** Null where results are not kept. */
+  /** Null if results are not kept. */
   artifacts: Artifacts | null
-  /** Looks at the database's clock again, where that is the reference, and notes the time for whoever starts next. */
+  /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
-  /** Where webhooks may go. */
+  /** The addresses that webhooks may go to. */
   addressRules: AddressRules
   transport: Transport
   close(): Promise<void>
@@ -55,7 +55,7 @@ export interface Outside extends UpstreamWorld {
   lookup: Lookup
 }
 
-/** For machines that reach others only through a proxy: Bun's fetch finds it in the environment. */
+/** The transport for machines behind a proxy: Bun's fetch finds the proxy in the environment. */
 export const proxyTransport = createFetchTransport({ fetch: (url, init) => fetch(url, init) })
 
 const standardError = Bun.stderr.writer()
@@ -78,7 +78,7 @@ export const outside: Outside = {
   },
 }
 
-/** Time-ordered and unique on any number of nodes. */
+/** A time-ordered id, unique on any number of nodes. */
 export function newId(prefix: string): string {
   return `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
 }
@@ -88,8 +88,8 @@ export function randomBytes(count: number): Uint8Array {
 }
 
 /**
- * Opens the database that a configuration names: PostgreSQL, or SQLite in the data directory. `patient` for commands, whose
- * reports may read for minutes: only what serves must not hold others up.
+ * Opens the database of a configuration: PostgreSQL, or SQLite in the data directory. `patient` is for commands, whose
+ * reports may read for minutes; a serving process must not hold others up.
  */
 export async function openDatabase(
   config: Config,
@@ -105,7 +105,7 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'gateway.sqlite')
 }
 
-/** Only the owner may read the data directory. */
+/** Creates the data directory, readable only by its owner. */
 export function makeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
 }

@@ -1,5 +1,5 @@
-// The part of the configuration that says how results are kept: for how long, how much, and where.
-// Off unless it is there. It must never let two nodes keep files where the other cannot read them.
+// The part of the configuration that says how results are kept: for how long, how much, and where. Off by default. It
+// must never let two nodes keep files where the other cannot read them.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
@@ -7,7 +7,7 @@ import { parseBytes, parseDurationMs } from '../lib/durations'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 
 const Text = Type.String({ minLength: 1 })
-/** Undefined as an unset environment variable is. */
+/** Undefined, like an unset environment variable. */
 const Secret = Type.Optional(Type.Union([Text, Type.Undefined()]))
 
 export const ArtifactsEntry = Type.Object(
@@ -22,7 +22,7 @@ export const ArtifactsEntry = Type.Object(
       Type.Object(
         {
           bucket: Text,
-          /** `https://s3.eu-central-1.amazonaws.com`, `http://minio:9000`. */
+          /** The address of the store: `https://s3.eu-central-1.amazonaws.com`, `http://minio:9000`. */
           endpoint: Type.String({ pattern: '^https?://' }),
           region: Text,
           accessKeyId: Secret,
@@ -41,7 +41,7 @@ const DEFAULT_MAX_BYTES = 10e9
 
 const compiled = TypeCompiler.Compile(ArtifactsEntry)
 
-/** What its schema cannot say; nothing for an entry that does not even fit that. */
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function artifactFaults(entry: unknown, database: unknown): string[] {
   if (!compiled.Check(entry)) return []
   const { keep, maxBytes, s3 } = entry
@@ -65,7 +65,7 @@ export function artifactFaults(entry: unknown, database: unknown): string[] {
   return faults
 }
 
-/** Of an entry without faults. */
+/** The limits of an entry without faults. */
 export function artifactLimitsOf({ keep, maxBytes = '' }: ArtifactsEntry): {
   keepMs: number
   maxBytes: number

@@ -1,55 +1,64 @@
-// What a vendor's event, or its whole reply, says about an answer: what was made, what was counted, and whether it ended.
-// Families read each vendor's form into this one; nothing here may know a vendor.
+// Facts in a vendor's event, or in its whole reply, about an answer: what was made, what was counted, and whether it
+// ended. Families read each vendor's form into this one. Nothing here must know a vendor.
 
 import type { Quantities } from './units'
 
-/** What one event of a stream, or a whole reply, says. It may say several things at once; what is absent it does not say. */
+/**
+ * Facts in one event of a stream, or in a whole reply. There may be several at once; absent means that nothing is
+ * stated.
+ */
 export interface Reading {
   output?: Made | undefined
   usage?: UsageReading | undefined
-  /** The service tier that the vendor says it has served, by its name for it. */
+  /** The service tier that the vendor reports, by its own name. */
   serviceTier?: string | undefined
   end?: Ending | undefined
 }
 
-/** What the model made, by what it is worth to the caller. An answer with nothing of it is free. */
+/** Output of the model, by its worth to the caller. An answer without any is free. */
 export type Made =
-  /** Worth its price by itself. Without figures of the vendor `text` is counted, or what is in `counted` is paid for. */
+  /**
+   * Worth its price by itself. Without figures of the vendor `text` is counted, or the quantities in `counted` are
+   * charged.
+   */
   | { kind: 'shown'; text?: string; counted?: Quantities }
-  /** Words around a result that is still to come, and without which they are worth nothing. */
+  /** Text around a result that is still to come; worth nothing without it. */
   | { kind: 'words' }
-  /** A first state of a result: worth something to a caller who leaves with it, nothing to one who was left with it. */
+  /**
+   * A first state of a result: charged to a caller who leaves after it, free for a caller whose answer breaks off after
+   * it.
+   */
   | { kind: 'partial' }
-  /** Not shown, such as hidden thinking: it is paid unless the vendor's figures have none. */
+  /** Hidden output, such as thinking: charged unless the vendor's figures have none. */
   | { kind: 'hidden' }
 
 /** The vendor's own figures. */
 export interface UsageReading {
   kind: UsageKind
-  /** `invalid` where they are present but absurd. */
+  /** `invalid` if they are present but absurd. */
   figures: Quantities | 'invalid'
-  /** The same as the vendor wrote them, where that is not the member `usage`. */
+  /** The figures as the vendor wrote them, if not in the member `usage`. */
   reported?: unknown
 }
 
 export type UsageKind =
-  /** Of all that was made so far, in the place of earlier ones. */
+  /** Figures of everything so far, which replace earlier ones. */
   | 'total'
-  /** The same in an event of its own, for our accounting only: not shown to a caller who did not ask for usage. */
+  /** Figures in an event of their own, for our accounting only: hidden from a caller who did not ask for usage. */
   | 'separate'
-  /** From before the output: unless later ones come, what is written after them is counted. */
+  /** Figures from before the output: unless later ones come, the output is counted. */
   | 'start'
-  /** Some of the figures: those of earlier events that are not named stay. */
+  /** Some of the figures: earlier ones that are not named stay. */
   | 'update'
 
 export type Ending =
   /** The answer is complete. */
   | 'finished'
-  /** The vendor says that it failed. */
+  /** The vendor reports a failure. */
   | 'failed'
-  /** The vendor says that it failed, and that the answer ends with it. */
+  /** The vendor reports a failure, and the answer ends with it. */
   | 'finished-failed'
-  /** The vendor says that it failed, in a form that clients of this dialect do not take for an error. */
+  /** The vendor reports a failure in a form that clients of this dialect do not take for an error. */
   | 'failed-disguised'
 
 /** Output in which there is nothing to count. */
@@ -58,13 +67,13 @@ export const WORDS: Made = { kind: 'words' }
 export const PARTIAL: Made = { kind: 'partial' }
 export const HIDDEN: Made = { kind: 'hidden' }
 
-/** Text, or what is shown without any; undefined where there is neither. */
+/** Text, or visible output without text; undefined for neither. */
 export function shownText(text: string, isOfWorth: boolean): Made | undefined {
   if (text !== '') return { kind: 'shown', text }
   return isOfWorth ? SHOWN : undefined
 }
 
-/** Figures of the vendor as it told them; undefined where it told none. */
+/** The vendor's figures; undefined if it reported none. */
 export function usageReading(
   figures: Quantities | 'invalid' | undefined,
   kind: UsageKind = 'total',
@@ -82,7 +91,7 @@ export function hasFinished({ end }: Reading): boolean {
 
 const worth: Record<Made['kind'], number> = { hidden: 1, partial: 2, words: 3, shown: 4 }
 
-/** What is worth more of what two events, or two parts of an answer, brought. */
+/** The more valuable of the outputs of two events, or of two parts of an answer. */
 export function worthMore<Kind extends Made['kind']>(one?: Kind, other?: Kind): Kind | undefined {
   if (!one || !other) return one ?? other
   return worth[other] > worth[one] ? other : one

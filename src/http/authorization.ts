@@ -1,5 +1,4 @@
-// Where a caller's key stands in a request.
-// It must never be read from an address, which logs and proxies keep.
+// Finds a caller's key in a request. It must never be read from an address, which logs and proxies keep.
 
 import type { Config } from '../config/schema'
 import type { Dialect } from '../lib/errors'
@@ -7,9 +6,9 @@ import type { Dialect } from '../lib/errors'
 const BEARER_TOKEN = /^bearer +\S/i
 
 /**
- * The Authorization header. On the paths of messages a key in `x-api-key` reads as a bearer token, because built-in
+ * The Authorization header. On the paths of messages a key in `x-api-key` counts as a bearer token, because built-in
  * providers of many clients send nothing else; `server.acceptXApiKey` extends that to all paths, or ends it. A bearer
- * token wins where both are sent.
+ * token wins if both are sent.
  */
 export function authorizationOf(
   headers: Headers,

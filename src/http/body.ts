@@ -1,6 +1,6 @@
-// Reads the bodies of requests: no more bytes than the operation takes, unpacked on the way, and no slower than a minimum.
-// An upload that goes on may take minutes; one that dribbles may not hold its connection. What must never happen is that a
-// caller waits for ever, or that a small packed body becomes a large one in memory.
+// Reads the bodies of requests: no more bytes than the operation accepts, unpacked on the way, and no slower than a
+// minimum. A steady upload may take minutes. A caller must never wait for ever, and a small packed body must never
+// become a large one in memory.
 
 import type { Config } from '../config/schema'
 import { callerLeft } from '../contract/failures'
@@ -14,28 +14,28 @@ import { type Listener, linger } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 
-/** What takes a body: an operation, or the messages of tools. */
+/** A route that takes a body: an operation, or the messages of tools. */
 export type Entrance = OperationName | 'mcp'
 
-/** How fast a body must come. */
+/** How fast a body must arrive. */
 export interface Pace {
-  /** For a whole body of at most 64 KiB. */
+  /** Time for a whole body of at most 64 KiB, in milliseconds. */
   smallMs: number
-  /** In each window so many bytes must come of a larger one. */
+  /** The window in which so many bytes of a larger body must arrive. */
   windowMs: number
   windowBytes: number
-  /** For any body, however steady. */
+  /** Time for any body, however steady, in milliseconds. */
   totalMs: number
 }
 
-/** 2 kB a second, which any line has that can be used for this, and a quarter of an hour for the largest. */
+/** 2 kB a second, which any usable line has, and a quarter of an hour for the largest. */
 const PACE: Pace = { smallMs: 30_000, windowMs: 30_000, windowBytes: 64 * 1024, totalMs: 900_000 }
 
 const SMALL_BYTES = 64 * 1024
 const MEBIBYTE = 1024 * 1024
-/** What is in a body up to this size is counted when it is whole, which takes a few milliseconds. */
+/** A body up to this size is counted when it is complete, which takes a few milliseconds. */
 const UNCOUNTED_BYTES = MEBIBYTE
-/** As much is counted in one round of the event loop: a few milliseconds, whatever is in it. */
+/** Bytes that are counted in one turn of the event loop: a few milliseconds, whatever they contain. */
 const COUNTED_AT_ONCE_BYTES = 128 * 1024
 const MAX_MCP_BYTES = 32 * MEBIBYTE
 
@@ -54,7 +54,7 @@ export class BodyReader {
   readonly #limits: Record<Entrance, number>
   readonly #pace: Pace
   readonly #arrivals = new IndexedSet<Arrival>()
-  /** Of bodies that are not yet whole, or were given up half-way. */
+  /** Readers of bodies that are incomplete, or were given up half-way. */
   readonly #unread = new WeakMap<Request, Reader>()
   #lastTurn: Promise<void> = Promise.resolve()
 
@@ -67,9 +67,9 @@ export class BodyReader {
   }
 
   /**
-   * The whole body of JSON. Throws 400, 408, 413, 415, and 499 where the caller leaves. `exempt` lifts the server's own
-   * timeout, which cuts even steady uploads when they are slow. `check` is given the model that a large body names in its
-   * beginning, and may throw before the rest has come.
+   * Reads a whole JSON body. Throws 400, 408, 413, 415, and 499 if the caller leaves. `exempt` lifts the server's own
+   * timeout, which cuts even steady uploads when they are slow. `check` gets the model that a large body names in its
+   * beginning, and may throw before the rest has arrived.
    */
   async read(
     request: Request,
@@ -82,12 +82,12 @@ export class BodyReader {
       return this.#readSmall(request, entrance, exempt)
     }
     const body = await collect(this.pieces(request, entrance, exempt), check, () => this.#turn())
-    // Several large ones that come at the same time are not worked on one after the other without a pause for the rest.
+    // Large bodies that arrive at the same time are processed with a pause in between.
     if (body.byteLength > SMALL_BYTES) await this.#turn()
     return body
   }
 
-  /** Most bodies: they come with the headers or soon after. No timer for each, and no stream. */
+  /** Reads a body that comes with the headers or soon after, as most do: without a timer or a stream for each. */
   async #readSmall(request: Request, entrance: Entrance, exempt: () => void): Promise<Uint8Array> {
     this.#checkLength(request, entrance)
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
@@ -105,7 +105,7 @@ export class BodyReader {
     }
   }
 
-  /** The body as it comes, unpacked, and no faster than it is taken. Throws as `read` does. */
+  /** The pieces of a body as they arrive, unpacked, and no faster than they are taken. Throws as `read` does. */
   async *pieces(
     request: Request,
     entrance: Entrance,
@@ -161,9 +161,9 @@ export class BodyReader {
   }
 
   /**
-   * The answer to a request whose body may not have come whole. What still comes is not read: the server throws it away,
-   * which costs the others nothing, and soon ends the connection. To end it at once would keep a sender who is still
-   * writing from reading the answer.
+   * Sends the answer to a request whose body may be incomplete. The rest of the body is not read: the server discards
+   * it, which costs the others nothing, and soon ends the connection. Ending it at once would keep a sender who is
+   * still writing from reading the answer.
    */
   answer(request: Request, response: Response, listener: Listener | null): Response {
     const reader = this.#unread.get(request)
@@ -178,14 +178,14 @@ export class BodyReader {
     if (Number.isFinite(length) && length > maxBytes) throw tooLarge(maxBytes)
   }
 
-  /** Resolves in a round of the event loop of its own. */
+  /** Resolves in a turn of the event loop of its own. */
   #turn(): Promise<void> {
     this.#lastTurn = this.#lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)))
     return this.#lastTurn
   }
 }
 
-/** The pieces as one. What is in a large body is counted while it comes, so that one with too much in it ends early. */
+/** The pieces as one. A large body is counted while it arrives, so that one with too much in it ends early. */
 async function collect(
   pieces: AsyncIterable<Uint8Array>,
   check: ((model: string) => void) | undefined,
@@ -214,13 +214,13 @@ async function collect(
   return Buffer.concat(all)
 }
 
-/** A body on its way, whose pace is looked at now and then. */
+/** An arriving body, whose pace is checked from time to time. */
 class Arrival implements Member {
   index = -1
   bytes = 0
-  /** False while what has come is being worked on, which is no fault of the sender's. */
+  /** False while received bytes are being processed, which is no fault of the sender's. */
   isAwaited = true
-  /** Undefined until it is looked at for the first time. */
+  /** Undefined until the first check. */
   #startedAt: number | undefined
   #windowAt = 0
   #windowBytes = 0

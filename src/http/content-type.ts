@@ -1,10 +1,10 @@
-// Whether a body is of the type that an operation takes. Only what names another type is refused: many callers name none.
+// Checks the type of a body. Only another stated type must be refused: many callers state none.
 
 import { GatewayError } from '../lib/errors'
 
 /** Throws 415 for a type that is not JSON. */
 export function checkJsonType(header: string | null): void {
-  // As nearly every client writes it.
+  // The header that nearly every client sends.
   if (header === null || header === 'application/json') return
   const type = header.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (type === '' || /^(application|text)\/([\w.!#$&^-]+\+)?json$/.test(type)) return

@@ -1,19 +1,19 @@
-// Which web pages may call /v1 from a browser (CORS). Any page may by default: the API knows no cookies, so that a page
-// has no more than the key that its user gave it. Credentials are never allowed. /mcp has a rule of its own.
+// Web pages that may call /v1 from a browser (CORS). Any page may by default: the API has no cookies, so a page has
+// only the key that its user gave it. Credentials must never be allowed. /mcp has a rule of its own.
 
 import type { Config } from '../config/schema'
 
 /** Seconds for which a browser remembers the answer to a preflight; no browser keeps it longer than a day. */
 const PREFLIGHT_SECONDS = 86_400
 const METHODS = 'GET, HEAD, POST'
-/** What a browser asks leave for where a page names no header. A star does not stand for `authorization`. */
+/** Headers for a preflight that names none. A star does not include `authorization`. */
 const USUAL_HEADERS = 'authorization, content-type'
 const HEADER_NAMES = /^[a-z0-9!#$%&'*+.^_`|~, -]{1,2000}$/i
 
 export interface Cors {
-  /** Lets the page read the answer, where it may. Does nothing to a request that no page has sent. */
+  /** Lets the page read the answer, if it may. Does nothing for a request that no page has sent. */
   share(request: Request, headers: Headers): void
-  /** The answer to a browser that asks whether it may send a request; undefined for any other request. */
+  /** The answer to a preflight; undefined for any other request. */
   preflight(request: Request): Response | undefined
 }
 

@@ -1,5 +1,5 @@
-// Reads a form with files, multipart/form-data: texts into memory, files to the disk, whatever their names and sizes say.
-// It must never hold a whole file in memory, nor leave one behind when the form is refused or its sender leaves.
+// Reads a form with files, multipart/form-data: texts into memory, files to the disk, whatever their names and sizes
+// say. It must never hold a whole file in memory, nor leave one behind when the form is refused or its sender leaves.
 
 import type { Upload } from '../contract/family'
 import type { Form } from '../contract/form'
@@ -13,25 +13,26 @@ const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE
 const MAX_TEXTS = 100
 const MAX_TEXT_BYTES = 256 * KIBIBYTE
-/** Of all texts together. */
+/** Most bytes of all texts together. */
 const MAX_TEXTS_BYTES = MEBIBYTE
 /** Sixteen images, the most that a vendor takes, and a mask. */
 const MAX_FILES = 17
 const MAX_FILE_BYTES = 50 * MEBIBYTE
 const MAX_NAME_LENGTH = 128
-/** Of a part's content. Others, such as base64, are of mail: no HTTP client writes them. */
+/** Encodings of a part's content. Others, such as base64, belong to mail: no HTTP client writes them. */
 const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** What a form is read with: where its files lie, and who reads how long they last. */
+/** Tools for reading a form: the store of its files, and the reader of their durations. */
 export interface FormTools {
   uploads: Uploads
   audioReader: Pick<AudioReader, 'read'>
 }
 
 /**
- * `pieces` are the body of the request. Throws what they throw, 400, 413, 415, and 503 where there is no room for the files.
+ * Reads a form from `pieces`, the body of the request. Throws the errors of the pieces, 400, 413, 415, and 503 if there
+ * is no room for the files.
  */
 export async function readForm(
   request: Request,
@@ -60,14 +61,14 @@ interface DraftText {
 }
 
 interface DraftFile {
-  /** The number in `image[2]`; -1 where there is none. */
+  /** The number in `image[2]`; -1 if there is none. */
   index: number
-  /** Both undefined until it is on the disk, and for an empty part. */
+  /** Both undefined until the file is on the disk, and for an empty part. */
   saved?: SavedFile
   upload?: Upload
 }
 
-/** The form while its parts come in, several of which may be under way at a time. */
+/** The form while its parts arrive, several of which may be under way at a time. */
 class Draft {
   readonly #texts = new Map<string, DraftText>()
   readonly #files = new Map<string, DraftFile[]>()
@@ -149,13 +150,16 @@ class Draft {
 
 interface FieldName {
   name: string
-  /** The number in `image[2]`; -1 where there is none. */
+  /** The number in `image[2]`; -1 if there is none. */
   index: number
-  /** It has brackets, so that there may be several. */
+  /** True if the name has brackets, so that there may be several. */
   isList: boolean
 }
 
-/** The name of a part without what says that it is one of several: `image[]` and `image[0]` are both `image`. Inside of a field it stays. */
+/**
+ * The field of a part's name, without the brackets that mark one of several: `image[]` and `image[0]` are both `image`.
+ * Brackets within a field stay.
+ */
 function fieldOf(name: string): FieldName {
   const [, field, index] = /^([^[\]]+)\[(\d{0,4})\]$/.exec(name) ?? []
   return {
@@ -165,7 +169,7 @@ function fieldOf(name: string): FieldName {
   }
 }
 
-/** In the order of their numbers; one alone is no list. */
+/** The texts in the order of their numbers; one alone is no list. */
 function textOf(items: DraftText['items']): string | readonly string[] {
   const [first, ...others] = items.toSorted((a, b) => a.index - b.index).map(({ text }) => text)
   return others.length === 0 ? (first ?? '') : [first ?? '', ...others]
@@ -194,7 +198,7 @@ function checkedName({ name, encoding, contentType }: Part): string {
   return name
 }
 
-/** What has a file's name is a file; some clients leave it out. */
+/** Whether a part is a file. A part with a file name is one; some clients leave the name out. */
 function isFile({ filename, contentType }: Part): boolean {
   return (
     filename !== undefined ||
@@ -230,7 +234,7 @@ function decode(name: string, bytes: Uint8Array): string {
   }
 }
 
-/** Of names and contents, in an order that does not depend on how they came: some clients shuffle the fields of a retry. */
+/** The hash of names and contents, independent of their order: some clients shuffle the fields of a retry. */
 function hashOf(contents: [name: string, ...content: string[]][]): string {
   const sorted = contents.sort(([a], [b]) => (a < b ? -1 : 1))
   return new Bun.CryptoHasher('sha256').update(JSON.stringify(sorted)).digest('hex')

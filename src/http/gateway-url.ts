@@ -1,5 +1,5 @@
-// Where callers reach this gateway: as the operator says, or else as this caller called it.
-// Headers such as X-Forwarded-Host must not decide it: every caller can send them.
+// The address at which callers reach this gateway: as the operator sets it, or else as this caller called it. It must
+// never depend on headers such as X-Forwarded-Host: every caller can send them.
 
 export function gatewayUrlOf(
   publicUrl: string | undefined,

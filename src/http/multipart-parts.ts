@@ -1,5 +1,5 @@
-// Cuts a multipart body into its parts as it comes in, no faster than the parts are taken.
-// It must never hold more of a part than a piece, and never leave a taker waiting for a part that will not end.
+// Cuts a multipart body into its parts as it arrives, no faster than the parts are taken. It must never hold more of a
+// part than a piece, nor leave a reader waiting for a part that will not end.
 
 import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
@@ -9,23 +9,23 @@ export interface Part {
   name: string | undefined
   filename: string | undefined
   contentType: string
-  /** `base64` and the like, where the sender says so. */
+  /** The stated encoding, such as `base64`. */
   encoding: string
-  /** Fails where the body ends in its midst, and with 413 where it is too large. */
+  /** Fails if the body ends within the part, and with 413 if the part is too large. */
   content: Readable
 }
 
 interface PartLimits {
   parts: number
   partBytes: number
-  /** The error of a part that is too large. */
+  /** The error for a part that is too large. */
   tooLarge(part: Pick<Part, 'name'>): GatewayError
 }
 
-/** Headers of a part: a name, a file's name and a type. */
+/** Most bytes of a part's headers: a name, a file's name and a type. */
 const MAX_HEADER_BYTES = 8 * 1024
 
-/** What separates the parts: at most 70 characters, as RFC 2046 has it. */
+/** The boundary of the parts: at most 70 characters, by RFC 2046. */
 export function boundaryOf(contentType: string | null): string {
   if (!contentType || !/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
     throw new GatewayError(415, {
@@ -42,7 +42,7 @@ export function boundaryOf(contentType: string | null): string {
   )
 }
 
-/** Hands each part to `take` when it begins. Resolves when all have been taken; fails with whatever fails first. */
+/** Hands each part to `take` when it begins. Resolves when all have been taken; fails with the first failure. */
 export async function readParts(
   boundary: string,
   pieces: AsyncIterable<Uint8Array>,
@@ -57,7 +57,7 @@ export async function readParts(
   parser.on('file', (name, content, filename, encoding, contentType) => {
     const part: Part = { name, filename, encoding, contentType, content }
     content.on('limit', () => content.destroy(limits.tooLarge(part)))
-    // Its taker is told, too; without one it would end the process.
+    // The reader of the part gets this error too; without a listener it would end the process.
     content.on('error', () => {})
     contents.push(content)
     const taking = take(part)
@@ -76,7 +76,7 @@ export async function readParts(
     await Promise.race([finished, failure.promise])
     await Promise.all(takings)
   } finally {
-    // Whoever still waits for the rest of a part learns that there is none.
+    // Readers that still wait for the rest of a part learn that there is none.
     for (const content of contents) content.destroy()
     await Promise.allSettled(takings)
   }

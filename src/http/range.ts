@@ -1,16 +1,16 @@
-// Which part of a file a request wants, by its Range and If-Range headers (RFC 9110): one range, or all of it.
-// Many ranges are answered with the whole: putting them together would cost more than they are worth.
+// Reads the requested part of a file from the Range and If-Range headers (RFC 9110): one range, or the whole file. It
+// must never combine several ranges: these get the whole file, because combining costs more than it is worth.
 
 type Part = { start: number; end: number } | 'all' | 'none'
 
-/** `end` is behind the last byte; `none` where the range lies behind the file's end. */
+/** The part of a file. `end` is after the last byte; `none` means that the range lies behind the file's end. */
 export function partOf(headers: Headers, bytes: number, etag: string): Part {
   const condition = headers.get('if-range')
   if (condition !== null && condition !== etag) return 'all'
   const [, first = '', last = ''] = /^bytes=(\d{0,16})-(\d{0,16})$/.exec(headers.get('range') ?? '') ?? []
   if (first === '' && last === '') return 'all'
   if (first === '') {
-    // The last so many bytes.
+    // A suffix: the last so many bytes.
     const count = Math.min(Number(last), bytes)
     return count === 0 ? 'none' : { start: bytes - count, end: bytes }
   }

@@ -1,5 +1,5 @@
-// Unpacks a body that its sender has compressed, piece by piece, no faster than the result is taken: a small body can hold
-// a very large one.
+// Unpacks a compressed body piece by piece. It must never run faster than the result is taken: a small body can hold a
+// very large one.
 
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { createGunzip, createInflate } from 'node:zlib'
@@ -10,7 +10,7 @@ export type Unpacker = Transform
 const PIECE_BYTES = 64 * 1024
 const CODINGS = 'gzip, deflate, identity'
 
-/** Undefined for a body that is not packed. Throws 415 for a coding that is not read here. */
+/** The unpacker for a coding; undefined for a body that is not packed. Throws 415 for an unknown coding. */
 export function createUnpacker(contentEncoding: string | null): Unpacker | undefined {
   if (contentEncoding === null) return undefined
   const codings = contentEncoding
@@ -30,7 +30,7 @@ export function createUnpacker(contentEncoding: string | null): Unpacker | undef
   })
 }
 
-/** Fails with whatever fails first, the pieces or the unpacking of them. */
+/** Unpacks the pieces. Fails with the first failure, of the pieces or of the unpacking. */
 export async function* unpacked(
   pieces: AsyncIterable<Uint8Array>,
   unpacker: Unpacker,

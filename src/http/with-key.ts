@@ -1,5 +1,5 @@
-// Answers what a key may ask for beside the operations: lists, tasks, results. None of it goes the line, or costs anything.
-// It must never do any work before the key is known, nor let an error go without its form.
+// Answers requests of a key besides the operations: lists, tasks, results. None of them costs anything. It must never
+// do any work before the key is known, nor send an error in the wrong form.
 
 import type { Authenticator, Key } from '../accounts/keys'
 import type { Config } from '../config/schema'

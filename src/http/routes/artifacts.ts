@@ -1,5 +1,5 @@
-// GET /v1/artifacts/{id}: a kept result, for whoever has its signed address; no key is asked for.
-// Whatever is wrong with an address, the answer must be the same 404, and nothing may run as a script from here.
+// GET /v1/artifacts/{id}: a kept result, for anybody with its signed address; no key is needed. Every faulty address
+// must get the same 404, and nothing may run as a script from here.
 
 import { Elysia } from 'elysia'
 import { ARTIFACTS_PATH } from '../../artifacts/addresses'
@@ -13,7 +13,7 @@ import { partOf } from '../range'
 import { queryOf } from '../target'
 
 export interface ArtifactRoutesWorld extends Pick<System, 'now' | 'newId' | 'log'> {
-  /** Null where results are not kept. */
+  /** Null if results are not kept. */
   artifacts: Artifacts | null
 }
 
@@ -34,7 +34,7 @@ export function artifactRoutes(world: ArtifactRoutesWorld) {
     .head(`${ARTIFACTS_PATH}/:id`, ({ request, params }) => answer(request, params.id))
 }
 
-/** `query` is that of its signed address. */
+/** The artifact of a signed address. `query` is that of the address. */
 export async function findSignedArtifact(
   { artifacts }: Pick<ArtifactRoutesWorld, 'artifacts'>,
   id: string,
@@ -43,7 +43,7 @@ export async function findSignedArtifact(
   return artifacts?.find(id, query.get('expires') ?? '', query.get('signature') ?? '')
 }
 
-/** The whole of it, or the part that the request wants. */
+/** Sends the whole artifact, or the part that the request wants. */
 export async function sendArtifact(
   world: ArtifactRoutesWorld,
   artifact: Artifact,
@@ -74,7 +74,7 @@ export async function sendArtifact(
   })
 }
 
-/** As a stream, because Bun applies the Range header to files by itself, without a look at If-Range. */
+/** The bytes as a stream, because Bun applies the Range header to files by itself and ignores If-Range. */
 async function read(
   world: ArtifactRoutesWorld,
   artifact: Artifact,

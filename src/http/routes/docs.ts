@@ -1,4 +1,4 @@
-// /docs, /docs/json and /openapi.json: the API documentation, made when it is first asked for, so that a start does not wait
+// /docs, /docs/json and /openapi.json: the API documentation, made on the first request, so that a start does not wait
 // for it. The page must load nothing from elsewhere.
 
 import { Elysia } from 'elysia'

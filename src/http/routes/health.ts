@@ -1,4 +1,4 @@
-// GET /health: the process lives and its database answers. Never calls a vendor, never needs a key, tells no secret.
+// GET /health: the process lives and its database answers. It must never call a vendor, need a key, or reveal a secret.
 
 import { Elysia } from 'elysia'
 import type { Db } from '../../db/db'

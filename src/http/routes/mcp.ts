@@ -1,5 +1,5 @@
-// POST /mcp: tools for models, over streamable HTTP. Every message stands alone and brings its key.
-// A web page of a foreign origin must get nothing, and nothing is read before the key is known.
+// POST /mcp: tools for models, over streamable HTTP. Every message stands alone and brings its key. A web page of a
+// foreign origin must get nothing, and nothing is read before the key is known.
 
 import { Elysia } from 'elysia'
 import { answerOfError } from '../../contract/caught'
@@ -34,7 +34,7 @@ export function mcpRoutes(
 ) {
   const { config, log } = world
   const { publicUrl, allowedOrigins = [] } = config.server ?? {}
-  // Loaded with the first message: most gateways never see one, and none shall start later for it.
+  // Loaded with the first message, because most gateways never see one and their start would be slower.
   let loaded: Promise<Mcp> | undefined
   const load = () => {
     loaded ??= import('../../mcp/server').then(({ createMcp, supportedVersions }) => ({
@@ -63,7 +63,7 @@ export function mcpRoutes(
   }
 
   async function serve(request: Request, listener: Listener | null, requestId: string): Promise<Response> {
-    // Browsers ask first, without a key.
+    // Browsers send a preflight without a key.
     if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
     if (request.method !== 'POST') throw notPost(request.method)
     const authorization = authorizationOf(request.headers, config, 'openai')
@@ -91,12 +91,12 @@ export function mcpRoutes(
 }
 
 function parse(bytes: Uint8Array): object {
-  // Lists were messages once.
+  // Earlier revisions of the protocol allowed lists of messages.
   if (/^\s*\[/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))) throw notAMessage()
   return parseBody(scanBody(bytes))
 }
 
-/** A client of a revision that works without initialize learns which ones are spoken here. */
+/** The error for an unknown protocol version, which names the supported ones for clients that skip initialize. */
 function unsupportedVersion(
   request: Request,
   value: object,
@@ -111,7 +111,10 @@ function unsupportedVersion(
   return Response.json({ jsonrpc: '2.0', id: id ?? null, error }, { status: 400 })
 }
 
-/** A page on this computer. Never the Host header: a page that has itself resolved to this address sends its own there. */
+/**
+ * Whether a page is on this computer. The Host header says nothing: a page that has resolved its own name to this
+ * address sends that name.
+ */
 function isLocal(origin: string): boolean {
   return LOCAL_HOSTS.includes(URL.parse(origin)?.hostname ?? '')
 }

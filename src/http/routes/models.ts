@@ -1,5 +1,5 @@
-// GET /v1/models: what the calling key may use (spec, Model list), and never more. Clients of messages, who send a
-// version of theirs, get the same in the form that they know.
+// GET /v1/models: the models that the calling key may use, and never more. Clients of messages, who send their version,
+// get the list in the form that they know.
 
 import { Elysia } from 'elysia'
 import type { Catalogue } from '../../catalogue/models'
@@ -11,7 +11,7 @@ import { queryOf } from '../target'
 import { answerKeyed, type KeyedWorld } from '../with-key'
 
 const MESSAGES_VERSION = 'anthropic-version'
-/** Models on a page of the list that clients of messages read, and the most that they may ask for. */
+/** Models on a page of the list for clients of messages, and the most that they may request. */
 const PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 1_000
 
@@ -60,7 +60,7 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
   return app
 }
 
-/** A page of the list, and the ids at its ends, from which a client asks on. */
+/** A page of the list, with the ids at its ends, from which a client continues. */
 function pageOf(models: ListedModel[], query: URLSearchParams, show: Show) {
   const limit = Number(query.get('limit') ?? PAGE_SIZE)
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
@@ -69,7 +69,7 @@ function pageOf(models: ListedModel[], query: URLSearchParams, show: Show) {
   const after = placeOf(models, 'after_id', query)
   const before = placeOf(models, 'before_id', query)
   const rest = models.slice(after === undefined ? 0 : after + 1, before)
-  // Backwards the page is the one that ends before the id.
+  // Backwards, the page is the one that ends before the id.
   const page = before === undefined ? rest.slice(0, limit) : rest.slice(-limit)
   return {
     data: page.map(show),
@@ -94,7 +94,7 @@ function placeOf(
   )
 }
 
-/** Clients encode ids such as `owner/name:tag`; what does not decode is no id of ours. */
+/** An id from a path. Clients encode ids such as `owner/name:tag`; an id that does not decode is unknown. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id)

@@ -1,4 +1,4 @@
-// A route for each operation of the table; all of them lead into the line.
+// A route for each operation of the table. All of them must lead into the one request line.
 
 import { Elysia } from 'elysia'
 import type { Config } from '../../config/schema'
@@ -19,7 +19,10 @@ export interface IncomingWorld extends Pick<System, 'newId' | 'log'>, FormTools 
   config: Pick<Config, 'server'>
 }
 
-/** `listener` is the server. Not Elysia's `server`, a getter that it defines anew for each request. */
+/**
+ * The routes of the operations. `listener` is the server: Elysia's `server` is a getter that is defined anew for each
+ * request.
+ */
 export function operationRoutes(
   world: IncomingWorld,
   gateway: Gateway,
@@ -53,7 +56,9 @@ export function operationRoutes(
   return app
 }
 
-/** A request over HTTP, as the line takes it. A class, because functions made anew for each request would cost more. */
+/**
+ * A request over HTTP, as the request line takes it. A class, because new functions for each request would cost more.
+ */
 export class HttpIncoming implements Incoming {
   readonly operation: Operation
   readonly requestId: string
@@ -88,7 +93,7 @@ export class HttpIncoming implements Incoming {
   }
 
   body(check: CheckModel): Promise<Uint8Array | Form> {
-    // The head is there; a small body may take its time.
+    // The head has arrived; a small body may take its time.
     this.rest()
     const { body, name } = this.operation
     const exempt = () => this.exempt()
@@ -116,7 +121,7 @@ export class HttpIncoming implements Incoming {
 
 const NOTHING = {}
 
-/** What the caller says to the vendor in headers. */
+/** Headers of the caller for the vendor. */
 export function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
   if (!forwards) return NOTHING
   return Object.fromEntries(

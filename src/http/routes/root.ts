@@ -1,4 +1,4 @@
-// The root: clients look there whether anybody is at home before they begin. It must answer fast, and tell nothing.
+// The root path, which some clients request before they begin. It must answer fast, and reveal nothing.
 
 import { Elysia } from 'elysia'
 

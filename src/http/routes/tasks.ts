@@ -1,5 +1,5 @@
-// GET /v1/videos/generations/{id}: how a video task stands, for the account that it belongs to (spec).
-// Another account's task must read exactly as one that does not exist.
+// GET /v1/videos/generations/{id}: the state of a video task, for the account that owns it. Another account's task must
+// read exactly as one that does not exist.
 
 import { Elysia } from 'elysia'
 import { waitOfRequest } from '../../lib/waiting'
@@ -29,7 +29,7 @@ export function taskRoutes(world: KeyedWorld & WaitWorld, mark: Readonly<Record<
       .get('/v1/videos/generations/:id', ({ request, params, server }) =>
         show(request, params.id, lift(request, server)),
       )
-      // What callers of other gateways use.
+      // The path on other gateways.
       .get('/v1/video/generations/:id', ({ request, params, server }) =>
         show(request, params.id, lift(request, server)),
       )

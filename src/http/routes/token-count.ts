@@ -1,4 +1,5 @@
-// POST /v1/messages/count_tokens: how many tokens a request has, for nothing. It must never hold or charge anything.
+// POST /v1/messages/count_tokens: the number of tokens of a request, free of charge. It must never hold or charge
+// anything.
 
 import { Elysia } from 'elysia'
 import { createTokenCount, messagesOperation, type TokenCountWorld } from '../../request/token-count'

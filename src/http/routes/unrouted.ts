@@ -1,5 +1,5 @@
-// What a request gets that no route takes: 404, or 405 with the methods that its path takes.
-// The methods are read from the routes themselves, so that no list can forget one.
+// Answers requests without a route: 404, or 405 with the methods of the path. The methods must be read from the routes
+// themselves, so that no list can forget one.
 
 import { GatewayError } from '../../lib/errors'
 import { pathOf } from '../target'
@@ -9,7 +9,7 @@ export interface Route {
   path: string
 }
 
-/** The methods that a path takes, as in an Allow header; none where there is no such path. */
+/** The methods of a path, as in an Allow header; none if there is no such path. */
 function methodsOf(routes: readonly Route[], pathname: string): string[] {
   const exact = routes.filter(({ path }) => path === pathname)
   const matching = exact.length > 0 ? exact : routes.filter(({ path }) => patternOf(path).test(pathname))
@@ -20,7 +20,7 @@ function methodsOf(routes: readonly Route[], pathname: string): string[] {
   return [...methods].sort()
 }
 
-/** The answer to OPTIONS that is no preflight. Throws 404 for a path that nothing is at. */
+/** The answer to OPTIONS that is no preflight. Throws 404 for an unknown path. */
 export function methodsAnswer(routes: readonly Route[], request: Request): Response {
   const methods = methodsOf(routes, pathOf(request))
   if (methods.length === 0) throw unrouted(routes, request)
@@ -47,7 +47,7 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
   })
 }
 
-/** Its target is a host, which no route is. */
+/** The error for a request whose target is a host, as sent to a proxy. */
 function noProxy(): GatewayError {
   return new GatewayError(405, {
     code: 'method_not_allowed',
@@ -56,7 +56,7 @@ function noProxy(): GatewayError {
   })
 }
 
-/** `/v1/models/*` and `/v1/videos/:id` as what they match. */
+/** The expression that a path such as `/v1/models/*` or `/v1/videos/:id` matches. */
 function patternOf(path: string): RegExp {
   const source = path
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')

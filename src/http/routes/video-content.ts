@@ -1,5 +1,5 @@
-// GET /v1/videos/{id}/content: the bytes of a finished video, from where it is kept here or else from the vendor.
-// It must never fetch what the vendor may not point to, nor keep a video in memory.
+// GET /v1/videos/{id}/content: the bytes of a finished video, from the copy here or else from the vendor. It must never
+// fetch what the vendor may not point to, nor keep a video in memory.
 
 import type { Catalogue } from '../../catalogue/models'
 import { readableOf } from '../../http-client/body-stream'
@@ -10,12 +10,12 @@ import { showTask, type Task } from '../../tasks/task'
 import { queryOf } from '../target'
 import { type ArtifactRoutesWorld, findSignedArtifact, sendArtifact } from './artifacts'
 
-/** What of the request and the answer the two have in common. */
+/** Headers that the request and the call to the vendor share. */
 const ASKED = ['range', 'if-range']
 const TOLD = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
-/** How long the vendor may take to begin. */
+/** How long the vendor may take to begin, in milliseconds. */
 const TIMEOUT_MS = 30_000
-/** How long vendors keep videos. */
+/** How long vendors keep videos, in milliseconds. */
 const VENDOR_KEEPS_MS = 24 * 3_600_000
 
 export interface VideoWorld extends ArtifactRoutesWorld {
@@ -37,7 +37,7 @@ export async function sendVideo(
   return kept ? sendArtifact(world, kept, request, requestId) : relay(world, task, url, request, requestId)
 }
 
-/** Where the vendor has it. */
+/** The address of a video at the vendor. */
 function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): string {
   if (state === 'failed') {
     throw new GatewayError(404, {
@@ -54,7 +54,7 @@ function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): stri
   })
 }
 
-/** Undefined where it never was kept, or no longer is. */
+/** The copy that is kept here; undefined if there never was one, or it has expired. */
 function keptAt(world: VideoWorld, task: Task) {
   const { video_url: shown } = JSON.parse(showTask(task)) as { video_url?: string }
   const url = shown === undefined || shown === task.videoUrl ? null : URL.parse(shown)
@@ -79,7 +79,7 @@ async function relay(
   copyHeaders((name) => response.header(name), headers, TOLD)
   const body = readableOf(response.body, (reason) => {
     world.log('video_cut', { task: task.id, upstream: task.upstream, reason: String(reason) })
-    // Not the reason itself: the vendor's address may be in it, and nobody else may log that.
+    // The reason is left out: the vendor's address may be in it, and must not be logged.
     return new Error('the vendor broke off')
   })
   return new Response(body, { status: response.status, headers })

@@ -1,5 +1,5 @@
-// POST /v1/videos: a request for a video in the words of OpenAI's API, and how it reads in a model's own.
-// What a model cannot be asked for in these words is refused: nothing that a caller says may be silently dropped.
+// POST /v1/videos: translates a video request of OpenAI's API to a model's own. A field that the model cannot be asked
+// in these terms must be refused, never dropped silently.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { Model, Upload } from '../../contract/family'
@@ -24,10 +24,10 @@ type Body = Static<typeof Body>
 const validate = createValidator(Body)
 const IMAGE = 'input_reference'
 const FIELDS = Object.keys(Body.properties)
-/** The families' words for what is called otherwise here. */
+/** The families' names of fields that have another name here. */
 const NAMES: Readonly<Record<string, string>> = { duration: 'seconds', resolution: 'size' }
 
-/** The request as JSON, whichever way it comes: the official SDKs send a form even where there is no file in it. */
+/** The request as JSON, in either form: the official SDKs send a form even without a file. */
 export async function readVideoRequest(
   request: Request,
   tools: FormTools,
@@ -45,7 +45,7 @@ export async function readVideoRequest(
   }
 }
 
-/** The request in the words of its model's family. */
+/** The request in the terms of its model's family. */
 export function reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
   refuseUnknown(body)
   validate(body)
@@ -68,7 +68,7 @@ export function reword(body: Record<string, unknown>, model: Model): Record<stri
   return { ...own, model: body.model, ...(given(webhookUrl) && { webhook_url: webhookUrl }) }
 }
 
-/** The same error with the names of fields that this caller knows. */
+/** The error with the field names that this caller knows. */
 export function inTheseWords(error: unknown): unknown {
   const name = error instanceof GatewayError && error.param !== null ? NAMES[error.param] : undefined
   if (!(error instanceof GatewayError) || name === undefined) return error
@@ -90,7 +90,7 @@ async function bodyOf({ fields, files }: Form): Promise<Record<string, unknown>>
     ...[...files.keys()].map((name): [string, null] => [name, null]),
   ]
   if (reference !== undefined) entries.push([IMAGE, { image_url: reference }])
-  // In one order, because some clients shuffle the fields of a retry, and that must still be the same request.
+  // In a fixed order, because some clients shuffle the fields of a retry, which must still be the same request.
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 

@@ -1,5 +1,5 @@
-// OpenAI's video API, for callers that come from there: the same tasks as POST /v1/videos/generations, in other words.
-// Requests go through the same line. Another account's task must read exactly as one that does not exist.
+// OpenAI's video API: the same tasks as POST /v1/videos/generations, in another form. Requests go through the same
+// line. Another account's task must read exactly as one that does not exist.
 
 import { Elysia, NotFoundError } from 'elysia'
 import type { Key } from '../../accounts/keys'
@@ -20,12 +20,12 @@ import { sendVideo, type VideoWorld } from './video-content'
 import { inTheseWords, readVideoRequest, reword } from './video-request'
 
 const PATH = '/v1/videos'
-/** Below it lies the operation itself, which is no video. */
+/** The path segment of the operation itself, which is no video. */
 const RESERVED = 'generations'
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
-/** A request in OpenAI's words, which are the same for every family. */
+/** A request in OpenAI's form, which is the same for every family. */
 class VideoIncoming extends HttpIncoming {
   #size: string | undefined
 
@@ -67,7 +67,8 @@ export function videoRoutes(
         new VideoIncoming(world, bodies, operation, request, listener, requestId),
       )
       const document = (await response.json()) as TaskDocument
-      // The vendor has begun: an answer that lacks some fields is better than an error, after which clients send it again.
+      // The vendor has begun: an answer without some fields is better than an error, after which clients send the
+      // request again.
       const task = await findTask(world.db, null, document.id).catch(() => undefined)
       const headers = new Headers({ ...Object.fromEntries(response.headers), ...mark })
       return Response.json(videoOf(document, task), { headers })
@@ -90,7 +91,7 @@ export function videoRoutes(
   const list = (request: Request) =>
     answer(request, async ({ account }, requestId) => {
       const { limit, ...page } = await pageOf(world, account, queryOf(request))
-      // One more than is wanted tells whether there are more.
+      // One more than requested shows whether there are more.
       const tasks = await listTasks(world.db, { account, ...page, limit: limit + 1 })
       const data = tasks.slice(0, limit).map(videoOfTask)
       const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
@@ -107,7 +108,7 @@ export function videoRoutes(
     .get(`${PATH}/:id/content`, ({ request, params }) => content(request, params.id))
 }
 
-/** A task as its readers get it in the gateway's own form. */
+/** A task in the gateway's own form. */
 interface TaskDocument {
   id: string
   model: string
@@ -144,7 +145,7 @@ function videoOf(document: TaskDocument, task: Task | undefined) {
   }
 }
 
-/** Only of a video that is kept here: vendors do not say how long they keep theirs. */
+/** When a video expires. Known only for a video that is kept here: vendors do not report it. */
 function expiryOf({ video_url: url }: TaskDocument, task: Task | undefined): number | null {
   if (url === undefined || !task || url === task.videoUrl) return null
   return Number(URL.parse(url)?.searchParams.get('expires')) || null

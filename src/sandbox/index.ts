@@ -12,13 +12,12 @@ import { google } from './google/simulator'
 import { parseJson } from './json'
 import { openai } from './openai/simulator'
 import { fileReply, jsonReply } from './replies'
-import type { FormField, Reply, Simulator, VendorName, VendorRequest } from './simulator'
+import type { FormField, Reply, Simulator, VendorRequest } from './simulator'
 import { lacksModel, withStandIn } from './stand-ins'
 import { voyage } from './voyage/simulator'
 import { xai } from './xai/simulator'
 
 export { directiveHelp } from './directives'
-export type { VendorName } from './simulator'
 
 export interface SandboxCall {
   vendor: string
@@ -56,7 +55,8 @@ export interface SandboxOptions {
   anyModel?: boolean
 }
 
-const simulators: Record<VendorName, Simulator> = {
+/** The simulated vendors, each by the kind of upstream that it stands for. */
+const simulators = {
   openai,
   dashscope,
   google,
@@ -65,7 +65,8 @@ const simulators: Record<VendorName, Simulator> = {
   anthropic,
   ark,
   cohere,
-}
+} as const satisfies Record<string, Simulator>
+export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]
 
 /** The path of a vendor's results. */
@@ -152,7 +153,7 @@ async function respond(
   ended: AbortSignal,
   finished: () => void,
 ): Promise<Response> {
-  const simulator = vendorNames.includes(call.vendor as VendorName)
+  const simulator: Simulator | undefined = vendorNames.includes(call.vendor as VendorName)
     ? simulators[call.vendor as VendorName]
     : undefined
   if (!simulator) {
@@ -178,19 +179,13 @@ async function respond(
   const { directives } = request
   if (directives.hang) await untilEnded(ended)
   if (directives.delayMs !== undefined) await pause(directives.delayMs, ended)
-  const reply =
-    provokedReply(simulator, request) ?? (await answerOf(simulator, request, anyModel, call.vendor))
+  const reply = provokedReply(simulator, request) ?? (await answerOf(simulator, request, anyModel))
   return deliver(reply, { directives, tokenDelayMs, ended, finished })
 }
 
-async function answerOf(
-  simulator: Simulator,
-  request: VendorRequest,
-  anyModel: boolean,
-  vendor: string,
-): Promise<Reply> {
+async function answerOf(simulator: Simulator, request: VendorRequest, anyModel: boolean): Promise<Reply> {
   const reply = await simulator.answer(request)
-  const other = anyModel && lacksModel(reply) ? withStandIn(vendor as VendorName, request) : undefined
+  const other = anyModel && lacksModel(reply) ? withStandIn(simulator.standIns, request) : undefined
   return other ? simulator.answer(other) : reply
 }
 

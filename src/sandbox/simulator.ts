@@ -2,8 +2,7 @@
 // behaviour, nor name what a single vendor does.
 
 import type { Directives } from './directives'
-
-export type VendorName = 'openai' | 'dashscope' | 'google' | 'voyage' | 'xai' | 'anthropic' | 'ark' | 'cohere'
+import type { JsonObject } from './json'
 
 export type FormField = readonly [name: string, value: string | File]
 
@@ -63,11 +62,16 @@ export interface Failure {
   code: string | undefined
 }
 
+/** A model by what the path contains; a function chooses by the body. */
+export type StandIn = readonly [path: string, model: string | ((body: JsonObject) => string)]
+
 export interface Simulator {
   /** The only API key that is accepted. */
   secret: string
   /** The path of the base URL, after the vendor's host. */
   basePath: string
+  /** The models that take the place of those that it does not know, where any is to be simulated: the first row that fits. */
+  standIns: readonly StandIn[]
   /** The vendor's refusal of a missing or wrong key; undefined lets the request in. */
   refuse(request: VendorRequest): Reply | undefined
   /** An error of any status in the vendor's own form. */

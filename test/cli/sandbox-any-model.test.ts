@@ -10,6 +10,7 @@ import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/conf
 import type { Model } from '../../src/contract/family'
 import { operationOf } from '../../src/contract/operations'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { upstreamKinds } from '../../src/upstreams/kinds'
 import { createCommandLine, PROGRAM } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
@@ -17,7 +18,7 @@ import { say, startTestGateway, type TestGateway } from '../support/gateway'
 setDefaultTimeout(180_000)
 
 const chatPrice = { per_1m_input_tokens: '0.05', per_1m_output_tokens: '0.20' }
-const kinds = ['openai', 'anthropic', 'dashscope', 'google', 'voyage', 'xai', 'ark']
+const kinds = [...upstreamKinds.keys()]
 
 /** What the README shows, and a server of one's own at an odd address. */
 const ownServers: Config = {

@@ -66,6 +66,7 @@ const sentences: Readonly<Record<number, string>> = {
 export const anthropic: Simulator = {
   secret: 'sk-ant-sandbox-0001',
   basePath: '/v1',
+  standIns: [['/messages', 'claude-sonnet-5-5']],
 
   refuse(request) {
     const key = request.headers['x-api-key'] ?? bearerToken(request)

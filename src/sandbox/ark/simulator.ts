@@ -11,6 +11,10 @@ import { videoFile, videoReply } from './video'
 export const ark: Simulator = {
   secret: 'ark-sandbox-0001',
   basePath: '/api/v3',
+  standIns: [
+    ['/images/', 'seedream-4-5-251128'],
+    ['/tasks', 'seedance-2-0-260128'],
+  ],
 
   refuse(request) {
     if (bearerToken(request) === ark.secret) return undefined

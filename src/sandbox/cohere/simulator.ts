@@ -14,6 +14,7 @@ const documentsMax = 10_000
 export const cohere: Simulator = {
   secret: 'co-sandbox-cohere-0001',
   basePath: '/v2',
+  standIns: [['/rerank', 'rerank-v4.0-fast']],
 
   refuse(request) {
     return bearerToken(request) === cohere.secret ? undefined : refusal(401, 'invalid api token')

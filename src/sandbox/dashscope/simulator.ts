@@ -9,6 +9,7 @@ import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { errorReply, headers, internalError, invalid, unknownModel, wordsFor } from './errors'
 import { answerImages, imageFile, imageNames } from './images'
 import { answerSpeech, speechFile, speechNames } from './speech'
+import { generatorFor, videoFor } from './stand-ins'
 import { videoFile, videoReply } from './video'
 
 const chatNames = /^(qwen|qwq|qvq|deepseek|kimi|glm)/
@@ -24,6 +25,12 @@ const thinkingTokens = 24
 export const dashscope: Simulator = {
   secret: 'sk-sandbox-dashscope-0001',
   basePath: '',
+  standIns: [
+    ['/chat/completions', 'qwen-plus'],
+    ['/embeddings', 'text-embedding-v4'],
+    ['/multimodal-generation/', generatorFor],
+    ['/video-synthesis', videoFor],
+  ],
 
   refuse(request) {
     const key = bearerToken(request)

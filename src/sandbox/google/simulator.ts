@@ -36,6 +36,12 @@ const reasoningByEffort = new Map<unknown, number>([
 export const google: Simulator = {
   secret: 'AIza-sandbox-google-0001',
   basePath: '/v1beta',
+  standIns: [
+    ['/chat/completions', 'gemini-2.5-flash-lite'],
+    ['/interactions', 'gemini-3.1-flash-image'],
+    ['/models/', 'gemini-embedding-001'],
+    ['/embeddings', 'gemini-embedding-001'],
+  ],
 
   refuse(request) {
     const bearer = bearerToken(request)

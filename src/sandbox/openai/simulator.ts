@@ -37,6 +37,14 @@ const tokensPerRequestMax = 300_000
 export const openai: Simulator = {
   secret: 'sk-sandbox-openai-0001',
   basePath: '/v1',
+  // Servers of all kinds speak this API: their fields are not checked.
+  standIns: [
+    ['/chat/completions', 'local-model'],
+    ['/embeddings', 'local-model'],
+    ['/audio/', 'local-model'],
+    ['/rerank', 'local-model'],
+    ['/images/', ({ response_format: format }) => (format === undefined ? 'gpt-image-2' : 'dall-e-2')],
+  ],
 
   refuse(request) {
     const key = bearerToken(request)

@@ -38,6 +38,10 @@ const batchTokensMax = new Map([
 export const voyage: Simulator = {
   secret: 'pa-sandbox-voyage-0001',
   basePath: '/v1',
+  standIns: [
+    ['/embeddings', 'voyage-4'],
+    ['/rerank', 'rerank-2.5'],
+  ],
 
   refuse(request) {
     return bearerToken(request) === voyage.secret ? undefined : refusal(401, 'Provided API key is invalid.')

@@ -25,6 +25,11 @@ const CHAT = '/v1/chat/completions'
 export const xai: Simulator = {
   secret: 'xai-sandbox-0001',
   basePath: '/v1',
+  standIns: [
+    ['/chat/completions', 'grok-4.3'],
+    ['/images/', 'grok-imagine-image'],
+    ['/videos/', 'grok-imagine-video'],
+  ],
 
   refuse(request) {
     const key = bearerToken(request)

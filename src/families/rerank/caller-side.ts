@@ -6,11 +6,9 @@ import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
+import { countedFigure, optionalField } from '../body'
 
 const MAX_DOCUMENTS = 10_000
-
-const Nullable = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
-  Type.Optional(Type.Union([schema, Type.Null()]))
 
 export const RerankBody = Type.Object(
   {
@@ -21,9 +19,11 @@ export const RerankBody = Type.Object(
       maxItems: MAX_DOCUMENTS,
       description: 'Texts, or objects with a `text`.',
     }),
-    top_n: Nullable(Type.Integer({ minimum: 1, description: 'How many results to return. Default all.' })),
-    return_documents: Nullable(Type.Boolean()),
-    max_tokens_per_doc: Nullable(Type.Integer({ minimum: 1 })),
+    top_n: optionalField(
+      Type.Integer({ minimum: 1, description: 'How many results to return. Default all.' }),
+    ),
+    return_documents: optionalField(Type.Boolean()),
+    max_tokens_per_doc: optionalField(Type.Integer({ minimum: 1 })),
   },
   { additionalProperties: true },
 )
@@ -36,8 +36,6 @@ export const rerankUnits = [['search'], ['input_token']] as const
 const DOCUMENTS_PER_SEARCH = 100
 /** A longer document counts as several, of at least so many bytes: 500 tokens less those of the query, at a byte each. */
 const BYTES_PER_DOCUMENT = 400
-/** More than any answer can have: a figure beyond it is a fault of the vendor. */
-const ABSURD = 100_000_000
 
 export const plainRerank: PlainForm = {
   fields: [],
@@ -78,10 +76,9 @@ export function readResults(reply: unknown, results: unknown, searches: unknown,
     if (isErrorShape(reply)) return { end: 'failed' }
     throw new Error('an answer without results')
   }
-  const figures = [searches, tokens].map(amount)
+  const figures = [searches, tokens].map(countedFigure)
   const output = results.length > 0 ? SHOWN : undefined
-  if (figures.some((figure) => !(figure <= ABSURD)))
-    return { output, usage: usageReading('invalid'), end: 'finished' }
+  if (figures.some(Number.isNaN)) return { output, usage: usageReading('invalid'), end: 'finished' }
   const [search = 0, token = 0] = figures
   const usage: Quantities = { ...(search > 0 && { search }), ...(token > 0 && { input_token: token }) }
   return {
@@ -90,10 +87,4 @@ export function readResults(reply: unknown, results: unknown, searches: unknown,
     usage: usageReading(Object.keys(usage).length > 0 ? usage : undefined),
     end: 'finished',
   }
-}
-
-/** NaN for what is no count. */
-function amount(value: unknown): number {
-  if (value === undefined || value === null) return 0
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
 }

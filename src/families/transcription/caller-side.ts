@@ -1,20 +1,18 @@
 // What transcription and translation of audio share: the request's fields, what it costs by the length of its file, and how
 // texts, subtitles, JSON and events are read. Lengths were found when the file came in: nothing here reads its bytes.
 
-import { type TSchema, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, shownText, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
+import { countedFigure, figureOf, optionalField } from '../body'
 import { uploadsIn } from '../forms'
 import { otherModels } from '../surcharges'
 import { addresses } from '../vendor-state'
 
-/** Absent and null mean the same to the SDKs. */
-export const optionalField = <Schema extends TSchema>(schema: Schema) =>
-  Type.Optional(Type.Union([schema, Type.Null()]))
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 
 /** The fields that both have. */
@@ -59,8 +57,6 @@ const LEAST_OUTPUT_TOKENS = 2_000
 const LETTERS_PER_SECOND = 30
 /** Of each sample of a known speaker, at most. */
 const REFERENCE_SECONDS = 10
-/** More than any file has, or any answer: a figure beyond it is a fault of the vendor. */
-const ABSURD = 100_000_000
 
 /** Throws 400 for what is not one file of audio, or for a text whose price could not be told. */
 export function checkAudio(body: AudioBody, model: Model): void {
@@ -194,13 +190,13 @@ function heardFor(seconds: number, text: string, body: AudioBody): Quantities | 
 /** Tokens or seconds, whichever the vendor bills; the length of the audio where it says neither. Zeros say that a server does not count. */
 function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | undefined {
   const told = isObject(usage) ? usage : { seconds: duration }
-  const seconds = Math.ceil(amount(told.seconds))
-  const input = amount(told.input_tokens)
-  const output = amount(told.output_tokens)
+  const seconds = Math.ceil(figureOf(told.seconds))
+  const input = countedFigure(told.input_tokens)
+  const output = countedFigure(told.output_tokens)
   const details = isObject(told.input_token_details) ? told.input_token_details : {}
-  const text = amount(details.text_tokens)
+  const text = countedFigure(details.text_tokens)
   const figures = [seconds, input, output, text]
-  if (figures.some((figure) => !(figure <= ABSURD)) || text > input) return 'invalid'
+  if (figures.some(Number.isNaN) || text > input) return 'invalid'
   const quantities: Quantities = {
     // What is not told to be text is audio.
     ...(input + output > 0
@@ -208,10 +204,4 @@ function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | un
       : seconds > 0 && { audio_second: seconds }),
   }
   return Object.keys(quantities).length > 0 ? quantities : undefined
-}
-
-/** NaN for what is no amount. */
-function amount(value: unknown): number {
-  if (value === undefined || value === null) return 0
-  return typeof value === 'number' && value >= 0 ? value : Number.NaN
 }

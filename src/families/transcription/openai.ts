@@ -4,6 +4,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Ask, Call, JsonFamily, Model } from '../../contract/family'
+import { optionalField } from '../body'
 import { fileParts, textParts } from '../forms'
 import {
   audioFields,
@@ -11,7 +12,6 @@ import {
   audioUnits,
   checkAudio,
   isPricedByTime,
-  optionalField,
   plainAudio,
   quoteAudio,
   readAudioEvent,

@@ -1,0 +1,22 @@
+// What families of many contracts share in their schemas and in the figures of vendors. Nothing here may know a vendor.
+
+import { type TSchema, Type } from '@sinclair/typebox'
+
+/** A field that may be absent or null, which mean the same to SDKs. */
+export const optionalField = <Schema extends TSchema>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+
+/** More than any answer can have: a figure beyond it is a fault of the vendor. */
+const ABSURD = 100_000_000
+
+/** A vendor's figure, 0 where there is none; NaN for what is no figure, or an absurd one. */
+export function figureOf(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return typeof value === 'number' && value >= 0 && value <= ABSURD ? value : Number.NaN
+}
+
+/** The same of what is counted one by one, as tokens are. */
+export function countedFigure(value: unknown): number {
+  const figure = figureOf(value)
+  return Number.isInteger(figure) ? figure : Number.NaN
+}

@@ -1,5 +1,5 @@
-// The configuration file: its schema, and a check that lists every fault at once.
-// Unknown keys are faults, because a typing error in a price must stop the start, not under-bill for a month.
+// The configuration file: its schema, and a check that lists every fault at once. Unknown keys must be faults: a typing
+// error in a price must stop the start, not under-bill for a month.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
@@ -103,7 +103,7 @@ const ModelEntry = Type.Object(
       'What `GET /v1/models` says of its owner. Default: the kind of its upstream.',
       Type.String({ minLength: 1 }),
     ),
-    // Judged apart, in words of its own.
+    // Checked apart, for better messages.
     price: optionalSetting(
       'Its price list (below). Every model has one, or is `free`.',
       Type.Unsafe<PriceConfig>(Type.Object({})),
@@ -188,7 +188,7 @@ const ConfigSchema = Type.Object(
       'Connections to vendors, each by a name of your choice.',
       Type.Record(Type.String(), UpstreamEntry),
     ),
-    // Each a model or a route; judged one by one, so that a fault is told in the words of what it was meant to be.
+    // Each a model or a route, checked one by one, so that a message names what it was meant to be.
     models: requiredSetting(
       'What callers may ask for, by id: models and routes.',
       Type.Record(Type.String(), Type.Unknown()),
@@ -205,7 +205,7 @@ const ConfigSchema = Type.Object(
   closed,
 )
 
-/** The parts of the schema that the reference of all settings shows, each with the place where it stands. */
+/** The parts of the schema that the reference of all settings shows, each with its place. */
 export const settingTables = [
   { place: '', schema: ConfigSchema },
   { place: 'server', schema: Server },
@@ -226,17 +226,17 @@ const compiled = TypeCompiler.Compile(ConfigSchema)
 const compiledModel = TypeCompiler.Compile(ModelEntry)
 const compiledRoute = TypeCompiler.Compile(RouteEntry)
 
-/** A model id: lower case, hyphenated, no spaces (spec, chat completions). Dots and slashes for families and owners. */
+/** A model id: lower case, with hyphens and no spaces; dots and slashes for families and owners. */
 const MODEL_ID = /^[a-z0-9][a-z0-9._:/-]{0,127}$/
 
-/** Every fault of a configuration, one sentence each, without any secret; none when it is right. */
+/** Every fault of a configuration, one sentence each, without any secret; empty if there are none. */
 export function faultsOf(value: unknown): string[] {
   const faults = new Map<string, string>()
   for (const { path, message } of compiled.Errors(value)) {
     const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
-  // What has the right form is judged further even when its neighbour has not, so that one check shows all there is.
+  // Parts of the right form are checked further even if others are not, so that one check shows everything.
   const { webhooks, artifacts, database, upstreams, models, aliases } = recordOf(value)
   const ids = new Map(Object.entries(recordOf(models)))
   const names = new Set(Object.keys(recordOf(upstreams)))
@@ -273,9 +273,12 @@ function upstreamFaults(upstreams: Record<string, unknown>): string[] {
   })
 }
 
-/** What of an address would be lost or could not be called. It may hold a password, so it is not quoted. */
+/**
+ * The fault of a base URL: a part that would be lost or could not be called. The URL is not quoted, because it may hold
+ * a password.
+ */
 function addressFault(baseUrl: string): string | undefined {
-  // The schema has said what is wrong.
+  // The schema has reported the fault.
   if (!/^https?:\/\//.test(baseUrl)) return undefined
   const url = URL.parse(baseUrl)
   if (!url) return 'not an address such as "https://api.example.com/v1"'
@@ -294,7 +297,7 @@ function aliasFaults(aliases: Record<string, unknown>, models: ReadonlyMap<strin
   })
 }
 
-/** A record as it is, and nothing in the place of anything else. */
+/** A record as it is; an empty one for anything else. */
 function recordOf(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {}
 }
@@ -303,7 +306,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What is wrong with one entry of `models`, each with its place below the entry. */
+/** Faults of one entry of `models`, each with its place below the entry. */
 function entryFaults(
   id: string,
   entry: unknown,
@@ -361,7 +364,7 @@ function modelFaults(model: ModelConfig, upstreams: Set<string>): string[] {
   return [...faults, ...priceFaults(model.price, familiesOf(model)).map((fault) => `.price${fault}`)]
 }
 
-/** The families of a model, as far as they are known. */
+/** The known families of a model. */
 export function familiesOf(model: ModelConfig): Family[] {
   return [model.family].flat().flatMap((name) => families.get(name) ?? [])
 }

@@ -1,5 +1,5 @@
-// The one catcher: whatever was thrown becomes an answer in the form that its reader expects, and is logged once.
-// What is not a GatewayError is a fault of ours: the caller learns the request's id, the log the rest.
+// The one catcher: makes the answer to anything that was thrown, in the form that its reader expects, and logs it once.
+// An error that is no GatewayError is a fault of ours: the caller must learn only the request's id, the log the rest.
 
 import { DatabaseUnavailable } from '../db/db'
 import { type Dialect, errorBody, GatewayError } from '../lib/errors'
@@ -16,12 +16,12 @@ export interface ErrorAnswer {
   headers: Record<string, string>
 }
 
-/** What was thrown as an error that callers may see, where it is one; a fault of ours stays what it is. */
+/** The thrown value as an error that callers may see, if it is a known one; unknown errors stay as they are. */
 export function knownError(thrown: unknown): unknown {
   return thrown instanceof DatabaseUnavailable ? databaseDown(thrown) : thrown
 }
 
-/** The answer to whatever was thrown. `form` gives way to the dialect of the contract that the request turned out to be of. */
+/** The answer to a thrown value. The dialect of the request's contract, once known, replaces `form`. */
 export function answerOfError(thrown: unknown, form: ErrorForm, requestId: string, log: Log): ErrorAnswer {
   const known = knownError(thrown)
   const error = known instanceof GatewayError ? known : internal(known, requestId, log)
@@ -48,7 +48,7 @@ function internal(error: unknown, requestId: string, log: Log): GatewayError {
   })
 }
 
-/** What a model reads that has called a tool. */
+/** The text for a model that has called a tool. */
 function toolResult({ status, code, message, type, param }: GatewayError, requestId: string): unknown {
   return { status, error: { code, message, type, param }, request_id: requestId }
 }

@@ -1,17 +1,18 @@
-// The errors that more than one part of the line raises, in one place: what happened, and what the caller can do.
+// Errors that more than one part of the request line raises: what happened, and what the caller can do. Each text must
+// say whether a repeat can help.
 
 import type { DatabaseUnavailable } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import type { Model } from './family'
 
-/** The status that the request log gives a request whose caller left before the answer. */
+/** The status in the request log for a request whose caller left before the answer. */
 const CALLER_LEFT_STATUS = 499
 
-/** What ended a charge: its request came to its end, or who broke it off. */
+/** What ended a charge: the request itself, or the party that cut it. */
 export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
 
-/** Why a stream ends before its answer is complete. */
+/** The error for a stream that ends before its answer is complete. */
 export function cutError(endedBy: EndedBy): GatewayError {
   if (endedBy === 'shutdown') return shuttingDown()
   if (endedBy === 'timeout') {
@@ -26,7 +27,7 @@ export function cutError(endedBy: EndedBy): GatewayError {
   })
 }
 
-/** The vendor's time is up. */
+/** The error for a vendor that took too long. */
 export function timedOut(model: Model): GatewayError {
   return new GatewayError(504, {
     code: 'upstream_timeout',
@@ -34,7 +35,7 @@ export function timedOut(model: Model): GatewayError {
   })
 }
 
-/** The vendor's answer makes no sense; the cause is for the log. */
+/** The error for an unreadable answer of a vendor; the cause is for the log. */
 export function garbage(model: Model, what: string, cause?: unknown): GatewayError {
   return new GatewayError(502, {
     code: 'upstream_garbage',
@@ -67,7 +68,7 @@ export function databaseDown(error: DatabaseUnavailable): GatewayError {
   })
 }
 
-/** The account has too little: ever, or only while others of its requests run. */
+/** The error for an account with too little money: at all, or only while others of its requests run. */
 export function notPaid(
   charge: { heldNano: number },
   balance: { balanceNano: number; heldNano: number; availableNano: number } | undefined,
@@ -78,22 +79,22 @@ export function notPaid(
   return tooLittle('insufficient_balance', `${left}. Add money to the account or ask for less output.`)
 }
 
-/** There is too little, but only while others run. `left` says how much is wanted and how much there is. */
+/** The error for too little money only while others run. `left` says how much is needed and how much there is. */
 export function inFlightOnly(left: string, heldNano: number): GatewayError {
   return new GatewayError(402, {
     code: 'in_flight',
     message: `${left} while running requests hold $${formatUsd(heldNano)}. Try again when they have ended.`,
-    // Official SDKs do not try again after a 402 unless they are told to.
+    // Official SDKs do not repeat a request after a 402 without this header.
     headers: { 'retry-after': '1', 'x-should-retry': 'true' },
   })
 }
 
-/** There is too little, and waiting for others does not help. */
+/** The error for too little money when waiting does not help. */
 export function tooLittle(code: string, message: string): GatewayError {
   return new GatewayError(402, { code, message, headers: { 'x-should-retry': 'false' } })
 }
 
-/** How a charge ended that ended with this error. */
+/** What ended the charge of a request that failed with this error. */
 export function endedByOf(error: unknown): EndedBy {
   if (!(error instanceof GatewayError)) return 'upstream'
   const words: Record<string, EndedBy> = {

@@ -1,22 +1,25 @@
-// A form with files as the line knows it, free of HTTP, and the body that a family reads from it.
-// The files stay where they are: nothing here may read their bytes.
+// A form with files, free of HTTP, and the body that a family reads from it. The files stay where they are: nothing
+// here must read their bytes.
 
 import type { TSchema } from '@sinclair/typebox'
 import { invalidRequest } from '../lib/errors'
 import { findDuplicate } from '../lib/field-names'
 import type { Upload } from './family'
 
-/** Most of a caller's own word that an error repeats. */
+/** Longest part of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 export interface Form {
-  /** The text fields. A list where the form has several of a name with brackets: `include[]`, or `include[0]` and `include[1]`. */
+  /**
+   * The text fields. A list if the form has several of a name with brackets: `include[]`, or `include[0]` and
+   * `include[1]`.
+   */
   fields: ReadonlyMap<string, string | readonly string[]>
   /** The files by field; `image`, `image[]` and `image[0]` are all the field `image`. */
   files: ReadonlyMap<string, readonly Upload[]>
   /** Bytes of all text fields. */
   textBytes: number
-  /** Of the names and contents of all fields and files, whatever separates them on the wire. */
+  /** Hash of the names and contents of all fields and files, independent of the boundary. */
   hash: string
   /** Removes the files from disk. */
   dispose(): Promise<void>
@@ -24,7 +27,7 @@ export interface Form {
 
 /**
  * The form as the object that a family's schema describes: files as arrays of uploads, and texts as the numbers and
- * booleans that the schema wants, where they are such. What is not stays a text, for the schema to refuse by name.
+ * booleans that the schema wants, if they are such. Other texts stay, for the schema to refuse by name.
  */
 export function bodyOfForm(form: Form, schema: TSchema): Record<string, unknown> {
   const properties = (schema.properties ?? {}) as Record<string, TSchema>
@@ -34,9 +37,9 @@ export function bodyOfForm(form: Form, schema: TSchema): Record<string, unknown>
 }
 
 /**
- * The same body as a request of JSON holds it, to be judged by the same rules: `images[0][file_id]` and `images[0].file_id` are
- * the member of an item, as the parsers of most servers read them, and a text that the schema does not know is what it says
- * as JSON. Throws 400 for a name that parsers read differently, and for two that mean one place.
+ * The body as JSON would hold it, for the same rules: `images[0][file_id]` and `images[0].file_id` are the member of an
+ * item, as most servers parse them, and texts outside of the schema are parsed as JSON. Throws 400 for a name that
+ * parsers read differently, and for two that mean one place.
  */
 export function readPlaces(body: Record<string, unknown>, schema: TSchema): Record<string, unknown> {
   const known = (schema.properties ?? {}) as Record<string, unknown>
@@ -55,7 +58,7 @@ const PLACE = /^[^[\].]+(?:\[[^[\]]*\]|\.[^[\].]+)*$/
 const PLAIN_NAME = /^[\w-]+$/
 const INDEX = /^\d*$/
 
-/** Some servers leave out blanks and quotes around a word, and forms are sent with quotes as `%22`. */
+/** The steps of a field name. Some servers ignore blanks and quotes around a word, and forms send quotes as `%22`. */
 function stepsOfName(written: string): string[] {
   if (PLAIN_NAME.test(written)) return [written]
   const name = written.replaceAll('%22', '"')
@@ -78,7 +81,7 @@ function addAt(root: Branch, steps: readonly string[], value: unknown, name: str
   branch.set(last, value)
 }
 
-/** Where all steps are numbers, or nothing, they are of a list. */
+/** A list if all steps are numbers, or empty; else an object. */
 function readBranch(value: unknown, name: string): unknown {
   if (!(value instanceof Map)) return value
   const steps = [...(value as Branch).keys()]
@@ -106,7 +109,10 @@ function unclear(name: string, why: string) {
   return invalidRequest(shown, `Invalid form: the field '${shown}' can be read in more than one way: ${why}.`)
 }
 
-/** One text is a list of one where the schema wants a list. Throws 400 for several where it wants none. */
+/**
+ * A field by its schema: one text is a list of one if the schema wants a list. Throws 400 for several texts if it does
+ * not.
+ */
 function readField(name: string, text: string | readonly string[], schema: TSchema | undefined): unknown {
   const list = typesOf(schema).includes('array')
   if (typeof text === 'string') return list ? [text] : readValue(text, schema)

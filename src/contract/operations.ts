@@ -1,26 +1,26 @@
-// The table of what a caller can ask. HTTP routes, tools and documentation are made from it.
+// The table of operations that a caller can request. HTTP routes, tools and documentation must be made from it.
 
 import type { Dialect } from '../lib/errors'
 
 interface OperationRow {
   name: string
   path: string
-  /** Where callers of other gateways look for it. */
+  /** Paths of the operation on other gateways. */
   aliases?: readonly string[]
-  /** How a request is written: a JSON object, or a form with files. */
+  /** Form of a request: a JSON object, or a form with files. */
   body: 'json' | 'form'
-  /** The form of errors that are raised before the model is known. */
+  /** Form of errors that are raised before the model is known. */
   dialect: Dialect
-  /** Bytes of the largest body that is read unless the configuration says otherwise; a larger one is 413. */
+  /** Bytes of the largest body, unless the configuration sets another limit; a larger one is 413. */
   maxBodyBytes: number
-  /** Headers of the caller that the vendor is to see. */
+  /** Headers of the caller that go to the vendor. */
   forwards?: readonly string[]
   summary: string
-  /** The heading that it stands under in the documentation. */
+  /** Heading in the documentation. */
   tag: string
-  /** What the example of its documentation asks for, in plain words. */
+  /** The plain request of the documentation's example. */
   asks: { text: string; resolution?: string }
-  /** Of a form: the name of the file that the example sends. */
+  /** Name of the file that the example of a form sends. */
   exampleFile?: string
   /** An answer for the documentation. Absent: its form is described there by a schema of its own. */
   answer?: {
@@ -28,14 +28,14 @@ interface OperationRow {
     example: object
     /** Media types of answers that are no JSON. */
     texts?: readonly string[]
-    /** Server-sent events, where the request has `stream: true`. */
+    /** Server-sent events, if the request has `stream: true`. */
     events?: string
   }
 }
 
 const MEBIBYTE = 1024 * 1024
 
-/** Texts and subtitles. */
+/** Media types of texts and subtitles. */
 const TRANSCRIPTS = ['text/plain', 'application/x-subrip', 'text/vtt'] as const
 
 const table = [
@@ -56,7 +56,7 @@ const table = [
     body: 'json',
     dialect: 'messages',
     maxBodyBytes: 32 * MEBIBYTE,
-    // Its fields and the header that allows them go together: a vendor refuses one without the other.
+    // Fields and the header that allows them go together: a vendor refuses one without the other.
     forwards: ['anthropic-version', 'anthropic-beta'],
     summary: 'Messages: the native format of one provider, for any chat model',
     tag: 'Text',
@@ -86,7 +86,7 @@ const table = [
     name: 'image',
     path: '/v1/images/generations',
     body: 'json',
-    // It has the other form beside it, and callers of every family read their own.
+    // Another form exists too, and callers of every family read their own.
     dialect: 'flat',
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Image generation, from a text or from reference images; the payload depends on the model',

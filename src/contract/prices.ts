@@ -1,5 +1,5 @@
-// Prices: what one of each unit costs, and what quantities come to. Whole pico-dollars (1 USD = 10^12), summed exactly, and
-// rounded up to a nano-dollar once. Nothing here may know a vendor, a database or HTTP.
+// Prices: what one of each unit costs, and what quantities cost together, in whole pico-dollars (1 USD = 10^12), summed
+// exactly, and rounded up to a nano-dollar once. Nothing here must know a vendor, a database or HTTP.
 
 import { inputTokensOf, type Quantities, rowOf, type Unit, units } from './units'
 
@@ -10,17 +10,17 @@ export type Prices = { [unit in Unit]?: number }
 
 /** The prices of all requests of one service tier and one range of prompt lengths. */
 export interface PriceTable<Each = number> {
-  /** The service tier, as the vendor's answer names it; null: all that have no table of their own. */
+  /** The service tier, as the vendor's answer names it; null for all tiers without a table of their own. */
   tier: string | null
-  /** It holds for requests with more input tokens than this. */
+  /** The table applies to requests with more input tokens than this. */
   above: number
   /** The least that a request costs, in pico-dollars. */
   minimumPico: number
-  /** As they are listed. */
+  /** Prices as they are listed. */
   listed: { [unit in Unit]?: Each }
 }
 
-/** A price list as the configuration has it; a unit may cost differently by a variant, such as an image by its size. */
+/** A price list as the configuration has it. A unit may have several variants, such as an image by its size. */
 export interface PriceList {
   isFree: boolean
   tables: readonly PriceTable<number | { [variant: string]: number }>[]
@@ -28,33 +28,33 @@ export interface PriceList {
 
 /** A table that requests are billed by. */
 export interface BilledTable extends PriceTable {
-  /** With those of units that have no price of their own. */
+  /** Prices, also of units that use another's. */
   prices: Prices
-  /** What is held for one of each unit: the most that it may turn out to cost. */
+  /** Amounts to hold for one of each unit: the most that it may cost. */
   heldPrices: Prices
-  /** As it is stored with a charge that was billed by it. */
+  /** The table as it is stored with a charge that was billed by it. */
   json: string
 }
 
-/** The prices of one request, and the same as they are stored with its charge until it is known which table it is billed by. */
+/** The prices of one request, also as they are stored with its charge until its table is known. */
 export interface Tariff {
   tables: readonly [BilledTable, ...BilledTable[]]
   json: string
 }
 
-/** True where the list has a price of its own for a unit. Where not, a request must not make the vendor bill it. */
+/** Whether the list has a price of its own for a unit. If not, a request must not make the vendor bill it. */
 export function hasPrice({ isFree, tables }: PriceList, unit: Unit): boolean {
   return isFree || tables[0]?.listed[unit] !== undefined
 }
 
-/** Other words of vendors for the tier that all requests have which ask for none. */
+/** Vendors' names for the default tier. */
 const BASE_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standard', 'standard_only'])
 
 export function isBaseTier(tier: string): boolean {
   return BASE_TIERS.has(tier)
 }
 
-/** True where the list has prices for a service tier. Where not, a request must not ask for it. */
+/** Whether the list has prices for a service tier. If not, a request must not ask for it. */
 export function hasServiceTier({ isFree, tables }: PriceList, tier: string): boolean {
   return isFree || isBaseTier(tier) || tables.some((table) => table.tier === tier)
 }
@@ -65,7 +65,7 @@ export function variantsOf({ tables }: PriceList): string[] {
   return [...new Set(prices.flatMap((price) => (typeof price === 'object' ? Object.keys(price) : [])))]
 }
 
-/** The prices that hold for a variant; undefined when the list has none of its names for some unit. */
+/** The prices of a variant; undefined if the list has none of its names for some unit. */
 export function tariffOfVariant({ tables }: PriceList, names: readonly string[]): Tariff | undefined {
   const chosen: PriceTable[] = []
   for (const table of tables) {
@@ -137,7 +137,7 @@ function stored({ tier, above, minimumPico, listed }: PriceTable): StoredTable {
   }
 }
 
-/** The prices that were stored with a charge. Those of older charges are one object of nano-dollars for each unit. */
+/** The prices that were stored with a charge. Older charges stored one object of nano-dollars for each unit. */
 export function tariffOfJson(json: string): Tariff {
   const value = JSON.parse(json) as StoredTable[] | Prices
   if (Array.isArray(value)) {
@@ -159,9 +159,8 @@ export function tariffOfJson(json: string): Tariff {
 }
 
 /**
- * The table that a request is billed by: of the service tier that the vendor's answer reports, for the input tokens that
- * it reports, or the longest of several prompts. Where it reports no tier, the dearer of the one that was asked for and
- * the usual one.
+ * The table that a request is billed by, from the reported service tier and the reported input tokens, or the longest
+ * of several prompts. Without a reported tier, the more expensive of the requested and the default one.
  */
 export function billedTable(
   { tables }: Tariff,
@@ -177,7 +176,7 @@ export function billedTable(
   const told = reportedTier === undefined ? undefined : tableFor(tables, reportedTier, inputTokens)
   if (told) return told
   if (askedTier === undefined || (reportedTier !== undefined && isBaseTier(reportedTier))) return usual
-  // Not told, or by a name that has no price: some vendors report a tier under another name than it was asked for by.
+  // Not reported, or without a price: some vendors report a tier under another name than that of the request.
   const asked = tableFor(tables, askedTier, inputTokens)
   return asked && tableNano(quantities, asked) > tableNano(quantities, usual) ? asked : usual
 }
@@ -199,7 +198,7 @@ function isReached(above: number, inputTokens: number): boolean {
   return above === 0 || inputTokens > above
 }
 
-/** What quantities cost by a table, in nano-dollars. */
+/** The cost of quantities by a table, in nano-dollars. */
 export function tableNano(quantities: Quantities, { prices, minimumPico }: BilledTable): number {
   return priceNano(quantities, prices, minimumPico)
 }
@@ -210,7 +209,7 @@ export function heldNano(tariff: Tariff, quantities: Quantities, askedTier: stri
   return priceNano(quantities, heldPrices, minimumPico)
 }
 
-/** The dearest of the tables that a request of at most these quantities can reach. */
+/** The most expensive table that a request of at most these quantities can reach. */
 export function heldTable(
   { tables }: Tariff,
   quantities: Quantities,
@@ -219,7 +218,7 @@ export function heldTable(
   const [first] = tables
   if (tables.length === 1) return first
   const inputTokens = inputTokensOf(quantities)
-  // Who names no tier, or leaves it to the vendor, may get any.
+  // A request that names no tier, or leaves it to the vendor, may get any.
   const isOpen = askedTier === undefined || askedTier === 'auto'
   const nanoBy = ({ heldPrices, minimumPico }: BilledTable) => priceNano(quantities, heldPrices, minimumPico)
   return tables
@@ -229,7 +228,7 @@ export function heldTable(
     .reduce((dearest, table) => (nanoBy(table) > nanoBy(dearest) ? table : dearest), first)
 }
 
-/** What quantities cost, in nano-dollars: exact, but for the last one, which is begun. */
+/** The cost of quantities in nano-dollars: exact, except that a begun nano-dollar counts. */
 export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 0): number {
   let pico = 0
   for (const name in quantities) {
@@ -240,7 +239,7 @@ export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 
     if (each === undefined) throw new Error(`no price for ${unit}`)
     pico += count * each
   }
-  // A sum of a few dollars is exact as a number; what is beyond nine thousand is summed anew.
+  // A sum up to nine thousand dollars is exact as a number; a larger one is computed anew.
   if (pico > Number.MAX_SAFE_INTEGER) return largeNano(quantities, prices)
   if (!Number.isSafeInteger(pico) || pico < 0) throw new RangeError(`not a price: ${pico}`)
   if (pico < minimumPico) pico = minimumPico

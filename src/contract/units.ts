@@ -1,43 +1,42 @@
-// Everything that can be counted and has a price, in one table: the keys of price lists, the maths of prices, what is
-// plausible in an upstream's usage, the flags and words of the command line, and sums of tokens all follow from it.
-// A unit is added here and nowhere else.
+// Everything that can be counted and has a price, in one table: keys of price lists, price maths, plausible usage,
+// flags and words of the command line, and sums of tokens follow from it. A unit must be added here and nowhere else.
 
-/** What a price is for, in words that follow `per`; empty for one. */
+/** Words after `per` for the number of units of a price; empty for one. */
 const perWords = { 1: '', 60: 'minute', 1000: '1K', 1000000: '1M' } as const
 
 interface UnitRow {
-  /** Its name in a price list of the configuration. */
+  /** Name of the unit in a price list of the configuration. */
   key: string
-  /** What it is a price of, for the reference of prices. */
+  /** Description for the reference of prices. */
   of: string
-  /** How many of it that price is for: 60 is a price for a minute of what is counted in seconds. */
+  /** Number of units that the listed price is for: 60 is a price for a minute of what is counted in seconds. */
   per: keyof typeof perWords
-  /** For tokens: which side of the model they are on. */
+  /** Side of the model, for tokens. */
   tokens?: 'input' | 'output'
-  /** May cost differently by a size, a quality or a resolution. */
+  /** True if the price may depend on a size, a quality or a resolution. */
   variants?: true
-  /** Costs the same however long the prompt is and whatever the service tier, unless a price list says otherwise. */
+  /** True if the price is the same for every prompt length and service tier, unless a price list says otherwise. */
   flat?: true
-  /** Whose price it has where it has none of its own. */
+  /** The unit whose price is used if this one has none. */
   fallback?: string
-  /** What it may turn out to be when it is held for and the vendor reports what it really was. */
+  /** Units that a held one may become when the vendor reports the real usage. */
   becomes?: readonly string[]
   /**
-   * How much of it an upstream may report before its figure is taken for a slip: so many times the quote, and so many
-   * more. Absent: any. All tokens of a side are judged together instead.
+   * Largest believed figure of an upstream: so many times the quote, and so many more. Absent: any. Tokens of a side
+   * are judged together instead.
    */
   most?: { times: number; more: number }
-  /** Something that the vendor's own tools do, which it bills one by one and tells the number of. */
+  /** True for an action of the vendor's own tools, which it counts and bills one by one. */
   call?: true
 }
 
 const READ = ['input_token', 'cached_input_token'] as const
 const AS_QUOTED = { times: 1, more: 0 } as const
-/** Vendors decide themselves how often they call a tool. */
+/** The limit for tools: vendors decide themselves how often they call one. */
 const AS_CALLED = { times: 4, more: 100 } as const
 /**
- * The quote is of what a file says of itself, which may be wrong or a lie: as much is believed as the largest file that
- * is taken can hold at the lowest bit rate of speech.
+ * The limit for audio: the quote comes from the file itself, which may be wrong, so up to the content of the largest
+ * file at the lowest bit rate of speech is believed.
  */
 const AS_HEARD = { times: 4, more: 52_500 } as const
 
@@ -57,7 +56,7 @@ export const unitTable = {
     tokens: 'input',
     fallback: 'input_token',
   },
-  /** Written to a cache for the vendor's usual time, such as five minutes. */
+  /** Tokens written to a cache for the vendor's usual time, such as five minutes. */
   cache_write_token: {
     key: 'per_1m_cache_write_tokens',
     of: 'input that it wrote to a cache for its usual time',
@@ -131,7 +130,7 @@ export const unitTable = {
     per: 1,
     variants: true,
   },
-  /** Seconds of audio that a model listens to. */
+  /** Seconds of audio input. */
   audio_second: {
     key: 'per_audio_minute',
     of: 'audio that is transcribed, each second that has begun',
@@ -145,7 +144,7 @@ export const unitTable = {
     per: 1_000,
     most: AS_QUOTED,
   },
-  /** Searches of the web that the vendor runs for an answer. */
+  /** Web searches that the vendor runs for an answer. */
   web_search: {
     key: 'per_1k_web_searches',
     of: 'searches that the vendor runs and counts in its answer',
@@ -154,7 +153,7 @@ export const unitTable = {
     most: AS_CALLED,
     call: true,
   },
-  /** Documents that such a search has used, where the vendor bills those. */
+  /** Documents that a web search has used, if the vendor bills them. */
   search_source: {
     key: 'per_1k_search_sources',
     of: 'documents that such a search has used, where the vendor bills those',
@@ -171,10 +170,10 @@ export type PriceKey = (typeof unitTable)[Unit]['key']
 
 export const units = Object.keys(unitTable) as readonly Unit[]
 
-/** How many of each unit. */
+/** The number of each unit. */
 export type Quantities = { [unit in Unit]?: number }
 
-/** The row of a unit, in which other units are known to be some. */
+/** The row of a unit. */
 export function rowOf(unit: Unit): Row {
   return unitTable[unit]
 }
@@ -185,26 +184,26 @@ type Row = Omit<UnitRow, 'key' | 'fallback' | 'becomes'> & {
   becomes?: readonly Unit[]
 }
 
-/** What the vendor's own tools did, which it bills one by one and tells the number of. */
+/** Units for actions of the vendor's own tools, which it counts and bills one by one. */
 export const callUnits: readonly Unit[] = units.filter((unit) => rowOf(unit).call)
 
-/** The units whose figures are judged one by one, each with the most that is plausible. */
+/** Units whose figures are judged one by one, each with the most that is plausible. */
 export const judgedUnits: readonly { unit: Unit; times: number; more: number }[] = units.flatMap((unit) => {
   const { most } = rowOf(unit)
   return most ? [{ unit, ...most }] : []
 })
 
-/** What the price of a unit is for: `1M`, `1K`, `minute`; empty for one. */
+/** The number of units of a price in words: `1M`, `1K`, `minute`; empty for one. */
 export function perOf(unit: Unit): string {
   return perWords[unitTable[unit].per]
 }
 
-/** The name of many: `input_tokens`, `web_searches`. */
+/** The plural of a unit: `input_tokens`, `web_searches`. */
 export function pluralOf(unit: Unit): string {
   return unit.endsWith('ch') ? `${unit}es` : `${unit}s`
 }
 
-/** The unit that a price list calls by this name. */
+/** The unit for a key of a price list. */
 export function unitOfKey(key: string): Unit | undefined {
   return units.find((unit) => unitTable[unit].key === key)
 }
@@ -216,7 +215,7 @@ const sides: { [unit in Unit]?: 'input' | 'output' } = Object.fromEntries(
   }),
 )
 
-/** All tokens, of every kind. */
+/** The sum of all tokens, of every kind. */
 export function tokensOf(quantities: Quantities): number {
   return inputTokensOf(quantities) + outputTokensOf(quantities)
 }
@@ -229,7 +228,7 @@ export function outputTokensOf(quantities: Quantities): number {
   return tokensOn('output', quantities)
 }
 
-/** The tokens that go into the model, kind by kind. */
+/** The tokens that go into the model, by kind. */
 export function inputOf(quantities: Quantities): Quantities {
   return Object.fromEntries(Object.entries(quantities).filter(([unit]) => sides[unit as Unit] === 'input'))
 }

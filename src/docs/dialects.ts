@@ -1,5 +1,5 @@
-// The page about dialects, docs/dialects.md, made from the tables that requests are checked and translated by.
-// `bun run docs` writes it, and a test compares the two.
+// Makes the page about dialects, docs/dialects.md, from the tables that requests are checked and translated by. `bun
+// run docs` writes it, and a test compares the two. It must hold no list of its own.
 
 import type { BridgedField, Family, FieldRule } from '../contract/family'
 import { rowOf } from '../contract/units'
@@ -89,7 +89,7 @@ function alwaysTaken({ plain, state }: FieldRule): string {
   return state ? 'what names none' : valuesOf(plain)
 }
 
-/** Families with the same list have one table. */
+/** Groups of families with the same list, which share a table. */
 function groupsOf(families: readonly Family[]): { names: string[]; rules: readonly FieldRule[] }[] {
   const groups = Map.groupBy(families, ({ fieldRules }) => JSON.stringify(fieldRules))
   return [...groups.values()].map((group) => ({
@@ -103,7 +103,7 @@ function valuesOf(plain: NonNullable<FieldRule['plain']>): string {
   return plain.map((value) => `\`${cell(String(value))}\``).join(', ')
 }
 
-/** Bars would end the cell. */
+/** The text of a table cell, without bars that would end it. */
 function cell(text: string): string {
   return text.replaceAll('|', '\\|')
 }

@@ -1,5 +1,5 @@
-// The OpenAPI document of a running gateway, made from the tables and schemas that requests are served by.
-// Pure: the same catalogue makes the same document.
+// Makes the OpenAPI document of a running gateway from the tables and schemas that requests are served by. It must stay
+// pure: the same catalogue makes the same document.
 
 import type { Catalogue } from '../catalogue/models'
 import { operations } from '../contract/operations'
@@ -11,14 +11,14 @@ import { formsOf, pathOfOperation, schemaOfForm } from './operations'
 import { furtherPaths } from './paths'
 import { replySchemas } from './replies'
 
-/** Of the API that callers write against (spec, Versioning). It changes with the contract, not with the gateway. */
+/** Version of the API that callers write against. It changes with the contract, not with the gateway. */
 const CONTRACT_VERSION = '1.0.0'
 
 export interface DocumentOptions {
   catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>
-  /** Of the gateway. */
+  /** Version of the gateway. */
   version: string
-  /** Where callers reach this gateway; absent: where they got the document. */
+  /** The address at which callers reach this gateway; absent: the one from which they got the document. */
   publicUrl?: string | undefined
 }
 

@@ -1,5 +1,5 @@
-// Every error that a caller can meet, by status, in each form of error bodies, with examples that the gateway's own code
-// makes. It must never describe a body in words of its own.
+// Describes every error that a caller can meet, by status, in each form of error bodies, with examples that the
+// gateway's own code makes. It must never describe a body by hand.
 
 import { type Dialect, type ErrorDetails, errorBody, GatewayError } from '../lib/errors'
 import { anyOf, type DescribedAnswer, type Examples, headerOf, type Schema, schemaOf } from './schema'
@@ -48,7 +48,7 @@ export const errorSchemas: Record<string, Schema> = {
 type Example = Pick<ErrorDetails, 'code' | 'message' | 'param' | 'type'>
 interface ErrorKind {
   status: number
-  /** Stands in the document in place of the status, where that is only an example. */
+  /** Replaces the status in the document, where that is only an example. */
   range?: '4XX'
   description: string
   headers?: readonly string[]
@@ -73,7 +73,7 @@ const messages = {
   video_not_ready: 'The video is not ready: come back when the status of its task is completed.',
 } as const
 
-/** What any request can meet. */
+/** Errors of any request. */
 const always: readonly ErrorKind[] = [
   {
     status: 401,
@@ -102,7 +102,7 @@ const always: readonly ErrorKind[] = [
   },
 ]
 
-/** What a request with a body can meet. */
+/** Errors of a request with a body. */
 const withBody: readonly ErrorKind[] = [
   {
     status: 400,
@@ -137,7 +137,7 @@ const withBody: readonly ErrorKind[] = [
   },
 ]
 
-/** What a request that costs money can meet. */
+/** Errors of a request that costs money. */
 const paid: readonly ErrorKind[] = [
   {
     status: 402,
@@ -170,7 +170,7 @@ const paid: readonly ErrorKind[] = [
   },
 ]
 
-/** What can go wrong at a vendor. */
+/** Errors of vendors. */
 const vendor: readonly ErrorKind[] = [
   {
     status: 403,
@@ -192,12 +192,12 @@ const vendor: readonly ErrorKind[] = [
   },
 ]
 
-/** What a request with wrong parameters in its address meets. */
+/** Errors of wrong parameters in the address. */
 const badAddress: readonly ErrorKind[] = [
   { status: 400, description: 'A parameter is wrong.', examples: [one('invalid_value')] },
 ]
 
-/** What who wants a result too early meets. */
+/** Errors of requests for a result that is not ready. */
 const notReady: readonly ErrorKind[] = [
   {
     status: 409,
@@ -209,7 +209,7 @@ const notReady: readonly ErrorKind[] = [
 const kinds = { always, withBody, paid, vendor, badAddress, notReady }
 export type ErrorGroup = keyof typeof kinds
 
-/** The answers of an endpoint whose errors read in these dialects. */
+/** The error answers of an endpoint in these dialects. */
 export function errorAnswers(
   groups: readonly ErrorGroup[],
   dialects: readonly Dialect[],
@@ -220,7 +220,7 @@ export function errorAnswers(
   )
 }
 
-/** 404, which says something else everywhere. */
+/** The 404 of an endpoint; its text differs everywhere. */
 export function notFoundAnswer(
   code: string,
   message: string,

@@ -1,5 +1,5 @@
-// The headers that callers send and get, each described once.
-// A header that the gateway does not read or write must not be here.
+// Describes each header that callers send and get, once. A header that the gateway does not read or write must not be
+// here.
 
 import { rateLimitHeaders } from './errors'
 import type { Parameter } from './schema'

@@ -1,5 +1,5 @@
-// The paths of the table of operations: each with the payload forms of the models that serve it, an example of each, and all
-// its answers. Nothing about a family may be written down here: everything is asked of the family itself.
+// Makes the paths of the table of operations: each with the payload forms of the models that serve it, an example of
+// each, and all its answers. Nothing about a family must be written here: the family itself provides it.
 
 import type { Catalogue } from '../catalogue/models'
 import { type Family, type Model, streamOf } from '../contract/family'
@@ -25,14 +25,14 @@ export interface PayloadForm {
   name: string
   family: Family
   models: readonly Model[]
-  /** What a request may name: the models, and routes and aliases that lead to them. */
+  /** Names that a request may use: the models, and routes and aliases that lead to them. */
   ids: readonly string[]
 }
 
 const REFERENCE_IMAGE = 'https://example.com/picture.png'
 const WEBHOOK = 'https://example.com/finished'
 
-/** The forms of an operation, those of the catalogue's models first; without any such model, those of all families. */
+/** The forms of an operation: those of the catalogue's models, or of all families if there are none. */
 export function formsOf(
   operation: Operation,
   catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>,
@@ -64,7 +64,7 @@ function namesOf(
   return [...ids]
 }
 
-/** The schema of a form's requests, which names the models that it is for. */
+/** The schema of a form's requests, which lists its models. */
 export function schemaOfForm({ family, ids }: PayloadForm, operation: Operation): Schema {
   const schema = plainSchema(family.body)
   const properties = schema.properties as Record<string, Schema>
@@ -73,7 +73,7 @@ export function schemaOfForm({ family, ids }: PayloadForm, operation: Operation)
   return operation.body === 'form' ? formSchema(named) : named
 }
 
-/** Requests that its models take. */
+/** Example requests that the models accept. */
 export function examplesOfForm({ name, family, models }: PayloadForm, operation: Operation): Examples {
   const [model] = models
   if (!model || !family.plain) return {}
@@ -101,7 +101,7 @@ export function examplesOfForm({ name, family, models }: PayloadForm, operation:
   }
 }
 
-/** `address` is where samples send their request. */
+/** The path of an operation. `address` is where samples send their request. */
 export function pathOfOperation(operation: Operation, forms: readonly PayloadForm[], address?: string) {
   const schemas = forms.map(({ name }) => schemaOf(name))
   const [only, ...others] = schemas
@@ -136,7 +136,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
   }
 }
 
-/** Exactly one form fits, unless a route leads to models of several. */
+/** The choice between forms: exactly one fits, unless a route leads to models of several. */
 function choiceOf(forms: readonly PayloadForm[]): Schema {
   const refs = forms.map(({ name }) => schemaOf(name))
   const ids = forms.flatMap((form) => form.ids)
@@ -150,7 +150,7 @@ function descriptionOf(forms: readonly PayloadForm[]): { description?: string } 
   return texts.length > 0 ? { description: texts.join('\n\n') } : {}
 }
 
-/** What stands deeper is told by the error that names it. */
+/** Sentences about fields that cost more. Deeper fields are left to the error that names them. */
 function describeSurcharges(forms: readonly PayloadForm[]): string[] {
   const rules = forms.flatMap(({ family }) => family.fieldRules ?? [])
   const fields = [...new Set(rules.map(({ field }) => `\`${field.replace(/\[\].*|\..*/, '')}\``))]

@@ -1,5 +1,5 @@
-// The paths beside the table of operations: models, tasks, videos, files, token counts, tools, health and this document.
-// Each of them is a route of its own in src/http, and a test compares the two.
+// Makes the paths besides the table of operations: models, tasks, videos, files, token counts, tools, health and this
+// document. Each must be a route in src/http; a test compares the two.
 
 import { errorAnswers, notFoundAnswer } from './errors'
 import { idempotencyKey, waiting } from './headers'
@@ -22,11 +22,11 @@ const query = (name: string, description: string, schema: Schema): Parameter => 
 const ok = (description: string, ...names: ReplyName[]): Record<string, DescribedAnswer> => ({
   '200': { description, headers: { 'x-request-id': headerOf('x-request-id') }, content: jsonMedia(...names) },
 })
-/** No key is asked for. */
+/** The mark of a path that needs no key. */
 const open = { security: [] }
 const bytes = { schema: { type: 'string', format: 'binary' } }
 const described = (...names: string[]) => Object.fromEntries(names.map((name) => [name, headerOf(name)]))
-/** What comes with the bytes of a file, whole or in part. */
+/** Headers of a whole or partial file. */
 const wholeHeaders = described('x-request-id', 'accept-ranges', 'etag')
 const partHeaders = described('x-request-id', 'accept-ranges', 'etag', 'content-range')
 const noPart = { description: 'There is no such part.', headers: described('x-request-id', 'content-range') }
@@ -119,7 +119,7 @@ const videoFields: Schema = {
   },
 }
 
-/** JSON names the picture by its address; a form brings it along. */
+/** The form of a video request. JSON names the picture by its address; a form includes it. */
 function videoForm(picture: Schema): Schema {
   return { ...videoFields, properties: { ...(videoFields.properties as object), input_reference: picture } }
 }

@@ -1,5 +1,5 @@
-// What successful answers look like, with an example of each that fits its own schema.
-// Vendors add fields of their own, so every object is open.
+// Describes successful answers, with an example of each that must fit its own schema. Vendors add fields of their own,
+// so every object is open.
 
 import type { Operation, OperationName } from '../contract/operations'
 import { anyOf, type DescribedAnswer, type Media, type Schema, schemaOf } from './schema'
@@ -186,7 +186,7 @@ export function jsonMedia(...names: ReplyName[]): Record<string, Media> {
   return { 'application/json': { schema: anyOf(names.map(schemaOf)), examples } }
 }
 
-/** A task that has ended, well or not. */
+/** A task that has succeeded or failed. */
 export const endedTasks = {
   succeeded: { value: { ...task, status: 'succeeded', video_url: file } },
   failed: {

@@ -1,5 +1,5 @@
-// Requests as programs: what the API documentation shows beside each operation in Python and TypeScript, ready to run but
-// for the key. It must hold no request of its own: each is an example of the operation.
+// Writes requests as programs in Python and TypeScript for the API documentation, ready to run except for the key. It
+// must hold no request of its own: each is an example of the operation.
 
 import type { Operation, OperationName } from '../contract/operations'
 
@@ -9,11 +9,11 @@ export interface Sample {
   source: string
 }
 
-/** Official clients know some operations as a function of theirs; every other one is asked over plain HTTP. */
+/** An official client that has a function for the operation; other operations use plain HTTP. */
 interface Client {
   sdk: 'openai' | 'anthropic'
   call: string
-  /** The answer is no JSON, and goes to this file. */
+  /** The file for an answer that is no JSON. */
   file?: string
 }
 
@@ -26,11 +26,11 @@ const clients: Partial<Record<OperationName, Client>> = {
 }
 const classNames = { openai: 'OpenAI', anthropic: 'Anthropic' }
 
-/** Where a gateway is reached that says nothing else. */
+/** The address of a gateway without a stated one. */
 const USUAL_ADDRESS = 'http://127.0.0.1:8080'
 export const SAMPLE_KEY = 'sk-…'
 
-/** `request` is a body that the operation takes; of a form, files are lists of their names. */
+/** Samples of a request. `request` is a body of the operation; in a form, files are lists of their names. */
 export function samplesOf(
   operation: Operation,
   request: Readonly<Record<string, unknown>>,
@@ -54,13 +54,13 @@ export function samplesOf(
   ]
 }
 
-/** The one client wants the address with `/v1`, the other without. */
+/** The base URL of a client: one wants the address with `/v1`, the other without. */
 const baseOf = ({ sdk }: Client, address: string) => (sdk === 'openai' ? `${address}/v1` : address)
 
 function typescriptClient(client: Client, request: object, address: string): string {
   const { sdk, call, file } = client
   const name = classNames[sdk]
-  // The key goes as a bearer token, as everywhere else.
+  // The key is sent as a bearer token, as everywhere else.
   const key = sdk === 'openai' ? 'apiKey' : 'authToken'
   return lines(
     `import ${name} from '${sdk === 'openai' ? 'openai' : '@anthropic-ai/sdk'}'`,

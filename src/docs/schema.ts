@@ -1,5 +1,5 @@
-// Schemas as an OpenAPI 3.1 document holds them: its parts, references, and what a family's own schema reads like in it.
-// It must never alter a schema that requests are checked with: what is changed is a copy.
+// Converts schemas to the form of an OpenAPI 3.1 document. It must never alter a schema that requests are checked with:
+// it works on copies.
 
 import type { TSchema } from '@sinclair/typebox'
 
@@ -25,13 +25,13 @@ export interface Parameter {
 export const schemaOf = (name: string): { $ref: string } => ({ $ref: `#/components/schemas/${name}` })
 export const headerOf = (name: string): { $ref: string } => ({ $ref: `#/components/headers/${name}` })
 
-/** One of several, or the only one. */
+/** One of several schemas, or the only one. */
 export function anyOf(schemas: readonly Schema[]): Schema {
   const [first, ...others] = schemas
   return first && others.length === 0 ? first : { anyOf: schemas }
 }
 
-/** Plain JSON Schema: without marks of its maker, and words of a list as one `enum`. */
+/** A schema as plain JSON Schema: without marks of its maker, and a list of words as one `enum`. */
 export function plainSchema(schema: TSchema): Schema {
   return simplify(JSON.parse(JSON.stringify(schema))) as Schema
 }
@@ -46,20 +46,20 @@ function simplify(part: unknown): unknown {
   return words.every((each) => each !== undefined) ? { ...rest, ...choice(words.flat()) } : simple
 }
 
-/** Viewers want to be told the type of what the values show. */
+/** A choice of values with their type, which viewers need. */
 function choice(values: unknown[]): Schema {
   const types = [...new Set(values.map((value) => (value === null ? 'null' : typeof value)))]
   return { type: types.length === 1 ? types[0] : types, enum: values }
 }
 
-/** The values of a schema that allows nothing but stated ones. */
+/** The values of a schema that allows only listed ones; undefined for others. */
 function wordsOf(schema: Record<string, unknown>): unknown[] | undefined {
   if ('const' in schema) return [schema.const]
   if (schema.type === 'null') return [null]
   return Array.isArray(schema.enum) ? schema.enum : undefined
 }
 
-/** The same for a form, in which a field of no stated type is a file, or several of one name. */
+/** The schema of a form, in which a field without a type is a file, or several of one name. */
 export function formSchema(schema: Schema): Schema {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, Schema>).map(
     ([name, property]) => [name, isFile(property) ? { ...property, ...FILES } : property],
@@ -67,7 +67,7 @@ export function formSchema(schema: Schema): Schema {
   return { ...schema, properties: Object.fromEntries(properties) }
 }
 
-/** The names of the fields of a form that are files. */
+/** The fields of a form that are files. */
 export function fileFields(schema: Schema): string[] {
   return Object.entries((schema.properties ?? {}) as Record<string, Schema>)
     .filter(([, property]) => isFile(property))

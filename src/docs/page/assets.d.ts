@@ -1,4 +1,4 @@
-// What the program hands on as text, and never runs.
+// Files that the program sends as text, and must never run.
 
 declare module '*.md' {
   const text: string

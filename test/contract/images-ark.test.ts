@@ -477,7 +477,7 @@ describe('a stream', () => {
       headers: { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         model: 'seedream-4.5',
-        prompt: '[sandbox images=9 token_delay_ms=300] foxes',
+        prompt: '[sandbox images=9 token_delay_ms=1500] foxes',
         stream: true,
         ...series(9),
       }),

@@ -1,5 +1,5 @@
-// Answers with the vendor's own JSON or text, or with the stream that a vendor sends in its place: the bytes pass as they
-// came.
+// Answers with the vendor's own JSON or text, or with the stream that a vendor sends instead. The bytes must never be
+// changed, except for the model's name.
 
 import { outcomeOfReply } from '../billing/metering'
 import type { JsonFamily } from '../contract/family'
@@ -49,7 +49,7 @@ export async function answerJson(
   }
 }
 
-/** The vendor's text goes to the caller as it came. It has no figures. */
+/** Sends the vendor's text unchanged. It has no figures of usage. */
 function textAnswer(
   { ask, model }: Reservation,
   { text: contract }: JsonFamily,

@@ -1,5 +1,5 @@
-// Answers with what the family makes of the vendor's answers: one answer to one call, or to the parts of a batch, or one
-// stream of the streams of several candidates.
+// Answers with what the family makes of the vendor's answers: one answer to one call, or to the parts of a batch, or
+// one stream of several candidates. It must never answer before all parts are there.
 
 import { measure, outcomeOfReply, sumOutcomes } from '../billing/metering'
 import type { Call, MadeFamily } from '../contract/family'
@@ -43,13 +43,13 @@ async function callAll(line: Line, reservation: Reservation, calls: readonly Cal
     await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
     return replies
   } catch (error) {
-    // The rest is of no use: another model of a route is asked anew, with calls of its own.
+    // The rest is of no use: another model of a route makes calls of its own.
     queue.length = 0
     throw error
   }
 }
 
-/** Candidates that the vendor makes one by one: as many streams, side by side, are one answer. */
+/** Streams candidates that the vendor makes one by one: parallel streams become one answer. */
 async function answerStreams(
   line: Line,
   reservation: Reservation,
@@ -70,7 +70,7 @@ async function answerStreams(
       const source = first && others.length === 0 ? first : mergeStreams(responses.map(({ body }) => body))
       return await answerStream(line, reservation, source, done, calls.length)
     }
-    // Asked for as streams, and answered whole.
+    // Requested as streams, but answered whole.
     const replies = await Promise.all(responses.map((each) => readReply(each, model, cancelToken.signal)))
     done()
     return await made(
@@ -80,14 +80,14 @@ async function answerStreams(
       replies.map(({ json }) => json),
     )
   } catch (error) {
-    // What the others still say is of no use.
+    // The other streams are of no use any more.
     for (const each of sent) each.then(({ response }) => response.body.cancel()).catch(() => {})
     done()
     throw error
   }
 }
 
-/** The answer is the family's own, made of what the vendor said and of what that is found to cost. */
+/** The family's own answer, made of the vendor's replies and their measured usage. */
 async function made(
   { world }: Line,
   { ask, model }: Reservation,

@@ -1,5 +1,5 @@
-// Answers with speech: makes the audio file that the caller asked for out of the vendor's pieces.
-// Until the first bytes are there, every fault is an error with a status of its own.
+// Answers with speech: makes the requested audio file of the vendor's pieces. Until the first bytes are there, every
+// fault must be an error with a status of its own.
 
 import { rateHeadersOf } from '../billing/limits'
 import { quoteNano } from '../billing/metering'
@@ -18,9 +18,12 @@ import { cutWhenCallerLeaves, send } from './upstream-call'
 
 const contentTypes: Record<AudioFormat, string> = { mp3: 'audio/mpeg', wav: 'audio/wav' }
 
-/** What the encoder gets at a time: a second of speech or so, that others have their turn. */
+/** Bytes for the encoder at a time: a second of speech or so, so that other requests get their turn. */
 const ENCODED_BYTES = 64 * 1024
-/** The sizes in a WAV stand before its samples, so it waits in memory until it is complete: ten minutes of speech. */
+/**
+ * Largest WAV, in bytes: ten minutes of speech. Its sizes stand before its samples, so it waits in memory until it is
+ * complete.
+ */
 const MAX_WAV_BYTES = 32 * 1024 * 1024
 
 export async function answerSpeech(
@@ -37,7 +40,7 @@ export async function answerSpeech(
     const contentType = contentTypes[format]
     const headers = {
       'content-type': contentType,
-      // Of the caller's own characters, so it is exact before the audio is there.
+      // The price depends on the caller's own characters, so it is exact before the audio is there.
       'x-gateway-cost-usd': formatUsd(quoteNano(ask, model)),
       ...(await rateHeadersOf(world.db, key, charge, world.now())),
     }
@@ -50,7 +53,7 @@ export async function answerSpeech(
       return { kind: 'file', outcome: outcomeOfSpeech('done', true, notes), saved, headers }
     }
     const stream = new SpeechStream(line, reservation, { first: first.value, rest: file, contentType, notes })
-    // Proxies such as nginx would collect the audio otherwise.
+    // Proxies such as nginx would otherwise buffer the audio.
     return { kind: 'stream', body: stream.body, headers: { ...headers, 'x-accel-buffering': 'no' } }
   } finally {
     stopListening()
@@ -65,7 +68,7 @@ async function* makeFile(
   notes: AudioNotes,
 ): AudioFile {
   const { ask, model } = reservation
-  // Before the vendor is called: what it makes must not be lost for want of a place.
+  // Opened before the vendor is called: its audio must not be lost for want of an encoder.
   const mp3 = format === 'mp3' ? world.mp3Encoder.open() : undefined
   try {
     const { response, done } = await send(world, reservation, family.call(ask, model))

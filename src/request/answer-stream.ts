@@ -1,4 +1,5 @@
-// Answers with a stream of events, which ends by itself: it is settled where all requests end, before its last byte.
+// Answers with a stream of events, which ends by itself. It must be settled before its last byte, in the one place
+// where all requests end.
 
 import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
@@ -15,11 +16,14 @@ import type { Reservation } from './reservation'
 import { createStreamMeter, type StreamMeter } from './stream-meter'
 import { createTranslatingMeter } from './stream-translation'
 
-/** What is sent in silence: a comment, or the event that clients of this dialect know. */
+/** Sent during silence: a comment, or the event that clients of this dialect know. */
 const KEEP_ALIVE = ': keep-alive\n\n'
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
 
-/** `done` is called when the stream has ended. `candidates`: as many streams of a vendor are in the source. */
+/**
+ * Answers with a stream. `done` is called when the stream has ended. `candidates` is how many streams of a vendor are
+ * in the source.
+ */
 export async function answerStream(
   line: Line,
   reservation: Reservation,
@@ -29,7 +33,7 @@ export async function answerStream(
 ): Promise<StreamAnswer> {
   const { world, reservations } = line
   const { family, model, logRow, idempotencyKey } = reservation
-  // From here on the stream watches its own time.
+  // From here on the stream checks its own times.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
   let captured = ''
@@ -59,7 +63,7 @@ export async function answerStream(
   const headers = {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
-    // Proxies such as nginx would collect the stream otherwise.
+    // Proxies such as nginx would otherwise buffer the stream.
     'x-accel-buffering': 'no',
     ...rates,
   }

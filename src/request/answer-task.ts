@@ -1,4 +1,4 @@
-// Answers with a task that the vendor has begun, or may have: the charge goes on with the task.
+// Answers with a task that the vendor has begun, or may have begun. The charge must stay open: it ends with the task.
 
 import type { TaskFamily } from '../contract/family'
 import { waitOf } from '../lib/waiting'
@@ -20,8 +20,8 @@ export async function answerTask(
 }
 
 /**
- * How the task stands when the caller's wait for it is over; undefined where it has not ended, or nobody waits. It throws
- * nothing: the vendor has begun, and after an error clients would send the request again.
+ * The task when the caller's wait for it is over; undefined if it has not ended, or nobody waits. Never throws: the
+ * vendor has begun, and after an error clients would send the request again.
  */
 export async function endOfTask(
   { world, reservations }: Line,

@@ -1,6 +1,6 @@
-// What a vendor's answer came to, and the table of those who bring it: an answerer for each kind of family. An answerer
-// calls the vendor and says what happened; it never settles, releases or logs. A stream is the one exception: it is still
-// to happen, so its answerer has it end, before its last byte, where all requests end.
+// The result of a vendor's answer, and the table of answerers, one for each kind of family. An answerer calls the
+// vendor and returns what happened; it must never settle, release or log. Streams are the one exception: their answerer
+// calls the common end before the last byte.
 
 import type { SavedAnswer } from '../billing/idempotency'
 import type { Measure, Outcome } from '../billing/metering'
@@ -13,19 +13,19 @@ import type { Reservation } from './reservation'
 
 export type Answered = WholeAnswer | FileAnswer | StreamAnswer | TaskBegun
 
-/** The whole answer is there, as JSON or as a text. */
+/** A complete answer, as JSON or as a text. */
 export interface WholeAnswer {
   kind: 'whole'
   contentType: string
   outcome: Outcome
-  /** What is to be paid, where that is known already. */
+  /** The usage, if it has been measured already. */
   measured: Measure | undefined
   body: string
-  /** The vendor's replies that it was made of. */
+  /** The vendor's replies behind the answer. */
   replies: readonly object[]
 }
 
-/** The whole answer is there, as a file with headers of its own. */
+/** A complete answer, as a file with headers of its own. */
 export interface FileAnswer {
   kind: 'file'
   outcome: Outcome
@@ -33,27 +33,27 @@ export interface FileAnswer {
   headers: Record<string, string>
 }
 
-/** The answer has begun, and ends by itself. */
+/** An answer that has begun, and ends by itself. */
 export interface StreamAnswer {
   kind: 'stream'
   body: ReadableStream<Uint8Array>
   headers: Record<string, string>
 }
 
-/** The vendor has begun a task, or may have: the charge ends with it. */
+/** A task that the vendor has begun, or may have begun: the charge ends with it. */
 export interface TaskBegun {
   kind: 'task'
   status: number
   body: string
 }
 
-/** What an answerer needs to know of its caller. */
+/** The facts about the caller that an answerer needs. */
 export interface Requester {
   /** Fires when the caller leaves. */
   signal(): AbortSignal
 }
 
-/** Calls the vendor and reads its answer. Throws a GatewayError for what is no answer, and nothing is paid for then. */
+/** Calls the vendor and reads its answer. Throws a GatewayError if there is none; nothing is paid then. */
 export function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
   const { family } = reservation
   switch (family.kind) {

@@ -1,13 +1,13 @@
-// Several streams of a vendor as one: the candidates of a chat completion that a vendor makes one by one. Each event is
-// preceded by a comment that says which of them it is of. It must never tear an event, nor hold more than one unfinished
-// event of each.
+// Merges several streams of a vendor into one: the candidates of a chat completion that a vendor makes one by one. A
+// comment before each event names its candidate. It must never tear an event, nor hold more than one unfinished event
+// of each.
 
 import { HttpBody } from '../http-client/response'
 import { createEventSplitter, splitEvents } from '../lib/sse'
 
 const MARK = /^: candidate (\d+)\n/
 
-/** One body with the events of all, in the order in which they come. It breaks off where one of them does. */
+/** One body with the events of all sources, in order of arrival. It breaks off when one of them does. */
 export function mergeStreams(sources: readonly HttpBody[]): HttpBody {
   let running = sources.length
   const each = (act: (source: HttpBody) => void) => () => sources.forEach(act)
@@ -45,7 +45,7 @@ export function mergeStreams(sources: readonly HttpBody[]): HttpBody {
   return merged
 }
 
-/** Which candidate an event of a merged stream is of. */
+/** The candidate of an event of a merged stream. */
 export function candidateOf(event: string): number {
   return Number(MARK.exec(event)?.[1] ?? 0)
 }

@@ -1,5 +1,5 @@
-// From a caller's bytes to a checked request: what it is, which model it is for, and what is wrong with it.
-// It must never alter what the caller sent: the text itself goes on to the vendor.
+// Turns a caller's bytes into a checked request: what it is, its model, and what is wrong with it. It must never alter
+// what the caller sent: the text itself goes to the vendor.
 
 import type { Key } from '../accounts/keys'
 import { tariffOf } from '../billing/metering'
@@ -16,29 +16,29 @@ import { checkFields, pathsOf } from './fields'
 export interface CheckedRequest {
   operation: Operation
   key: Key
-  /** The first to be tried, and what serves it. */
+  /** The model that is tried first. */
   model: Model
   family: Family
-  /** What may be tried when it cannot answer. */
+  /** Models to try if it cannot answer. */
   others: readonly Model[]
   ask: Ask
-  /** The body as it came and where its members stand; undefined for a form. */
+  /** The body as received, with the places of its members; undefined for a form. */
   source: JsonBody | undefined
-  /** What tells this request from another one of the same key: the body, or a hash of it. */
+  /** Identifies the request among those of the same key: the body, or a hash of it. */
   fingerprint: string
 }
 
-/** Most of a caller's own word that an error repeats. */
+/** Longest part of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 const NONE: readonly Model[] = []
 
-/** Made with a family's first request: all of them together would hold up the start. */
+/** Compiled with a family's first request: compiling all would slow the start. */
 const contracts = new Map<Family, Contract>()
 
 /**
- * For the first of the models that can take it. Throws a GatewayError that names the field at fault, as the first that is
- * asked refuses it, in the dialect of its family as soon as that is known.
+ * Checks a request for the first of the models that can take it. Throws a GatewayError that names the faulty field, as
+ * the first model refuses it, in the dialect of its family once that is known.
  */
 export function checkRequest(
   catalogue: Catalogue,
@@ -73,7 +73,7 @@ export function checkRequest(
   throw inDialect(refusal, candidates[0].family.dialect)
 }
 
-/** Where a request comes from, and in which words. */
+/** The source of a request, and its form. */
 interface RequestSource {
   operation: Operation
   headers: Readonly<Record<string, string>>
@@ -82,7 +82,7 @@ interface RequestSource {
 
 interface Asked extends Pick<CheckedRequest, 'ask' | 'source' | 'fingerprint'> {}
 
-/** The request as this model is asked it, or why it cannot be. */
+/** The request for one model, or the reason why the model cannot take it. */
 function tryAsk(
   model: Model,
   given: Parsed,
@@ -103,7 +103,7 @@ function tryAsk(
   }
 }
 
-/** Those behind a place that could take the request too. */
+/** Models after an index that could take the request too. */
 function othersOf(
   candidates: readonly Model[],
   from: number,
@@ -123,12 +123,12 @@ function checkFor(model: Model, ask: Ask, isForm: boolean): void {
   tariffOf(ask, model)
 }
 
-/** A form with its names in brackets as the places that they mean: what goes to the vendor are the names as they came. */
+/** A form with its bracketed names as places. The vendor gets the names as received. */
 function asJson(ask: Ask, family: Family): Ask {
   return { ...ask, body: readPlaces(ask.body as Record<string, unknown>, family.body) }
 }
 
-/** The body as far as the model reads it. */
+/** The part of the body that the model reads. */
 function bodyFor({ reasoning, family }: Model, body: Record<string, unknown>): Record<string, unknown> {
   const ignored = reasoning ? family.ignoredWhenReasoning : undefined
   if (!ignored?.some((field) => field in body)) return body
@@ -162,7 +162,7 @@ function otherwiseWritten({ path, known }: Variant): GatewayError {
   )
 }
 
-/** Whether a further choice could take this request: one that could not is passed over, as it is when it comes first. */
+/** Whether a further model could take this request. */
 function fits(model: Model, ask: Ask, isForm: boolean): boolean {
   try {
     checkFor(model, { ...ask, body: bodyFor(model, ask.body as Record<string, unknown>) }, isForm)
@@ -173,13 +173,13 @@ function fits(model: Model, ask: Ask, isForm: boolean): boolean {
   }
 }
 
-/** An error whose reader expects this form of it. */
+/** An error with the dialect that its reader expects. */
 export function inDialect(error: unknown, dialect: Dialect): unknown {
   if (error instanceof GatewayError) error.dialect = dialect
   return error
 }
 
-/** The request was written in other words, the same for every family: as the model's own takes it. */
+/** Rewrites a request from a form that all families share to the model's own. */
 export type Reword = (body: Record<string, unknown>, model: Model) => Record<string, unknown>
 
 function reworded(given: Parsed, body: Record<string, unknown>): Parsed {

@@ -1,5 +1,6 @@
-// The one place where requests end: the money is settled, released or handed over, and the one row of the request log is
-// written. Answers that go on after the request was handled, as streams do, call back into it before their last byte.
+// The one place where requests end: the money is settled, released or handed over, and the one row of the request log
+// is written. Answers that continue after the request was handled, as streams do, must call back into it before their
+// last byte.
 
 import type { SavedAnswer } from '../billing/idempotency'
 import { type Measure, measure, type Outcome } from '../billing/metering'
@@ -11,15 +12,15 @@ import type { RequestLogRow } from './request-log'
 import type { Reservation, Reservations } from './reservation'
 import type { RequestWorld } from './world'
 
-/** What every step of the line works with. */
+/** The parts that every step of the line uses. */
 export interface Line {
   world: RequestWorld
   reservations: Reservations
 }
 
 /**
- * The vendor has answered: what the answer came to is paid. `known` is that, where it was measured already. Answers what
- * was paid, in nano-dollars; when it resolves, the last byte of the answer may go out.
+ * Ends an answered request by paying for the answer. `known` is the usage, if measured already. Returns the paid
+ * nano-dollars; when it resolves, the last byte of the answer may be sent.
  */
 export async function endAnswered(
   { world, reservations }: Line,
@@ -49,7 +50,10 @@ export async function endAnswered(
   return paidNano
 }
 
-/** Ends the request of an answer that has begun. Throws where its charge cannot be ended: its caller must not take it for a whole one. */
+/**
+ * Ends the request of an answer that has begun. Throws if its charge cannot be ended: the caller must not take the
+ * answer for a whole one.
+ */
 export async function endStream(
   line: Line,
   reservation: Reservation,
@@ -68,21 +72,21 @@ export async function endStream(
   }
 }
 
-/** The vendor works on: the charge stays open, and ends with the task. `status` is that of the answer. */
+/** Ends a request whose task goes on: the charge stays open, and ends with the task. `status` is that of the answer. */
 export function endHandedOver({ world, reservations }: Line, reservation: Reservation, status: number): void {
   reservations.handOver(reservation)
   writeRow(world, reservation.logRow, status)
 }
 
-/** An earlier request with the same idempotency key has the answer, and was charged for it. */
+/** Ends a request that is answered by an earlier one with the same idempotency key, which was charged. */
 export function endReplayed({ world }: Line, logRow: RequestLogRow, { status }: SavedAnswer): void {
   logRow.amountNano = 0
   writeRow(world, logRow, status)
 }
 
 /**
- * There is no answer: what was reserved is released. Answers the error that the caller sees, which is another one where
- * the release fails too.
+ * Ends a request without an answer by releasing its hold. Returns the error for the caller, which is another one if the
+ * release fails too.
  */
 export async function endFailed(
   { world, reservations }: Line,

@@ -1,5 +1,5 @@
-// Finds in the bytes of a stream the few events that must be read as text: nearly all pass as they are. It must find every
-// one that may matter, and may find some that do not.
+// Finds in the bytes of a stream the few events that must be read as text: nearly all pass as they are. It must never
+// miss one that may matter; it may find some that do not.
 
 const ERROR = Buffer.from('"error"')
 const USAGE = Buffer.from('"usage"')
@@ -9,25 +9,25 @@ const LONGEST_ACCOUNT = 'organization'.length
 const NULL = Buffer.from(':null')
 const BLANK_LINE = Buffer.from('\n\n')
 
-/** Whether an event may tell usage or an error. */
+/** Whether an event may report usage or an error. */
 export function mayReport(event: string): boolean {
   return event.includes('"error"') || event.includes('"usage"')
 }
 
-/** Where the first event from an index on stands that may have usage, an error or the operator's account; -1 where none may. */
+/** Index of the first event that may have usage, an error or the operator's account; -1 if none may. */
 export function startOfReport(whole: Buffer, from: number): number {
   const first = indexOfReport(whole, from)
   if (first === -1) return -1
   return Math.max(from, startOfEvent(whole, first))
 }
 
-/** Where the event begins that has an index in it. */
+/** Index at which the event around an index begins. */
 export function startOfEvent(whole: Buffer, at: number): number {
   const blank = whole.lastIndexOf(BLANK_LINE, at)
   return blank === -1 ? 0 : blank + BLANK_LINE.length
 }
 
-/** Where the first event may be that has usage or an error. Most vendors say `"usage":null` on every event. */
+/** Index of the first event that may have usage or an error. Most vendors send `"usage":null` with every event. */
 function indexOfReport(bytes: Buffer, from: number): number {
   const first = firstOf(bytes.indexOf(ERROR, from), indexOfAccount(bytes, from))
   for (let at = bytes.indexOf(USAGE, from); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
@@ -36,7 +36,7 @@ function indexOfReport(bytes: Buffer, from: number): number {
   return first
 }
 
-/** Of what some vendors put into any event: the id of the operator's account, which no caller shall see. */
+/** Index of the operator's account id, which some vendors put into any event and no caller may see. */
 function indexOfAccount(bytes: Buffer, from: number): number {
   for (let at = bytes.indexOf(ID, from); at !== -1; at = bytes.indexOf(ID, at + ID.length)) {
     if (ACCOUNT.test(bytes.toString('latin1', Math.max(from, at - LONGEST_ACCOUNT), at))) return at
@@ -49,18 +49,18 @@ function isNull(bytes: Buffer, at: number): boolean {
   return /^\s*:\s*null/.test(bytes.toString('latin1', at, at + 16))
 }
 
-/** The smaller index of what was found, or -1. */
+/** The smaller index that is not -1, or -1. */
 function firstOf(one: number, other: number): number {
   if (one === -1 || other === -1) return Math.max(one, other)
   return Math.min(one, other)
 }
 
-/** Whether a text has figures of usage, though it may be no JSON. */
+/** Whether a text has figures of usage, even if it is no JSON. */
 export function reportsUsage(text: string): boolean {
   return /"usage"\s*:\s*(?!null)/.test(text)
 }
 
-/** True of more than blank lines. */
+/** Whether there is more than blank lines. */
 export function hasText(bytes: Uint8Array): boolean {
   return bytes.some((byte) => byte !== 10 && byte !== 13 && byte !== 32)
 }

@@ -1,6 +1,6 @@
-// Which fields a request may have: what a vendor bills beside the plain price needs a price of its own, what names another
-// caller's data at the vendor and what a model behind another dialect cannot be asked is refused, and a strict model takes no field that nobody has described.
-// The rules are data of the families; nothing here may know one of them, or alter a request.
+// Checks which fields a request may have. Extra charges of a vendor need a price of their own. Fields that name another
+// caller's data, or that a model of another dialect cannot be asked, are refused, and a strict model takes no unknown
+// field. The rules are data of the families; nothing here must know a family, or alter a request.
 
 import type { Ask, BridgedField, Family, FieldRule, Model } from '../contract/family'
 import { hasPrice, hasServiceTier } from '../contract/prices'
@@ -8,10 +8,10 @@ import { rowOf } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import { stepsOf } from '../lib/field-names'
 
-/** Most of a caller's own word that an error repeats. */
+/** Longest part of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 64
 
-/** A place in a request, with the rules about what stands there and the places below that have any. */
+/** A place in a request, with its rules and the places below it that have any. */
 interface Place {
   rules: FieldRule[]
   items: Place | undefined
@@ -22,11 +22,11 @@ interface Rules {
   /** The request as a whole. */
   body: Place
   ofHeaders: readonly FieldRule[]
-  /** Every top-level field that the family's contract describes. */
+  /** Top-level fields of the family's contract. */
   known: ReadonlySet<string>
 }
 
-/** Made with a family's first request. */
+/** Compiled with a family's first request. */
 const compiled = new Map<Family, Rules>()
 
 /** Throws 400 for a field that the request may not have, with its name and what to do. */
@@ -75,7 +75,7 @@ function emptyPlace(): Place {
   return { rules: [], items: undefined, members: new Map() }
 }
 
-/** The place at the end of the way, made where there is none yet. */
+/** The place at the end of the steps, created if absent. */
 function placeOf(from: Place, steps: readonly string[]): Place {
   let place = from
   for (const step of steps) {
@@ -90,7 +90,7 @@ function placeOf(from: Place, steps: readonly string[]): Place {
   return place
 }
 
-/** Behind another dialect a field is refused at any price. */
+/** The rule of a field in another dialect, which is refused at any price. */
 function ruleOf({ treatment: _, note: why, ...rule }: BridgedField): FieldRule {
   return { ...rule, why, always: true }
 }
@@ -99,7 +99,7 @@ function headOf(field: string): string {
   return stepsOf(field)[0] as string
 }
 
-/** All fields that are known beside those of the schema, as paths. */
+/** Paths of all known fields besides those of the schema. */
 export function pathsOf({ fieldRules = [], bridge = [], fields = [] }: Family): string[] {
   const ruled = [...fieldRules, ...bridge].filter((rule) => !('in' in rule) || rule.in === undefined)
   return [...fields, ...ruled.map(({ field }) => field)]
@@ -107,7 +107,7 @@ export function pathsOf({ fieldRules = [], bridge = [], fields = [] }: Family): 
 
 interface Fault {
   rule: FieldRule
-  /** Behind the place where the search began. */
+  /** The place, relative to where the search began. */
   place: string
   value: unknown
 }
@@ -136,7 +136,7 @@ function faultInMembers(value: Record<string, unknown>, members: Place['members'
   return undefined
 }
 
-/** Objects and lists are written as JSON among the plain values. */
+/** Whether a value is plain. Objects and lists among the plain values are written as JSON. */
 function isPlain(value: unknown, { plain, state }: FieldRule): boolean {
   if (plain instanceof RegExp) return typeof value === 'string' ? plain.test(value) : state === true
   return plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true

@@ -1,5 +1,5 @@
-// Puts the gateway's own addresses into an answer, in the place of those under which the vendor keeps its results for a
-// while. The request has been paid when this begins: nothing that goes wrong here may reach the caller.
+// Replaces addresses of results at the vendor by the gateway's own. The request has been paid by now: no failure here
+// may reach the caller.
 
 import type { Source } from '../artifacts/artifacts'
 import { saveAnswer } from '../billing/idempotency'
@@ -8,10 +8,10 @@ import { replaceStrings } from '../lib/json'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
 
-/** The longest that an answer waits for copies of what it points to. */
+/** Longest time that an answer waits for copies, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
 
-/** `replies` are the vendor's, `body` is the answer that was made of them. */
+/** Copies the results of an answer. `replies` are the vendor's, `body` is the answer made of them. */
 export async function keepResults(
   world: RequestWorld,
   reservation: Reservation,
@@ -37,7 +37,7 @@ export async function keepResults(
     const answer = replaceStrings(body, kept)
     if (idempotencyKey && kept.size > 0) {
       const saved = { status: 200, contentType: 'application/json', body: answer }
-      // Until then the same key answers with the vendor's addresses, which are as good for a day.
+      // Until then the same key answers with the vendor's addresses, which are valid for a day.
       await apply(world.db, [saveAnswer(charge.id, saved)]).catch((error) =>
         logFailure(world, reservation, error),
       )

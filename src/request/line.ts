@@ -31,46 +31,46 @@ import { RunningRequests } from './running-requests'
 import { findEarlierTasks } from './submit-task'
 import type { RequestWorld } from './world'
 
-/** What a caller sends, free of HTTP. */
+/** A caller's request, free of HTTP. */
 export interface Incoming {
   operation: Operation
   requestId: string
   authorization: string | null
   idempotencyKey: string | null
-  /** How long the caller waits for a task to end, by the address or a header of the request. */
+  /** How long the caller waits for a task to end, by the address or a header of the request, in milliseconds. */
   waitMs: number
-  /** Headers that vendors of this operation want to see. */
+  /** Headers for vendors of this operation. */
   headers: Readonly<Record<string, string>>
   /**
-   * Reads the body, or the form that the operation takes; throws 413. Not called before the key is known. `check` may be
-   * given the model that a large body names, before the rest of it is read.
+   * Reads the body or the form; throws 413. Not called before the key is known. `check` may get the model that a large
+   * body names, before the rest of it is read.
    */
   body(check: CheckModel): Promise<Uint8Array | Form>
-  /** Fires when the caller leaves. A function, because making one costs time and few requests need it. */
+  /** Fires when the caller leaves. A function, because creating one takes time and few requests need it. */
   signal(): AbortSignal
-  /** Where callers reach this gateway, for the addresses that it hands out: `https://ai.example.com`. */
+  /** The address at which callers reach this gateway: `https://ai.example.com`. */
   gatewayUrl(): string
-  /** The answer is made, or its last bytes are: the connection may be closed where it is silent for long. */
+  /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
   rest?(): void
-  /** For a request that is not in the words of its model's family. */
+  /** Rewrites a request that is not in the form of its model's family. */
   reword?: Reword
-  /** Width and height of a video, where the request has a place for them. Not called before it was reworded. */
+  /** Width and height of a video, if the request has a field for them. Not called before `reword`. */
   videoSize?(): string | undefined
-  /** Refused before anything is sent where it can cost more. */
+  /** A request that can cost more is refused before anything is sent, in nano-dollars. */
   maxCostNano?: number
 }
 
-/** Throws for a model that the request cannot have. */
+/** Throws for a model that the request may not use. */
 export type CheckModel = (model: string) => void
 
 export interface Gateway {
   /** Answers a request; throws GatewayError. */
   handle(incoming: Incoming): Promise<Response>
-  /** Refuses new requests, waits for the running ones, then cuts and settles the rest. Answers how many were cut. */
+  /** Refuses new requests, waits for the running ones, then cuts and settles the rest. Returns how many were cut. */
   drain(graceMs: number): Promise<number>
   /** Whether this process still works on a charge. */
   runs(charge: string): boolean
-  /** Tries again to end the charges that could not be ended because the database was not available. */
+  /** Tries again to end charges that the database could not end. */
   endLater(): Promise<void>
 }
 
@@ -83,7 +83,7 @@ export function createGateway(world: RequestWorld): Gateway {
     async drain(graceMs) {
       const endsAt = world.monotonic() + graceMs
       const cut = await reservations.drain(graceMs)
-      // What has just been paid may still be copied before it is answered.
+      // Paid results may still be copied before they are answered.
       await world.artifacts?.drain(endsAt - world.monotonic())
       return cut
     },
@@ -96,40 +96,40 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
   const { world, reservations } = line
   const { catalogue, db } = world
   const logRow = newLogRow(incoming, world)
-  /** Whose request is counted as a running one, as long as that is not the reservation's to end. */
+  /** The key whose request is counted as running until the reservation takes over. */
   let counted: Key | undefined
   let content: Uint8Array | Form | undefined
   let request: CheckedRequest | undefined
   let reservation: Reservation | undefined
   try {
     if (reservations.isDraining) throw shuttingDown()
-    // 1. Who asks. 401, and 429 for a key with too many requests in this process.
+    // 1. Authenticate the key. 401, and 429 for a key with too many requests in this process.
     const key = await world.authenticator.authenticate(incoming.authorization)
     logRow.keyId = key.id
     logRow.account = key.account
     running.enter(key)
     counted = key
-    // 2. The body. 413, and 400 for a model that a large body names in vain.
+    // 2. Read the body. 413, and 400 for an unusable model named by a large body.
     content = await incoming.body((model) => {
       resolveModels(catalogue, key, incoming.operation, model, world.random)
     })
-    // 3. What is asked, of which model, and whether all its fields can be. 400.
+    // 3. Check the request: operation, model, fields. 400.
     request = checkRequest(catalogue, key, incoming, content, { now: logRow.at, random: world.random })
     if (request.family.kind === 'task') await checkTask(world, request, logRow)
     else describe(logRow, request)
-    // 4. A request that was answered before has the same answer again. 409, 422.
+    // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.
     const { operation, fingerprint } = request
     const idempotencyKey = idempotencyKeyOf(key.account, incoming.idempotencyKey, operation.path, fingerprint)
     const saved = idempotencyKey && (await answerAgain(db, idempotencyKey))
-    // 5. The most that it can cost is held. 402, 429.
+    // 5. Hold the most that the request can cost. 402, 429.
     const reserved = saved ?? (await reserve(world, request, idempotencyKey, logRow, incoming))
     if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
     reservations.add(reservation)
-    // 6, 7. The vendor is called, and answers: one model of a route after the other. 502, 504.
+    // 6, 7. Call the vendor and read its answer, one model of a route after the other. 502, 504.
     const answered = await answerOfAny(line, reservation, incoming)
-    // 8, 9. What came of it is paid and logged, before the last byte of the answer is sent.
+    // 8, 9. Settle and log, before the last byte of the answer is sent.
     return await ended(line, reservation, answered, incoming)
   } catch (error) {
     const shown = await endFailed(line, logRow, reservation, error)
@@ -138,12 +138,12 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     if (counted) running.leave(counted)
     if (reservation && !reservation.isEnded) reservation.caller = incoming
     else incoming.rest?.()
-    // The vendor has had the files, or will not want them any more.
+    // The vendor has received the files, or does not need them any more.
     if (content && !(content instanceof Uint8Array)) await content.dispose()
   }
 }
 
-/** What a request that begins a task names beside its own fields: earlier tasks, and where its webhook goes. */
+/** Checks the fields of a task besides its own: earlier tasks, and the address of its webhook. */
 async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: RequestLogRow): Promise<void> {
   await findEarlierTasks(world, request)
   describe(logRow, request)
@@ -173,7 +173,7 @@ async function answerOfAny(line: Line, reservation: Reservation, incoming: Incom
 }
 
 /**
- * Whether another model may be asked: not a byte has gone to the caller, the vendor could not answer in time, and nothing
+ * Whether another model may be tried: nothing was sent to the caller, the vendor could not answer in time, and nothing
  * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
  */
 function isOthersChance({ isEnded, cancelToken, family }: Reservation, error: unknown): boolean {
@@ -183,7 +183,7 @@ function isOthersChance({ isEnded, cancelToken, family }: Reservation, error: un
   return error.status === 429 || error.status >= 500
 }
 
-/** Ends a request that was answered, and answers its caller. */
+/** Ends an answered request, and answers its caller. */
 function ended(
   line: Line,
   reservation: Reservation,
@@ -219,7 +219,7 @@ async function endedWhole(
   headers['content-type'] = contentType
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)
   if (charge.windowMinute !== null) {
-    // It is paid by now: a database that is away takes only these headers from it.
+    // The answer is paid by now: without the database only these headers are missing.
     Object.assign(headers, await rateHeadersOf(world.db, key, charge, world.now()).catch(() => undefined))
   }
   return new Response(shown, { headers })
@@ -234,7 +234,7 @@ async function endedFile(
   return new Response(saved.body as Uint8Array<ArrayBuffer>, { headers: withIds(headers, reservation) })
 }
 
-/** A stream ends where the others do, when it has passed. */
+/** Starts a stream, which ends in the common place after it has passed. */
 function begun({ world }: Line, reservation: Reservation, { body, headers }: StreamAnswer): Response {
   const { logRow } = reservation
   logRow.firstByteMs ??= world.monotonic() - logRow.startedAt
@@ -265,7 +265,7 @@ function replayed(
   return new Response(saved.body as string | Uint8Array<ArrayBuffer>, { status: saved.status, headers })
 }
 
-/** Adds the request's id, under the name that the caller's dialect reads as well. */
+/** Adds the request's id, also under the name that the caller's dialect knows. */
 function withIds(
   headers: Record<string, string>,
   { family, logRow }: Pick<Reservation, 'family' | 'logRow'>,

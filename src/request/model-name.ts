@@ -1,7 +1,10 @@
-// The name of the model in the events of a stream, as bytes: callers read the id that they know, not the vendor's name.
-// It must never touch what a model has written.
+// Replaces the name of the model in the events of a stream, as bytes: callers read the id that they know, not the
+// vendor's name. It must never touch what a model has written.
 
-/** Puts the gateway's model id in the place of the vendor's, which it learns from the first event that names one. */
+/**
+ * Creates a function that replaces the vendor's model name by the gateway's id. It learns the vendor's name from the
+ * first event that has one.
+ */
 export function createRename(id: string): (bytes: Buffer, allocate: Allocate) => Buffer {
   const wanted = Buffer.from(`"model":${JSON.stringify(id)}`)
   let from: Buffer | undefined
@@ -22,7 +25,7 @@ export function createRename(id: string): (bytes: Buffer, allocate: Allocate) =>
 
 type Allocate = (byteLength: number) => Buffer
 
-/** The same bytes where there is nothing to replace. */
+/** The bytes with all replacements; the input if there is nothing to replace. */
 function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
   const first = bytes.indexOf(from)
   if (first === -1) return bytes

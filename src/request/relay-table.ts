@@ -1,9 +1,9 @@
-// What a stream on its way from a vendor to a caller does next: a table of its states and of all that can happen in them.
-// It must stay data: no socket, no timer and no clock, so that every state can be tried with every event.
+// The states of a stream between a vendor and a caller, as a table of states and events. It must stay data: no socket,
+// no timer and no clock, so that every state can be tried with every event.
 
-/** Where a stream stands. */
+/** The state of a stream. */
 export type RelayState =
-  /** Nobody has asked for its first bytes: the vendor's body is not read yet. */
+  /** Nobody has asked for the first bytes: the vendor's body is not read yet. */
   | 'unread'
   /** The caller has taken all that came and has not asked for more. */
   | 'idle'
@@ -13,7 +13,7 @@ export type RelayState =
   | 'draining'
   /** The closing event has come and is held back until the answer is settled. */
   | 'closing'
-  /** As `closing`, and the vendor has nothing more to say. */
+  /** The closing event is held back, and the vendor has closed its stream. */
   | 'closing-ended'
   /** The answer is settled and the closing event sent; the vendor has not closed its stream yet. */
   | 'closed'
@@ -24,7 +24,7 @@ export type RelayState =
   /** Nothing more happens. */
   | 'over'
 
-/** What can happen to a stream. */
+/** An event of a stream. */
 export type RelayEvent =
   /** The caller wants more. */
   | 'pulled'
@@ -36,7 +36,7 @@ export type RelayEvent =
   | 'piece'
   /** Whole events that the caller is to see were read from them. */
   | 'events'
-  /** The same, and the closing event is among them. */
+  /** Whole events, with the closing event among them. */
   | 'last-events'
   /** The vendor has closed the stream, and all that it sent was read. */
   | 'ended'
@@ -48,16 +48,16 @@ export type RelayEvent =
   | 'silent'
   /** The caller has taken nothing for too long. */
   | 'stalled'
-  /** Nothing was sent for so long that proxies may take the stream for dead. */
+  /** Nothing was sent for so long that proxies may cut the stream. */
   | 'quiet'
   /** The time for reading on without a caller is over. */
   | 'drained'
-  /** What the answer cost is written down. */
+  /** The charge was settled. */
   | 'settled'
-  /** It could not be written down. */
+  /** The charge could not be settled. */
   | 'unsettled'
 
-/** What a stream can do. */
+/** An action of a stream. */
 export type RelayAction =
   /** Begin to read the vendor's body. */
   | 'begin'
@@ -75,7 +75,7 @@ export type RelayAction =
   | 'sendHeld'
   /** Send what keeps a silent connection open. */
   | 'keepAlive'
-  /** Send why the answer ends here, unless it is complete or the vendor has said it. */
+  /** Send why the answer ends here, unless it is complete or the vendor has reported it. */
   | 'explain'
   /** End the answer. */
   | 'close'
@@ -83,11 +83,11 @@ export type RelayAction =
   | 'breakOff'
   /** Send nothing more: nobody is there. */
   | 'forgetCaller'
-  /** Tell a caller who takes nothing that it was given up: it has left then. */
+  /** Report a caller who takes nothing as given up: it counts as having left. */
   | 'giveUpCaller'
   /** End the call to the vendor. */
   | 'abort'
-  /** End the call to a vendor that does not close its stream in a moment. */
+  /** End the call to a vendor that does not close its stream soon. */
   | 'closeSoon'
   /** Limit the time of reading on without a caller. */
   | 'limitDrain'
@@ -109,10 +109,10 @@ export interface RelayStep {
 
 type Row = Partial<Record<RelayEvent, RelayStep>>
 
-/** An action that may be answered by the next event at once stands last. */
+/** A step of the table. An action that may be answered by the next event at once stands last. */
 const to = (state: RelayState, ...actions: RelayAction[]): RelayStep => ({ to: state, actions })
 
-/** While the caller is there and the answer is not complete. */
+/** Steps of states in which the caller is there and the answer is not complete. */
 const flowing = {
   left: to('failing', 'forgetCaller', 'abort', 'settleLeft'),
   broke: to('failing', 'abort', 'settleCut'),
@@ -156,7 +156,7 @@ const table: Readonly<Record<RelayState, Row>> = {
   closing: {
     left: to('closing', 'forgetCaller'),
     'left-to-drain': to('closing', 'forgetCaller'),
-    // What follows the closing event is looked at, because nobody can use its connection again.
+    // Bytes after the closing event are detected, because they make the connection unusable.
     piece: to('closing', 'read'),
     ended: to('closing-ended'),
     broke: to('closing-ended', 'abort'),
@@ -193,7 +193,7 @@ const table: Readonly<Record<RelayState, Row>> = {
   over: {},
 }
 
-/** What happens in a state; undefined where an event changes nothing. Nothing is allocated. */
+/** The step for a state and an event; undefined if the event changes nothing. Allocates nothing. */
 export function relayStep(state: RelayState, event: RelayEvent): RelayStep | undefined {
   return table[state][event]
 }

@@ -1,13 +1,14 @@
-// How long the sides of a stream have been still, and which limits are passed by that. It must not decide what follows.
+// Measures how long the sides of a stream have been silent, and which limits that exceeds. It must not decide what
+// follows.
 
 import type { Model } from '../contract/family'
 import type { RelayEvent } from './relay-table'
 
 const KEEP_ALIVE_MS = 15_000
-/** A caller that takes no byte for this long is gone. */
+/** A caller that takes no byte for this long is gone, in milliseconds. */
 const STALL_MS = 300_000
 
-/** All times are on the monotonic clock. */
+/** Times of a stream, all on the monotonic clock. */
 export class RelayTimes {
   private readonly startedAt: number
   private readonly model: Model
@@ -25,27 +26,27 @@ export class RelayTimes {
     this.lastSentAt = this.lastPieceAt
   }
 
-  /** The vendor has sent something. */
+  /** Notes that the vendor has sent something. */
   came(): void {
     this.lastPieceAt = this.monotonic()
   }
 
-  /** The caller has asked for more. */
+  /** Notes that the caller has asked for more. */
   pulled(): void {
     this.lastPullAt = this.monotonic()
   }
 
-  /** Something goes to the caller: what the vendor has just sent, or what was kept until the caller has just asked. */
+  /** Notes that something was sent to the caller. */
   sent(): void {
     this.lastSentAt = Math.max(this.lastPieceAt, this.lastPullAt)
   }
 
-  /** Something was sent in silence. */
+  /** Notes that a keep-alive was sent. */
   keptAlive(): void {
     this.lastSentAt = this.monotonic()
   }
 
-  /** Tells each limit that is passed: the state of the stream says which of them matter. */
+  /** Reports each exceeded limit; the state of the stream decides which of them matter. */
   check(now: number, on: (event: RelayEvent) => void): void {
     const { maxDurationMs, idleTimeoutMs } = this.model.upstream
     if (now - this.startedAt > maxDurationMs) on('overdue')

@@ -1,6 +1,6 @@
-// Carries a vendor's event stream to the caller and reads its usage on the side.
-// Whole events pass as the bytes they came in, at the caller's pace, with constant memory; `finish` is called once,
-// whatever ends the stream, and always before the last byte goes out, so that no answer is complete before it is paid.
+// Carries a vendor's event stream to the caller and reads its usage on the side. Whole events pass as bytes, at the
+// caller's pace, with constant memory. `finish` is called once, whatever ends the stream, and the last byte must never
+// be sent before it: no answer is complete before it is paid.
 
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
@@ -15,33 +15,35 @@ import type { StreamMeter } from './stream-meter'
 export interface RelayOptions {
   meter: StreamMeter
   model: Model
-  /** Read on when the caller leaves, for the vendor's true usage. */
+  /** True if the stream is read on when the caller leaves, for the vendor's true usage. */
   drain: boolean
-  /** On the monotonic clock, as all times here. */
+  /** Start, on the monotonic clock like all times here. */
   startedAt: number
   ticker: Ticker
   monotonic: () => number
   after: After
-  /** Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone. */
+  /**
+   * Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone.
+   */
   finish(outcome: Outcome): Promise<void>
-  /** Stops the call to the vendor. */
+  /** Cuts the call to the vendor. */
   abort(): void
-  /** Why the call to the vendor broke, where it was not this stream that stopped it. */
+  /** Why the call to the vendor broke, if this stream did not stop it. */
   whyCut(): EndedBy
   /** The event that tells the caller why the stream ends early. */
   errorEvent(endedBy: EndedBy): string
-  /** Sent in silence, so that no proxy or client takes the stream for dead. */
+  /** Sent during silence, so that no proxy or client cuts the stream. */
   keepAlive: string
-  /** Sees all that goes to the caller. */
+  /** Receives everything that is sent to the caller. */
   capture?(bytes: Buffer): void
 }
 
-/** How long a vendor may leave a stream open after its closing event. */
+/** How long a vendor may leave a stream open after its closing event, in milliseconds. */
 const CLOSE_MS = 1_000
-/** How long a stream is read on after its caller left. */
+/** How long a stream is read on after its caller left, in milliseconds. */
 const DRAIN_MS = 120_000
 const NOTHING = Buffer.alloc(0)
-/** Kept behind the last bytes of a vendor that closed before the caller wanted them. */
+/** Marks the end of a vendor's stream that closed before the caller wanted the last bytes. */
 const END = Buffer.alloc(0)
 const endings = { settleDone: 'done', settleTimeout: 'timeout', settleLeft: 'client' } as const
 
@@ -49,7 +51,7 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
   return new ReadableStream<Uint8Array>(new Relay(source, options), { highWaterMark: 0 })
 }
 
-/** Tells the table what happens, and does what it says: the one place with the sockets and timers of a stream. */
+/** Reports events to the table and carries out its actions: the one place with the sockets and timers of a stream. */
 class Relay implements BodySink {
   private readonly source: HttpBody
   private readonly options: RelayOptions
@@ -57,9 +59,9 @@ class Relay implements BodySink {
   private readonly stopWatching: () => void
   private cancelDrainLimit: (() => void) | undefined
   private state: RelayState = 'unread'
-  /** Where the caller is; undefined when it is gone. */
+  /** The caller's side; undefined when the caller is gone. */
   private output: ReadableStreamDefaultController<Uint8Array> | undefined
-  /** What came before the caller wanted it; nearly always empty. */
+  /** Bytes that came before the caller wanted them; nearly always empty. */
   private readonly kept: Uint8Array[] = []
   private held: Uint8Array = NOTHING
   private endedBy: EndedBy = 'done'
@@ -80,7 +82,7 @@ class Relay implements BodySink {
     for (const action of step.actions) this.act(action, bytes)
   }
 
-  /** A switch, because to call methods by their names costs a tenth of the time of an event. */
+  /** A switch, because calling methods by name takes a tenth of an event's time. */
   private act(action: RelayAction, bytes: Uint8Array): void {
     switch (action) {
       case 'resume':

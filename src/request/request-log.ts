@@ -1,13 +1,13 @@
-// The request log: one row a request, without bodies, in a file of its own so that it never delays money.
-// Rows are written in batches, each batch as one page of JSON: a statement for each row takes twice the time. The last few
-// may be lost with the power, which is why nothing here is money.
+// The request log: one row for each request, without bodies, in a file of its own so that it never delays money. Rows
+// are written in batches, each as one page of JSON: a statement for each row takes twice the time. The last rows may be
+// lost in a power failure, so nothing here must be used for money.
 
 import { DatabaseUnavailable, type Db, type Row, type Value } from '../db/db'
 
 export interface RequestLogRow {
   id: string
   at: number
-  /** The same moment on the monotonic clock, from which what follows is measured. Not written. */
+  /** The moment of `at` on the monotonic clock, from which durations are measured. Not written. */
   startedAt: number
   operation: string
   account: string | null
@@ -17,7 +17,7 @@ export interface RequestLogRow {
   stream: boolean
   status: number
   errorCode: string | null
-  /** From the request's arrival to the first byte of the answer, and to its last. */
+  /** Milliseconds from the request's arrival to the first byte of the answer, and to its last. */
   firstByteMs: number | null
   durationMs: number
   inputTokens: number | null
@@ -27,7 +27,7 @@ export interface RequestLogRow {
   endedBy: string | null
 }
 
-/** The row of a request that has just come; what is not known yet is filled in on its way. */
+/** The row of a new request; the rest is filled in later. */
 export function newLogRow(
   incoming: { requestId: string; operation: { name: string } },
   { now, monotonic }: { now: () => number; monotonic: () => number },
@@ -58,27 +58,27 @@ export interface RequestLog {
   write(logRow: RequestLogRow): void
   /** The newest rows, newest first. */
   recent(limit: number): Promise<Row[]>
-  /** Drops what is older than the log keeps, a little at a time. */
+  /** Drops rows that are older than the log keeps, a little at a time. */
   trim(now: number): Promise<void>
   flush(): Promise<void>
   close(): Promise<void>
 }
 
 const FLUSH_MS = 250
-/** Rows that are written at once even before: thousands would hold up the requests that wait meanwhile. */
+/** Rows that are written at once: writing thousands together would delay requests. */
 const FLUSH_ROWS = 256
 const MAX_BUFFERED = 10_000
 const KEEP_MS = 30 * 86_400_000
 const KEEP_ROWS = 2_000_000
 const TRIM_PAGES = 500
 
-/** `number` is that of a page's last row, and `newest_at` the latest time in it. */
+/** The table. `number` is that of a page's last row, and `newest_at` the latest time in it. */
 const TABLE =
   'create table if not exists pages (number integer primary key, newest_at integer not null, rows text not null)'
 const INSERT = `insert into pages (number, newest_at, rows)
   values (coalesce((select max(number) from pages), 0) + $1, $2, $3)`
 
-/** What a row has beside its number, in this order. */
+/** Columns of a row besides its number, in this order. */
 const COLUMNS = [
   'id',
   'at',
@@ -108,7 +108,7 @@ export async function openRequestLog(
   let timer: Timer | undefined
   let flushing = Promise.resolve()
 
-  /** Resolves when every row that was written until now is in the file, also those of a flush that is under way. */
+  /** Resolves when every row so far is in the file, those of a running flush included. */
   function flush(): Promise<void> {
     flushing = flushing.then(insertBuffered, insertBuffered)
     return flushing

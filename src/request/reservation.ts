@@ -1,6 +1,6 @@
-// The reservations of this process: requests whose price is held, from the hold to the end of the charge. Each is
-// settled, released or handed over exactly once, whatever happens to it. A charge that the database cannot end now is
-// ended later.
+// The reservations of this process: requests whose price is held, from the hold to the end of the charge. Each must be
+// settled, released or handed over exactly once, whatever happens. A charge that the database cannot end now is ended
+// later.
 
 import { freeKey, type IdempotencyKey, type SavedAnswer, saveAnswer } from '../billing/idempotency'
 import { type Charge, release, type Settled, settle } from '../billing/ledger'
@@ -26,27 +26,27 @@ export interface Reservation extends CheckedRequest, Member {
   logRow: RequestLogRow
   /** Cuts the calls to the vendor; the reason is the error that the caller then gets. */
   cancelToken: CancelToken
-  /** When the wait for the vendor is over, on the monotonic clock. */
+  /** End of the wait for the vendor, on the monotonic clock. */
   deadlineAt: number
   isEnded: boolean
-  /** What the vendor works on after our answer, for a family of tasks. */
+  /** The task of a request whose answer comes later; undefined for other families. */
   task: NewTask | undefined
-  /** Whoever is told of the end, where the answer goes on after the request was handled. */
+  /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
 }
 
-/** The end of a charge that the database could not take yet. */
+/** An end of a charge that the database could not store yet. */
 interface PendingEnd {
   charge: string
   work(): Promise<unknown>
 }
 
-/** How long `drain` waits for cut requests to be settled. */
+/** How long `drain` waits for cut requests to be settled, in milliseconds. */
 const SETTLE_MS = 5_000
 const DRAIN_LOOK_MS = 20
 
 export class Reservations {
-  /** The gateway stops: no request begins any more. */
+  /** True when the gateway stops: no request begins any more. */
   isDraining = false
   private readonly world: RequestWorld
   private readonly running: RunningRequests
@@ -69,8 +69,8 @@ export class Reservations {
   }
 
   /**
-   * Ends the charge of a request that was answered and is paid for. Answers what was paid, in nano-dollars: 0 where the
-   * database takes the settlement only later.
+   * Settles the charge of an answered request. Returns the paid nano-dollars: 0 if the database stores the settlement
+   * only later.
    */
   async settle(
     reservation: Reservation,
@@ -85,21 +85,21 @@ export class Reservations {
     return settled?.paidNano ?? 0
   }
 
-  /** Ends the charge of a request that has nothing to pay for. */
+  /** Releases the charge of a request that has nothing to pay for. */
   async release(reservation: Reservation, endedBy: EndedBy): Promise<void> {
     this.close(reservation)
     await this.end(reservation, () => this.releaseCharge(reservation, endedBy))
   }
 
-  /** Lets a request go whose task lives on: its charge stays open, and ends with the task. */
+  /** Hands the charge over to a task: it stays open, and ends with the task. */
   handOver(reservation: Reservation): void {
     this.close(reservation)
     this.open.delete(reservation)
   }
 
-  /** Turns to another model, before there is an answer: its prices hold from now on. */
+  /** Moves to another model, before there is an answer: its prices apply from now on. */
   moveTo(reservation: Reservation, model: Model): void {
-    // What still runs for the model that could not answer is of no use, as other parts of a batch.
+    // Calls that still run for the failed model, such as other parts of a batch, are of no use.
     reservation.cancelToken.abort()
     reservation.cancelToken = new CancelToken()
     reservation.deadlineAt = Number.POSITIVE_INFINITY
@@ -109,7 +109,7 @@ export class Reservations {
     reservation.logRow.upstream = model.upstream.name
   }
 
-  /** Runs a change of the database; what it cannot take now is tried again until it can. False when that is still to come. */
+  /** Runs a change of the database, and repeats it until the database accepts it. False if that is still to come. */
   async persist({ charge }: Reservation, work: () => Promise<unknown>): Promise<boolean> {
     try {
       await work()
@@ -120,13 +120,13 @@ export class Reservations {
     }
   }
 
-  /** Whether this process still works on a charge, be it only on its end. */
+  /** Whether this process still works on a charge, if only on its end. */
   runs(charge: string): boolean {
     for (const reservation of this.open.all()) if (reservation.charge.id === charge) return true
     return this.pending.some((end) => end.charge === charge)
   }
 
-  /** Waits for all to end, then cuts the rest. Answers how many were cut. */
+  /** Waits for all reservations to end, then cuts the rest. Returns how many were cut. */
   async drain(graceMs: number): Promise<number> {
     this.isDraining = true
     await this.waitUntilEmpty(graceMs)
@@ -137,22 +137,22 @@ export class Reservations {
     return cut
   }
 
-  /** Tries again to end the charges that the database could not end. */
+  /** Tries again to end charges that the database could not end. */
   async endLater(): Promise<void> {
-    // Each stays in the list while it is tried, or its hold could be given back as one that nobody works on.
+    // Each stays in the list while it is tried; otherwise its hold could be released as abandoned.
     for (const attempt of [...this.pending]) {
       try {
         await attempt.work()
       } catch (error) {
         if (error instanceof DatabaseUnavailable) continue
-        // A fault of our own, which trying again does not mend. It must not keep the others from being tried.
+        // An error of our own, which a repeat does not fix. It must not keep the others from being tried.
         this.world.log('charge_not_ended', { error: String(error) })
       }
       this.pending = this.pending.filter((other) => other !== attempt)
     }
   }
 
-  /** From here on the request has its one end, and is not counted among the running ones of its key. */
+  /** Marks the request as ended and stops counting it among the running ones of its key. */
   private close(reservation: Reservation): void {
     if (reservation.isEnded) throw new Error('a reservation ended twice')
     reservation.isEnded = true
@@ -160,7 +160,7 @@ export class Reservations {
     reservation.caller?.rest?.()
   }
 
-  /** Runs the end of a charge. Undefined when the database cannot take it now: it is tried again until it can. */
+  /** Runs the end of a charge. Undefined if the database cannot store it now: it is repeated until it can. */
   private async end<Result>(
     reservation: Reservation,
     work: () => Promise<Result>,
@@ -189,7 +189,7 @@ export class Reservations {
   ): Promise<Settled | undefined> {
     const { endedBy, usageJson, failed } = outcome
     const table = tableOf(ask, model, quantities, outcome)
-    // Another model of a route may have answered than the one that was held for, and it is billed by one table of prices.
+    // Another model of a route may have answered than the one in the hold, and one table of prices applies.
     const isAsHeld = model.id === charge.model && table.json === charge.pricesJson
     const answered = isAsHeld ? charge : { ...charge, model: model.id, pricesJson: table.json }
     const settlement = {
@@ -200,7 +200,7 @@ export class Reservations {
       endedAt: this.world.now(),
       tokens: tokensOf(quantities),
     }
-    // Only a whole answer may be given again.
+    // Only a whole answer may be replayed.
     const isWhole = endedBy === 'done' && !failed
     const also = idempotencyKey ? [isWhole ? saveAnswer(charge.id, saved) : freeKey(charge.id)] : []
     return settle(this.world.db, answered, settlement, also)

@@ -1,5 +1,5 @@
-// Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and, for
-// a task, its row. Nothing may be sent to a vendor before this has succeeded.
+// Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and,
+// for a task, its row. Nothing must be sent to a vendor before this has succeeded.
 
 import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../billing/idempotency'
 import { balanceOf, type Charge, hold } from '../billing/ledger'
@@ -17,21 +17,24 @@ import type { RequestLogRow } from './request-log'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
 
-/** What the caller says beside the request itself. */
+/** The caller's conditions besides the request itself. */
 interface Wishes {
   gatewayUrl(): string
   videoSize?(): string | undefined
-  /** Refused where the request can cost more, in nano-dollars. */
+  /** The request is refused if it can cost more, in nano-dollars. */
   maxCostNano?: number
 }
 
-/** How much longer than the longest request a hold lives: the gateway's clock may go a little faster than time itself. */
+/**
+ * How much longer a hold lives than the longest request, in milliseconds: the gateway's clock may run a little faster
+ * than real time.
+ */
 const HOLD_MARGIN_MS = 60_000
 const HOLD_MARGIN_SHARE = 0.25
 
 /**
- * The reservation, or the saved answer where another request took the same idempotency key at the same moment. Throws 402
- * for an account that has too little, and 429 for a key that is over its limits.
+ * Reserves a request. Returns the saved answer if another request took the same idempotency key at the same moment.
+ * Throws 402 for an account with too little money, and 429 for a key over its limits.
  */
 export async function reserve(
   world: RequestWorld,
@@ -55,7 +58,7 @@ export async function reserve(
   if (result.refusedBy !== 'idempotency' || !idempotencyKey) {
     throw await refusalOf(db, result.refusedBy, key, charge, now)
   }
-  // Somebody took the key between the look at it and the hold; by now they may even have their answer.
+  // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
   return twin ?? reserve(world, request, idempotencyKey, logRow, from)
 }
@@ -78,7 +81,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
   }
 }
 
-/** Field by field: to spread the request takes most of a microsecond. */
+/** Copied field by field: spreading the request takes most of a microsecond. */
 function reservationOf(
   { operation, key, model, family, others, ask, source, fingerprint }: CheckedRequest,
   charge: Charge,
@@ -107,7 +110,7 @@ function reservationOf(
   }
 }
 
-/** The most that a request can cost, whichever of its models answers, in nano-dollars. */
+/** The most that a request can cost with any of its models, in nano-dollars. */
 export function mostNano(request: CheckedRequest): number {
   return mostOf(request, (each) => quoteNano(request.ask, each))
 }
@@ -120,23 +123,23 @@ function tooDear({ heldNano }: Charge, maxCostNano = 0): GatewayError {
   })
 }
 
-/** The most of a figure among the models that may answer. */
+/** The highest figure among the models that may answer. */
 function mostOf({ model, others }: CheckedRequest, figure: (model: Model) => number): number {
   return others.reduce((most, other) => Math.max(most, figure(other)), figure(model))
 }
 
-/** How long the charge of a request may stay open at most. */
+/** How long the charge of a request may stay open, in milliseconds. */
 function longestMs({ family, upstream }: Model): number {
   return family.kind === 'task' ? upstream.taskDeadlineMs : upstream.maxDurationMs
 }
 
-/** A usual request's tokens, for the key's token limit until the true figure is known. */
+/** Tokens of a usual request, for the key's token limit until the true figure is known. */
 function estimateTokens({ family, ask, model }: CheckedRequest): number {
   const quote = family.quote(ask, model)
   return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
 }
 
-/** The task that goes with a charge: written with the hold, so that no submit is ever without a row. */
+/** The task of a charge, written with the hold, so that no submit is ever without a row. */
 function newTask(
   { ask, key, model }: CheckedRequest,
   family: TaskFamily,

@@ -1,13 +1,10 @@
-// How many requests of each key this process works on, from the moment that the key is known: bodies that are still on
-// their way hold memory and connections too. A request that was entered must leave exactly once.
+// Counts how many requests of each key this process works on, from the moment that the key is known: bodies on their
+// way hold memory and connections too. A request that was entered must leave exactly once.
 
 import type { Key } from '../accounts/keys'
 import { tooManyRunning } from '../billing/limits'
 
-/**
- * Requests of one key in this process, beside the key's own limit, which is in the database and exact on any number of
- * nodes.
- */
+/** Most requests of one key in this process. The key's own limit is in the database, exact on any number of nodes. */
 const MAX_REQUESTS_PER_KEY = 2_000
 
 export class RunningRequests {
@@ -18,7 +15,7 @@ export class RunningRequests {
     this.maxPerKey = maxPerKey
   }
 
-  /** Counts a request of a key. Throws 429 where the key has too many of them. */
+  /** Counts a request of a key. Throws 429 if the key has too many. */
   enter(key: Key): void {
     const count = this.counts.get(key.id) ?? 0
     const most = Math.max(this.maxPerKey, key.concurrency ?? 0)

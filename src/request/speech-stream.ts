@@ -1,5 +1,5 @@
-// Sends an audio file to the caller while it grows. The charge is settled before the last byte goes out, and audio that
-// breaks off must never end as if it were whole.
+// Sends an audio file to the caller while it grows. The charge must be settled before the last byte is sent, and audio
+// that breaks off must never end as if it were whole.
 
 import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import type { Outcome } from '../billing/metering'
@@ -20,11 +20,11 @@ interface GrowingFile {
   notes: AudioNotes
 }
 
-/** A caller that takes no byte for this long is gone. */
+/** A caller that takes no byte for this long is gone, in milliseconds. */
 const STALL_MS = 300_000
-/** A connection that breaks loses what it has not sent yet, and the caller has paid for that: it goes out first. */
+/** How long the connection may flush before it is broken, in milliseconds: the caller has paid for what was sent. */
 const FLUSH_MS = 50
-/** How long audio is read on after its caller left. */
+/** How long audio is read on after its caller left, in milliseconds. */
 const DRAIN_MS = 120_000
 const NOTHING = new Uint8Array()
 
@@ -33,7 +33,7 @@ export class SpeechStream {
   private readonly line: Line
   private readonly reservation: Reservation
   private readonly file: GrowingFile
-  /** What has gone out, for a caller who sends the same request again; no more than can be kept. */
+  /** Sent bytes, for a caller who repeats the request; no more than can be kept. */
   private readonly kept: Uint8Array[] = []
   private keptBytes = 0
   /** The first bytes, until they are sent. */
@@ -126,7 +126,7 @@ export class SpeechStream {
     return this.ending
   }
 
-  /** Ends the audio before its end. */
+  /** Breaks the audio off before its end. */
   private breakOff(error: unknown, endedBy: EndedBy): Promise<void> {
     if (this.ending) return this.ending
     const { logRow, cancelToken } = this.reservation
@@ -137,7 +137,7 @@ export class SpeechStream {
     return ended
   }
 
-  /** The wait is over, or the gateway shuts down. */
+  /** Called when the wait is over, or the gateway shuts down. */
   private readonly interrupt = (): void => {
     const { reason } = this.reservation.cancelToken.signal
     const endedBy = endedByOf(reason)
@@ -146,7 +146,7 @@ export class SpeechStream {
     void ended.catch(() => {}).then(() => this.fail(reason))
   }
 
-  /** What the caller sees of it: a connection that breaks. */
+  /** Fails the stream; the caller sees a broken connection. */
   private async fail(error: unknown): Promise<void> {
     if (this.delivered) await new Promise<void>((resolve) => this.line.world.after(FLUSH_MS, resolve))
     if (!this.isGone) this.output?.error(error)
@@ -171,7 +171,7 @@ export class SpeechStream {
   }
 }
 
-/** The price is the quote: speech is paid for by the character, in full as soon as audio has gone out. */
+/** The outcome of speech. The price is the quote: speech is paid by the character, in full once audio has been sent. */
 export function outcomeOfSpeech(endedBy: EndedBy, delivered: boolean, { usageJson }: AudioNotes): Outcome {
   return {
     endedBy,

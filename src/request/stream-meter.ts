@@ -1,5 +1,6 @@
-// Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for counting.
-// It works on bytes, because nearly all of them pass as they are, and turns into text only the events that matter.
+// Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for
+// counting. It works on bytes, because nearly all of them pass as they are, and must never turn more than the events
+// that matter into text.
 
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
@@ -11,44 +12,44 @@ import { createRename } from './model-name'
 import { StreamTally, streamContract, type TallyOptions } from './stream-tally'
 import { UnreadEvents } from './unread-events'
 
-/** Events whose text has not been read yet; they are only read when this much has come, or at the end if need be. */
+/** Bytes of unread events before their text is read; at the end only if needed. */
 const UNREAD_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
 const SILENT: Reading = {}
 
 export interface StreamMeterOptions extends TallyOptions {
-  /** The caller did not ask for the event that only carries usage. */
+  /** True if the caller did not ask for the event that only carries usage. */
   hideUsage: boolean
-  /** The event that tells the caller of a vendor's error which clients would not take for one. */
+  /** The event for an error of the vendor that clients would not recognise. */
   translateError(json: object): string
 }
 
 export interface StreamMeter {
   /**
-   * Whole events to send on, and whether the closing one is among them. `excess`: more came after that one, which is
-   * nobody's.
+   * Takes a piece. Returns whole events to send, and whether the closing one is among them. `excess`: bytes came after
+   * the closing event.
    */
   push(piece: Uint8Array): { bytes: Buffer; end: boolean; excess: boolean }
-  /** What is left when the vendor closes: a last event without its blank line, or nothing that makes sense. */
+  /** The rest when the vendor closes: a last event without its blank line, or unreadable bytes. */
   close(): Buffer
-  /** True when the answer is whole though the stream may have lacked its closing event. */
+  /** Whether the answer is whole, even if the stream lacked its closing event. */
   isComplete(): boolean
-  /** True when the vendor has told the caller an error. */
+  /** Whether the vendor has reported an error to the caller. */
   failed(): boolean
   outcome(endedBy: EndedBy): Outcome
 }
 
 /** A part of a stream as the caller sees it. */
 interface Look {
-  /** The index behind it. */
+  /** The index after the part. */
   end: number
   shown: string
-  /** It is what the vendor sent. */
+  /** True if the bytes are those of the vendor. */
   isSame: boolean
 }
 const UNSEEN: Look = { end: 0, shown: '', isSame: true }
 
-/** Events pass as they came, but for the model's name and what was only sent for our accounting. */
+/** Creates a meter. Events pass unchanged, except for the model's name and figures that are only for our accounting. */
 export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
   return new PassingMeter(options)
 }
@@ -104,7 +105,7 @@ class PassingMeter implements StreamMeter {
 
   outcome(endedBy: EndedBy): Outcome {
     const { tally } = this
-    // Text is only needed where the vendor's own figures are missing, or which of the prices they are for.
+    // Text is only needed if the vendor's own figures, or their price tier, are missing.
     const isTold =
       tally.isMeasured() && (tally.isTierKnown() || this.options.model.priceList.tables.length === 1)
     if (!isTold || tally.failed() || endedBy !== 'done') this.readUnread()
@@ -134,7 +135,7 @@ class PassingMeter implements StreamMeter {
     return whole
   }
 
-  /** What the caller gets of these events. All of them are kept, by whichever name of the model. */
+  /** Bytes for the caller. All of them are kept, with either name of the model. */
   private passOn(whole: Buffer): Buffer {
     const shown = this.inspect(whole)
     if (shown !== whole) {
@@ -147,7 +148,7 @@ class PassingMeter implements StreamMeter {
     return renamed
   }
 
-  /** The events that are to be shown, after a look at those up to the first output, and at those with usage or an error. */
+  /** The events to show, after reading those up to the first output, and those with usage or an error. */
   private inspect(whole: Buffer): Buffer {
     // Any event may be the first output. Large ones are read at once anyway, when they are kept.
     const isBeginning = !this.tally.hasOutput() && whole.length <= UNREAD_BYTES
@@ -162,7 +163,7 @@ class PassingMeter implements StreamMeter {
     ])
   }
 
-  /** What the caller sees of the events from an index on: of those up to the first output, or of all with a look at reports. */
+  /** The caller's view of the events from an index on: of those up to the first output, or of all with reports. */
   private look(whole: Buffer, from: number, at: 'up to output' | 'reports'): Look {
     let end = from
     let shown = ''
@@ -177,7 +178,7 @@ class PassingMeter implements StreamMeter {
     return { end, shown, isSame }
   }
 
-  /** What the caller sees of an event. */
+  /** The caller's view of an event. */
   private seenBy(event: string, reading: Reading): string {
     const isError = hasFailed(reading)
     // An error is shown whatever figures stand beside it.

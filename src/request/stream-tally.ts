@@ -1,5 +1,5 @@
-// What a stream came to, as its events are read: figures, text, and how it ended. It must not depend on how the network cut
-// the stream, nor believe figures that a request cannot have come to.
+// The result of a stream, as its events are read: figures, text, and how it ended. It must not depend on how the
+// network cut the stream, nor believe figures that a request cannot have used.
 
 import type { Outcome, ReportedUsage } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
@@ -15,15 +15,17 @@ import {
 import { addQuantities } from '../contract/units'
 import { reportsUsage } from './event-search'
 
-/** Text that is kept for counting. */
+/** Text that is kept for counting, in characters. */
 const TEXT_LENGTH = 256 * 1024
 const SILENT: Reading = {}
-/** Figures such as NaN: nobody can read such an event, so whoever did not ask for it shall not have to. */
+/**
+ * The reading of figures such as NaN. Such an event is unreadable, so it is hidden from callers who did not ask for it.
+ */
 const UNREADABLE: Reading = { usage: { kind: 'separate', figures: 'invalid' } }
 
 export interface TallyOptions {
   model: Model
-  /** The vendor's figures, or `invalid` where this request cannot have come to them. */
+  /** The vendor's figures, or `invalid` if this request cannot have used them. */
   judge(usage: ReportedUsage): ReportedUsage
 }
 
@@ -43,8 +45,8 @@ export class StreamTally {
   }
 
   /**
-   * Reads one event: its usage, and whether it is an error or the end. May be called more than once for an event. `json`
-   * is undefined where its data is none.
+   * Reads one event: its usage, and whether it is an error or the end. May be called more than once for an event.
+   * `json` is undefined if its data is none.
    */
   read(data: string, json: object | undefined): Reading {
     if (!json) {
@@ -62,7 +64,7 @@ export class StreamTally {
     return reading
   }
 
-  /** Adds what an event brought. Called once for each. */
+  /** Adds the output of an event. Called once for each. */
   add({ output }: Reading): void {
     if (output?.kind !== 'shown') return
     if (output.text) this.text.add(output.text)
@@ -71,12 +73,12 @@ export class StreamTally {
     addQuantities(this.made, output.counted)
   }
 
-  /** The vendor has told what the answer came to. */
+  /** Whether the vendor has reported the usage. */
   isMeasured(): boolean {
     return this.usage.isSure()
   }
 
-  /** It has told which service tier it has served. */
+  /** Whether the vendor has reported the service tier. */
   isTierKnown(): boolean {
     return this.serviceTier !== undefined
   }
@@ -98,7 +100,7 @@ export class StreamTally {
     return { endedBy, ...this.usage.told(), serviceTier, ...this.text.counted(), output, made, failed }
   }
 
-  /** An event of a form that nobody foresaw is not read; it must not end the stream. */
+  /** Reads an event without failing: an event of unknown form must not end the stream. */
   private readSafely(event: object): Reading {
     try {
       return this.readEvent(event)
@@ -108,11 +110,11 @@ export class StreamTally {
   }
 }
 
-/** The vendor's figures, as one event after another tells them. */
+/** The vendor's figures, collected from one event after another. */
 class UsageTally {
   private readonly judge: TallyOptions['judge']
   private usage: ReportedUsage
-  /** They are from before the output. */
+  /** True if the figures are from before the output. */
   private early = false
   private reported: unknown = null
 
@@ -128,7 +130,7 @@ class UsageTally {
     this.reported = isPart ? { ...(this.reported as object | null), ...withoutNulls(told) } : told
   }
 
-  /** There are figures that cannot be read. */
+  /** Marks the figures as unreadable. */
   spoil(): void {
     this.usage = 'invalid'
   }
@@ -164,7 +166,7 @@ export function streamContract(model: Model) {
   return stream
 }
 
-/** Later figures replace earlier ones; a part of the figures leaves the rest as it was. */
+/** Joins figures: later ones replace earlier ones, and partial ones leave the rest as it was. */
 function joined(before: ReportedUsage, usage: Quantities | 'invalid'): ReportedUsage {
   if (usage === 'invalid') return usage
   const sum = { ...(before === 'invalid' ? {} : before), ...usage }

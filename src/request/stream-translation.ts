@@ -1,5 +1,5 @@
-// Reads along with a vendor's event stream whose events are written anew in the caller's dialect. Each is read once, as it
-// comes; nothing of the vendor's own form reaches the caller.
+// Reads along with a vendor's event stream and translates its events to the caller's dialect. Each is read once.
+// Nothing of the vendor's own form must reach the caller.
 
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
@@ -17,7 +17,7 @@ const NOTHING = Buffer.alloc(0)
 /** Candidates that come mixed in one stream, each to its own end. */
 export interface Candidates {
   count: number
-  /** What all of them came to. */
+  /** The outcome of all candidates together. */
   total(outcomes: readonly Outcome[]): Outcome
 }
 const ONE: Candidates = { count: 1, total: ([only]) => only as Outcome }
@@ -38,7 +38,7 @@ class TranslatingMeter implements StreamMeter {
   private readonly complete = new Set<number>()
   private ended = false
   private excess = false
-  /** The caller has been told an error in the place of what the translator would make of it. */
+  /** True if the caller got an error instead of the translator's events. */
   private toldError = false
 
   constructor(
@@ -95,7 +95,7 @@ class TranslatingMeter implements StreamMeter {
     return this.complete.size === this.candidates.count ? this.finish() : ''
   }
 
-  /** What the data of one event reads in the caller's dialect. */
+  /** The data of one event in the caller's dialect. */
   private write(data: string, tally: StreamTally, candidate: number): string {
     const json = objectIn(data)
     const reading = tally.read(data, json)

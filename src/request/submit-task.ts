@@ -1,5 +1,5 @@
-// Submits a task to a vendor, once. The task's row and its hold are there before; that it is being sent is written down
-// before the first byte goes out. Whatever becomes of the answer, nothing here may send it again.
+// Submits a task to a vendor, once. The task's row and its hold exist before, and the row is marked as sent before the
+// first byte goes out. Whatever becomes of the answer, nothing here must send it again.
 
 import { saveAnswer } from '../billing/idempotency'
 import { garbage } from '../contract/failures'
@@ -22,15 +22,15 @@ interface SubmitWorld extends Pick<System, 'now' | 'log'> {
   db: Db
 }
 
-/** From the submit to the first question after it. */
+/** Time from the submit to the first poll, in milliseconds. */
 const FIRST_POLL_MS = 2_000
-/** Each is a look into the database before anything is paid. */
+/** Most earlier tasks in a request: each is a query before anything is paid. */
 const MAX_EARLIER_TASKS = 8
 
 /**
- * Looks up the earlier tasks that a request names, for the vendor knows them by its own ids, and those of all accounts.
- * Throws the same 400 for one of another account and one that there is not. The earliest decides which of equal
- * connections is asked: the vendor's account that has it.
+ * Looks up the earlier tasks that a request names, because the vendor knows them by its own ids, and those of all
+ * accounts. Throws the same 400 for a task of another account and for an unknown one. The earliest decides which of
+ * equal connections is used: the vendor's account that has it.
  */
 export async function findEarlierTasks(
   { db }: Pick<SubmitWorld, 'db'>,
@@ -72,7 +72,7 @@ function noEarlierTask(field: string, model: string): GatewayError {
   )
 }
 
-/** Answers what the caller gets; throws what the vendor refuses, and then nothing was begun. */
+/** Submits a task. Returns the answer for the caller; throws if the vendor refuses, and then nothing was begun. */
 export async function submitTask(
   { world, reservations }: Line,
   reservation: Reservation,
@@ -100,7 +100,10 @@ export async function submitTask(
   return { status, body }
 }
 
-/** False when this cannot be the task's id, or is another's: the vendor has begun something, nobody knows what. */
+/**
+ * Stores the vendor's id. False if it cannot be the task's id, or belongs to another: the vendor has begun something
+ * unknown.
+ */
 async function storeId(
   world: SubmitWorld,
   task: NewTask,
@@ -123,7 +126,10 @@ async function storeId(
   return false
 }
 
-/** The vendor's id of the task. Every error but a plain refusal leaves open whether the vendor has begun. */
+/**
+ * Sends the submit once and returns the vendor's id. After any error except a plain refusal it is open whether the
+ * vendor has begun.
+ */
 async function sendOnce(
   world: Line['world'],
   reservation: Reservation,

@@ -1,6 +1,6 @@
-// How many tokens a messages request has: asked of the vendor where it can tell, else counted here from the texts.
-// It costs nothing, so it must not crowd out what is paid for: it counts in the key's limit of requests, and only a few
-// texts are counted at a time.
+// Counts the tokens of a messages request: by the vendor if it can, else here from the texts. It costs nothing, so it
+// must never crowd out paid requests: it counts in the key's limit of requests, and only a few texts are counted at a
+// time.
 
 import type { Authenticator } from '../accounts/keys'
 import { countFreeRequest } from '../billing/limits'
@@ -20,18 +20,18 @@ import { type CheckedRequest, checkRequest } from './check'
 
 interface CountRequest {
   authorization: string | null
-  /** Headers that vendors of messages want to see. */
+  /** Headers for vendors of messages. */
   headers: Readonly<Record<string, string>>
-  /** `check` may be given the model that a large body names, before the rest of it is read. */
+  /** Reads the body. `check` may get the model that a large body names, before the rest of it is read. */
   body(check: (model: string) => void): Promise<Uint8Array>
   signal: AbortSignal
 }
 
 type CountTokens = (request: CountRequest) => Promise<number>
 
-/** Texts that are counted at a time; a count that is paid for never waits for more than these. */
+/** Texts that are counted at a time; a paid count never waits for more than these. */
 const MOST_COUNTS = 2
-/** How long a vendor may take. */
+/** How long a vendor may take, in milliseconds. */
 const TIMEOUT_MS = 30_000
 
 export const messagesOperation = operationOf('messages')
@@ -77,7 +77,7 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
   }
 }
 
-/** The first answer of the models that may serve the request; undefined where none of them can tell. */
+/** The first answer of the models that may serve the request; undefined if none of them can count. */
 async function askUpstreams(
   world: TokenCountWorld,
   account: string,
@@ -128,7 +128,7 @@ function tokenCountOf({ family }: Model): JsonFamily['tokenCount'] {
   return family.kind === 'json' ? family.tokenCount : undefined
 }
 
-/** A request that is only counted may leave out the limit of its answer, which the families of messages want. */
+/** The body with a limit of the answer, which the families of messages require, and a count may leave out. */
 function withLimit(content: Uint8Array): Uint8Array {
   // One character a byte: what is not UTF-8 stays so, and is refused by the check.
   const text = Buffer.from(content).toString('latin1')

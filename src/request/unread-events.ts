@@ -1,11 +1,11 @@
-// The bytes of events whose text has not been read yet: most never are. It must not keep the memory of the pieces in which
-// they came.
+// The bytes of events whose text has not been read yet: most never are. It must not keep the memory of the pieces in
+// which they came.
 
 const BLOCK_BYTES = 8 * 1024
 const LARGE_BYTES = BLOCK_BYTES / 4
 const NOTHING = Buffer.alloc(0)
 
-/** Copied together, because as they came each piece would live on in the heap, a hundred a stream. */
+/** Copies small pieces together: as they came, each would stay in the heap, a hundred for each stream. */
 export class UnreadEvents {
   byteLength = 0
   private full: Buffer[] = []
@@ -17,7 +17,7 @@ export class UnreadEvents {
     else bytes.copy(this.room(bytes.length))
   }
 
-  /** A place at the end, to be written to at once and never again. */
+  /** Room at the end, to be written at once and never again. */
   room(length: number): Buffer {
     if (length > LARGE_BYTES) return this.addLarge(Buffer.allocUnsafe(length))
     if (this.used + length > this.block.length) {
@@ -30,7 +30,7 @@ export class UnreadEvents {
     return this.block.subarray(this.used - length, this.used)
   }
 
-  /** All of it in latin1; nothing is left. */
+  /** Takes all of it as Latin-1. */
   take(): string {
     const text = Buffer.concat([...this.full, this.block.subarray(0, this.used)]).toString('latin1')
     this.full = []
@@ -40,7 +40,7 @@ export class UnreadEvents {
     return text
   }
 
-  /** A piece that lies in memory of its own. */
+  /** Adds a piece that has memory of its own. */
   private addLarge(bytes: Buffer): Buffer {
     if (this.used > 0) this.full.push(this.block.subarray(0, this.used))
     this.block = this.block.subarray(this.used)

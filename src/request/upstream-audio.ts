@@ -1,5 +1,5 @@
-// Reads the audio in a vendor's answer, whatever way it comes: pieces in a stream of events, one piece in a reply, or a
-// file that the answer points to. It must never take audio that broke off for a whole one.
+// Reads the audio in a vendor's answer in any form: pieces in a stream of events, one piece in a reply, or a file at an
+// address. It must never take audio that broke off for a whole one.
 
 import { garbage } from '../contract/failures'
 import type { AudioContract } from '../contract/family'
@@ -18,24 +18,24 @@ export interface AudioPiece {
   samples: Uint8Array
 }
 
-/** What is reported beside the audio. */
+/** Facts that are reported besides the audio. */
 export interface AudioNotes {
-  /** The vendor's figures as it wrote them. */
+  /** The vendor's figures as written. */
   usageJson: string | null
 }
 
 interface Message {
   json: object
-  /** What it stands for where it is an error: the answer itself had the status 200. */
+  /** The status of an error in an answer whose own status was 200. */
   status: number
 }
 
 type Source = Pick<Reservation, 'model' | 'ask' | 'cancelToken'>
 
-/** How long a vendor may leave its stream open after it has said that the audio is complete. */
+/** How long a vendor may leave its stream open after the audio is complete, in milliseconds. */
 const CLOSE_MS = 1_000
 
-/** Throws the vendor's error, or what is wrong with its answer. */
+/** Reads audio. Throws the vendor's error, or what is wrong with its answer. */
 export async function* readAudio(
   response: HttpResponse,
   audio: AudioContract,
@@ -76,7 +76,7 @@ export async function* readAudio(
   yield* readFile(url, source)
 }
 
-/** The file that an answer points to. */
+/** Reads the file at an address in an answer. */
 async function* readFile(url: string, source: Source): AsyncGenerator<AudioPiece, void, void> {
   const { model, cancelToken } = source
   const response = await model.upstream.fetchFile(url, cancelToken.signal)
@@ -111,7 +111,7 @@ async function* readWhole(
   yield { json, status: statusOf(audio, json, '') }
 }
 
-/** Of an error without a word about its status the caller's request is the likeliest cause. */
+/** The status of an error. Without a stated one, the caller's request is the most likely cause. */
 function statusOf(audio: AudioContract, json: object, event: string): number {
   return audio.status?.(json, event) ?? 400
 }
@@ -135,7 +135,7 @@ async function* readEvents(
     }
   }
 
-  /** None where an event is only a comment. */
+  /** The message of an event; none if it is only a comment. */
   function* messageIn(event: string): Generator<Message> {
     const data = dataOfEvent(event)
     if (data === undefined) return

@@ -1,4 +1,5 @@
-// One call to the vendor of a reservation: its body, its time limit, and who may cut it.
+// Makes one call to the vendor of a reservation: its body, its time limit, and its cancellation. It must never outlive
+// the reservation's time.
 
 import { callerLeft, garbage, timedOut } from '../contract/failures'
 import type { Call, Model } from '../contract/family'
@@ -35,7 +36,10 @@ function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { source }: Reservation,
   return editObject(source.text, source.scanned, body.edit)
 }
 
-/** Cuts the call to the vendor when the caller of a stream leaves before it begins; until the returned function is called. */
+/**
+ * Cuts the call to the vendor when the caller of a stream leaves before it begins, until the returned function is
+ * called.
+ */
 export function cutWhenCallerLeaves(reservation: Reservation, caller: { signal(): AbortSignal }): () => void {
   if (reservation.model.upstream.onAbort === 'drain' || reservation.idempotencyKey) return () => {}
   const signal = caller.signal()
@@ -45,12 +49,12 @@ export function cutWhenCallerLeaves(reservation: Reservation, caller: { signal()
   return () => signal.removeEventListener('abort', leave)
 }
 
-/** Vendors send what they like: what a family cannot read is the vendor's fault, not ours. */
+/** Reads with a family. Vendors send anything: what a family cannot read is the vendor's fault, not ours. */
 export function readUpstream<Result>(model: Model, read: () => Result): Result {
   try {
     return read()
   } catch (error) {
-    // The family's own word for the caller, such as that the vendor held everything back.
+    // The family's own error for the caller, such as that the vendor held everything back.
     if (error instanceof GatewayError) throw error
     throw garbage(model, 'not of the expected form', error)
   }

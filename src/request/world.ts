@@ -1,5 +1,5 @@
-// What the line needs from outside, named part by part: the composition root has more, and tests may bring less.
-// Types only.
+// The outside world of the request line, named part by part: the composition root has more, and tests may have less.
+// Types only; nothing here must hold code.
 
 import type { Authenticator } from '../accounts/keys'
 import type { Artifacts } from '../artifacts/artifacts'
@@ -23,8 +23,8 @@ export interface RequestWorld
   tokenCounter: TokenCounter
   mp3Encoder: Mp3Encoder
   ticker: Ticker
-  /** Null where results are not kept. */
+  /** Null if results are not kept. */
   artifacts: Artifacts | null
-  /** Where webhooks may go. */
+  /** The addresses that webhooks may go to. */
   addressRules: AddressRules
 }

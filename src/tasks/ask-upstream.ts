@@ -1,5 +1,5 @@
-// Asks the vendor of a task how the task stands, or to stop it: one call with a time limit of its own, and its answer as a
-// value. Whatever the vendor answers, nothing is thrown and no task is changed here.
+// Asks the vendor of a task for its state, or to stop it: one call with a time limit of its own, and its answer as a
+// value. It must never throw, whatever the vendor answers, nor change a task.
 
 import type { Catalogue } from '../catalogue/models'
 import { timedOut } from '../contract/failures'
@@ -14,7 +14,10 @@ import type { Task } from './task'
 
 const POLL_TIMEOUT_MS = 20_000
 
-/** The model of a task. None when it is out of the catalogue, or another vendor's now, who would not know the task. */
+/**
+ * The model of a task; undefined if it is out of the catalogue, or belongs to another vendor now, who would not know
+ * the task.
+ */
 export function modelOf({ models }: Pick<Catalogue, 'models'>, task: Task): Model | undefined {
   return models
     .get(task.model)
@@ -46,7 +49,7 @@ export async function stopAtUpstream(
   const call = model && task.upstreamId !== null && taskOf(model.family)?.cancel?.(task.upstreamId)
   if (!model || !call) return { stopped: false, reason: 'Tasks of this model cannot be stopped.' }
   try {
-    // Its status says it; what else is in the answer is of no use.
+    // The status is enough; the rest of the answer is of no use.
     await send(after, task, model, call, async ({ body }) => body.cancel())
     return { stopped: true }
   } catch (error) {
@@ -54,7 +57,7 @@ export async function stopAtUpstream(
   }
 }
 
-/** One call, with its time limit until its answer has been read. */
+/** Makes one call, with a time limit until its answer has been read. */
 async function send<Result>(
   after: After,
   { account }: Task,

@@ -1,4 +1,4 @@
-// How tasks are found: by callers, by commands, and by the job that sees to those that nobody follows. Only reads.
+// Finds tasks: for callers, for commands, and for the job that handles abandoned ones. It must never write.
 
 import type { Db, Value } from '../db/db'
 import { GatewayError } from '../lib/errors'
@@ -15,7 +15,7 @@ export async function findTask(db: Db, account: string | null, id: string): Prom
   return rows[0] && taskOfRow(rows[0])
 }
 
-/** The task of an account, or the 404 that does not tell another's task from none. */
+/** A task of an account, or a 404 that reads the same for another's task and for none. */
 export async function requireTask(db: Db, account: string, id: string): Promise<Task> {
   const task = await findTask(db, account, id)
   if (task) return task
@@ -32,13 +32,13 @@ export interface TaskFilter {
   model?: string
   account?: string
   since?: number
-  /** Only what comes behind this task in the list. */
+  /** Only tasks after this one in the list. */
   after?: Pick<Task, 'id' | 'createdAt'>
   limit: number
   oldestFirst?: boolean
 }
 
-/** Newest first, unless told otherwise. */
+/** Tasks, newest first by default. */
 export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   const conditions: string[] = []
   const parameters: Value[] = []
@@ -67,7 +67,7 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   return rows.map(taskOfRow)
 }
 
-/** Tasks that wait for a vendor's id since before `before`: what a process that died has left. At most a thousand. */
+/** Tasks that have waited for a vendor's id since before `before`, left by a process that died. At most a thousand. */
 export async function findStranded(db: Db, before: number): Promise<Task[]> {
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and upstream_id is null and error_code is null
@@ -77,7 +77,7 @@ export async function findStranded(db: Db, before: number): Promise<Task[]> {
   return rows.map(taskOfRow)
 }
 
-/** Tasks whose time is over and that nobody polls: without a vendor's id, or of an upstream that is not of `upstreams`. */
+/** Tasks past their deadline that nobody polls: without a vendor's id, or of an upstream outside of `upstreams`. */
 export async function findOverdue(db: Db, now: number, upstreams: readonly string[]): Promise<Task[]> {
   // No upstream has an empty name, and no database takes an empty list.
   const known = ["''", ...upstreams.map((_name, index) => `$${index + 2}`)].join(', ')

@@ -1,5 +1,5 @@
-// The end of a video task: with its charge and its webhook, in one transaction.
-// A task must never end twice, and never without its charge, whoever wants to end it at the same time.
+// The end of a video task: with its charge and its webhook, in one transaction. A task must never end twice, and never
+// without its charge, whoever tries to end it at the same time.
 
 import {
   type Charge,
@@ -21,11 +21,11 @@ export interface Success {
   document: object
   videoUrl: string
   usageJson: string | null
-  /** What the vendor reports that is to be paid, instead of what was asked for. */
+  /** Quantities that the vendor reports, charged instead of the requested ones. */
   quantities?: Quantities
-  /** The service tier that the vendor reports to have served. */
+  /** The service tier that the vendor reports. */
   serviceTier?: string
-  /** Default: counted, because the price is of the seconds that were asked for. */
+  /** Counted by default, because the price is for the requested seconds. */
   usageSource?: UsageSource
 }
 
@@ -35,10 +35,10 @@ interface Failure {
   error: { code: string; message: string }
 }
 
-/** The document of an end that reads nothing that was stored before: what was stored may have made other ends throw. */
+/** The document of an end that reads nothing that was stored before, because that may have made other ends throw. */
 export const NOTHING_READ: object = {}
 
-/** Why a task has failed, where the gateway says so and not the vendor. */
+/** Reasons why a task has failed by decision of the gateway. */
 export const TIMED_OUT = {
   code: 'timed_out',
   message:
@@ -59,11 +59,11 @@ export interface EndOptions {
 }
 
 /**
- * Ends a task: its charge is settled when it succeeded, released when it failed.
- * False when the lease was lost or somebody else has ended it: then nothing was changed.
+ * Ends a task: its charge is settled if it succeeded, released if it failed. False if the lease was lost or the task
+ * has ended already: then nothing was changed.
  */
 export async function endTask(db: Db, task: Task, ending: TaskEnding, options: EndOptions): Promise<boolean> {
-  // A charge ends with its task: where it is not open any more, somebody else was first.
+  // A charge ends with its task: if it is not open any more, something else has ended the task.
   const charge = await findOpenCharge(db, task.keyId, task.charge)
   if (!charge) return false
   if (ending.state === 'succeeded') return (await succeed(db, task, charge, ending, options)) !== undefined
@@ -71,13 +71,13 @@ export async function endTask(db: Db, task: Task, ending: TaskEnding, options: E
   return release(db, charge, { endedBy: 'upstream', endedAt: options.now }, also)
 }
 
-/** Ends a task that the vendor never had, as somebody found out. False when the vendor's id of it is known. */
+/** Ends a task that never reached the vendor, as an operator found out. False if the vendor's id is known. */
 export async function endNotBegun(db: Db, task: Task, options: EndOptions): Promise<boolean> {
   if (task.upstreamId !== null) return false
   return endTask(db, task, { state: 'failed', document: {}, error: NOT_BEGUN }, options)
 }
 
-/** Ends a task well, as long as it stands as it was seen. `first` is what the charge needs to be there. */
+/** Ends a task as succeeded, if it is still in the state that was read. `first` opens the charge if needed. */
 export async function succeed(
   db: Db,
   task: Task,
@@ -104,7 +104,7 @@ export async function succeed(
     endStatements(task, charge, ending, costNano, options),
     options.first,
   )
-  // What the account could not pay is only known now; the books have it already, this is for whoever looks at the task.
+  // Only now is it known what the account could not pay. The books have it already; this is for readers of the task.
   if (settled && settled.shortfallNano > 0) await apply(db, [correctCost(task, settled.paidNano)])
   return settled
 }
@@ -118,13 +118,13 @@ function endStatements(
 ): Statement[] {
   const error = ending.state === 'failed' ? ending.error : undefined
   const made = ending.state === 'succeeded' ? ending : undefined
-  // Every task that has ended has a seed: the vendor's, else the one that was asked for.
+  // Every task that has ended has a seed: the vendor's, else the requested one.
   const seed = ending.document === NOTHING_READ ? null : (task.memo.seed ?? null)
   const shown = { seed, ...ending.document }
   const document = documentOf(task, shown, ending.state, error)
   const statements: Statement[] = [
     {
-      // The state that it was seen in: submitted, or failed where a success comes late.
+      // The state that was read: submitted, or failed for a late success.
       sql: `update tasks set state = $3, document = $4, error_code = $5, error_message = $6, ended_at = $7, video_url = $8,
         quantities = coalesce($9, quantities), cost = $10, charge = $11, lease_until = 0, polls = polls + 1
         where id = $1 and fence = $2 and state = $12`,

@@ -1,5 +1,5 @@
-// Puts the gateway's own address into a task that has ended well, before its end is stored: its webhook and all who ask
-// get the same one. A video that cannot be copied in time keeps the vendor's address, and nothing here fails a task.
+// Puts the gateway's own address into a succeeded task before its end is stored, so that its webhook and all readers
+// get the same one. A video that cannot be copied in time keeps the vendor's address. Nothing here must fail a task.
 
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Model } from '../contract/family'
@@ -10,13 +10,13 @@ import type { Success } from './finish'
 import { extendLease } from './leases'
 import type { Task } from './task'
 
-/** The longest that an end waits for its copies. */
+/** Longest time that an end waits for its copies, in milliseconds. */
 const COPY_TIMEOUT_MS = 120_000
-/** From the end of the copies to the end of the task. */
+/** Time from the end of the copies to the end of the task, in milliseconds. */
 const LEASE_MARGIN_MS = 15_000
 
 export interface KeepVideoWorld extends Pick<System, 'now'> {
-  /** Null where results are not kept. */
+  /** Null if results are not kept. */
   artifacts: Artifacts | null
   db: Db
 }
@@ -28,7 +28,7 @@ export async function keepVideo(
   ending: Success,
 ): Promise<Success> {
   const { document, videoUrl } = ending
-  // At the deadline the hold is about to be given back: then there is only time to end the task.
+  // Near the deadline the hold is about to be released: then there is only time to end the task.
   const timeoutMs = Math.min(COPY_TIMEOUT_MS, task.deadlineAt - now())
   if (!artifacts || timeoutMs <= 0) return ending
   if (!(await extendLease(db, task, now() + timeoutMs + LEASE_MARGIN_MS))) return ending

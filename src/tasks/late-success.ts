@@ -1,6 +1,6 @@
-// A success that is reported after its task has ended as failed: the hold is released by then, but the video is there.
-// The charge is a further one at the prices of admission, and takes only what is available. However often a success is
-// reported, it must be charged once, and a task that was stopped on purpose must never be charged.
+// Handles a success that is reported after its task has failed: the hold is released by then, but the video exists. A
+// further charge at the prices of the hold takes only what is available. A success must be charged once, however often
+// it is reported, and a task that was stopped on purpose must never be charged.
 
 import { findKey } from '../accounts/keys'
 import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger'
@@ -11,12 +11,12 @@ import { type EndOptions, type Success, succeed } from './finish'
 import type { Task } from './task'
 import { stageOf } from './transitions'
 
-/** How long a vendor is asked after a task that had failed: some polls, and time to copy the video. */
+/** How long a vendor is asked about a failed task, in milliseconds: some polls, and time to copy the video. */
 const ASK_AGAIN_MS = 60_000
-/** How much longer than the asking its charge may stay open, for the last poll. */
+/** How much longer its charge may stay open, in milliseconds, for the last poll. */
 const CHARGE_MARGIN_MS = 60_000
 
-/** Turns a task from failed to succeeded. Undefined when it did not fail, was stopped, or somebody else was first. */
+/** Turns a task from failed to succeeded. Undefined if it did not fail, was stopped, or has been turned already. */
 export async function succeedLate(
   db: Db,
   { id }: Task,
@@ -25,14 +25,14 @@ export async function succeedLate(
 ): Promise<Settled | undefined> {
   const failed = await findTask(db, null, id)
   if (!failed) return undefined
-  // The success may have been seen before the failure was stored; its webhook is the last one all the same.
+  // The success may have been seen before the failure was stored; its webhook must still be the last one.
   const now = Math.max(options.now, (failed.endedAt ?? 0) + 1)
   const charge = await lateCharge(db, failed, now)
   if (!charge) return undefined
   return succeed(db, failed, charge, ending, { ...options, now, first: [openUnheld(charge)] })
 }
 
-/** Opens a failed task once more, so that whoever polls asks its vendor. False when there is nothing to ask. */
+/** Reopens a failed task, so that its vendor is polled again. False if there is nothing to ask. */
 export async function askAgain(db: Db, task: Task, now: number): Promise<boolean> {
   const deadlineAt = now + ASK_AGAIN_MS
   const charge = await lateCharge(db, task, deadlineAt + CHARGE_MARGIN_MS)

@@ -1,10 +1,10 @@
-// Who polls which task, and until when: a node takes tasks that are due, and gives each back with the time of its next
-// poll. Two nodes must never hold a task at once; whoever has lost it changes nothing any more, because the fence has moved.
+// Leases of tasks: a node takes tasks that are due, and gives each back with the time of its next poll. Two nodes must
+// never hold a task at once. A node that has lost its lease changes nothing any more, because the fence has moved.
 
 import { apply, type Db, tryApply } from '../db/db'
 import { type Task, taskOfRow } from './task'
 
-/** How many of an upstream's tasks are due, at most `limit`. */
+/** Number of an upstream's tasks that are due, at most `limit`. */
 export async function countDue(db: Db, upstream: string, now: number, limit: number): Promise<number> {
   const rows = await db.query({
     sql: `select count(*) as due from (select 1 from tasks where upstream = $1 and state = 'submitted'
@@ -14,7 +14,7 @@ export async function countDue(db: Db, upstream: string, now: number, limit: num
   return Number(rows[0]?.due ?? 0)
 }
 
-/** How many of the wanted polls fit into this second's limit, which all nodes share. They are taken. */
+/** Takes as many of the wanted polls as fit into this second's limit, which all nodes share. Returns how many. */
 export async function takeTurns(
   db: Db,
   upstream: string,
@@ -40,7 +40,7 @@ export async function takeTurns(
   return isTaken ? count : 0
 }
 
-/** Takes tasks that are due, so that no other node or beat polls them before the lease is over. */
+/** Claims due tasks, so that no other node or beat polls them before the lease is over. */
 export async function claimDue(
   db: Db,
   upstream: string,
@@ -60,7 +60,7 @@ export async function claimDue(
   return rows.map(taskOfRow)
 }
 
-/** Holds a task for longer than polls take. False when the lease was lost. */
+/** Extends a lease beyond the time of polls. False if the lease was lost. */
 export async function extendLease(db: Db, task: Task, until: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -71,7 +71,7 @@ export async function extendLease(db: Db, task: Task, until: number): Promise<bo
   ])
 }
 
-/** How a task goes on: what is written when it is given back. */
+/** The changes that are written when a task is given back. */
 export interface Postponement {
   pollAt: number
   misses: number
@@ -80,8 +80,8 @@ export interface Postponement {
 }
 
 /**
- * Gives a task back that has not ended. `cancelAnswer` is why its vendor did not stop it, where it was asked to. False
- * when the lease was lost.
+ * Gives back a task that has not ended. `cancelAnswer` is why its vendor did not stop it, if it was asked to. False if
+ * the lease was lost.
  */
 export async function postpone(
   db: Db,
@@ -91,7 +91,7 @@ export async function postpone(
 ): Promise<boolean> {
   return tryApply(db, [
     {
-      // A wish to stop that came during this poll is left for the next one.
+      // A request to stop that arrived during this poll is left for the next one.
       sql: `update tasks set poll_at = case when cancel_at is not null and cancel_at <> $6 then created_at else $3 end,
           misses = $4, missing = $8, document = $5, polls = polls + 1, lease_until = 0,
           cancel_answer = coalesce($7, cancel_answer),
@@ -113,8 +113,8 @@ export async function postpone(
 }
 
 /**
- * Asks whoever polls the task next to stop it, at once by any clock. False when it has ended, or the vendor's id is not
- * known.
+ * Requests that the next poll stops the task, at once by any clock. False if it has ended, or the vendor's id is
+ * unknown.
  */
 export async function requestCancel(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
@@ -127,7 +127,7 @@ export async function requestCancel(db: Db, id: string, now: number): Promise<bo
   ])
 }
 
-/** Ends the leases of a process that died. Only where no other one can hold any. */
+/** Ends the leases of a process that died. Only for a database that no other process uses. */
 export async function forgetTaskLeases(db: Db): Promise<void> {
   await apply(db, [{ sql: `update tasks set lease_until = 0 where state = 'submitted' and lease_until > 0` }])
 }

@@ -1,18 +1,18 @@
-// How fast the tasks of one upstream are polled: no more a second than the vendor lets all nodes together, no more at a
-// time than a node can hold, and a few at once so that callers do not feel that thousands are due.
+// The pace of polls for one upstream: a limit for each second that all nodes share, a limit of running polls, and a few
+// at a time so that callers do not notice thousands of due tasks. It must never exceed the vendor's limit.
 
 import type { Upstream } from '../contract/upstream'
 import { claimDue, countDue, takeTurns } from './leases'
 import type { PollWorld } from './poll'
 import type { Task } from './task'
 
-/** Longer than a cancel and a poll may take, so that a lease is only lost by a node that died. */
+/** Longer than a cancel and a poll may take, so that only a node that died loses a lease. */
 const LEASE_MS = 45_000
-/** Polls of one upstream that a node runs at a time: vendors are slow, the limit a second is theirs. */
+/** Polls of one upstream that run at a time on a node: vendors are slow, and the limit for each second is theirs. */
 const PARALLEL_POLLS = 100
-/** Tasks that are taken at a time, because a look costs as much as some polls. */
+/** Tasks that are claimed at a time, because a query costs as much as some polls. */
 const TASKS_A_LOOK = 40
-/** How many polls begin at a time, and the pause before the next. */
+/** Polls that start at a time, and the pause before the next. */
 const POLLS_AT_ONCE = 3
 const PAUSE_MS = 3
 
@@ -21,13 +21,13 @@ export class UpstreamPace {
   private readonly upstream: Pick<Upstream, 'name' | 'pollsPerSecond'>
   private readonly poll: (task: Task) => Promise<void>
   private readonly running = new Set<Promise<void>>()
-  /** The look that goes on: two at a time would take the same places. */
+  /** The running query: two at a time would take the same slots. */
   private looking: Promise<void> | undefined
-  /** The last look took all that it may, so that more may be due. */
+  /** True if the last query took all that it may, so that more may be due. */
   private isCrowded = false
   private isStopped = false
 
-  /** `poll` must never throw. */
+  /** Creates a pace; `poll` must never throw. */
   constructor(
     world: Pick<PollWorld, 'db' | 'now' | 'after' | 'log'>,
     upstream: Pick<Upstream, 'name' | 'pollsPerSecond'>,
@@ -38,7 +38,7 @@ export class UpstreamPace {
     this.poll = poll
   }
 
-  /** Starts polls of what is due. Resolves when they have been started, not when they have ended. */
+  /** Starts polls of due tasks. Resolves when they have started, not when they have ended. */
   look(): Promise<void> {
     this.looking ??= this.startDue().finally(() => {
       this.looking = undefined
@@ -49,7 +49,7 @@ export class UpstreamPace {
   /** Stops starting polls, and waits for the running ones. */
   async stop(): Promise<void> {
     this.isStopped = true
-    // What a look has taken is begun, and so has to be waited for.
+    // Claimed tasks are polled even now, so they are waited for.
     await this.looking?.catch(() => {})
     await Promise.all(this.running)
   }
@@ -59,15 +59,15 @@ export class UpstreamPace {
       const tasks = await this.take()
       for (let from = 0; from < tasks.length; from += POLLS_AT_ONCE) {
         for (const task of tasks.slice(from, from + POLLS_AT_ONCE)) this.start(task)
-        // What has been taken is begun, also when the gateway stops.
+        // Claimed tasks are polled even when the gateway stops.
         if (!this.isStopped) await new Promise<void>((resolve) => this.world.after(PAUSE_MS, resolve))
       }
-      // Without a free place it is the end of a poll that looks again.
+      // Without a free slot, the end of a poll looks again.
       if (!this.isCrowded || this.freePlaces() === 0) return
     }
   }
 
-  /** Takes due tasks, no more than the vendor may be asked after now. */
+  /** Claims due tasks, at most as many as the vendor's limit allows. */
   private async take(): Promise<Task[]> {
     const { db, now } = this.world
     const { name, pollsPerSecond } = this.upstream
@@ -87,9 +87,9 @@ export class UpstreamPace {
     this.running.add(poll)
   }
 
-  /** Waiting for the next beat would hold a vendor that answers at once to so many polls a beat. */
+  /** Looks again after a poll. Waiting for the next beat would limit fast vendors to so many polls in each beat. */
   private lookAgain(): void {
-    // A look that has begun says itself whether there was place for all.
+    // A running query finds out itself whether there was room for all.
     if (this.isStopped || this.looking || !this.isCrowded || this.freePlaces() < TASKS_A_LOOK) return
     this.look().catch((error) => this.world.log('job_failed', { job: 'poll tasks', reason: String(error) }))
   }

@@ -1,5 +1,6 @@
-// What an answer to a poll means for its task, and when the task is polled next. Pure: no database, clock or network.
-// A vendor that is down, slow or talks nonsense must never end a task; only its own report or the task's deadline does.
+// Decides what an answer to a poll means for its task, and when the task is polled next. Pure: no database, clock or
+// network. A vendor that is down, slow or unreadable must never end a task; only its own report or the task's deadline
+// does.
 
 import type { Quantities, TaskOutcome } from '../contract/family'
 import { callerComplaint } from '../upstreams/caller-view'
@@ -10,18 +11,18 @@ import { documentOf, lastDocumentOf, type Task } from './task'
 
 export type PollAnswer =
   | { outcome: TaskOutcome }
-  /** No answer, or none about the task. `retryAfterMs`: when the vendor wants to be asked again. */
+  /** No answer, or none about the task. `retryAfterMs` is the wait that the vendor asks for. */
   | { error: string; retryAfterMs?: number }
 
-/** Between polls of a task: a part of its age, so that short ones end soon and long ones cost little. */
+/** Time between polls as a share of a task's age, so that short tasks end soon and long ones cost little. */
 const POLL_SHARE = 0.1
 const MIN_POLL_MS = 3_000
 const MAX_POLL_MS = 30_000
-/** After polls that brought nothing, doubled with each of them in a row. */
+/** Wait after a failed poll, in milliseconds; doubled with each failure in a row. */
 const MIN_RETRY_MS = 5_000
 const MAX_RETRY_MS = 300_000
 const MAX_DOUBLINGS = 10
-/** A vendor that reports so often in a row that there is no such task means it. */
+/** Successive reports of an unknown task that count as the truth. */
 const MISSING_POLLS = 3
 
 /** The end that an answer brings to its task, if any. `askedAt` is when the poll began, by the gateway's clock. */
@@ -49,8 +50,8 @@ function successOf(task: Task, outcome: TaskOutcome & { status: 'succeeded' }): 
 }
 
 /**
- * What is paid for by the vendor's own figure, which can only be less than what was held for. Where the figure makes no
- * sense, what was held for is paid.
+ * Quantities by the vendor's own figure, which can only be less than the hold. If the figure makes no sense, the hold
+ * is paid.
  */
 function withinQuote(task: Task, { second }: Quantities): Pick<Success, 'quantities' | 'usageSource'> {
   const most = task.quantities.second ?? 0
@@ -59,7 +60,7 @@ function withinQuote(task: Task, { second }: Quantities): Pick<Success, 'quantit
   return { usageSource: 'estimated' }
 }
 
-/** How a task goes on after a poll that did not end it. */
+/** How a task continues after a poll that did not end it. */
 export function postponementOf(task: Task, answer: PollAnswer, now: number): Postponement {
   const outcome = 'outcome' in answer ? answer.outcome : undefined
   if (outcome?.status === 'submitted') {
@@ -72,7 +73,7 @@ export function postponementOf(task: Task, answer: PollAnswer, now: number): Pos
   return { pollAt: nextPollAt(task, waitMs, now), misses, missing, document: task.document }
 }
 
-/** How a task goes on after a poll that the gateway itself could not handle: nothing was learnt about it. */
+/** How a task continues after a poll that the gateway itself could not handle, and that showed nothing about it. */
 export function postponementAfterFault(task: Task, now: number): Postponement {
   const misses = task.misses + 1
   const pollAt = nextPollAt(task, retryPauseOf(misses), now)

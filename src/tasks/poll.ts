@@ -1,6 +1,5 @@
-// One poll of one task: its vendor is asked, and the task ends or is postponed.
-// Fences keep late answers from changing anything. A fault of our own in the handling of one task must never stop the
-// others, nor keep that one open beyond its deadline.
+// One poll of one task: its vendor is asked, and the task ends or is postponed. Fences keep late answers from changing
+// anything. An error of our own for one task must never stop the others, nor keep that task open beyond its deadline.
 
 import type { Catalogue } from '../catalogue/models'
 import { DatabaseUnavailable } from '../db/db'
@@ -18,7 +17,7 @@ export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId
   catalogue: Pick<Catalogue, 'models' | 'upstreams'>
 }
 
-/** Tasks with a fault of our own whose reason is remembered, so that it is logged once. */
+/** Tasks with an error of our own whose reason is remembered, so that it is logged once. */
 const MOST_FAULTY = 1_000
 const MAX_REASON_LENGTH = 500
 
@@ -40,7 +39,7 @@ export class TaskPolls {
     }
   }
 
-  /** Ends a task whose time is over and that nobody polls. Never throws. */
+  /** Ends a task past its deadline that nobody polls. Never throws. */
   async timeOut(task: Task): Promise<void> {
     try {
       await this.end(task, { state: 'failed', document: lastDocumentOf(task), error: TIMED_OUT })
@@ -52,7 +51,7 @@ export class TaskPolls {
   private async follow(task: Task, askedAt: number): Promise<void> {
     const { db, after, catalogue, now, log } = this.world
     const model = modelOf(catalogue, task)
-    // Out of the catalogue for now: its task waits, and only its deadline ends it.
+    // Without a model in the catalogue the task waits, and only its deadline ends it.
     const answer: PollAnswer = model
       ? await askUpstream(after, task, model)
       : { error: `${task.upstream} has no model ${task.model}` }
@@ -62,7 +61,7 @@ export class TaskPolls {
       return this.end(task, await keepVideo(this.world, task, model, ending))
     }
     if (ending) return this.end(task, ending)
-    // Not before it is known that the task has not ended: some vendors take a cancel then as a wish to forget its result.
+    // Only for a task that has not ended: some vendors delete the result on a cancel after that.
     const stop = task.cancelAt === null ? undefined : await stopAtUpstream(after, task, model)
     if (stop?.stopped)
       return this.end(task, { state: 'failed', document: lastDocumentOf(task), error: STOPPED })
@@ -74,8 +73,8 @@ export class TaskPolls {
   }
 
   /**
-   * After a fault of our own: asks again later, and ends the task when its time is over, without a look at what the vendor
-   * or an earlier poll has left behind. A database that is away passes: the task is due again after its lease.
+   * Handles an error of our own: polls again later, and ends the task at its deadline without reading what was stored.
+   * A missing database passes: the task is due again after its lease.
    */
   private async giveUp(task: Task, askedAt: number, error: unknown): Promise<void> {
     const { db, now } = this.world
@@ -102,7 +101,7 @@ export class TaskPolls {
     log('task_ended', { task: task.id, state: ending.state, ...(ending.state === 'failed' && ending.error) })
   }
 
-  /** Somebody else has ended the task, or holds it now. */
+  /** Handles an end for a task that another node has ended, or holds now. */
   private async endLate(task: Task, ending: TaskEnding, options: EndOptions): Promise<void> {
     const { db, log } = this.world
     const settled = ending.state === 'succeeded' ? await succeedLate(db, task, ending, options) : undefined

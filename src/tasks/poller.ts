@@ -1,16 +1,16 @@
-// Follows the tasks that vendors work on: polls each when it is due, and ends it when its vendor has.
-// Every node runs one, all equal: leases share the work out.
+// Follows the tasks at vendors: polls each when it is due, and ends it when its vendor has. Every node runs a poller,
+// all equal; leases share the work out. It must never poll a task without its lease.
 
 import { UpstreamPace } from './pace'
 import { type PollWorld, TaskPolls } from './poll'
 import { sweepTasks } from './sweep'
 
 export interface Poller {
-  /** Polls what is due. Called several times a second; returns when the polls have been started, not when they have ended. */
+  /** Polls due tasks. Called several times a second; returns when the polls have started, not when they have ended. */
   beat(): Promise<void>
   /**
-   * Sees to tasks that wait for a vendor's id: those of a process that died, and those whose time is over. With `alone`
-   * nobody else can be sending them, so none is too young.
+   * Handles tasks that wait for a vendor's id: those of a process that died, and those past their deadline. With
+   * `alone` no other process can be sending them, so none is too young.
    */
   sweep(options?: { alone?: boolean }): Promise<void>
   /** Stops starting polls, and waits for the running ones. */

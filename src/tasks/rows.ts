@@ -1,5 +1,5 @@
-// The rows of video tasks from the hold to the vendor's id: each change names what it expects of the row.
-// A task must never be sent to a vendor twice, and its hold must never come or go without it.
+// The rows of video tasks from the hold to the vendor's id. Each change names the state that it expects of the row. A
+// task must never be sent to a vendor twice, and its hold must never come or go without it.
 
 import { freeKey } from '../billing/idempotency'
 import { findOpenCharge, release } from '../billing/ledger'
@@ -53,7 +53,7 @@ export function insertTask(task: NewTask): Statement {
   }
 }
 
-/** Notes that a task is being sent, before the first byte goes to the vendor. Throws when it was sent before. */
+/** Marks a task as being sent, before the first byte goes to the vendor. Throws if it was sent before. */
 export async function markSent(db: Db, id: string, now: number): Promise<void> {
   const isFirst = await tryApply(db, [
     {
@@ -65,7 +65,7 @@ export async function markSent(db: Db, id: string, now: number): Promise<void> {
   if (!isFirst) throw new Error(`task ${id} was sent before`)
 }
 
-/** Stores the vendor's id of a task. False when it is another task's, or this one was never sent or waits for none. */
+/** Stores the vendor's id of a task. False if another task has it, or this one was never sent or waits for none. */
 export async function acceptTask(
   db: Db,
   id: string,
@@ -75,7 +75,7 @@ export async function acceptTask(
 ): Promise<boolean> {
   return tryApply(db, [
     {
-      // The fence moves on because whoever read the task before must not end it as one that nobody can follow.
+      // The fence moves on because a process that read the task before must not end it as one that nobody can follow.
       sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
         where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted'
           and not exists (select 1 from tasks as other where other.upstream_id = $2 and other.upstream = tasks.upstream)`,
@@ -87,7 +87,7 @@ export async function acceptTask(
 }
 
 /**
- * Removes a task that the vendor refused: a statement for the transaction that releases its charge, which is undone when
+ * Removes a task that the vendor refused: a statement for the transaction that releases its charge, which is undone if
  * the task lives on.
  */
 export function deleteTask(id: string): Statement {
@@ -98,9 +98,9 @@ export function deleteTask(id: string): Statement {
   }
 }
 
-/** Takes back a task that was never sent, with its hold. False when it has moved on. */
+/** Takes back a task that was never sent, with its hold. False if it has changed meanwhile. */
 export async function voidTask(db: Db, task: Task, now: number): Promise<boolean> {
-  // A charge ends with its task: where it is not open any more, somebody else was first.
+  // A charge ends with its task: if it is not open any more, something else has ended the task.
   const charge = await findOpenCharge(db, task.keyId, task.charge)
   if (!charge) return false
   const remove: Statement = {
@@ -111,7 +111,7 @@ export async function voidTask(db: Db, task: Task, now: number): Promise<boolean
   return release(db, charge, { endedBy: 'shutdown', endedAt: now }, [remove, freeKey(charge.id)])
 }
 
-/** Notes that the vendor's answer to the submit was lost. Without effect on a task that has moved on. */
+/** Marks the answer to the submit as lost. Without effect on a task that has changed meanwhile. */
 export function markUnknown(id: string): Statement {
   return {
     sql: `update tasks set error_code = $2, error_message = $3

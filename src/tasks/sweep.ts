@@ -1,5 +1,5 @@
-// Sees to tasks that nobody submits or polls any more: those of a process that died around its submit, and those whose
-// time is over. A task that may have reached its vendor must never be sent again.
+// Handles tasks that nobody submits or polls any more: those of a process that died around its submit, and those past
+// their deadline. A task that may have reached its vendor must never be sent again.
 
 import { saveAnswer } from '../billing/idempotency'
 import { taskOf } from '../contract/family'
@@ -13,11 +13,11 @@ import { stageOf } from './transitions'
 
 type SweepWorld = Pick<PollWorld, 'db' | 'catalogue' | 'now' | 'log'>
 
-/** A submit that has not been answered for so long never will be: longer than any submit may take. */
+/** Age of a submit that will never be answered, in milliseconds: longer than any submit may take. */
 const STRANDED_MS = 15 * 60_000
 const MAX_REASON_LENGTH = 500
 
-/** `alone`: nobody else can be sending tasks, so none is too young. */
+/** Sweeps. `alone` means that no other process can be sending tasks, so none is too young. */
 export async function sweepTasks(
   world: SweepWorld,
   polls: Pick<TaskPolls, 'timeOut'>,
@@ -28,7 +28,7 @@ export async function sweepTasks(
   let stranded: Task[]
   do {
     stranded = await findStranded(db, before)
-    // Side by side, because a process that died under load has left many, and callers wait for this one to start.
+    // In parallel, because a process that died under load has left many, and callers wait for this one to start.
   } while ((await Promise.all(stranded.map((task) => tryRecover(world, task)))).includes(true))
   for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) await polls.timeOut(task)
 }
@@ -44,8 +44,8 @@ async function tryRecover(world: SweepWorld, task: Task): Promise<boolean> {
 }
 
 /**
- * Recovers a task whose process died around its submit: never sent, it is taken back; perhaps sent, its caller's
- * Idempotency-Key answers it. False when it has moved on.
+ * Recovers a task whose process died around its submit: never sent, it is taken back; perhaps sent, its Idempotency-Key
+ * answers the caller. False if it has changed meanwhile.
  */
 async function recover({ db, catalogue, now, log }: SweepWorld, task: Task): Promise<boolean> {
   if (stageOf(task) === 'held') return voidTask(db, task, now())

@@ -1,4 +1,4 @@
-// A video task as it is known, and what callers see of it. Nothing here reads or changes a row.
+// A video task in memory, and the form that callers see. Nothing here must read or change a row.
 
 import type { Memo, Quantities } from '../contract/family'
 import type { Row } from '../db/db'
@@ -12,22 +12,22 @@ export interface Task {
   model: string
   upstream: string
   charge: string
-  /** The vendor's id; null until it has answered, and for ever where its answer was lost. */
+  /** The vendor's id; null until it has answered, and for ever if its answer was lost. */
   upstreamId: string | null
   state: TaskState
   memo: Memo
-  /** What is paid when it succeeds, unless the vendor decides. */
+  /** Quantities to charge on success, unless the vendor decides. */
   quantities: Quantities
-  /** What is held for the task while it runs, and what was paid for it in the end, in nano-dollars. */
+  /** Nano-dollars held for the task while it runs, or paid for it in the end. */
   costNano: number
   webhookUrl: string | null
-  /** Where its caller reached the gateway: what the address of a kept video begins with. */
+  /** The address at which its caller reached the gateway, for the address of a kept video. */
   gatewayUrl: string
-  /** Width and height as the caller named them, where the form of their request has a place for that. */
+  /** Width and height as the caller named them, if the request has a field for that. */
   size: string | null
-  /** What readers get, as JSON; null until the vendor has reported something. */
+  /** The task for readers, as JSON; null until the vendor has reported something. */
   document: string | null
-  /** Where the vendor keeps the video, wherever readers are sent. */
+  /** The address of the video at the vendor, even if readers get another. */
   videoUrl: string | null
   errorCode: string | null
   errorMessage: string | null
@@ -38,15 +38,15 @@ export interface Task {
   deadlineAt: number
   pollAt: number
   polls: number
-  /** Polls in a row that brought nothing. */
+  /** Failed polls in a row. */
   misses: number
-  /** Of them the last ones in a row in which the vendor did not know the task. */
+  /** The last ones of these in a row in which the vendor did not know the task. */
   missing: number
-  /** When somebody asked for the task to be stopped; null again when the vendor has answered. */
+  /** When the task was requested to stop; null again once the vendor has answered. */
   cancelAt: number | null
   /** Why the vendor did not stop the task. */
   cancelAnswer: string | null
-  /** Until when the task is held by whoever polls it; the fence keeps late writers from changing what others took over. */
+  /** End of the lease; the fence keeps late writers from changing what others took over. */
   leaseUntil: number
   fence: number
 }
@@ -61,7 +61,7 @@ export function taskOfRow(row: Row): Task {
     charge: row.charge as string,
     upstreamId: row.upstream_id as string | null,
     state: row.state as TaskState,
-    // Read when they are wanted: a row that holds nonsense must not keep the rows beside it from being read.
+    // Parsed on use: an unreadable row must not keep others from being read.
     get memo(): Memo {
       return JSON.parse(row.memo as string)
     },
@@ -91,7 +91,7 @@ export function taskOfRow(row: Row): Task {
   }
 }
 
-/** What readers and webhooks get: the vendor's own fields with ours over them, as JSON. */
+/** The document for readers and webhooks: the vendor's own fields with ours over them, as JSON. */
 export function documentOf(
   task: Pick<Task, 'id' | 'model' | 'createdAt'> & { upstreamId?: string | null },
   vendor: object,
@@ -110,7 +110,7 @@ export function documentOf(
   })
 }
 
-/** What the vendor has reported of a task until now. */
+/** The vendor's last report of a task. */
 export function lastDocumentOf(task: Task): object {
   return task.document === null ? {} : JSON.parse(task.document)
 }

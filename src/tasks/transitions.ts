@@ -1,8 +1,10 @@
-// The life of a video task as one table: from which stage to which, who may take it there, and what happens to its
-// money. Pure data. Every change names in its SQL what it expects of the row; a test brings a task into each stage, lets
-// everybody try everything on real databases, and sees that exactly what is listed here happens.
+// The life of a video task as one table: from which stage to which, who may change it, and what happens to its money.
+// Pure data. Every change must name in its SQL the state that it expects of the row; a test brings a task into each
+// stage, tries every change on real databases, and compares.
 
-/** What callers see. Submitted lasts until the vendor's task has ended, however the vendor names its states. */
+/**
+ * The state that callers see. Submitted lasts until the vendor's task has ended, whatever the vendor calls its states.
+ */
 export type TaskState = 'submitted' | 'succeeded' | 'failed'
 
 /** The error code of a task whose submit had no answer: the vendor may be working on it or not. */
@@ -10,29 +12,29 @@ export const UNKNOWN = 'unknown'
 /** The error code of a task that was stopped on purpose, by command or at the vendor. */
 export const CANCELED = 'canceled'
 
-/** How far a task is, finer than its state. */
+/** The stage of a task, finer than its state. */
 export type Stage =
   /** There is no row yet. */
   | 'new'
   /** The row and the hold are there; nothing has been sent. */
   | 'held'
-  /** It is being sent to the vendor, whose answer is not there yet. It must not be sent again. */
+  /** Being sent to the vendor, whose answer has not arrived. It must not be sent again. */
   | 'sent'
   /** The vendor's answer was lost. */
   | 'unknown'
   /** The vendor's id is known: it is polled. */
   | 'followed'
   | 'succeeded'
-  /** It failed or ran out of time, but the vendor may still make the video. */
+  /** Failed or past its deadline, but the vendor may still make the video. */
   | 'failed'
-  /** It was stopped on purpose: whatever comes later is not charged. */
+  /** Stopped on purpose: a later success is not charged. */
   | 'canceled'
-  /** It has failed without an id of the vendor: there is nobody to ask. */
+  /** Failed without an id of the vendor: there is nobody to ask. */
   | 'abandoned'
   /** The row is gone: the vendor never had the task. */
   | 'removed'
 
-/** Who changes a task. */
+/** The party that changes a task. */
 type Actor =
   /** The request that begins the task. */
   | 'submitter'
@@ -40,14 +42,14 @@ type Actor =
   | 'poller'
   /** The job that sees to tasks that nobody submits or polls any more. */
   | 'sweeper'
-  /** Whoever asks for the task to be stopped; the poller then stops it at the vendor. */
-  | 'cancelToken'
+  /** The party that requests a stop; the poller then stops the task at the vendor. */
+  | 'cancel request'
   /** The command that settles what only a human can find out. */
   | 'operator'
   /** A node that receives a success after somebody else has ended the task as failed. */
   | 'late success'
 
-/** What a change does to the charge. */
+/** The effect of a change on the charge. */
 export type Effect =
   /** The highest price is held. */
   | 'held'
@@ -91,7 +93,7 @@ export const transitions: readonly Transition[] = [
   // Its upstream is out of the configuration, so that nobody polls it.
   { by: 'sweeper', change: 'time out', from: ['followed'], to: 'failed', money: 'released' },
 
-  { by: 'cancelToken', change: 'ask to stop', from: ['followed'], to: 'followed', money: 'kept' },
+  { by: 'cancel request', change: 'ask to stop', from: ['followed'], to: 'followed', money: 'kept' },
 
   { by: 'operator', change: 'give the id', from: ['sent', 'unknown'], to: 'followed', money: 'kept' },
   { by: 'operator', change: 'declare not begun', from: notFollowed, to: 'abandoned', money: 'released' },

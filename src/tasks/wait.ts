@@ -1,5 +1,5 @@
-// Waits for the end of a task, for a caller who would rather wait than ask again.
-// It must never hold anything: a wait that is given up leaves the task as it is.
+// Waits for the end of a task on behalf of a caller. It must never hold anything: a wait that is given up leaves the
+// task as it is.
 
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { System } from '../lib/system'
@@ -16,10 +16,10 @@ export interface TaskAnswer {
   body: string
 }
 
-/** Between looks at a task that somebody waits for. */
+/** Interval of queries for a task that a caller waits for, in milliseconds. */
 const LOOK_MS = 250
 
-/** Waits until a task has ended, at most until `until` on the monotonic clock; answers how it stands then. */
+/** Waits until a task has ended, at most until `until` on the monotonic clock. Returns its state then. */
 export async function waitForTask(
   world: WaitWorld,
   id: string,
@@ -35,7 +35,7 @@ export async function waitForTask(
   }
 }
 
-/** The task goes on without the database, and so does the wait for it. */
+/** The task continues without the database, and so does the wait for it. */
 function unknownWhileAway(error: unknown): undefined {
   if (!(error instanceof DatabaseUnavailable)) throw error
 }

@@ -1,5 +1,5 @@
-// The breaker of one upstream: after failures in a row it is left alone for a while, then one request may try and decides
-// for the others. A failure is no answer at all; a refusal is an answer.
+// The breaker of one upstream: after failures in a row it is left alone for a while, then one request may try and
+// decides for the others. Only a missing answer is a failure; a refusal must never count as one.
 
 export type BreakerState =
   | { is: 'closed'; failures: number }
@@ -7,7 +7,10 @@ export type BreakerState =
   /** One request tries; `until` is when the breaker was due for it. */
   | { is: 'half-open'; until: number }
 
-/** A request asks to be sent, or ends: with an answer, without one, or without saying anything about the upstream. */
+/**
+ * An event of a request: it asks to be sent, or ends with an answer, without one, or without saying anything about the
+ * upstream.
+ */
 export type BreakerEvent = 'asked' | 'answered' | 'failed' | 'cut'
 
 /** Failures in a row that open the breaker, and how long it stays open before one request may try. */
@@ -44,12 +47,12 @@ const STEPS: { [Is in BreakerState['is']]: Record<BreakerEvent, Step> } = {
     asked: same,
     answered: closed,
     failed: opened,
-    // It said nothing: the next one may try.
+    // The result is unknown: the next request may try.
     cut: ({ until }: Extract<BreakerState, { is: 'half-open' }>) => ({ is: 'open', until }),
   },
 }
 
-/** The state after an event. A request that asks may be sent in the closed state, and where it made the state half-open. */
+/** The state after an event. A request may be sent in the closed state, and if it made the state half-open. */
 export function nextBreaker(state: BreakerState, event: BreakerEvent, now: number): BreakerState {
   return STEPS[state.is][event](state as never, now)
 }
@@ -62,7 +65,7 @@ export class Breaker {
     this.monotonic = monotonic
   }
 
-  /** Whether a request may be sent; where it may, its end must be reported. */
+  /** Whether a request may be sent; if so, its end must be reported. */
   allows(): boolean {
     if (this.state.is === 'closed') return true
     const before = this.state
@@ -71,7 +74,7 @@ export class Breaker {
   }
 
   report(end: Exclude<BreakerEvent, 'asked'>): void {
-    // What nearly always happens.
+    // The usual case.
     if (end === 'answered' && this.state === CLOSED) return
     this.state = nextBreaker(this.state, end, this.monotonic())
   }

@@ -1,15 +1,18 @@
-// How the trouble of an upstream reads for the caller: their own mistakes in the vendor's words, the operator's troubles as
-// the gateway's. Pure. It must never show the operator's account, bill or key, nor a 401 or 402 that is not the caller's.
+// Makes the caller's errors of an upstream's failures: the caller's own mistakes in the vendor's words, the operator's
+// troubles as the gateway's. Pure. It must never show the operator's account, bill or key, nor a 401 or 402 that is not
+// the caller's.
 
 import type { VendorError } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
 import { BREAKER_OPEN_MS } from './breaker'
 import { callerWords } from './caller-view'
 
-/** When to come back after a refusal that the operator has to see to. */
+/** Seconds after which to come back, for a refusal that the operator has to fix. */
 const OPERATOR_RETRY_SECONDS = 30
 
-/** The error of a request that the upstream `name` refused with `status`. The message of `vendor` must be without keys. */
+/**
+ * The error of a request that the upstream `name` refused with `status`. The message of `vendor` must be without keys.
+ */
 export function refusedByVendor(
   name: string,
   status: number,
@@ -24,7 +27,10 @@ export function refusedByVendor(
   return status >= 500 ? vendorFailed(name, status, shown, retryAfter) : callersMistake(status, shown)
 }
 
-/** A server that fails may have failed after its work; one that is too busy has not begun. */
+/**
+ * Whether the vendor has not begun: a failing server may have failed after its work; one that is too busy has not
+ * begun.
+ */
 export function isNotTaken(status: number): boolean {
   return status < 500 || status === 503 || status === 529
 }
@@ -41,7 +47,7 @@ function notServed(name: string): GatewayError {
   return new GatewayError(503, {
     code: 'upstream_unavailable',
     message: `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,
-    // Soon nothing changes: a client that waits and repeats would only show the reason later.
+    // Nothing changes soon: a client that waits and repeats would only show the reason later.
     headers: { 'retry-after': String(OPERATOR_RETRY_SECONDS), 'x-should-retry': 'false' },
   })
 }
@@ -89,7 +95,7 @@ function callersMistake(status: number, { code, type, message, param, relayed }:
   })
 }
 
-/** An answer of status 200 that has neither a result nor a reason. */
+/** The error for an answer of status 200 that has neither a result nor a reason. */
 export function emptyAnswer(name: string): GatewayError {
   return new GatewayError(502, {
     code: 'upstream_empty',
@@ -105,7 +111,10 @@ export function notHttp(name: string, cause: unknown): GatewayError {
   })
 }
 
-/** Unsent: not a byte went out, the only failure after which another vendor may be asked. */
+/**
+ * The error for an unreachable vendor. `unsent`: not a byte went out, the only failure after which another vendor may
+ * be tried.
+ */
 export function unreachable(name: string, cause: unknown, unsent: boolean): GatewayError {
   const error = new GatewayError(502, {
     code: 'upstream_unreachable',

@@ -1,36 +1,38 @@
-// What callers see of a vendor's answer: without what it cost the operator, and without the operator's account with the
-// vendor. It must never change an answer that tells neither, nor what a model has written.
+// Removes from a vendor's answer what it cost the operator, and the operator's account with the vendor. It must never
+// change an answer that has neither, nor what a model has written.
 
 import { editObject, scanObject } from '../lib/json'
 import { dataOfEvent, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
 
 type Members = Record<string, unknown>
 
-/** Beside the figures of usage: `cost`, `cost_details`, `cost_in_usd_ticks`, `estimated_cost`, `is_byok`, `total_price`. */
+/**
+ * Members of usage to remove: `cost`, `cost_details`, `cost_in_usd_ticks`, `estimated_cost`, `is_byok`, `total_price`.
+ */
 const COST_OF_USAGE = /cost|price|currency|byok/i
-/** Beside the answer itself, where other names are more likely something else. */
+/** Members of the answer itself to remove, where other names are more likely something else. */
 const TOLD_BY_ANSWER =
   /^(costs?|is_byok|(cost_|estimated_cost|total_cost|upstream_cost).*|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id)$/i
-/** What the text of an event has that tells either. */
+/** The members to remove, as they stand in the text of an event. */
 const TOLD_BY_EVENT =
   /cost|price|currency|byok|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id"/i
-/** How deep figures may lie in one another. */
+/** How deep figures may be nested. */
 const USAGE_DEPTH = 3
 
-/** The same object where it tells nothing of the operator's. */
+/** The answer without these members; the same object if it has none. */
 export function callerView<Answer extends object>(answer: Answer): Answer {
   return viewOf(answer as Members) as Answer
 }
 
-/** An answer's text with the same members left out and every other character as it came. */
+/** The text of an answer without these members, every other character unchanged. */
 export function callerText(text: string, answer: object): string {
   return edited(text, answer as Members, callerView(answer) as Members)
 }
 
-/** An event of a stream, in latin1. */
+/** An event of a stream, as Latin-1, without these members. */
 export function callerEvent(event: string, isError: boolean): string {
   if (isError) return toLatin1(callerWords(fromLatin1(event)))
-  // Only an event that has such a word, in whatever place, is worth a closer look.
+  // Only an event that has such a word anywhere is checked further.
   if (!TOLD_BY_EVENT.test(event)) return event
   const data = dataOfEvent(event)
   const json = data === undefined ? undefined : objectIn(data)
@@ -39,14 +41,14 @@ export function callerEvent(event: string, isError: boolean): string {
   const shown = toLatin1(callerText(data, json))
   const whole = toLatin1(data)
   if (event.includes(whole)) return event.replace(whole, () => shown)
-  // Its data stands in several lines.
+  // Data over several lines.
   const names = event.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data'))
   return `${[...names, `data: ${shown.replaceAll(/\s*\n\s*/g, ' ')}`].join('\n')}\n\n`
 }
 
 const IDENTIFIER = String.raw`(?:[0-9a-f]{8}-[0-9a-f-]{27}|\d{6,}|(?=[\w-]*\d)[A-Za-z0-9][\w-]{7,})`
 const ACCOUNTS: readonly (readonly [RegExp, string])[] = [
-  // An id that says itself what it is: org-…, proj_…, wrkspc_….
+  // An id that names its kind: org-…, proj_…, wrkspc_….
   [/\b(?:org|proj|acct|team|user|wrkspc)[-_](?=[A-Za-z_-]*[0-9A-Z])[A-Za-z0-9_-]{8,}/g, '…'],
   // projects/123456, project_number:123456
   [
@@ -62,17 +64,22 @@ const ACCOUNTS: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** A vendor's complaint without the ids of the operator's organization, project, team or account; also one that is JSON. */
+/**
+ * A vendor's error text without the ids of the operator's organization, project, team or account; also one that is
+ * JSON.
+ */
 export function callerWords(text: string): string {
   return ACCOUNTS.reduce((words, [pattern, shown]) => words.replace(pattern, shown), text)
 }
 
-/** The answer of a task that has failed, or an error event: all that it says is about the failure. */
+/** The answer of a failed task, or an error event: all its texts are about the failure. */
 export function callerComplaint<Complaint extends object>(complaint: Complaint): Complaint {
   return JSON.parse(callerWords(JSON.stringify(complaint)))
 }
 
-/** Usage stands in the answer, in an object of it such as `message`, or in one of its choices. */
+/**
+ * The answer for callers. Usage stands in the answer, in an object of it such as `message`, or in one of its choices.
+ */
 function viewOf(answer: Members): Members {
   let changes: Map<string, unknown> | undefined
   for (const name in answer) {
@@ -110,7 +117,7 @@ function usageView(usage: unknown, depth: number): unknown {
   return changes ? changed(usage, changes) : usage
 }
 
-/** Vendors use the same few names again and again: to know one costs less than to match it. */
+/** Names already checked: vendors use the same few again and again, and a look-up is cheaper than a match. */
 const toldByAnswer = new Map<string, boolean>()
 const toldByUsage = new Map<string, boolean>()
 const MOST_KNOWN_NAMES = 1_000
@@ -125,7 +132,7 @@ function isTold(name: string, pattern: RegExp, known: Map<string, boolean>): boo
   return told
 }
 
-/** The same members with some others in their places, and without those that are undefined now. */
+/** The members with some replaced, and without those that are undefined now. */
 function changed(members: Members, changes: ReadonlyMap<string, unknown>): Members {
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) => {
@@ -143,7 +150,7 @@ function isMembers(value: unknown): value is Members {
 function edited(text: string, before: Members, after: Members): string {
   if (before === after) return text
   const scanned = scanObject(text)
-  // Lists, and what says a thing twice.
+  // Lists, and objects with a repeated name.
   if (!('members' in scanned)) return JSON.stringify(after)
   const set: Record<string, string> = {}
   const drop: string[] = []

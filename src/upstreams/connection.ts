@@ -1,5 +1,5 @@
-// The HTTP calls of one upstream: made with its keys in turn, and tried again only where nothing was begun. It must never
-// follow a redirect, send a key to another host, or repeat a request that the vendor may have begun.
+// Makes the HTTP calls of one upstream, with its keys in turn, repeated only if nothing was begun. It must never follow
+// a redirect, send a key to another host, or repeat a request that the vendor may have begun.
 
 import type { Call } from '../contract/family'
 import type { CallBody, UpstreamKind } from '../contract/upstream'
@@ -14,12 +14,12 @@ import { type CallHeaders, KeysInTurn, type UpstreamKey } from './keys-in-turn'
 import { Refusals } from './refusals'
 import type { UpstreamConfig } from './settings'
 
-/** What a connection needs from outside. Its `wall` is for the times that vendors name. */
+/** The outside world of a connection. `wall` is for times that vendors name. */
 export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'> {
   transport: Transport
 }
 
-/** Attempts in all: other keys after 401 and 429, and a second try where the connection was refused. */
+/** Attempts in all: other keys after 401 and 429, and a second try if the connection was refused. */
 const MAX_ATTEMPTS = 3
 /** Some servers want their key in the address. */
 const SECRET_PARAMETER = /key|token|secret|signature/i
@@ -103,7 +103,7 @@ export class UpstreamConnection {
     return { ...headers, 'content-type': body.contentType, 'content-length': String(body.byteLength) }
   }
 
-  /** Made once for each kind of call: they are the same every time. */
+  /** The headers of a kind of call, made once because they never change. */
   private usualHeadersOf(key: UpstreamKey, { protocol, stream }: Call): CallHeaders {
     const made = stream ? key.streamHeaders : key.headers
     let headers = made.get(protocol)

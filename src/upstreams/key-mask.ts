@@ -1,27 +1,27 @@
-// Takes an upstream's keys out of the bytes that it answers, before anything of them is read, relayed, logged or stored.
-// It must never hold back a whole event or document, nor change an answer in which no key stands.
+// Removes an upstream's keys from the bytes that it answers, before they are read, relayed, logged or stored. It must
+// never hold back a whole event or document, nor change an answer without a key.
 
 import { HttpBody, HttpResponse } from '../http-client/response'
 
 export interface Mask {
-  /** The same answer with a body that has been searched. */
+  /** The answer with a body whose keys are masked. */
   response(response: HttpResponse): HttpResponse
-  /** For short texts that did not come in an answer's body. Masks keys of any length. */
+  /** Masks keys of any length in short texts that did not come in an answer's body. */
   text(text: string): string
 }
 
-/** What stands in the place of a key. */
+/** Replaces a key. */
 const MASK = '…'
 const MASK_BYTES = Buffer.from(MASK)
-/** So much of a key that is cut off is masked too. */
+/** Bytes of a cut key from which on it is masked too. */
 const SECRET_LENGTH_LEAST = 8
 /**
- * Shorter values of letters or digits alone are words and numbers such as `none`, `ollama` or `1234`, which stand in honest
- * answers too, and in their figures: they are placeholders of servers that want no key. Others, such as `sk-1234`, are keys.
+ * Shorter values of letters or digits alone are words and numbers such as `none`, `ollama` or `1234`, which stand in
+ * honest answers too: they are placeholders of servers that want no key. Others, such as `sk-1234`, are keys.
  */
 const SHORT_SECRET = /^(?=.*[^a-z])[a-z].{5,}$/i
 const SHORT_SECRET_LENGTH_LEAST = 4
-/** How every JSON escape of an ASCII character begins. */
+/** The start of every JSON escape of an ASCII character. */
 const ESCAPE = Buffer.from('\\u00')
 const ESCAPE_LENGTH = 6
 const ESCAPED_SLASH = Buffer.from('\\/')
@@ -30,7 +30,7 @@ const SLASH = 47
 const NOTHING = Buffer.alloc(0)
 
 export function createMask(secrets: readonly (string | null)[]): Mask {
-  // As they are sent: a key from a file often has a line break behind it.
+  // Trimmed as for sending: a key from a file often ends with a line break.
   const keys = [...new Set(secrets.flatMap((secret) => secret?.trim() || []))].sort(longestFirst)
   const needles = keys.filter(isSecret).map((key) => Buffer.from(key))
   const search = needles.length === 0 ? undefined : createSearch(needles)
@@ -58,10 +58,10 @@ function maskedBody(body: HttpBody, search: Search): HttpBody {
     resume: () => body.resume(),
     cancel: () => body.cancel(),
   })
-  // The beginning of what may be a key, at the end of a piece.
+  // The beginning of a possible key, at the end of a piece.
   let held: Buffer = NOTHING
 
-  /** What is held when the body ends can only be a part of a key. */
+  /** Releases held bytes. At the end of the body they can only be a part of a key. */
   function release(): void {
     if (held.length > 0) masked.push(held.length < search.least ? held : MASK_BYTES)
     held = NOTHING
@@ -91,20 +91,20 @@ function bufferOf(piece: Uint8Array): Buffer {
 }
 
 interface Search {
-  /** Bytes of a key that an answer breaks off in, from which on they are masked. */
+  /** Bytes of a cut key from which on it is masked. */
   least: number
-  /** The same bytes where they have no key. */
+  /** The bytes with keys masked; the input if there are none. */
   mask(bytes: Buffer): Buffer
-  /** Where a key begins that the bytes break off in; their length where there is none. */
+  /** Index of a key that is cut off at the end; the length if there is none. */
   beginningAt(bytes: Buffer): number
 }
 
 function createSearch(keys: readonly Buffer[]): Search {
   const plain = [...keys, ...keys.flatMap(inAddress)]
-  // Looking for all of a long key would take twenty times as long.
+  // Searching for a whole long key would take twenty times as long.
   const beginnings = plain.map((form) => form.subarray(0, SECRET_LENGTH_LEAST))
   const characters = new Set(keys.flatMap((key) => [...key]))
-  /** What a key's last byte may be where it is cut off anywhere. */
+  /** Bytes that may be the last one of a key that is cut off. */
   const inside = new Set([
     ...characters,
     ...plain.flatMap((form) => [...form]),
@@ -112,7 +112,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   ])
   const longest = ESCAPE_LENGTH * Math.max(...keys.map(({ length }) => length))
 
-  /** Whether some character of a key is written as `\u00…`. Accents and the like are no reason to look closer. */
+  /** Whether some character may be written as `\u00…`. Accents and the like need no closer look. */
   function hasEscapes(bytes: Buffer): boolean {
     if (characters.has(SLASH) && bytes.indexOf(ESCAPED_SLASH) !== -1) return true
     for (let at = bytes.indexOf(ESCAPE); at !== -1; at = bytes.indexOf(ESCAPE, at + ESCAPE_LENGTH)) {
@@ -143,7 +143,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   }
 }
 
-/** A key as it stands in an address, where that is another form. */
+/** Forms of a key in an address, if they differ. */
 function inAddress(key: Buffer): Buffer[] {
   const text = encodeURIComponent(key.toString())
   return text.length === key.length ? [] : [Buffer.from(text)]
@@ -161,7 +161,7 @@ function withoutForm(bytes: Buffer, form: Buffer): Buffer {
   })
 }
 
-/** With the mask in the place of each range that `find` gives from an index on. */
+/** The bytes with the mask instead of each range that `find` returns from an index on. */
 function replaced(bytes: Buffer, find: (from: number) => [start: number, end: number] | undefined): Buffer {
   let found = find(0)
   if (!found) return bytes
@@ -188,7 +188,7 @@ function findEscaped(bytes: Buffer, from: number, keys: readonly Buffer[]): [num
 const NO_KEY = -1
 const BROKEN_OFF = -2
 
-/** The index behind the key that begins at `at`, its characters as they are or escaped. */
+/** The index after the key that begins at `at`, escaped or not. */
 function readKey(key: Buffer, bytes: Buffer, at: number): number {
   let index = at
   for (let position = 0; position < key.length; position++) {
@@ -211,7 +211,7 @@ function readKey(key: Buffer, bytes: Buffer, at: number): number {
   return index
 }
 
-/** The character that the escape `\u00…` at `at` stands for; NaN where there is none. */
+/** The character of the escape `\u00…` at `at`; NaN if there is none. */
 function escapedAt(bytes: Buffer, at: number): number {
   for (let index = 0; index < ESCAPE.length; index++)
     if (bytes[at + index] !== ESCAPE[index]) return Number.NaN

@@ -1,16 +1,16 @@
-// The keys of one upstream, used in turn. A key that the vendor refused rests while others are tried; a single key never
-// rests, because there would be nothing to send.
+// The keys of one upstream, used in turn. A key that the vendor refused rests while others are tried. A single key must
+// never rest, because there would be nothing to send.
 
 import type { VendorError } from '../contract/upstream'
 
-/** One of an upstream's keys, and the headers of calls that are made with it. */
+/** One of an upstream's keys, and the headers of calls with it. */
 export class UpstreamKey {
-  /** Null: the upstream wants none. */
+  /** Null if the upstream wants no key. */
   readonly secret: string | null
   restsUntil = 0
-  /** Of calls by their protocol: they are the same every time, and written down only once. */
+  /** Headers of calls by protocol, made once because they never change. */
   readonly headers = new Map<string, CallHeaders>()
-  /** Of those that want a stream. */
+  /** Headers of calls for a stream, by protocol. */
   readonly streamHeaders = new Map<string, CallHeaders>()
 
   constructor(secret: string | null) {
@@ -20,15 +20,15 @@ export class UpstreamKey {
 
 export type CallHeaders = Readonly<Record<string, string>>
 
-/** What a refusal says about the key that was used. */
+/** The facts in a refusal about the key that was used. */
 export interface KeyRefusal {
   status: number
   whose: VendorError['whose']
-  /** How long the vendor asks to wait. */
+  /** Wait that the vendor asks for, in milliseconds. */
   retryAfterMs: number | undefined
 }
 
-/** How long a key rests that the vendor does not serve, and one that is over its rate when the vendor does not say how long. */
+/** How long a key rests that the vendor does not serve, and one over its rate if the vendor names no wait. */
 const UNKNOWN_KEY_REST_MS = 300_000
 const BUSY_KEY_REST_MS = 5_000
 const MAX_KEY_REST_MS = 600_000
@@ -43,7 +43,7 @@ export class KeysInTurn {
     this.monotonic = monotonic
   }
 
-  /** The next key that is not resting, or the one that wakes first. */
+  /** The next key that is not resting, or the one that rests for the shortest time. */
   next(): UpstreamKey {
     const { keys, turn } = this
     let earliest = keys[0] as UpstreamKey
@@ -58,9 +58,9 @@ export class KeysInTurn {
     return earliest
   }
 
-  /** Lets a key rest if the refusal was about it. True when another key may do. */
+  /** Lets a key rest if the refusal was about it. True if another key may work. */
   refused(key: UpstreamKey, { status, whose, retryAfterMs }: KeyRefusal): boolean {
-    // Some vendors answer 400 to a bad key; a model that is gone is gone for every key.
+    // Some vendors answer 400 to a bad key; a missing model is missing for every key.
     const ofKey = status === 429 || (whose === 'operator' && status !== 404)
     if (!ofKey || this.keys.length === 1) return false
     const now = this.monotonic()

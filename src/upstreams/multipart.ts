@@ -1,13 +1,13 @@
-// Writes a form for a vendor as multipart/form-data, file by file from where the files lie.
-// It must never hold a whole file in memory.
+// Writes a form for a vendor as multipart/form-data, reading each file from disk. It must never hold a whole file in
+// memory.
 
 import type { FormPart } from '../contract/family'
 import type { EncodedForm } from '../contract/upstream'
 
-/** How much of a file is in memory at a time. */
+/** Bytes of a file in memory at a time. */
 const PIECE_BYTES = 64 * 1024
 
-/** `boundary` must not occur in the parts: a random one does not. */
+/** Encodes the parts. `boundary` must not occur in them: a random one does not. */
 export function encodeForm(parts: readonly FormPart[], boundary: string): EncodedForm {
   const pieces: (Uint8Array | Blob)[] = []
   for (const part of parts) {
@@ -32,7 +32,7 @@ function headOf(part: FormPart): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a header
 const UNSAFE = /["\x00-\x1f\x7f]/g
 
-/** As browsers write names, so that none can end its line or its quotes. */
+/** A name escaped as browsers do, so that it cannot end its line or its quotes. */
 function escapeName(name: string): string {
   return name.replaceAll(UNSAFE, (character) => encodeURIComponent(character))
 }

@@ -1,5 +1,5 @@
-// Reads what an upstream says when it does not serve a request: takes its keys out, tells the operator what is theirs, and
-// makes the caller's error. Lenient in what it reads: whatever the answer is, an error comes of it.
+// Reads an upstream's refusal: removes its keys, logs what is for the operator, and makes the caller's error. It must
+// always produce an error, whatever the answer.
 
 import type { UpstreamKind, VendorError } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
@@ -16,7 +16,7 @@ export interface Refusal extends KeyRefusal {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
-/** An error that is no JSON is quoted up to this length: a longer one is no sentence but a page or a dump. */
+/** Longest quoted error that is no JSON, in characters: a longer one is a page or a dump. */
 const MAX_SENTENCE_LENGTH = 500
 
 export class Refusals {
@@ -32,7 +32,7 @@ export class Refusals {
     this.world = world
   }
 
-  /** Of an answer whose status is not 2xx; its body is read here. */
+  /** Reads an answer whose status is not 2xx, with its body. */
   async read(response: HttpResponse): Promise<Refusal> {
     const { status } = response
     const vendor = this.told(status, parse(await readText(response)))
@@ -42,7 +42,7 @@ export class Refusals {
     return { status, whose: vendor.whose, retryAfterMs, error }
   }
 
-  /** Of an answer of status 200 with an error in its body; a status that the body names wins over `assumed`. */
+  /** The error for a 200 with an error in its body; a status that the body names wins over `assumed`. */
   errorOf(assumed: number, body: unknown): GatewayError {
     const status = statedStatus(body) ?? assumed
     const vendor = this.told(status, body)
@@ -50,11 +50,11 @@ export class Refusals {
     return refusedByVendor(this.name, status, vendor)
   }
 
-  /** An error body in the gateway's terms; what is the operator's stands in the log. */
+  /** An error body in the gateway's terms; what is for the operator is logged. */
   private told(status: number, body: unknown): VendorError {
     const vendor = this.kind.error(status, body)
     const message = this.mask.text(vendor.message)
-    // A vendor's 402 is the operator's bill; callers who read 402 would look at their own balance.
+    // A vendor's 402 is the operator's bill; callers who read 402 would check their own balance.
     const whose = status === 402 ? 'operator' : vendor.whose
     if (whose === 'operator') {
       const fields = { upstream: this.name, status, code: vendor.code, message }
@@ -64,7 +64,7 @@ export class Refusals {
   }
 }
 
-/** As much of an error as may be of interest. */
+/** The beginning of an error body. */
 async function readText({ body }: HttpResponse): Promise<string> {
   try {
     let text = ''
@@ -83,7 +83,7 @@ function parse(text: string): unknown {
   try {
     return parseForeign(text)
   } catch (error) {
-    // One that is nested too deeply says nothing that anybody could read.
+    // An error nested too deep is unreadable anyway.
     return error instanceof TooDeep || text.length > MAX_SENTENCE_LENGTH ? {} : text
   }
 }

@@ -1,5 +1,5 @@
-// Reads a vendor's whole reply, with limits on its size and depth. Lenient: of what is small enough, only what is no JSON
-// object at all is refused.
+// Reads a vendor's whole reply, with limits on its size and depth. It must refuse nothing but what is too large, too
+// deep or no JSON object.
 
 import { garbage } from '../contract/failures'
 import type { Model } from '../contract/family'
@@ -10,16 +10,16 @@ import { editObject, parseForeign, scanObject, TooDeep } from '../lib/json'
 import { objectIn } from '../lib/sse'
 import { callerText } from './caller-view'
 
-/** Of a result: ten large pictures as base64, or thousands of embeddings. */
+/** Most bytes of a result: ten large pictures as base64, or thousands of embeddings. */
 const MAX_REPLY_BYTES = 256 * 1024 * 1024
-/** Of a document about something else, as the state of a task or a number of tokens: a few kilobytes at most. */
+/** Most bytes of any other document, such as the state of a task or a number of tokens. */
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
 
-/** Of a text, as many hours of speech have. */
+/** Most bytes of a text, enough for many hours of speech. */
 const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
 const decoder = new TextDecoder()
-/** A mark before the text stays. */
+/** A byte order mark before the text stays. */
 const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 interface VendorReply {
@@ -27,7 +27,7 @@ interface VendorReply {
   json: object
 }
 
-/** Throws the reason of the signal when it cuts the reply. An empty one reads as `{}` where that may be. */
+/** Reads a reply. Throws the reason of the signal when that fires. An empty one reads as `{}` if allowed. */
 export async function readReply(
   response: HttpResponse,
   model: Model,
@@ -46,7 +46,7 @@ export async function readReply(
   }
 }
 
-/** A reply that is a text, and the object that it is where it is JSON all the same. Throws as `readReply` does. */
+/** Reads a reply that is a text, and its object if it is JSON after all. Throws as `readReply` does. */
 export async function readText(
   response: HttpResponse,
   model: Model,
@@ -61,12 +61,12 @@ export async function readText(
 }
 
 function bytesOf(response: HttpResponse, mostBytes: number): Promise<Uint8Array> | Uint8Array {
-  // Before it is read, where the vendor says so.
+  // Refused before reading, if the vendor states the length.
   if (Number(response.header('content-length')) > mostBytes) throw new BodyTooLarge()
   return response.body.bytes(mostBytes)
 }
 
-/** What went wrong with a reply, as its caller is told. */
+/** The error of a reply, for its caller. */
 function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: Cancellation): unknown {
   if (signal.aborted) return signal.reason
   if (error instanceof GatewayError) return error
@@ -76,16 +76,16 @@ function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: C
   }
   if (error instanceof TooDeep) return garbage(model, 'nested too deeply')
   if (!(error instanceof SyntaxError)) return garbage(model, 'cut off', error)
-  // Only its name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
+  // Only the error's name: the parser's message quotes the text, which may repeat the caller's, and the log shows it.
   return garbage(model, 'not JSON', error.name)
 }
 
-/** The reply's text for the caller, with the gateway's id in the place of the vendor's model name. */
+/** The reply's text for the caller, with the gateway's id instead of the vendor's model name. */
 export function withModel({ text: told, json }: VendorReply, model: Model): string {
   const text = callerText(told, json)
   const { model: named } = json as { model?: unknown }
   if (typeof named !== 'string' || named === model.id) return text
-  // Nearly all vendors write it like this; inside a string the quotes would be escaped.
+  // Nearly all vendors write this; within a string the quotes would be escaped.
   const usual = `"model":${JSON.stringify(named)}`
   const at = text.indexOf(usual)
   if (at !== -1) return `${text.slice(0, at)}"model":"${model.id}"${text.slice(at + usual.length)}`

@@ -1,5 +1,5 @@
-// Fetches a result that a vendor's reply points to, such as a sound or a picture, over a connection of its own.
-// It must only ever reach hosts of that vendor, never follow a redirect, and never carry the vendor's key.
+// Fetches a result that a vendor's reply points to, such as audio or a picture, over a connection of its own. It must
+// only ever reach hosts of that vendor, never follow a redirect, and never carry the vendor's key.
 
 import type { FetchFile, UpstreamKind } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
@@ -60,7 +60,7 @@ export function createFetchFile(
   }
 }
 
-/** A file that is here already, as if it had been fetched. */
+/** A file in memory, in the form of a fetched one. */
 export function fileOf(bytes: Uint8Array, contentType: string): HttpResponse {
   const body = new HttpBody({ pause() {}, resume() {}, cancel() {} })
   body.push(bytes)
@@ -79,8 +79,8 @@ function parse(text: string): URL | undefined {
 }
 
 /**
- * The host of the connection itself, or one that is listed: by its name, or as `.example.com` with all hosts below it.
- * A listed host is only reached at the usual ports, unless it is listed with another one.
+ * Whether a file's host is allowed: the host of the connection, or a listed one, by its name or as `.example.com` with
+ * all hosts below it. A listed host is only reached at the usual ports, unless it is listed with another one.
  */
 function isAllowed(url: URL, ownHost: string, hosts: readonly string[]): boolean {
   if (url.host === ownHost) return true

@@ -1,5 +1,5 @@
-// What an operator sets on an upstream: its part of the schema of the configuration file.
-// Every setting but the kind has a default, which stands where it is used.
+// The settings of an upstream in the configuration file. Every setting except the kind must have a default, which
+// stands where it is used.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Count, closed, Milliseconds, optionalSetting, requiredSetting } from '../lib/setting'

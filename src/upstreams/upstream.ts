@@ -1,5 +1,5 @@
-// An upstream as the line sees it, and the only way to a vendor: a limit on running requests and a breaker in front of the
-// connection. It must never let a request through that it does not count, nor count one that has ended.
+// An upstream for the request line, and the only way to a vendor: a limit on running requests and a breaker in front of
+// the connection. It must never let a request through that it does not count, nor count one that has ended.
 
 import type { Call } from '../contract/family'
 import type { CallBody, FetchFile, Upstream, UpstreamKind } from '../contract/upstream'
@@ -16,10 +16,10 @@ const DEFAULT_TIMEOUT_MS = 10 * 60_000
 const DEFAULT_IDLE_TIMEOUT_MS = 2 * 60_000
 const DEFAULT_MAX_DURATION_MS = 30 * 60_000
 const DEFAULT_CONCURRENCY = 4096
-/** What the strictest vendors allow an account. */
+/** The limit of the strictest vendors. */
 const DEFAULT_POLLS_PER_SECOND = 20
 const DEFAULT_TASK_DEADLINE_MS = 24 * 3_600_000
-/** What the breaker takes for a failure. An answer of 500 or 403 may be about one request or one model only. */
+/** Failures for the breaker. An answer of 500 or 403 may be about one request or one model only. */
 const NO_ANSWER = new Set(['upstream_unreachable', 'upstream_timeout'])
 
 export function createUpstream(

@@ -1,10 +1,11 @@
-// Anthropic: the messages API, and an OpenAI-compatible one under the same base URL.
+// Anthropic: the messages API, and an OpenAI-compatible one under the same base URL. It must never report an empty
+// account as the caller's mistake.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
 const VERSION = '2023-06-01'
-/** What a caller names by its id, and may have misspelled. */
+/** Ids that a caller names, and may have misspelled. */
 const CALLERS_ID = /\b(file|container|skill)_/
 
 export const anthropic: UpstreamKind = {

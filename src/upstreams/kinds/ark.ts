@@ -4,7 +4,7 @@
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** Bills, limits and rights of the operator's account, whatever the status. */
+/** Codes about bills, limits and rights of the operator's account, whatever the status. */
 const OPERATOR_CODE =
   /^(AccountOverdueError|AuthenticationError|InvalidApiKey|ModelNotOpen|AccessDenied|OperationDenied|SetLimitExceeded|QuotaExceeded|UnsupportedModel|InvalidEndpoint)/
 

@@ -3,11 +3,11 @@
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** Bills, quotas and rights of the operator's account. */
+/** Codes about bills, quotas and rights of the operator's account. */
 const OPERATOR_CODE =
   /^(Arrearage|.*BillOverdue|CommodityNotPurchased|InvalidApiKey|invalid_api_key|AccessDenied|.*\.AccessDenied|AllocationQuota|ModelNotFound|model_not_found|insufficient_quota)/
 
-/** A voice that the model does not have. */
+/** The error for a voice that the model does not have. */
 const VOICE = /\bvoice '.*' is not supported|: (?:parameters\.audio|input)\.voice/i
 
 export const dashscope: UpstreamKind = {
@@ -19,7 +19,7 @@ export const dashscope: UpstreamKind = {
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const shape = readErrorShape(body)
-    // Its native paths know no code for a model that is gone.
+    // The native paths have no code for a missing model.
     const operator =
       [401, 403, 404].includes(status) ||
       OPERATOR_CODE.test(shape.code ?? '') ||
@@ -28,13 +28,13 @@ export const dashscope: UpstreamKind = {
     return {
       ...shape,
       whose: operator ? 'operator' : 'caller',
-      // The vendor has several codes for it; its callers know this one.
+      // The vendor has several codes for this; its callers know this one.
       ...(isVoice && { code: 'endpoint_model_mismatch', relayed: flatBody(body) }),
     }
   },
 }
 
-/** The vendor's own error body: what its callers know. */
+/** The vendor's own error body, which its callers know. */
 function flatBody(body: unknown): Record<string, unknown> {
   const { code, message, request_id } = body as Record<string, unknown>
   return { code, message, request_id }

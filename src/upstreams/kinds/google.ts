@@ -30,7 +30,10 @@ export const google: UpstreamKind = {
   },
 }
 
-/** An interaction that failed is no error by its form: it says why in a list of errors, or in the step that failed. */
+/**
+ * The reason of a failed interaction. It is no error by its form: the reason is in a list of errors, or in the failed
+ * step.
+ */
 function reasonOf(body: unknown): unknown {
   const { error, errors, steps } = (body ?? {}) as { error?: unknown; errors?: unknown; steps?: unknown }
   if (error) return body

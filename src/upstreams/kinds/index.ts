@@ -1,4 +1,4 @@
-// The vendors that this gateway can connect to.
+// The list of the vendors that this gateway can connect to. Nothing but this list must name a kind.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { anthropic } from './anthropic'

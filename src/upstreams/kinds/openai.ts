@@ -1,9 +1,10 @@
-// OpenAI, and every server that speaks its API: Ollama, llama.cpp, vLLM, other gateways. Source: upstream reference, errors.
+// OpenAI, and every server that speaks its API: Ollama, llama.cpp, vLLM, other gateways. Codes:
+// https://platform.openai.com/docs/guides/error-codes.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** About the operator's account or set-up, whatever the status. */
+/** Codes about the operator's account or set-up, whatever the status. */
 const OPERATOR_CODES = new Set([
   'insufficient_quota',
   'billing_hard_limit_reached',

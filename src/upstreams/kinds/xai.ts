@@ -4,7 +4,7 @@
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
-/** Its refusals of a prompt or an image; only the first sentence is for the caller. */
+/** Refusals of a prompt or an image; only the first sentence is for the caller. */
 const MODERATED = /content moderation|content violates usage guidelines/i
 
 export const xai: UpstreamKind = {

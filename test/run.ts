@@ -1,15 +1,19 @@
 // Runs the tests: `bun test/run.ts` all of them, `bun test/run.ts quick` those that need neither PostgreSQL, nor a killed
 // process, nor load. What takes long to make and belongs to no file is made once and named in the environment of all:
-// the executable, a PostgreSQL server, and one folder for whatever tests leave behind. Further words go to `bun test`.
+// the executable, a browser, a PostgreSQL server, and one folder for whatever tests leave behind. Further words go to
+// `bun test`.
 
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { unpackBrowser } from './support/browser'
 import { type PostgresServer, startPostgres } from './support/postgres'
 
 const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture', 'unit/', 'contract/']
 const ALL = ['architecture', 'unit/', 'contract/', 'scenario/', 'cli/']
+/** Takes as long as many others together, on processors of its own: it begins with them, lest it is left over at the end. */
+const LONGEST = 'scenario/simulation.test.ts'
 /** They fill the machine by themselves, and want to know what it then still does. */
 const ALONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. */
@@ -25,21 +29,28 @@ const more = isQuick ? words.slice(1) : words
 const folder = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'gateway-tests-'))
 // The server of PostgreSQL may run as another user, who must be able to reach its folder.
 chmodSync(folder, 0o755)
-const environment: Record<string, string | undefined> = { ...process.env, TMPDIR: folder }
+process.env.TMPDIR = folder
+const environment: Record<string, string | undefined> = { ...process.env }
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 let postgres: PostgresServer | undefined
 let code = 1
 try {
   environment.TEST_EXECUTABLE = await build()
+  if (process.platform === 'linux') await unpackBrowser()
   if (isQuick) environment.TEST_QUICK = '1'
   else {
     postgres = await startPostgres(folder)
     environment.TEST_POSTGRES_URL = postgres.url
   }
   const workers = Math.min(WORKERS_PER_CORE * availableParallelism(), WORKERS_MOST)
-  code = await run([`--parallel=${workers}`, ...more], isQuick ? QUICK : ALL)
-  if (!isQuick) code = (await run(more, ALONE)) || code
+  const flags = [`--parallel=${workers}`, `--path-ignore-patterns=**/${LONGEST}`, ...more]
+  if (isQuick) code = await run(flags, QUICK)
+  else {
+    const codes = await Promise.all([run(more, [LONGEST]), run(flags, ALL)])
+    code = Math.max(...codes, await run(more, ALONE))
+  }
+  console.log(code === 0 ? 'All tests passed.' : 'Tests failed: look for "(fail)" above.')
 } finally {
   await postgres?.stop()
 }

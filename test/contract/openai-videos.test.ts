@@ -7,6 +7,7 @@ import type { Model } from '../../src/contract/family'
 import { reword } from '../../src/http/routes/video-request'
 import { picture } from '../../src/sandbox/pictures'
 import { VIDEO_FILE } from '../../src/sandbox/video-jobs'
+import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway, videoModels } from '../support/gateway'
 import { type Json, play, type Scenario } from '../support/scenario'
 import { startTaskVendor, succeeded } from '../support/task-vendor'
@@ -292,8 +293,8 @@ describe('one request, one task', () => {
   })
 })
 
-test('the same on PostgreSQL', async () => {
-  const shared = await startTestGateway({ database: 'postgres', outside: { now: clock.now } })
+test.each(databaseKinds)('the same on %s', async (database) => {
+  const shared = await startTestGateway({ database, outside: { now: clock.now } })
   const { videos } = connect(shared.secret, shared)
   const ids: string[] = []
   for (const seconds of ['4', '8', '12'] as const) {

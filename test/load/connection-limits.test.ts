@@ -11,7 +11,7 @@ import {
 } from '../../src/app/connection-guard'
 import type { Config } from '../../src/config/schema'
 import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
-import { askSteadily, cpuMsOf, Flood } from '../support/flood'
+import { askSteadily, Flood, watchCpu } from '../support/flood'
 import { say, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
@@ -67,15 +67,13 @@ describe('with 512 descriptors', () => {
     const others = honest(running, secret)
     await waitFor(() => Number(others.outcomes['200']) > 10, PATIENCE_MS)
     const idle = flood()
-    const before = cpuMsOf(running.pid)
+    const isAtRest = watchCpu(running.pid)
     idle.open(700)
     expect(await others.stream).toEndWith('data: [DONE]\n\n')
-    const usedMs = cpuMsOf(running.pid) - before
-    const { outcomes, slowestMs } = await others.stop()
-    expect(Object.keys(outcomes)).toEqual(['200'])
-    expect(slowestMs).toBeLessThan(5_000)
     // Some three hundred requests in six seconds are in it.
-    expect(usedMs).toBeLessThan(3_000)
+    expect(isAtRest()).toBe(true)
+    const outcomes = await others.stop()
+    expect(Object.keys(outcomes)).toEqual(['200'])
     expect(new Set(events(running))).toEqual(new Set(['connections_closed']))
     await end(installation, running)
   })
@@ -89,8 +87,7 @@ describe('with 512 descriptors', () => {
       await Bun.sleep(10)
     }
     expect(await others.stream).toEndWith('data: [DONE]\n\n')
-    const { outcomes } = await others.stop()
-    const { '200': served = 0, ...unserved } = outcomes
+    const { '200': served = 0, ...unserved } = await others.stop()
     expect(served).toBeGreaterThan(50)
     // One that comes in the moment in which all is taken may be refused, as it would be by any server.
     expect(Object.values(unserved).reduce((sum, count) => sum + count, 0)).toBeLessThan(served / 10)
@@ -102,15 +99,14 @@ describe('with 512 descriptors', () => {
     const others = honest(running, secret)
     await waitFor(() => Number(others.outcomes['200']) > 10, PATIENCE_MS)
     const partial = flood(PARTIAL)
-    const before = cpuMsOf(running.pid)
+    const isAtRest = watchCpu(running.pid)
     partial.open(700)
     expect(await others.stream).toEndWith('data: [DONE]\n\n')
-    expect(cpuMsOf(running.pid) - before).toBeLessThan(3_000)
+    expect(isAtRest()).toBe(true)
     await waitFor(() => events(running).includes('connections_accepted'), PATIENCE_MS)
     const answer = await ask(running, secret)
     expect(answer.status).toBe(200)
-    const { outcomes } = await others.stop()
-    const { '200': served, ECONNREFUSED: refused, ...rest } = outcomes
+    const { '200': served, ECONNREFUSED: refused, ...rest } = await others.stop()
     expect(served).toBeGreaterThan(10)
     expect(refused).toBeGreaterThan(10)
     // What waited to be accepted when the door was shut.
@@ -157,10 +153,12 @@ describe('the guard by itself', () => {
   async function left(addresses: Record<string, number>, server: Config['server'] = {}) {
     const callers = callersOf(addresses).map((caller, descriptor) => ({ ...caller, descriptor }))
     const ended = new Set<number>()
+    let sweeps = 0
     const sockets: Sockets = {
       limit: 10_000,
       open: () => callers.length - ended.size,
       callers: (_port, from, to) => {
+        if (from === 0) sweeps++
         const part = callers.slice(from, to)
         return { callers: part, open: part.length }
       },
@@ -169,7 +167,8 @@ describe('the guard by itself', () => {
       end: ({ descriptor }) => ended.add(descriptor),
     }
     const stop = guardConnections({ sockets, door, config: config(server), log: () => {} })
-    await Bun.sleep(2_500)
+    // The first two are over when the third begins.
+    await waitFor(() => sweeps === 3, PATIENCE_MS)
     stop()
     const counts: Record<string, number> = {}
     for (const { address, descriptor } of callers) {

@@ -102,6 +102,7 @@ describe('an answer that is cut', () => {
     await pollWith('reset')
     expect((await readTask(db, id)).state).toBe('submitted')
     await pollWith('close')
+    await waitFor(async () => (await readTask(db, id)).state === 'succeeded')
     expect((await readTask(db, id)).state).toBe('succeeded')
   })
 

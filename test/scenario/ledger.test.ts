@@ -24,7 +24,8 @@ import { createLedgerFuzz } from '../support/ledger-fuzz'
 import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
 import { createRandom, seedOf } from '../support/random'
 
-setDefaultTimeout(180_000)
+/** A hundred thousand operations take a busy machine some minutes. */
+setDefaultTimeout(600_000)
 
 const OPERATIONS = 100_000
 const seed = seedOf('LEDGER_SEED')

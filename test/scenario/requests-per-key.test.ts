@@ -78,6 +78,7 @@ test('bodies that are still on their way count', async () => {
   const { secret } = await gateway.makeKey('alice', '1')
   await begin(secret, 'body')
   await begin(secret, 'body')
+  await waitFor(async () => (await chat(secret)).status === 429)
   expect((await chat(secret)).status).toBe(429)
   for (const caller of callers.splice(0)) caller.leave('rst')
   await expectAllFree(secret)

@@ -2,15 +2,23 @@
 
 import { type Browser, chromium as launcher } from 'playwright-core'
 
-/** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */
-export async function openBrowser(): Promise<Browser> {
-  if (process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })
+/**
+ * Unpacks the browser of the package into the folder for temporary files, where it is not there yet, and answers its path.
+ * Two processes that do so at the same time would disturb each other.
+ */
+export async function unpackBrowser(): Promise<string> {
   // Has the package unpack the libraries of its own, which a bare system lacks.
   process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs22.x'
   const { default: chromium } = await import('@sparticuz/chromium')
+  return chromium.executablePath()
+}
+
+/** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */
+export async function openBrowser(): Promise<Browser> {
+  if (process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })
   // Not the package's own arguments: they switch off what keeps pages of different origins apart.
   return launcher.launch({
-    executablePath: await chromium.executablePath(),
+    executablePath: await unpackBrowser(),
     args: ['--no-sandbox', '--disable-gpu'],
   })
 }

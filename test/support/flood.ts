@@ -50,11 +50,9 @@ export class Flood {
 export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
   /** By status, or by the code of the error. */
   const outcomes: Record<string, number> = {}
-  let slowestMs = 0
   let isStopped = false
 
   async function once(): Promise<void> {
-    const startedAt = performance.now()
     const outcome = await ask().then(
       async (response) => {
         await response.text()
@@ -63,7 +61,6 @@ export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
       (error) => String(error.code ?? error.name),
     )
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
-    slowestMs = Math.max(slowestMs, performance.now() - startedAt)
   }
 
   const asking = (async () => {
@@ -79,13 +76,20 @@ export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
     async stop() {
       isStopped = true
       await asking
-      return { outcomes, slowestMs }
+      return outcomes
     },
   }
 }
 
+/** Begins to watch a process, and tells later whether it has used less than half of a processor since then. */
+export function watchCpu(pid: number): () => boolean {
+  const startedAt = performance.now()
+  const before = cpuMsOf(pid)
+  return () => cpuMsOf(pid) - before < (performance.now() - startedAt) / 2
+}
+
 /** Processor time that a process has used so far, as Linux counts it. */
-export function cpuMsOf(pid: number): number {
+function cpuMsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10

@@ -18,7 +18,7 @@ export interface Key extends KeyLimits {
   createdAt: number
 }
 
-/** What an operator sets on a key. */
+/** The settings that an operator can set on a key. */
 export type KeySettings = Pick<
   Key,
   | 'models'

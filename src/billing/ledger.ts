@@ -77,7 +77,7 @@ export async function hold(
   return { refusedBy: (conditions[result.missed - 1] as Condition).name }
 }
 
-/** What the account paid, and what it could not pay. */
+/** The amounts that the account paid, and could not pay. */
 export interface Settled {
   paidNano: number
   shortfallNano: number
@@ -317,7 +317,9 @@ const ENDED_COLUMNS =
 const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
   values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`
 
-/** What an account can pay of the price $2 of a charge that holds $1: the price, or all that is available. */
+/**
+ * The amount that an account can pay of the price $2 of a charge that holds $1: the price, or all that is available.
+ */
 const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
 
 /**

@@ -53,7 +53,7 @@ export interface Outcome {
   /** The text that the model made, as far as it was kept, and the length of the rest. */
   text: string
   textOmitted: number
-  /** What the model made, by the part that is worth most. */
+  /** The most valuable part of the model's output. */
   output: Made['kind'] | undefined
   /** Quantities counted on their way to the caller; undefined if the family counts nothing but text. */
   made?: Quantities | undefined
@@ -67,7 +67,7 @@ export interface Measure {
 }
 
 /**
- * What is to be paid for. Undefined if nothing is: the answer has no output, whether it failed, was cut before any, or
+ * The usage to pay for. Undefined if there is none: the answer has no output, whether it failed, was cut before any, or
  * ended normally. A promise only if text must be counted.
  */
 export function measure(

@@ -9,7 +9,7 @@ export interface WaitingBatch {
   reject(error: unknown): void
 }
 
-/** What became of one batch of a group that was committed; with an error it alone was undone. */
+/** The result of one batch of a committed group; with an error it alone was undone. */
 export type BatchOutcome = BatchResult | { error: unknown }
 
 /** Batches in one turn of the event loop that count as load, under which more come in the next turn. */

@@ -15,7 +15,7 @@ export function figureOf(value: unknown): number {
   return typeof value === 'number' && value >= 0 && value <= ABSURD ? value : Number.NaN
 }
 
-/** The same of what is counted one by one, as tokens are. */
+/** A figure that is counted one by one, such as tokens. */
 export function countedFigure(value: unknown): number {
   const figure = figureOf(value)
   return Number.isInteger(figure) ? figure : Number.NaN

@@ -43,7 +43,7 @@ function textOf(value: unknown): string {
 
 type Format = NonNullable<Upload['picture'] | Upload['audio']>['format']
 
-/** What the names of files end with, the usual end first. */
+/** File name endings, the usual one first. */
 const EXTENSIONS: Record<Format, readonly string[]> = {
   png: ['png'],
   jpeg: ['jpeg', 'jpg'],

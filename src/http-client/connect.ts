@@ -1,11 +1,11 @@
-// Opens a connection for one request, with its deadline. It must never send a byte before the server has proved who it is, nor
-// leave a connection open that nobody waits for any more.
+// Opens a connection for one request, within a deadline. It must never send a byte before the server has proved its
+// identity, nor leave a connection open that nobody waits for any more.
 
 import type { Socket } from 'bun'
 import { Connection, type ConnectionOwner, type Exchange } from './connection'
 import { NotConnected } from './transport'
 
-/** Where a server is, and how it proves who it is. */
+/** The address of a server, and the proof of its identity. */
 export interface ServerAddress {
   hostname: string
   port: number
@@ -18,7 +18,7 @@ export interface ServerAddress {
 /** Silence after which the system asks whether the other side is still there. */
 const KEEP_ALIVE_MS = 60_000
 
-/** Begins the exchange on a new connection, or rejects it with NotConnected or the reason of its signal. */
+/** Starts the exchange on a new connection, or rejects it with NotConnected or the reason of its signal. */
 export async function connect(
   exchange: Exchange,
   address: ServerAddress,
@@ -54,7 +54,7 @@ export async function connect(
   }
 }
 
-/** From the call to the connection that is ready, or to the failure, whichever comes first. */
+/** One attempt: from the call to the ready connection, or to the failure, whichever comes first. */
 class Attempt {
   private readonly exchange: Exchange
   private readonly address: ServerAddress
@@ -108,7 +108,7 @@ class Attempt {
 
 function notTrusted(error: (Error & { code?: string }) | null): NotConnected {
   const reason = error?.message ?? 'no reason given'
-  // OpenSSL's own words are about a handshake that did not come as far as a certificate.
+  // OpenSSL's own text is about a handshake that did not reach a certificate.
   const message = reason.startsWith('error:')
     ? `the TLS handshake failed: ${reason}`
     : `the server's certificate is not trusted: ${reason}`

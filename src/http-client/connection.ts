@@ -1,6 +1,6 @@
 // One connection to a server, which serves one request after another (RFC 9112, section 9.3). It must never send a byte
-// before a server has proved who it is, send a request twice, be used again after anything was left unread on it, or give a
-// request what came before the request was sent.
+// before a server has proved its identity, send a request twice, be used again after anything was left unread on it, or
+// give a request what came before the request was sent.
 
 import type { Socket } from 'bun'
 import type { Cancellation } from '../lib/cancel-token'
@@ -8,11 +8,11 @@ import { decoded } from './decoding'
 import { type Flow, HttpBody, HttpResponse } from './response'
 import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser'
 
-/** A request as it goes out, and what its answer is given to. */
+/** A request to send, and the receiver of its answer. */
 export interface Exchange {
   /** The request line and all fields, with the empty line after them. */
   head: string
-  /** Text goes out with the head; pieces one after another. */
+  /** Text is sent with the head; pieces one after another. */
   body: string | AsyncIterable<Uint8Array> | null
   signal: Cancellation
   partition: string | undefined
@@ -21,25 +21,25 @@ export interface Exchange {
   reject(error: unknown): void
 }
 
-/** What a connection tells the one who keeps it. */
+/** The owner of a connection, which learns of its state. */
 export interface ConnectionOwner {
-  /** It is ready for another request. */
+  /** Reports that the connection is ready for another request. */
   free(connection: Connection): void
   closed(connection: Connection): void
 }
 
-/** The server closed the connection, or spoke something else than HTTP, after the request was sent. */
+/** Thrown if the server closed the connection, or sent something that is no HTTP, after the request was sent. */
 export class ConnectionBroken extends Error {}
 
 const TOO_EARLY = 'the server answered before it had been sent the request'
 
 export class Connection implements ResponseSink, Flow {
-  /** How long it may wait for another request, where the server has said it. */
+  /** How long the connection may wait for another request, if the server has stated it, in milliseconds. */
   idleMs: number | undefined
-  /** When it became free, by performance.now(), and in which turn by the count of its owner. */
+  /** When the connection became free, by performance.now(), and in which turn by its owner's count. */
   idleSince = 0
   idleSinceTurn = 0
-  /** Of the request that it served last. */
+  /** Partition of the last request. */
   partition: string | undefined
   private readonly owner: ConnectionOwner
   private readonly socket: Socket<Connection>
@@ -50,7 +50,7 @@ export class Connection implements ResponseSink, Flow {
   private whenSent: (() => void) | undefined
   private isSending = false
   private isPaused = false
-  /** An answer has come on it: what comes too early may be more of that one. */
+  /** True after the first answer: bytes that come too early may belong to it. */
   private hasServed = false
   private readonly cut = () => this.fail(this.exchange?.signal.reason)
 
@@ -76,16 +76,16 @@ export class Connection implements ResponseSink, Flow {
     }
   }
 
-  /** Ends it, whatever runs on it. */
+  /** Closes the connection, whatever runs on it. */
   close(): void {
     this.socket.terminate()
   }
 
-  // What the socket says.
+  // Events of the socket.
 
   received(bytes: Buffer): void {
     try {
-      // Words that nobody asked for.
+      // Bytes that no request has asked for.
       if (!this.exchange) this.close()
       else if (this.hasServed && (this.isSending || this.unsent)) throw new ConnectionBroken(TOO_EARLY)
       else this.parser.push(bytes)
@@ -101,7 +101,10 @@ export class Connection implements ResponseSink, Flow {
     if (!this.unsent) this.whenSent?.()
   }
 
-  /** With an error it was not closed but cut: then an answer that only the end of the connection ends is not whole. */
+  /**
+   * Handles the end. With an error the connection was cut: then an answer that only the end of the connection ends is
+   * not whole.
+   */
   ended(error?: unknown): void {
     this.whenSent?.()
     if (this.exchange && (error || !this.parser.close())) {
@@ -110,7 +113,7 @@ export class Connection implements ResponseSink, Flow {
     this.owner.closed(this)
   }
 
-  // What the parser says.
+  // Events of the parser.
 
   head(head: ResponseHead): void {
     const { exchange } = this
@@ -131,13 +134,13 @@ export class Connection implements ResponseSink, Flow {
     if (!this.exchange) return
     this.release()
     this.hasServed = true
-    // An answer that came before the whole request was taken: the rest of it is not wanted.
+    // The answer came before the whole request was sent: the rest of it is not wanted.
     if (reusable && !this.isSending && !this.unsent) this.owner.free(this)
     else this.close()
     body?.end()
   }
 
-  // What the body's reader says.
+  // Events of the body's reader.
 
   pause(): void {
     if (this.isPaused) return
@@ -164,7 +167,7 @@ export class Connection implements ResponseSink, Flow {
     else exchange.reject(error)
   }
 
-  /** The exchange is over: nothing may reach it any more. */
+  /** Ends the exchange: nothing may reach it any more. */
   private release(): void {
     this.exchange?.signal.removeEventListener('abort', this.cut)
     this.exchange = undefined

@@ -1,11 +1,11 @@
-// Unpacks a body that a server has compressed although it was asked not to. It must never unpack faster than the
-// result is taken, nor without an end: a small body can hold a very large one.
+// Unpacks a body that a server has compressed although it was asked not to. It must never unpack faster than the result
+// is taken, nor without a limit: a small body can hold a very large one.
 
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { BodyTooLarge, HttpBody } from './response'
 
-/** As much as the largest reply may have. */
+/** Most unpacked bytes: as many as the largest reply may have. */
 const MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 
 const decoders = new Map<string, () => Transform>([
@@ -16,7 +16,7 @@ const decoders = new Map<string, () => Transform>([
   ['zstd', createZstdDecompress],
 ])
 
-/** The body as it was before it was compressed; one in a coding that is not known stays as it is. */
+/** The unpacked body; one in an unknown coding stays as it is. */
 export function decoded(body: HttpBody, encoding: string | null): HttpBody {
   const decoder = encoding === null ? undefined : decoders.get(encoding.toLowerCase())?.()
   if (!decoder) return body

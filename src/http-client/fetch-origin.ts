@@ -1,6 +1,6 @@
-// The transport by way of Bun's fetch, which knows proxies: for machines that reach the internet only through one.
-// Fetch is lenient in how it reads responses. It must never use a connection for two requests, or take a response for whole
-// whose end cannot be told from a cut.
+// The transport over Bun's fetch, which supports proxies, for machines that reach the internet only through one. Fetch
+// is lenient in how it reads responses. It must never use a connection for two requests, or take a response for whole
+// whose end looks like a cut.
 
 import { abortSignalOf } from '../lib/cancel-token'
 import { ConnectionBroken } from './connection'
@@ -12,7 +12,7 @@ interface Network {
 }
 
 const NO_END = 'the answer does not say where it ends, which cannot be told through a proxy'
-/** What fetch says when not a byte was sent. */
+/** Error codes of fetch if not a byte was sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'FailedToOpenSocket'])
 
 export function createFetchTransport(network: Network): Transport {
@@ -64,7 +64,7 @@ interface Pin {
   tls: Pick<BunFetchRequestInit, 'tls'>
 }
 
-/** Has fetch connect to an IP address: then it looks nothing up, and the certificate must still be of the host. */
+/** Makes fetch connect to an IP address without a look-up; the certificate must still be the host's. */
 function pinTo({ protocol, hostname, port }: URL, address: string): Pin {
   const host = address.includes(':') ? `[${address}]` : address
   const serverName = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
@@ -74,12 +74,12 @@ function pinTo({ protocol, hostname, port }: URL, address: string): Pin {
   }
 }
 
-/** Fetch also ends a body where the connection was cut, unless the response says where it ends. */
+/** Whether the response states its end: fetch also ends a body when the connection was cut. */
 function isFramed({ status, headers }: Response): boolean {
   return status === 204 || status === 304 || headers.has('content-length') || headers.has('transfer-encoding')
 }
 
-/** Reads a stream while nobody has paused it. One that is not framed is never whole. */
+/** A stream as a body, read while not paused. A body without a stated end is never whole. */
 export function bodyOf(stream: ReadableStream<Uint8Array> | null, isFramed = true): HttpBody {
   const reader = stream?.getReader()
   let isPaused = true

@@ -1,21 +1,21 @@
-// The connections of one origin that wait for another request. It must never give a connection to another partition before it
-// has rested, or keep one for longer than its server does.
+// The connections of one origin that wait for another request. It must never give a connection to another partition
+// before it has rested, or keep one for longer than its server does.
 
 import type { Connection, ConnectionOwner } from './connection'
 
 const IDLE_MOST = 1024
-/** A connection that has been silent for so long after an answer may serve another partition. */
+/** Silence after an answer from which on a connection may serve another partition, in milliseconds. */
 const REST_MS = 100
 const SWEEP_MS = 1_000
 
 export class IdleConnections implements ConnectionOwner {
   /** How long a connection waits at most, in milliseconds. */
   private readonly idleMs: number
-  /** The one that has waited longest first. */
+  /** Connections, the one that has waited longest first. */
   private connections: Connection[] = []
   private sweeper: Timer | undefined
   private isClosed = false
-  /** Counts turns of the event loop, as far as connections become free in them. */
+  /** Counts turns of the event loop in which connections become free. */
   private turn = 0
   private isTurning = false
 
@@ -29,7 +29,7 @@ export class IdleConnections implements ConnectionOwner {
       connection.close()
       return
     }
-    // The one that has waited longest is needed least.
+    // The connection that has waited longest is needed least.
     if (this.connections.length >= IDLE_MOST) this.connections.shift()?.close()
     connection.idleSince = performance.now()
     connection.idleSinceTurn = this.turn
@@ -46,7 +46,7 @@ export class IdleConnections implements ConnectionOwner {
     if (at !== -1) this.connections.splice(at, 1)
   }
 
-  /** The one that was used last, so that those that are not needed grow old. */
+  /** Takes the connection that was used last, so that unneeded ones grow old. */
   take(partition: string | undefined): Connection | undefined {
     const { connections } = this
     const restedSince = performance.now() - REST_MS
@@ -59,16 +59,16 @@ export class IdleConnections implements ConnectionOwner {
     return undefined
   }
 
-  /** Whether it became free in this turn of the event loop, so that nothing has been read since. */
+  /** Whether a connection became free in this turn of the event loop, so that nothing has been read since. */
   isFresh({ idleSinceTurn }: Connection): boolean {
     return idleSinceTurn === this.turn
   }
 
-  /** Closes those that wait, and from now on each that becomes free. */
+  /** Closes waiting connections, and from now on each that becomes free. */
   close(): void {
     this.isClosed = true
     const { connections } = this
-    // First: each that is closed takes itself out of the list.
+    // First, because each closed connection removes itself from the list.
     this.connections = []
     for (const connection of connections) connection.close()
     clearInterval(this.sweeper)

@@ -1,5 +1,5 @@
-// A server that requests are sent to, over connections that are kept open in between. Ours and not Bun's fetch, which runs 256
-// requests at a time, keeps 64 connections and takes more processor time (decisions/http-client.md). It must never send a
+// A server, over connections that are kept open between requests. Used instead of Bun's fetch, which runs 256 requests
+// at a time, keeps 64 connections and takes more processor time (decisions/http-client.md). It must never send a
 // request twice or follow a redirect.
 
 import { isIP } from 'node:net'
@@ -18,12 +18,15 @@ export interface OriginOptions extends OpenOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** How long a connection waits for another request: shorter than servers wait, or a request meets their closing. */
+/**
+ * How long a connection waits for another request, in milliseconds: shorter than servers wait, or a request would meet
+ * their closing.
+ */
 const IDLE_MS = { 'http:': 4_000, 'https:': 30_000 }
-/** A longer body goes over a new connection, and so does one in pieces: a server that refuses it may not read it all. */
+/** A longer body uses a new connection, and so does one in pieces: a server that refuses it may not read it all. */
 const MOST_KEPT_LENGTH = 1024 * 1024
 
-/** The program's own connections. */
+/** The transport with the program's own connections. */
 export const directTransport: Transport = { open: openOrigin }
 
 export function openOrigin(address: string, options: OriginOptions = {}): Origin {
@@ -35,7 +38,8 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
 function serverOf({ protocol, hostname: host, port }: URL, options: OriginOptions): ServerAddress {
   const isSecure = protocol === 'https:'
   const hostname = host.replace(/^\[|\]$/g, '')
-  // Without the dot that ends a full name, which stands in no certificate. An IP address is no name (RFC 6066, section 3).
+  // Without the dot that ends a full name, which is missing in certificates. An IP address is no name (RFC 6066,
+  // section 3).
   const serverName = isIP(hostname) ? '' : hostname.replace(/\.$/, '')
   return {
     hostname: options.address ?? hostname,
@@ -64,13 +68,14 @@ class DirectOrigin implements Origin {
     })
   }
 
-  /** Bound, because it is handed on. */
+  /** Bound, because it is passed on. */
   readonly close = (): void => this.idle.close()
 
   /**
-   * On a connection that has served before, the event loop reads once all that has come before a request is written: had
-   * anything come, the connection is closed, and another one is taken. A caller may have blocked the loop with a commit until
-   * now, and on a connection that became free in this very turn nothing has been read since.
+   * Sends an exchange on a waiting or a new connection. Before a request is written on a used connection, the event
+   * loop reads once everything that has arrived. If there was anything, the connection is closed and another one is
+   * taken: the loop may have been blocked by a commit, and on a connection that became free in this turn nothing has
+   * been read since.
    */
   private place(exchange: Exchange): void {
     const { body, partition } = exchange

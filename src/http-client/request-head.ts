@@ -1,11 +1,11 @@
-// Writes the heads of requests to one server (RFC 9112, section 3). It must never let a path or a field bring a line break of
-// its own.
+// Writes the heads of requests to one server (RFC 9112, section 3). It must never let a path or a field bring a line
+// break of its own.
 
 import type { HttpRequest } from './transport'
 
 export class RequestHeads {
   private readonly host: string
-  /** The lines of headers that were written before, by their object. */
+  /** Lines of headers that were written before, by their object. */
   private readonly known = new WeakMap<object, string>()
 
   constructor(host: string) {
@@ -30,11 +30,11 @@ export class RequestHeads {
   }
 }
 
-/** Each field on a line of its own. */
+/** Header lines, one for each field. */
 function linesFor(headers: Readonly<Record<string, string>>): string {
   let lines = ''
   for (const [name, text] of Object.entries(headers)) {
-    // A key from a file often has a line break behind it.
+    // A key from a file often ends with a line break.
     const value = text.trim()
     // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a field
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || /[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {

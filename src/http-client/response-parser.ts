@@ -1,25 +1,28 @@
-// Reads HTTP/1.1 responses from the bytes of one connection, however they are cut, by the grammar of RFC 9110 and 9112 and
-// nothing beside it: where two readers could understand framing differently, it refuses. It knows no socket. It must never
-// take a response that broke off for a whole one, and never keep more in memory than a head.
+// Reads HTTP/1.1 responses from the bytes of one connection, however they are cut, strictly by RFC 9110 and 9112: if
+// two readers could understand framing differently, it refuses. It knows no socket. It must never take a response that
+// broke off for a whole one, and never keep more in memory than a head.
 
-/** What a response is given to. Each response: one head, any number of pieces, one end. */
+/** The receiver of responses. Each response is one head, any number of pieces, and one end. */
 export interface ResponseSink {
   head(head: ResponseHead): void
-  /** A piece of the body, without the framing of its chunks. It may be kept. */
+  /** Receives a piece of the body, without the framing of its chunks. It may be kept. */
   data(bytes: Buffer): void
-  /** The response is whole. `reusable`: nothing about it was unusual, and the connection is ready for another request. */
+  /**
+   * Receives the end of a whole response. `reusable`: nothing about it was unusual, and the connection is ready for
+   * another request.
+   */
   end(reusable: boolean): void
 }
 
-/** What came is no HTTP/1.1 response. */
+/** Thrown for bytes that are no HTTP/1.1 response. */
 export class MalformedResponse extends Error {}
 
 const MAX_HEAD_BYTES = 64 * 1024
-/** Of what stands around the chunks: extensions of one size line, or the trailers. */
+/** Most bytes around the chunks: extensions of one size line, or the trailers. */
 const MAX_FRAMING_BYTES = 16 * 1024
-/** Hexadecimal digits of a chunk's size. */
+/** Most hexadecimal digits of a chunk's size. */
 const MAX_SIZE_DIGITS = 12
-/** Responses with a status below 200 before the final one. */
+/** Most responses with a status below 200 before the final one. */
 const MAX_INTERIM_RESPONSES = 16
 const MOST_COPIED_BYTES = 4 * 1024
 const HEAD_START = 'HTTP/1.'
@@ -39,7 +42,7 @@ const SPACE = 32
 const COLON = 58
 const SEMICOLON = 59
 
-/** What each byte may be part of. */
+/** Classes of bytes: what each may be part of. */
 const IN_NAME = 1
 const IN_VALUE = 2
 const CLASSES = Uint8Array.from({ length: 256 }, (_, byte) => {
@@ -50,7 +53,7 @@ const CLASSES = Uint8Array.from({ length: 256 }, (_, byte) => {
 
 enum State {
   Head,
-  /** Until `left` is zero. */
+  /** Reads until `left` is zero. */
   Body,
   BodyUntilClose,
   ChunkSize,
@@ -69,7 +72,10 @@ export class ResponseHead {
   private readonly text: string
   readonly lowerCase: string
 
-  /** `text` is the status line and the fields, which have been checked, and ends with their last line break. */
+  /**
+   * Creates a head. `text` is the status line and the fields, which have been checked, and ends with their last line
+   * break.
+   */
   constructor(text: string) {
     const line = STATUS_LINE.exec(text)
     if (!line) throw new MalformedResponse(NO_STATUS_LINE)
@@ -79,7 +85,7 @@ export class ResponseHead {
     this.lowerCase = text.toLowerCase()
   }
 
-  /** The value of the field of this name, which is written in lower case; of several lines, joined by commas. */
+  /** The value of a field by its lower-case name; values of several lines are joined by commas. */
   get(name: string): string | null {
     const field = `\r\n${name}:`
     let at = this.lowerCase.indexOf(field)
@@ -97,7 +103,10 @@ export class ResponseHead {
   }
 }
 
-/** What the fields say about where the response and the connection end, in lower case; of several lines, joined by commas. */
+/**
+ * Fields that decide where the response and the connection end, in lower case; values of several lines are joined by
+ * commas.
+ */
 interface Framing {
   length: string | undefined
   transfer: string | undefined
@@ -108,13 +117,13 @@ export class ResponseParser {
   private readonly sink: ResponseSink
   private state = State.Head
   private head: Buffer = NO_BYTES
-  /** Of an unfinished head: the lines that have been checked. */
+  /** Bytes of an unfinished head whose lines have been checked. */
   private checkedBytes = 0
   /** Bytes of the body or chunk that are still to come. */
   private left = 0
   private sizeDigits = 0
   private framingBytes = 0
-  /** Of the extensions or the trailer that is being read. */
+  /** The extensions or the trailer that is being read. */
   private line = ''
   private interimResponses = 0
   private isReusable = false
@@ -133,7 +142,7 @@ export class ResponseParser {
     }
   }
 
-  /** The connection was closed. False when the response is not whole. */
+  /** Reports a closed connection. False if the response is not whole. */
   close(): boolean {
     if (this.state !== State.BodyUntilClose) return false
     this.state = State.Head
@@ -162,7 +171,7 @@ export class ResponseParser {
     return this.begin(found, framing, bytes, end + HEAD_END.length - known)
   }
 
-  /** Decides where the body ends (RFC 9112, section 6.3). Answers where reading goes on. */
+  /** Decides where the body ends (RFC 9112, section 6.3). Returns the index at which reading continues. */
   private begin(head: ResponseHead, framing: Framing, bytes: Buffer, at: number): number {
     const { status, minorVersion } = head
     const { length, transfer } = framing
@@ -192,7 +201,7 @@ export class ResponseParser {
     return isBodiless || (this.state === State.Body && this.left === 0) ? this.end(bytes, at) : at
   }
 
-  /** The final response follows. Switching protocols was never asked for. */
+  /** Skips an interim response. Switching protocols was never requested. */
   private skipInterim({ status, minorVersion }: ResponseHead, framing: Framing, at: number): number {
     const { length, transfer, connection } = framing
     if (status === 101) throw new MalformedResponse('the answer switches to another protocol')
@@ -218,7 +227,7 @@ export class ResponseParser {
     return this.left === 0 ? this.end(bytes, until) : until
   }
 
-  /** Takes all the chunks that are there, and hands their content on as one piece, moved together in place. */
+  /** Takes all available chunks, and passes their content on as one piece, joined in place. */
   private readChunks(bytes: Buffer, from: number): number {
     let at = from
     let start = at
@@ -240,7 +249,7 @@ export class ResponseParser {
     return this.state === State.Head ? this.end(bytes, at) : at
   }
 
-  /** One byte of what stands between the contents of chunks. */
+  /** Reads one byte between the contents of chunks. */
   private readFraming(byte: number): void {
     if (this.state === State.ChunkSize) {
       this.readSize(byte)
@@ -300,7 +309,7 @@ export class ResponseParser {
     else this.readText(byte)
   }
 
-  /** Trailers say nothing that is of use here. An empty line ends them, and the response. */
+  /** Reads a trailer, which is ignored. An empty line ends the trailers, and the response. */
   private endTrailer(): void {
     const { line } = this
     this.state = line === '' ? State.Head : State.Trailers
@@ -327,7 +336,7 @@ export class ResponseParser {
     if (this.framingBytes > MAX_FRAMING_BYTES) throw new MalformedResponse('a chunk of the answer has no end')
   }
 
-  /** What comes after the end was not asked for; a connection that says such things is not used again. */
+  /** Ends the response. Bytes after it were not requested, and the connection is not used again. */
   private end(bytes: Buffer, at: number): number {
     this.state = State.Head
     this.left = 0
@@ -337,7 +346,7 @@ export class ResponseParser {
   }
 }
 
-/** A small copy costs half of what a view does, on memory that nothing has had a view on yet. */
+/** A part of the bytes. A small copy costs half of what a view does, on memory without a view so far. */
 function part(bytes: Buffer, start: number, end: number): Buffer {
   if (end - start > MOST_COPIED_BYTES) return bytes.subarray(start, end)
   const copy = Buffer.allocUnsafe(end - start)
@@ -345,14 +354,15 @@ function part(bytes: Buffer, start: number, end: number): Buffer {
   return copy
 }
 
-/** HTTP/1.0 closes unless it says otherwise. What else a connection may be for is not asked for here. */
+/** Whether the connection stays open. HTTP/1.0 closes by default. */
 function staysOpen(minorVersion: number, { connection }: Framing): boolean {
   return connection === undefined ? minorVersion === 1 : connection === 'keep-alive'
 }
 
 /**
- * Each line: a name, a colon right behind it, a value without control characters, and both bytes of the line break.
- * `lowerCase` is what stands in the bytes from `start` on, in lower case; its fields begin at `from`.
+ * Checks the fields, each a line with a name, a colon right after it, a value without control characters, and both
+ * bytes of the line break. `lowerCase` is the text of the bytes from `start` on, in lower case; its fields begin at
+ * `from`.
  */
 function readFields(bytes: Buffer, start: number, lowerCase: string, from: number): Framing {
   const framing: Framing = { length: undefined, transfer: undefined, connection: undefined }
@@ -380,7 +390,7 @@ function readFields(bytes: Buffer, start: number, lowerCase: string, from: numbe
   return framing
 }
 
-/** Most names differ from these by their lengths alone. */
+/** The framing field of a name. Most names differ by their length alone. */
 function framingKindOf(lowerCase: string, from: number, until: number): keyof Framing | undefined {
   switch (until - from) {
     case 10:
@@ -396,7 +406,10 @@ function framingKindOf(lowerCase: string, from: number, until: number): keyof Fr
   }
 }
 
-/** Refuses at once what can never become a head: nobody shall wait for its end. Answers where the last whole line ends. */
+/**
+ * Refuses at once bytes that can never become a head, so that nobody waits for their end. Returns where the last whole
+ * line ends.
+ */
 function checkUnfinished(head: Buffer, checked: number): number {
   const start = head.toString('latin1', 0, HEAD_START.length)
   if (!HEAD_START.startsWith(start)) throw new MalformedResponse(NO_STATUS_LINE)
@@ -420,7 +433,7 @@ function checkUnfinished(head: Buffer, checked: number): number {
   return end
 }
 
-/** Without the space around it. A tab behind it stays: other readers do not take it for space. */
+/** The value without the space around it. A trailing tab stays: other readers do not take it for space. */
 function trimmed(value: string): string {
   let start = 0
   let end = value.length

@@ -1,19 +1,19 @@
-// A server's answer: its head, and its body as it comes. The body is pushed to whoever starts it, because a promise for
-// each piece of a stream costs more than the piece. It must never hold more than a little that nobody has taken.
+// A server's answer: its head, and its body as it arrives. The body is pushed to a receiver, because a promise for each
+// piece of a stream costs more than the piece. It must never hold more than a little that nobody has taken.
 
-/** Where a body comes from. */
+/** The source of a body. */
 export interface Flow {
   pause(): void
   resume(): void
-  /** Nobody wants the rest. Nothing is delivered after it. */
+  /** Cancels the rest. Nothing is delivered after it. */
   cancel(): void
 }
 
 export interface BodySink {
   data(bytes: Uint8Array): void
-  /** The body is whole, or was cancelled. Called once, and then nothing else. */
+  /** Ends the body: it is whole, or was cancelled. Called once, and then nothing else. */
   end(): void
-  /** It broke off. Called once, and then nothing else. */
+  /** Breaks the body off. Called once, and then nothing else. */
   fail(error: unknown): void
 }
 
@@ -23,10 +23,10 @@ export interface Head {
   get(name: string): string | null
 }
 
-/** More of it than was allowed. */
+/** Thrown for a body with more bytes than allowed. */
 export class BodyTooLarge extends Error {}
 
-/** What may come before somebody takes it. */
+/** Most bytes that may arrive before somebody takes them. */
 const MOST_WAITING_BYTES = 256 * 1024
 
 export class HttpResponse {
@@ -63,7 +63,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.flow = flow
   }
 
-  /** Delivers what is there at once and the rest as it comes. A body is started once. */
+  /** Starts delivery: first what has arrived, then the rest. A body is started once. */
   start(sink: BodySink): void {
     if (this.sink) throw new Error('a body was started twice')
     this.sink = sink
@@ -71,7 +71,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.waiting = []
     if (this.waitingBytes > MOST_WAITING_BYTES) flow?.resume()
     for (const bytes of waiting) {
-      // Cancelled by what it was given.
+      // Cancelled by its receiver.
       if (flow && !this.flow) return
       sink.data(bytes)
     }
@@ -80,7 +80,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     else sink.end()
   }
 
-  /** What has been read already may still be delivered. */
+  /** Pauses delivery. Bytes that have been read may still be delivered. */
   pause(): void {
     this.flow?.pause()
   }
@@ -89,7 +89,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.flow?.resume()
   }
 
-  /** Ends it where it is. One that is whole stays whole. */
+  /** Cancels the body where it is. A whole body stays whole. */
   cancel(): void {
     const { flow } = this
     if (!flow) return
@@ -98,10 +98,10 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     this.sink?.end()
   }
 
-  /** All of it, once it is there. Rejects with BodyTooLarge. */
+  /** All bytes, once they have arrived. Rejects with BodyTooLarge. */
   bytes(mostBytes: number): Promise<Uint8Array> {
     const [whole] = this.waiting
-    // A small answer comes in one piece with its head, and then there is nothing to wait for.
+    // A small answer comes in one piece with its head, and needs no waiting.
     if (whole && this.waiting.length === 1 && !this.flow && !this.failed && whole.length <= mostBytes) {
       return Promise.resolve(whole)
     }
@@ -126,7 +126,7 @@ export class HttpBody implements AsyncIterable<Uint8Array> {
     })
   }
 
-  /** Piece by piece, at the reader's pace. Ends early, without an error, when it is cancelled. */
+  /** The pieces, at the reader's pace. Ends early, without an error, if the body is cancelled. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
     const pieces: Uint8Array[] = []
     let ended = false

@@ -1,10 +1,10 @@
-// The way to servers: one interface, behind which stand this program's own connections or Bun's fetch. An implementation
-// must never send a request twice or follow a redirect.
+// The way to servers: one interface over this program's own connections or Bun's fetch. An implementation must never
+// send a request twice or follow a redirect.
 
 import type { Cancellation } from '../lib/cancel-token'
 import type { HttpResponse } from './response'
 
-/** All that the program knows of the network when it is the client: vendors, files of results and webhooks. */
+/** The network of the program as a client: vendors, files of results and webhooks. */
 export interface Transport {
   /** Opens an origin by the address of any page on it; nothing is connected yet. */
   open(url: string, options?: OpenOptions): Origin
@@ -12,40 +12,45 @@ export interface Transport {
 
 export interface OpenOptions {
   /**
-   * The IP address to connect to, without a look-up of the host. The host is still what the request names, and what the
-   * certificate must be of.
+   * The IP address to connect to, without a look-up of the host. The request still names the host, and the certificate
+   * must be the host's.
    */
   address?: string
 }
 
-/** A server that requests are sent to. */
+/** A server that receives requests. */
 export interface Origin {
   /**
-   * Resolves with the head of the answer, whatever its status; the body is still to be read or cancelled. Rejects with
-   * the signal's reason, with NotConnected, or with what broke the connection after the request was sent.
+   * Sends a request. Resolves with the head of the answer, whatever its status; the body is still to be read or
+   * cancelled. Rejects with the signal's reason, with NotConnected, or with the error that broke the connection after
+   * the request was sent.
    */
   send(request: HttpRequest): Promise<HttpResponse>
-  /** Closes the connections that wait for a request, and the others when theirs has ended. */
+  /** Closes waiting connections, and the others when their request has ended. */
   close(): void
 }
 
 export interface HttpRequest {
-  /** Not HEAD: the length in its answer is that of a body which does not come. */
+  /** HEAD is missing, because the length in its answer is that of a body which does not come. */
   method: 'GET' | 'POST' | 'DELETE'
-  /** With its query, as it is sent: `/v1/chat/completions`. */
+  /** The path with its query, as it is sent: `/v1/chat/completions`. */
   path: string
-  /** One that is given again and again is best the same object each time: it is written down only once. */
+  /** Headers. Repeated ones are best the same object each time: it is written only once. */
   headers: Readonly<Record<string, string>>
-  /** Text, or pieces whose sum `content-length` tells. */
+  /** Text, or pieces whose sum is the `content-length`. */
   body: string | AsyncIterable<Uint8Array> | null
   signal: Cancellation
-  /** Requests of different partitions, such as customers, get a connection after one another only when it has rested. */
+  /**
+   * Requests of different partitions, such as customers, use a connection after one another only when it has rested.
+   */
   partition?: string
-  /** False: a body that the server has compressed stays as it came. */
+  /** False leaves a compressed body as it came. */
   decompress?: boolean
 }
 
-/** There is no connection, so not a byte of the request was sent. `code` is the system's or OpenSSL's. */
+/**
+ * Thrown if there is no connection, so that not a byte of the request was sent. `code` is the system's or OpenSSL's.
+ */
 export class NotConnected extends Error {
   readonly code: string
 

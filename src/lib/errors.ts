@@ -7,7 +7,7 @@ export type Dialect = 'openai' | 'flat' | 'messages'
 export interface ErrorDetails {
   /** A stable machine-readable word, such as `insufficient_balance`. */
   code: string
-  /** What is wrong and what to do about it. */
+  /** The fault, and what to do about it. */
   message: string
   /** OpenAI's coarse error class; `invalid_request_error` where nothing fits better. */
   type?: string
@@ -18,7 +18,7 @@ export interface ErrorDetails {
   details?: Readonly<Record<string, unknown>> | undefined
   /** The vendor's own body, returned next to the error. */
   relayed?: Record<string, unknown> | undefined
-  /** What happened internally: for the log, never for the caller. */
+  /** The internal cause: for the log, never for the caller. */
   cause?: unknown
 }
 

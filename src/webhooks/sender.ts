@@ -239,7 +239,7 @@ class Sender implements WebhookSender {
   }
 }
 
-/** What follows from an attempt: done, given up, or when to try again. */
+/** The next state after an attempt: done, given up, or when to try again. */
 function nextOf(
   webhook: Webhook,
   { status, retryAfterMs }: AttemptAnswer,

@@ -220,7 +220,7 @@ export function readMessageEvent(event: unknown): Reading {
 /** More tokens than any model can have: a larger figure is a fault of the vendor. */
 const ABSURD_TOKENS = 100_000_000
 
-/** What a vendor counted, and the tier that it says it was: of figures that are none or cannot be, it says nothing. */
+/** The vendor's figures and reported tier; nothing for figures that are missing or impossible. */
 function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serviceTier'> {
   const figures = figuresOf(usage)
   if (figures === undefined) return {}

@@ -53,7 +53,7 @@ export function quoteRerank({ body, byteLength }: Ask<RerankBody>, model: Model)
   return { search: Math.ceil(count / DOCUMENTS_PER_SEARCH) }
 }
 
-/** As vendors count them, where they report nothing. */
+/** Texts of a request, counted if the vendor reports no usage. */
 export function textsOfRerank({ query, documents }: RerankBody, model: Model): string[] | undefined {
   return isPricedBySearch(model)
     ? undefined

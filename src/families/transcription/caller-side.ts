@@ -46,16 +46,18 @@ export const audioRules = [
   ...addresses('known_speaker_references[]'),
 ]
 
-/** What a file holds at most of whose length nothing is known: 8 kbit/s is the lowest bit rate of speech in use. */
+/**
+ * Least bytes for a second of audio, for a file of unknown length: 8 kbit/s is the lowest bit rate of speech in use.
+ */
 const LEAST_BYTES_PER_SECOND = 1_000
-/** As the vendor's price list has it: a minute of audio is about a thousand tokens. */
+/** Tokens for a minute of audio, by the vendor's price list. */
 const TOKENS_PER_MINUTE = 1_000
-/** Of a text that is spoken as fast as anybody can, and what models write at most where there is little to hear. */
+/** Most output tokens for a second of audio: speech as fast as anybody can speak. */
 const OUTPUT_TOKENS_PER_SECOND = 15
 const LEAST_OUTPUT_TOKENS = 2_000
 /** Nobody speaks faster: a text of more letters was longer than its file says. */
 const LETTERS_PER_SECOND = 30
-/** Of each sample of a known speaker, at most. */
+/** Most seconds of each sample of a known speaker. */
 const REFERENCE_SECONDS = 10
 
 /** Throws 400 for what is not one file of audio, or for a text whose price could not be told. */

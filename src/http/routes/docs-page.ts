@@ -17,10 +17,10 @@ export interface DocsPage {
   script(request: Request): Response
 }
 
-/** Of the page, so that all of it works below a path of a proxy too. */
+/** Addresses relative to the page, so that it works below a path of a proxy too. */
 const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js' }
 
-/** Those of the samples are written by the document; of the viewer's own, one is enough. */
+/** Clients that are hidden: the document has samples of its own, and one of the viewer's is enough. */
 const OTHER_CLIENTS =
   'c clojure csharp dart fsharp go http java js kotlin node objc ocaml php powershell python r ruby rust swift'
 

@@ -122,7 +122,7 @@ function taskOf({ path }: VendorRequest): 'translate' | 'transcribe' {
   return path.endsWith('/translations') ? 'translate' : 'transcribe'
 }
 
-/** Of a WAV by its header; of anything else by its size. */
+/** Seconds of a WAV by its header; of other files by their size. */
 async function secondsOf(file: File): Promise<number> {
   const head = Buffer.from(await file.slice(0, 44).arrayBuffer())
   const isWav = head.length === 44 && head.toString('latin1', 8, 12) === 'WAVE'

@@ -14,8 +14,9 @@ const platforms = [
 ] as const
 
 /**
- * In parts, of which a command loads those that it needs, and compiled beforehand, which makes the start three times as
- * quick. Compiled only for this machine and for Linux: for the others nobody has run yet what is compiled here.
+ * Builds the executable in parts, of which a command loads those that it needs, and compiled beforehand, which makes
+ * the start three times as fast. Precompiled only for this machine and for Linux: precompiled code for other platforms
+ * has not been tried.
  */
 async function build(outfile: string, platform?: (typeof platforms)[number]): Promise<void> {
   const target = platform ? [`--target=bun-${platform}`] : []

@@ -1,9 +1,9 @@
-// How much of the machine went to programs that are not part of the run: with much of it the figures are those of a
-// busy machine, and a reader has to know. It must never change a figure.
+// The share of the machine that other programs took during the run: a large share makes the figures unreliable, which a
+// reader has to know. It must never change a figure.
 import { cpus } from 'node:os'
 
 export interface Bystanders {
-  /** Share of all processor time since the start, from 0 to 1; `ownMs` is what the run itself has used. */
+  /** Share of all processor time since the start, from 0 to 1; `ownMs` is the time of the run itself. */
   share(ownMs: number): number
 }
 

@@ -12,7 +12,7 @@ export interface ChildOptions {
   command: string[]
   directory: string
   environment?: Record<string, string>
-  /** With a handler the child gets a channel, which also tells it when this process is gone. */
+  /** Called for messages: with a handler the child gets a channel, which also tells it when this process is gone. */
   onMessage?: (message: unknown) => void
 }
 
@@ -73,7 +73,7 @@ export class Child {
 const running = new Set<Child>()
 let stoppedCpuMs = 0
 
-/** Processor time of all children so far, also of those that were stopped. */
+/** Processor time of all children so far, including stopped ones. */
 export function childrenCpuMs(): number {
   const alive = [...running].filter((child) => !child.ended)
   return alive.reduce((sum, child) => sum + cpuMs(child.pid), stoppedCpuMs)
@@ -83,7 +83,7 @@ export async function stopAll(): Promise<void> {
   await Promise.all([...running].map((child) => child.stop()))
 }
 
-/** The last resort, for the moment when this process itself ends. */
+/** Kills all children; the last resort when this process itself ends. */
 export function killAll(): void {
   for (const child of running) child.process.kill('SIGKILL')
 }

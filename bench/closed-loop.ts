@@ -31,7 +31,7 @@ class Loop {
     this.request = encodeRequest(job)
   }
 
-  /** Takes connected connections, so that connecting is not part of what is measured. */
+  /** Takes connected connections, so that connecting is not measured. */
   async run(connections: LoopConnection[]): Promise<LoopReport> {
     const startedAt = performance.now()
     this.endsAt = startedAt + this.job.durationMs
@@ -75,7 +75,7 @@ class LoopConnection implements HttpSink {
   private sentAt = 0
   private unsent = 0
   private repliesTaken = 0
-  /** How many bytes of the body are equal to the pattern's, and the bytes themselves once one was not. */
+  /** Bytes of the body that equal the pattern's, and the bytes themselves once one did not. */
   private matched = 0
   private deviating: Buffer[] | null = null
 
@@ -174,7 +174,7 @@ class LoopConnection implements HttpSink {
     else loop.pattern ??= body ?? null
   }
 
-  /** An unfinished request counts as an error; the connection takes no further part. */
+  /** Abandons an unfinished request, which counts as an error; the connection takes no further part. */
   abandon(fault: string): void {
     if (this.state === 'waiting') {
       this.loop.fail(fault)

@@ -1,17 +1,17 @@
-// What is said in the benchmark: the requests that the load generator sends and the replies that the mock vendor
-// gives, so that one side can check what the other sent. It must never depend on time or chance: the same bytes always.
+// The requests of the load generator and the replies of the mock vendor, so that one side can check what the other
+// sent. It must never depend on time or chance: always the same bytes.
 
 /** Frames that carry text; a role frame goes before them, finish, usage and [DONE] come after. */
 export const CONTENT_FRAMES = 100
 export const FRAMES_PER_SECOND = 50
 
-/** How the mock answers is chosen by the model name, the one thing that every proxy lets through to the vendor. */
+/** Model names that choose the mock's answer: the one thing that every proxy lets through to the vendor. */
 export const WHOLE = 'whole'
 export const BURST = 'burst'
 export const PACED = `paced-${FRAMES_PER_SECOND}`
 export const VIDEO = 'video'
 
-/** The vendor's name of a model, which the bare proxies pass on, and the name that the gateway sells it by. */
+/** The vendor's name of a model, which the bare proxies pass on. */
 export const vendorModel = (answer: string): string => `bench-${answer}`
 export const gatewayModel = (answer: string): string => `house-${answer}`
 
@@ -45,12 +45,12 @@ const ANSWER =
 export const usage = { promptTokens: USAGE.prompt_tokens, completionTokens: USAGE.completion_tokens }
 export const wholeContent = ANSWER.repeat(2)
 
-/** Distinct in each frame, so that a lost, doubled or swapped frame shows. */
+/** The text of a frame, distinct in each, so that a lost, doubled or swapped frame shows. */
 export function frameContent(index: number): string {
   return ` word${String(index).padStart(3, '0')}`
 }
 
-/** About 1 KB of request. `user` is a place for a mark that comes out again at the vendor. */
+/** About 1 KB of request. `user` is a field for a mark that reaches the vendor. */
 export function requestBody(model: string, stream: boolean, user?: string): string {
   return JSON.stringify({
     model,

@@ -31,7 +31,7 @@ export interface MemoryFigures {
 
 /** Microseconds of processor time per request or stream, one value per round. */
 export interface CpuFigures {
-  /** At 32 connections, and at 128. */
+  /** Values at 32 connections, and at 128. */
   wholeMicros: PerTarget<number[]>
   busyMicros: PerTarget<number[]>
   burstMicros: PerTarget<number[]>
@@ -61,61 +61,63 @@ export interface StreamsFigures {
 
 export interface CutsFigures {
   closing: PerTarget<ClosingFigures>
-  /** Of the gateway only: it is the one that keeps anything about a stream. */
+  /** Memory of the gateway only: it is the one that keeps anything about a stream. */
   rss?: { warmMb: number; peakMb: number; endMb: number }
 }
 
-/** From the client's cut to the moment when the vendor's connection closed. */
+/** Time from the client's cut to the closing of the vendor's connection. */
 export interface ClosingFigures {
   streams: number
-  /** Cuts of which the vendor never heard, although the stream was still running. */
+  /** Cuts that never reached the vendor, although the stream was still running. */
   unclosed: number
   p50Ms: number
   p99Ms: number
   maxMs: number
 }
 
-/** Open tasks, each asked after when it is due. */
+/** Open tasks, each polled when it is due. */
 export interface PollsFigures {
   tasks: number
   polled: number
-  /** Due and not polled: they count with all the time that they have waited. */
+  /** Due tasks that were not polled: they count with their whole wait. */
   unpolled: number
   pollsPerSecond: number
   /** Processor time over wall time: 1 is one core all the time. */
   coreShare: number
-  /** From the time when a task was due to the moment when the vendor was asked. */
+  /** Time from when a task was due to its poll at the vendor. */
   latenessMs: Spread
 }
 
-/** Tasks that ended at once, half with webhooks to a quick receiver and half to a slow one, while chat went on. */
+/** Tasks that ended at once, half with webhooks to a fast receiver and half to a slow one, during chat. */
 export interface EndingsFigures {
   tasks: number
-  /** How many had not ended when the run gave up. */
+  /** Tasks that had not ended when the run gave up. */
   open: number
   chatBeforeMs: Spread
   chatDuringMs: Spread
-  /** Until the last task had ended and the quick receiver had its last webhook. */
+  /** Time until the last task had ended and the fast receiver had its last webhook. */
   tookMs: number
   quick: { received: number; of: number }
   slow: { received: number; of: number }
 }
 
-/** What hostile bodies do to the others. */
+/** The effect of hostile bodies on other requests. */
 export interface HostileFigures {
-  /** The same without any. */
+  /** The figures without hostile bodies. */
   quiet: LagFigures
   under: Record<string, LagFigures>
 }
 
 export interface LagFigures {
-  /** How long the event loop keeps the smallest request waiting, less waiting for a processor, which is this machine's fault. */
+  /**
+   * Delay of the smallest request by the event loop, without the wait for a processor, which is this machine's fault.
+   */
   lag: Spread & { p999: number }
-  /** The same with that. */
+  /** Delay of the smallest request, with the wait for a processor. */
   probe: Spread & { p999: number }
-  /** Of the honest requests, as their callers have it. */
+  /** Latency of the honest requests. */
   chat: Spread
-  /** Of the answers to the hostile bodies. */
+  /** Statuses of the answers to the hostile bodies. */
   statuses: Record<string, number>
 }
 

@@ -16,7 +16,7 @@ export interface GatewaySetup {
 export interface GatewayStart {
   target: Target
   child: Child
-  /** From the start of the process to the first answer with status 200. */
+  /** Time from the start of the process to the first answer with status 200. */
   healthMs: number
   modelsMs: number
 }
@@ -35,7 +35,7 @@ export function setUpGateway(command: string[], directory: string, mockPort: num
   return { command, directory, flags, key: createKey({ command, flags }, 'bench', '1000000') }
 }
 
-/** A key on an account of its own, without money unless it says so. */
+/** A key on an account of its own, without money by default. */
 export function createKey(
   { command, flags }: Pick<GatewaySetup, 'command' | 'flags'>,
   name: string,

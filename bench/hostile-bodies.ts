@@ -35,7 +35,7 @@ function request(rest: string): Buffer {
   return Buffer.from(`{"model":"${gatewayModel(WHOLE)}","messages":[{"role":"user"}],${rest}}`)
 }
 
-/** `entries` ends with a comma. */
+/** A body of messages; `entries` ends with a comma. */
 function messages(entries: string): Buffer {
   return Buffer.from(`{"model":"${gatewayModel(WHOLE)}","messages":[${entries}1]}`)
 }

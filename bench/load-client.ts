@@ -37,7 +37,7 @@ export interface Metered {
 export class LoadClient {
   readonly faults: Fault[] = []
   readonly peakRssMb: PerTarget<number> = {}
-  /** What is being measured, for the list of faults. */
+  /** The subject that is measured, for the list of faults. */
   subject = ''
   private readonly child: Child
   private takeReport: (report: LoadReport) => void = () => {}
@@ -79,7 +79,7 @@ export class LoadClient {
     return report
   }
 
-  /** The latency of each request. */
+  /** The latency of each request at a steady rate. */
   async steady(target: Target, job: Omit<SteadyJob, 'kind' | 'port' | 'headers'>): Promise<number[]> {
     const { port, headers } = target
     const report = (await this.run(target, { kind: 'steady', port, headers, ...job })) as SteadyReport
@@ -87,7 +87,7 @@ export class LoadClient {
     return report.latenciesMs
   }
 
-  /** How long the target's event loop keeps a probe waiting, and its callers. */
+  /** Delays of probes by the target's event loop, and of its callers. */
   async lag(target: Target, job: Omit<LagJob, 'kind' | 'port' | 'pid' | 'headers'>): Promise<LagReport> {
     const { port, pid, headers } = target
     const report = (await this.run(target, { kind: 'lag', port, pid, headers, ...job })) as LagReport

@@ -62,7 +62,7 @@ export interface SteadyReport {
 /** Requests at a steady rate, and probes of the server's event loop beside them. */
 export interface LagJob extends Omit<SteadyJob, 'kind'> {
   kind: 'lag'
-  /** Of the server. */
+  /** Process id of the server. */
   pid: number
   probesPerSecond: number
 }
@@ -70,7 +70,7 @@ export interface LagJob extends Omit<SteadyJob, 'kind'> {
 /** One look at the event loop, in milliseconds from the moment when it was sent. */
 export interface Probe {
   tookMs: number
-  /** How much of it the server, or this side, could have run but had to wait for a processor; the longer of the two. */
+  /** Milliseconds that the server, or this side, was ready to run but waited for a processor; the longer of the two. */
   waitedMs: number
 }
 

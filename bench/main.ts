@@ -24,7 +24,7 @@ import { rowsOf } from './rows'
 import { faultList, markdownTable } from './table'
 import { type PerTarget, startMock, startNginx, startPipe, type Target } from './targets'
 
-/** After the start a runtime compiles and collects for a moment. */
+/** Pause after the start, in which a runtime compiles and collects. */
 const IDLE_PAUSE_MS = 2000
 
 async function measure(options: Options, directory: string): Promise<{ figures: Figures; nginx: boolean }> {

@@ -8,7 +8,7 @@ import type { Amounts } from './options'
 import type { PerTarget, Target } from './targets'
 
 const CONNECTIONS = 32
-/** As many as in the measure of throughput. */
+/** As many connections as in the measure of throughput. */
 const BUSY_CONNECTIONS = 128
 
 type Size = Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>

@@ -52,9 +52,9 @@ async function summaryOf(measuring: ReturnType<LoadClient['lag']>) {
   return { lag: lag.summary(), probe: probed.summary(), chat: chat.summary() }
 }
 
-/** One sender a key, until it is stopped. */
+/** One sender for each key, until it is stopped. */
 class Attack {
-  /** How often each status was answered; `none` where the connection ended without. */
+  /** Number of answers by status; `none` if the connection ended without one. */
   private readonly statuses: Record<string, number> = {}
   private isStopped = false
   private readonly senders: Promise<void>[]
@@ -78,7 +78,7 @@ class Attack {
   }
 }
 
-/** The status of the answer, after which the connection is closed whatever of the body is left. */
+/** The status of the answer. The connection is closed then, whatever is left of the body. */
 function sendOnce(port: number, key: string, body: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = createConnection({ host: '127.0.0.1', port })

@@ -9,11 +9,11 @@ import { Samples } from './statistics'
 import type { Target } from './targets'
 import type { Poll } from './vendor-videos'
 
-/** The tasks are of all ages up to this, evenly, as where as many begin as end. */
+/** Ages of the tasks, evenly spread, as if as many begin as end. */
 export const OLDEST_MS = 10 * 60_000
-/** From the plan to the moment when tasks begin to be due: the start of the process is not what is measured. */
+/** Time from the plan to the first due tasks: the start of the process is not measured. */
 const START_MS = 3000
-/** After that, to the first reading: a runtime compiles what is hot. */
+/** Time from then to the first reading, in which a runtime compiles hot code. */
 const WARM_UP_MS = 5000
 /** How long after the last reading a due poll may still arrive and be measured at its true time. */
 const GRACE_MS = 2000
@@ -33,7 +33,7 @@ export async function measurePolls(
     const waitMs = Math.round(((index * GOLDEN_SHARE) % 1) * pauseOf(ageMs))
     return { createdAt: firstDueAt - ageMs, dueAt: firstDueAt + waitMs }
   })
-  // Those from the time of the submits, before the plan.
+  // Polls from the time of the submits, before the plan.
   await takePolls(mock)
   const { target, child } = await startGateway(setup)
   await Bun.sleep(firstDueAt + WARM_UP_MS - Date.now())
@@ -58,7 +58,7 @@ async function takePolls(mock: Target): Promise<Poll[]> {
   return (await response.json()) as Poll[]
 }
 
-/** Of all polls that were due within the time. One that never came is late by all the time until the run gave up. */
+/** Figures of all polls that were due within the time. A missing poll counts with the time until the run gave up. */
 function judge(
   polls: Poll[],
   plans: Map<string, TaskPlan>,

@@ -7,7 +7,7 @@ import { HttpReader, type HttpSink } from './http-reader'
 import { type EncodedStream, encodeStream, PacingWheel, VendorStream } from './vendor-stream'
 import { VendorVideos } from './vendor-videos'
 
-/** What `GET /closings` tells, and forgets. */
+/** The answer to `GET /closings`, after which it is forgotten. */
 export interface Closings {
   started: number
   finished: number
@@ -74,7 +74,7 @@ class VendorConnection implements HttpSink {
     if (this.unsent !== null) this.send(this.unsent)
   }
 
-  /** Nearly always one write; only the lists of closings and polls can be larger than what a socket takes at once. */
+  /** Sends bytes. Only the lists of closings and polls can be larger than what a socket takes at once. */
   private send(bytes: Buffer): void {
     const written = Math.max(0, this.socket.write(bytes))
     this.unsent = written < bytes.length ? bytes.subarray(written) : null

@@ -7,13 +7,13 @@ import { type GatewaySetup, type GatewayStart, startGateway } from './gateway'
 
 const SUBMITS_AT_ONCE = 32
 
-/** Whole milliseconds. */
+/** A plan in whole milliseconds. */
 export interface TaskPlan {
   createdAt: number
   dueAt: number
 }
 
-/** Starts a gateway, submits, and stops it. `webhookOf` says where a task's end is told, if anywhere. */
+/** Starts a gateway, submits, and stops it. `webhookOf` names the webhook of a task, if any. */
 export async function submitTasks(
   setup: GatewaySetup,
   count: number,
@@ -43,7 +43,7 @@ async function submit(target: GatewayStart['target'], webhookUrl: string | undef
   if (response.status !== 200) throw new Error(`a task was refused: ${response.status} ${text}`)
 }
 
-/** Gives each task, by its place, an age and the time when it is due. */
+/** Gives each task, by its index, an age and the time when it is due. */
 export function planPolls(setup: GatewaySetup, planOf: (index: number) => TaskPlan): Map<string, TaskPlan> {
   const database = new Database(join(setup.directory, 'data', 'gateway.sqlite'), { strict: true })
   const plans = new Map<string, TaskPlan>()
@@ -63,7 +63,7 @@ export function planPolls(setup: GatewaySetup, planOf: (index: number) => TaskPl
   return plans
 }
 
-/** How many tasks are open still. Only reads, so the gateway may run. */
+/** Number of open tasks. Only reads, so the gateway may run. */
 export function countOpen(setup: GatewaySetup): number {
   const database = new Database(join(setup.directory, 'data', 'gateway.sqlite'), { readonly: true })
   const row = database

@@ -25,7 +25,7 @@ export interface Options {
 export interface Amounts {
   starts: number
   rounds: number
-  /** Once per target and kind of answer: a runtime compiles what is hot for some seconds. */
+  /** Warm-up for each target and kind of answer, in which a runtime compiles hot code. */
   warmUpMs: number
   wholeMs: number
   burstMs: number
@@ -37,13 +37,13 @@ export interface Amounts {
   manyStreamsPerConnection: number
   cutStreams: number
   cutWarmUpStreams: number
-  /** Between the last request and a reading of memory: a worker that was loaded at need has to be dropped first. */
+  /** Pause between the last request and a reading of memory, for idle workers to stop. */
   settleMs: number
   openTasks: number
   pollingMs: number
   endingTasks: number
   chatBeforeMs: number
-  /** Under each of the hostile bodies. */
+  /** Time under each of the hostile bodies. */
   hostileMs: number
 }
 
@@ -101,7 +101,7 @@ export const USAGE = `bun bench/main.ts [options]
   --json              the raw figures instead of the table
 `
 
-/** Throws with a sentence for the user. */
+/** Reads the options. Throws with a sentence for the user. */
 export function readOptions(argv: string[]): Options | 'help' {
   const { values } = parseArgs({
     args: argv,

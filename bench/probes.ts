@@ -1,13 +1,13 @@
-// Asks the smallest thing that there is at a steady rate, whether the last answer has come or not: how long each answer
-// takes is how long the event loop of the server was busy with something else, the network and this machine included. It
-// must never wait for one answer before it sends the next request.
+// Sends the smallest request at a steady rate, whether the last answer has come or not: the time of each answer is how
+// long the event loop of the server was busy with something else, the network and this machine included. It must never
+// wait for one answer before it sends the next request.
 import { createConnection, type Socket } from 'node:net'
 import type { LagJob, LagReport, Probe } from './load-job'
 import { processorWaitMs } from './process-meter'
 import { runSteady } from './steady-rate'
 
 const END_OF_HEAD = '\r\n\r\n'
-/** What is not answered by then counts with this time. */
+/** Longest wait for an answer; an unanswered probe counts with it. */
 const DEADLINE_MS = 20_000
 
 /** Probes beside chat requests at a steady rate. */
@@ -59,7 +59,7 @@ class Prober {
     socket.on('error', () => {})
   }
 
-  /** The server's kernel takes it, so that this does not wait for the server. */
+  /** Connects to a server. The kernel accepts the connection, so this does not wait for the server. */
   static connect(port: number): Promise<Prober> {
     return new Promise((resolve, reject) => {
       const socket = createConnection({ host: '127.0.0.1', port, noDelay: true })

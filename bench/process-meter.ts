@@ -15,7 +15,9 @@ export function cpuMs(pid: number): number {
   return clockMs(ps(pid, 'time'))
 }
 
-/** How long the main thread could have run but had to wait for a processor; 0 where the system does not tell. */
+/**
+ * Milliseconds that the main thread was ready to run but waited for a processor; 0 if the system does not report it.
+ */
 export function processorWaitMs(pid: number): number {
   if (process.platform !== 'linux') return 0
   const [, waitedNanos] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')
@@ -36,7 +38,7 @@ function ps(pid: number, column: string): string {
     .trim()
 }
 
-/** Reads `[[days-]hours:]minutes:seconds.hundredths`. */
+/** Milliseconds of `[[days-]hours:]minutes:seconds.hundredths`. */
 function clockMs(text: string): number {
   const parts = text.replace('-', ':').split(':').map(Number).reverse()
   const [seconds = Number.NaN, minutes = 0, hours = 0, days = 0] = parts

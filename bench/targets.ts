@@ -13,7 +13,7 @@ export interface Target {
   port: number
   pid: number
   headers: Record<string, string>
-  /** The name that this target knows a model of the mock by. */
+  /** The target's name of a model of the mock. */
   model: (answer: string) => string
 }
 
@@ -25,7 +25,7 @@ export async function startPipe(directory: string, mockPort: number): Promise<Ta
   return await startOwn('pipe', directory, (port) => [port, `http://127.0.0.1:${mockPort}`])
 }
 
-/** A receiver of webhooks, which answers each so much later. */
+/** Starts a receiver of webhooks, which answers each after a delay. */
 export async function startReceiver(
   name: 'quick' | 'slow',
   directory: string,
@@ -60,7 +60,7 @@ async function startOwn(
   return { name, port, pid: child.pid, headers: {}, model: vendorModel }
 }
 
-/** Null where nginx is not installed. */
+/** Starts nginx; null if it is not installed. */
 export async function startNginx(directory: string, mockPort: number): Promise<Target | null> {
   const executable = Bun.which('nginx')
   if (executable === null) return null
@@ -74,7 +74,7 @@ export async function startNginx(directory: string, mockPort: number): Promise<T
   return { name: 'nginx', port, pid: child.pid, headers: {}, model: vendorModel }
 }
 
-/** One process, which makes "one worker" and "the process that is measured" the same. */
+/** The configuration of nginx: one process, so that one worker is the process that is measured. */
 function nginxConfig(directory: string, port: number, mockPort: number): string {
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return `daemon off;

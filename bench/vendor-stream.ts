@@ -50,7 +50,7 @@ export class VendorStream {
     return this.released < ends.length
   }
 
-  /** Also called when a full socket takes bytes again. */
+  /** Sends what is due; called again when a full socket takes bytes again. */
   flush(): void {
     const end = this.encoded.writeEnds[this.released - 1] ?? 0
     if (end === this.written) return
@@ -72,14 +72,14 @@ export class PacingWheel {
     setInterval(() => this.turn(), SLOT_MS)
   }
 
-  /** Returns how to take the stream off before its end. */
+  /** Adds a stream. The returned function removes it before its end. */
   add(stream: VendorStream): () => void {
     const slot = this.slots[this.nextSlot++ % this.slots.length] as Set<VendorStream>
     slot.add(stream)
     return () => slot.delete(stream)
   }
 
-  /** Late timers are caught up, so that the rate holds on a busy machine. */
+  /** Sends the frames that are due. Late timers catch up, so that the rate holds on a busy machine. */
   private turn(): void {
     const due = Math.floor((performance.now() - this.startedAt) / SLOT_MS)
     for (; this.passedSlots < due; this.passedSlots++) {

@@ -1,7 +1,7 @@
-// The mock vendor's video tasks: each goes on until the bench says that all end. It writes down when each was asked
-// after. It must never decide by itself when a task ends, nor tell one task from another.
+// The mock vendor's video tasks: each runs until the bench ends all. It notes each poll. It must never decide by itself
+// when a task ends, nor treat one task differently from another.
 
-/** One of the vendor's answers, and what was asked of it. */
+/** One poll, and the vendor's answer. */
 export interface Poll {
   upstreamId: string
   at: number
@@ -25,7 +25,7 @@ export class VendorVideos {
   private ending = false
   private polls: Poll[] = []
 
-  /** The JSON that answers a request; undefined for one that is about something else. */
+  /** The JSON that answers a request; undefined for other requests. */
   answer(requestLine: string): string | undefined {
     if (requestLine.startsWith(SUBMIT)) return JSON.stringify({ request_id: `video-${++this.submits}` })
     if (requestLine.startsWith(POLL)) return this.poll(requestLine)
@@ -42,7 +42,7 @@ export class VendorVideos {
     return this.ending ? DONE : RUNNING
   }
 
-  /** What it has told it forgets. */
+  /** The polls so far, which are forgotten then. */
   private tellPolls(): string {
     const polls = this.polls
     this.polls = []

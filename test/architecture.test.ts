@@ -10,6 +10,7 @@ import {
   importFaults,
   longFiles,
   longFunctions,
+  proseFaults,
   type SourceFile,
   vendorFaults,
   wordingFaults,
@@ -55,6 +56,9 @@ describe('the source keeps', () => {
       ({ path }) => !/^test\/(architecture\.test|support\/source-rules)\.ts$/.test(path),
     )
     expect(fileFaults([...program, ...others])).toEqual([])
+  })
+  test('comments that stand alone, in usual words', () => {
+    expect(proseFaults([...program, ...around.filter(({ path }) => !path.startsWith('test/'))])).toEqual([])
   })
   test(`files of at most ${FILE_LINES_MOST} lines`, () => {
     expect(over(longFiles(programs, FILE_LINES_MOST), longFilesAllowed)).toEqual([])
@@ -260,6 +264,26 @@ const breaches: readonly Breach[] = [
     find: fileFaults,
     good: { 'src/a.ts': '// To do it well.\n' },
     bad: { 'src/a.ts': '// What it does.\n// TODO: the rest\n' },
+  },
+  {
+    title: 'a comment that does not stand alone',
+    find: proseFaults,
+    good: {
+      'src/a.ts': `/** Items of the list. */\n// It may begin like this in a file.\n/**\n * An item.\n * What it is.\n */`,
+    },
+    bad: { 'src/a.ts': '/**\n * What it is.\n */\n/** Items. */' },
+  },
+  {
+    title: 'an archaic word',
+    find: proseFaults,
+    good: { 'src/a.ts': `// The impulse is marshalled.\nconst FILE = 'journal.sqlite'` },
+    bad: { 'src/a.ts': '// Nobody shall wait.' },
+  },
+  {
+    title: 'a metaphor with a standard name',
+    find: proseFaults,
+    good: { 'src/a.ts': 'const ticker = createTicker(system)' },
+    bad: { 'src/a.ts': 'const pulse = createTicker(system)' },
   },
   {
     title: 'a long file',

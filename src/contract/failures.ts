@@ -9,7 +9,7 @@ import type { Model } from './family'
 /** The status in the request log for a request whose caller left before the answer. */
 const CALLER_LEFT_STATUS = 499
 
-/** What ended a charge: the request itself, or the party that cut it. */
+/** The end of a charge: by the request itself, or by the party that cut it. */
 export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
 
 /** The error for a stream that ends before its answer is complete. */
@@ -94,7 +94,7 @@ export function tooLittle(code: string, message: string): GatewayError {
   return new GatewayError(402, { code, message, headers: { 'x-should-retry': 'false' } })
 }
 
-/** What ended the charge of a request that failed with this error. */
+/** The end of a charge whose request failed with this error. */
 export function endedByOf(error: unknown): EndedBy {
   if (!(error instanceof GatewayError)) return 'upstream'
   const words: Record<string, EndedBy> = {

@@ -17,7 +17,7 @@ const CROWD = 4
 
 export class GroupCommit {
   private readonly commit: (group: readonly WaitingBatch[]) => BatchOutcome[]
-  /** An error as the callers of the database know it. */
+  /** Translates an error to those of the database interface. */
   private readonly translate: (error: unknown) => unknown
   private waiting: WaitingBatch[] = []
 
@@ -36,7 +36,7 @@ export class GroupCommit {
     })
   }
 
-  /** Commits all that waits. */
+  /** Commits all waiting batches. */
   readonly flush = (): void => {
     if (this.waiting.length === 0) return
     const group = this.waiting

@@ -80,7 +80,7 @@ class SqliteConnection {
     return read(this.prepare(sql).statement, parameters)
   }
 
-  /** All batches in one transaction; what became of each, in order. Throws where nothing was changed. */
+  /** Commits all batches in one transaction. Returns the result of each, in order. Throws if nothing was changed. */
   commit(group: readonly WaitingBatch[]): BatchOutcome[] {
     try {
       return this.transact(() => group.map(({ statements }) => this.runBatch(statements)))

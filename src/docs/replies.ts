@@ -218,7 +218,7 @@ export function repliesOf({ name, answer }: Operation): Record<string, Described
   return { '200': { description, content } }
 }
 
-/** Of operations whose row in the table has no answer. */
+/** Answers of operations whose row in the table has none. */
 const replies: Partial<Record<OperationName, Record<string, DescribedAnswer>>> = {
   chat: {
     '200': {

@@ -1,4 +1,4 @@
-// What families of many contracts share in their schemas and in the figures of vendors. Nothing here may know a vendor.
+// Shared by families of many contracts: schemas, and the figures of vendors. Nothing here must know a vendor.
 
 import { type TSchema, Type } from '@sinclair/typebox'
 
@@ -6,10 +6,10 @@ import { type TSchema, Type } from '@sinclair/typebox'
 export const optionalField = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** More than any answer can have: a figure beyond it is a fault of the vendor. */
+/** More than any answer can have: a larger figure is a fault of the vendor. */
 const ABSURD = 100_000_000
 
-/** A vendor's figure, 0 where there is none; NaN for what is no figure, or an absurd one. */
+/** A vendor's figure; 0 if absent, NaN if it is no figure, or an absurd one. */
 export function figureOf(value: unknown): number {
   if (value === undefined || value === null) return 0
   return typeof value === 'number' && value >= 0 && value <= ABSURD ? value : Number.NaN

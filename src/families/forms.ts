@@ -1,10 +1,10 @@
-// What families whose requests have files share: which files a field has, and how texts and files go on to the vendor.
-// It must never read a file's bytes: what a file is was found when it came in.
+// Shared by families whose requests have files: which files a field has, and how texts and files are sent to the
+// vendor. It must never read a file's bytes: the type of a file was found when it arrived.
 
 import type { FormPart, Upload } from '../contract/family'
 import { invalidRequest } from '../lib/errors'
 
-/** The files of a form's field. A text in their place is refused; `example` is what curl sends. */
+/** The files of a form's field. A text instead of them is refused; `example` is the file of the curl sample. */
 export function uploadsIn(body: object, field: string, example = 'picture.png'): readonly Upload[] {
   const value = (body as Record<string, unknown>)[field] ?? []
   if (isUploads(value)) return value
@@ -15,7 +15,10 @@ export function uploadsIn(body: object, field: string, example = 'picture.png'):
   )
 }
 
-/** Texts of a form, in their order. What has no value is left out; lists of texts have the brackets that servers know. */
+/**
+ * Texts of a form, in their order. Fields without a value are left out; lists of texts have the brackets that servers
+ * know.
+ */
 export function textParts(fields: Readonly<Record<string, unknown>>): FormPart[] {
   return Object.entries(fields).flatMap(([name, value]): FormPart[] => {
     if (value === undefined || value === null || isUploads(value)) return []
@@ -24,7 +27,7 @@ export function textParts(fields: Readonly<Record<string, unknown>>): FormPart[]
   })
 }
 
-/** Files of a form, field by field. Several of a field have the brackets, too. */
+/** Files of a form, field by field. Several files of a field have brackets too. */
 export function fileParts(fields: Readonly<Record<string, unknown>>): FormPart[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     if (!isUploads(value)) return []
@@ -57,7 +60,10 @@ const EXTENSIONS: Record<Format, readonly string[]> = {
   aac: ['aac'],
 }
 
-/** Servers go by the type or by the name, which clients leave out or make up; what the bytes are is known. */
+/**
+ * An upload with a true type and name. Servers trust these, but clients leave them out or make them up; the type of the
+ * bytes is known.
+ */
 function named(upload: Upload, field: string): Upload {
   const { picture, audio, filename, contentType } = upload
   const format = picture?.format ?? audio?.format

@@ -29,7 +29,7 @@ const Place = Type.Object({
   inline: Type.Optional(Type.Boolean({ description: 'It stands in the content of this answer.' })),
 })
 const imageOutput = Type.Object({ images: Type.Array(Place), ...costOutput })
-const prompt = Type.String({ minLength: 1, description: 'What the picture shall show.' })
+const prompt = Type.String({ minLength: 1, description: 'Description of the picture.' })
 
 export const speak: PaidTool = {
   name: 'speak',

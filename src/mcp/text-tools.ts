@@ -26,7 +26,7 @@ export const chat: PaidTool = {
   input: Type.Object({
     model: modelField,
     prompt: optionalArgument(Type.String({ minLength: 1, description: 'One message of the user.' })),
-    system: optionalArgument(Type.String({ description: 'What the model shall know and heed beforehand.' })),
+    system: optionalArgument(Type.String({ description: 'Instructions for the model.' })),
     ...(messages && { messages: optionalArgument(messages) }),
     ...chatFields,
     options: optionsField,

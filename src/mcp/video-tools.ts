@@ -38,7 +38,7 @@ export const generateVideo: PaidTool = {
     'Begins to make a video and returns the id of its task at once. Ask get_video for the result. A video that fails costs nothing.',
   input: Type.Object({
     model: modelField,
-    prompt: Type.String({ minLength: 1, description: 'What the video shall show.' }),
+    prompt: Type.String({ minLength: 1, description: 'Description of the video.' }),
     ...plainFieldsOf('video'),
     options: optionsField,
     ...paidFields,

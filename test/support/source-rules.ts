@@ -218,6 +218,25 @@ export function fileFaults(files: readonly SourceFile[]): string[] {
   ])
 }
 
+/** A doc comment is read in a tooltip, where it must name what it is about. */
+const DANGLING = /^(It|Its|They|Them|The same|Of|Beside|With|What|Whose|One that)\b/
+/** Archaic words, and metaphors that had standard names all along. */
+const UNCLEAR_WORD = /\bshall\b|\b(?:create)?(?:roster|pulse|canceller|flight)s?\b|\bjournal\b(?!\.sqlite|')/i
+
+/** Doc comments that cannot stand alone, and words that a newcomer would have to learn. */
+export function proseFaults(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const docs = [...text.matchAll(/^ *\/\*\*(?:\n *\*)? (.*)/gm)].map(([, start = '']) => start)
+    const word = UNCLEAR_WORD.exec(text)?.[0]
+    return [
+      ...docs
+        .filter((start) => DANGLING.test(start))
+        .map((start) => `${path} has a comment that does not stand alone: ${start}`),
+      ...(word === undefined ? [] : [`${path} says ${word}: use the usual word`]),
+    ]
+  })
+}
+
 /**
  * Names that two files of the gateway export, which a reader could take for one another. The sandbox stands outside: each
  * of its vendors has words of its own.

@@ -1,5 +1,5 @@
-// What all rerank families share: the caller's side of POST /v1/rerank, as the most known APIs have it, and what it costs by
-// searches or by tokens. The vendor's side is in the family's own file.
+// Shared by all families of rerank: the caller's side of POST /v1/rerank, in the form of the best-known APIs, and its
+// cost by searches or by tokens. The vendor's side must stay in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
@@ -29,12 +29,14 @@ export const RerankBody = Type.Object(
 )
 export type RerankBody = Static<typeof RerankBody>
 
-/** By searches, or by tokens. */
+/** Units of a price: searches, or tokens. */
 export const rerankUnits = [['search'], ['input_token']] as const
 
 /** Documents of one search. */
 const DOCUMENTS_PER_SEARCH = 100
-/** A longer document counts as several, of at least so many bytes: 500 tokens less those of the query, at a byte each. */
+/**
+ * Longer documents count as several, of at least this many bytes: 500 tokens less those of the query, at a byte each.
+ */
 const BYTES_PER_DOCUMENT = 400
 
 export const plainRerank: PlainForm = {
@@ -42,7 +44,7 @@ export const plainRerank: PlainForm = {
   body: ({ text }) => ({ query: text, documents: [text] }),
 }
 
-/** The most that it can come to: vendors read the query again for each document. */
+/** The most that a request can use: vendors read the query again for each document. */
 export function quoteRerank({ body, byteLength }: Ask<RerankBody>, model: Model): Quantities {
   const queryBytes = Buffer.byteLength(body.query)
   if (!isPricedBySearch(model)) return { input_token: byteLength + queryBytes * body.documents.length }
@@ -70,7 +72,7 @@ export function documentText(document: RerankBody['documents'][number]): string 
   return typeof text === 'string' ? text : JSON.stringify(document)
 }
 
-/** A list of results, and what the vendor counted. An empty list is worth nothing. */
+/** Reads a list of results, and the vendor's figures. An empty list is worth nothing. */
 export function readResults(reply: unknown, results: unknown, searches: unknown, tokens: unknown): Reading {
   if (!Array.isArray(results)) {
     if (isErrorShape(reply)) return { end: 'failed' }
@@ -83,7 +85,7 @@ export function readResults(reply: unknown, results: unknown, searches: unknown,
   const usage: Quantities = { ...(search > 0 && { search }), ...(token > 0 && { input_token: token }) }
   return {
     output,
-    // Zeros say that a server does not count.
+    // Zeros mean that a server does not count.
     usage: usageReading(Object.keys(usage).length > 0 ? usage : undefined),
     end: 'finished',
   }

@@ -1,5 +1,6 @@
-// Reranking by Cohere and Jina, and by the many servers that speak their API, such as vLLM and Infinity: the caller's JSON
-// goes on as it is, and the vendor's comes back. Cohere reports searches in `meta.billed_units`, Jina tokens in `usage`.
+// Reranking by Cohere and Jina, and by the many servers that speak their API, such as vLLM and Infinity. The caller's
+// JSON and the vendor's reply must never be changed. Cohere reports searches in `meta.billed_units`, Jina tokens in
+// `usage`.
 
 import type { Call, JsonFamily } from '../../contract/family'
 import { asObject } from '../../lib/objects'

@@ -1,5 +1,5 @@
-// Reranking by Voyage AI, whose words for the same are others: `top_k`, and `data` in place of `results`. It refuses fields
-// that it does not know, so only known ones are sent.
+// Reranking by Voyage AI, which has other names: `top_k`, and `data` instead of `results`. Voyage refuses unknown
+// fields, so only known ones must be sent.
 
 import type { Call, MadeFamily } from '../../contract/family'
 import { asObject, isObject } from '../../lib/objects'

@@ -1,5 +1,6 @@
-// What transcription and translation of audio share: the request's fields, what it costs by the length of its file, and how
-// texts, subtitles, JSON and events are read. Lengths were found when the file came in: nothing here reads its bytes.
+// Shared by transcription and translation of audio: the request's fields, the cost by the duration of its file, and the
+// reading of texts, subtitles, JSON and events. Durations were found when the file arrived: nothing here must read its
+// bytes.
 
 import { Type } from '@sinclair/typebox'
 import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
@@ -15,7 +16,7 @@ import { addresses } from '../vendor-state'
 
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 
-/** The fields that both have. */
+/** Fields that both have. */
 export const audioFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   file: Type.Unknown({ description: 'The audio: WAV, MP3, M4A, MP4, Ogg, FLAC or WebM.' }),
@@ -31,10 +32,10 @@ export interface AudioBody {
   known_speaker_references?: readonly string[] | null
 }
 
-/** A model is priced by the minute, or by tokens. */
+/** Units of a price: a minute, or tokens. */
 export const audioUnits = [['audio_second'], ['input_token', 'input_audio_token', 'output_token']] as const
 
-/** Audio that is not in the form has no length that is known here. */
+/** Rules for audio outside of the form, whose duration is unknown here. */
 export const audioRules = [
   ...otherModels,
   ...['url', 'file_url', 'audio_url', 'cloud_storage_url'].map((field) => ({
@@ -55,12 +56,12 @@ const TOKENS_PER_MINUTE = 1_000
 /** Most output tokens for a second of audio: speech as fast as anybody can speak. */
 const OUTPUT_TOKENS_PER_SECOND = 15
 const LEAST_OUTPUT_TOKENS = 2_000
-/** Nobody speaks faster: a text of more letters was longer than its file says. */
+/** Most letters for a second of audio: a longer text means that the file is longer than it says. */
 const LETTERS_PER_SECOND = 30
 /** Most seconds of each sample of a known speaker. */
 const REFERENCE_SECONDS = 10
 
-/** Throws 400 for what is not one file of audio, or for a text whose price could not be told. */
+/** Throws 400 for anything but one file of audio, and for a text whose price is unknown. */
 export function checkAudio(body: AudioBody, model: Model): void {
   const [file, ...others] = uploadsIn(body, 'file', 'speech.mp3')
   if (!file) {
@@ -101,7 +102,7 @@ export function quoteAudio({ body, byteLength }: Ask<AudioBody>, model: Model): 
   }
 }
 
-/** Seconds that have begun. */
+/** Seconds, begun ones included. */
 function secondsOf(body: AudioBody): number {
   const [file] = uploadsIn(body, 'file')
   const own = file?.audio?.seconds ?? (file?.bytes.size ?? 0) / LEAST_BYTES_PER_SECOND
@@ -115,7 +116,7 @@ export function textType({ response_format: format }: AudioBody): string | undef
   return format === 'vtt' ? 'text/vtt; charset=utf-8' : undefined
 }
 
-/** A text has no figures. Its length is told by its subtitles, or else by its letters, where its file says less. */
+/** Reads a text, which has no figures. Its subtitles, or else its letters, show the duration if the file says less. */
 export function readTranscript(text: string, { body }: Ask<AudioBody>): Reading {
   const cues = [...text.matchAll(/--> *(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})/g)]
   const ends = cues.map(([, hours = '0', ...rest]) => {
@@ -141,13 +142,13 @@ export function readAudioReply(reply: unknown, { body }: Ask<AudioBody>): Readin
   }
 }
 
-/** Servers of other makers write the events of chat in place of the vendor's own. */
+/** Reads an event. Some servers send the events of chat instead of the vendor's own. */
 export function readAudioEvent(event: unknown): Reading {
   const { type, delta, text, usage, error, choices } = event as Event
   if (isObject(error) || type === 'error') return { end: 'failed' }
   const written = type === 'transcript.text.delta' ? delta : choices?.[0]?.delta?.content
   if (typeof written === 'string') return { output: shownText(written, false) }
-  // Text that has come before, piece by piece.
+  // The text has come before, piece by piece.
   const output = typeof text === 'string' && text !== '' ? SHOWN : undefined
   if (type === 'transcript.text.segment') return { output }
   const finished = type === 'transcript.text.done' || typeof choices?.[0]?.finish_reason === 'string'
@@ -183,13 +184,16 @@ interface Event extends Reply {
   choices?: { delta?: { content?: unknown }; finish_reason?: unknown }[]
 }
 
-/** None where the file itself says as much: then its length is the price. */
+/** The duration by the text; undefined if the file itself says as much: then the file's is the price. */
 function heardFor(seconds: number, text: string, body: AudioBody): Quantities | undefined {
   const heard = Math.ceil(Math.max(seconds, text.length / LETTERS_PER_SECOND))
   return heard > secondsOf(body) ? { audio_second: heard } : undefined
 }
 
-/** Tokens or seconds, whichever the vendor bills; the length of the audio where it says neither. Zeros say that a server does not count. */
+/**
+ * Tokens or seconds, whichever the vendor bills; else the duration of the audio. Zeros mean that a server does not
+ * count.
+ */
 function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | undefined {
   const told = isObject(usage) ? usage : { seconds: duration }
   const seconds = Math.ceil(figureOf(told.seconds))
@@ -200,7 +204,7 @@ function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | un
   const figures = [seconds, input, output, text]
   if (figures.some(Number.isNaN) || text > input) return 'invalid'
   const quantities: Quantities = {
-    // What is not told to be text is audio.
+    // Tokens of no stated kind are audio.
     ...(input + output > 0
       ? { input_token: text, input_audio_token: input - text, output_token: output }
       : seconds > 0 && { audio_second: seconds }),

@@ -1,6 +1,6 @@
-// Transcription and translation of audio by OpenAI, and by servers that speak its API. The caller's form goes on field by
-// field, and the vendor's JSON, text, subtitles or events come back as they are.
-// Source: the official SDK's types of `audio.transcriptions` and `audio.translations`.
+// Transcription and translation of audio by OpenAI, and by servers that speak its API. The caller's form is sent field
+// by field; the vendor's JSON, text, subtitles or events must never be changed. Source: the official SDK's types of
+// `audio.transcriptions` and `audio.translations`.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Ask, Call, JsonFamily, Model } from '../../contract/family'
@@ -53,7 +53,7 @@ const shared = {
   quote: quoteAudio,
   read: readAudioReply,
   text: { type: textType, read: readTranscript },
-  // What is heard is no text; of what is written the tokens are counted.
+  // Audio is no text; the tokens of the written text are counted.
   texts: (_: unknown, model: Model) => (isPricedByTime(model) ? undefined : []),
   plain: plainAudio,
 } as const
@@ -75,7 +75,7 @@ export const openaiTranslations: JsonFamily<TranslationBody> = {
   call: (ask, model) => callOf('/audio/translations', ask, model, false),
 }
 
-/** The texts before the file, because some servers read a form once from the start. */
+/** The call. Texts come before the file, because some servers read a form once from the start. */
 function callOf(path: string, { body }: Ask<object>, { upstreamModel }: Model, stream: boolean): Call {
   const form = [...textParts({ ...body, model: upstreamModel }), ...fileParts({ ...body })]
   return { path, protocol: 'openai', body: { form }, stream }

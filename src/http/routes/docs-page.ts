@@ -1,5 +1,5 @@
-// The documentation as it is sent: the document, the page of @elysiajs/swagger, and the viewer that the page loads, which
-// is part of this program. Loaded when it is first asked for. The page must load nothing from elsewhere.
+// Sends the documentation: the document, the page of @elysiajs/swagger, and the viewer, which is part of this program.
+// Loaded on the first request. The page must load nothing from elsewhere.
 
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -29,7 +29,7 @@ const viewer = {
   hideModels: true,
   url: RELATIVE.json,
   spec: { url: RELATIVE.json },
-  // Nothing is asked of the viewer's makers.
+  // Nothing is requested from the viewer's makers.
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
@@ -43,7 +43,7 @@ const viewer = {
   },
 }
 
-/** For ever, as its address names its text. */
+/** Cached for ever, because the address names the text. */
 const CACHED = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 export interface DocsWorld {
@@ -59,10 +59,10 @@ export async function createDocsPage({ catalogue, config }: DocsWorld, version: 
   const app = new Elysia().use(
     swagger({
       path: '/docs',
-      // The page tells only these; they stand in its HTML as they are.
+      // The page shows only these; they stand in its HTML as they are.
       documentation: { info: { title, description: summary, version } },
       scalarCDN: `${RELATIVE.viewer}?${hashOf(script).slice(0, 16)}`,
-      // Its types are those of an older viewer.
+      // The package's types are those of an older viewer.
       scalarConfig: viewer as object,
     }),
   )
@@ -81,8 +81,8 @@ export async function createDocsPage({ catalogue, config }: DocsWorld, version: 
 }
 
 /**
- * Scripts and requests of this gateway only, and the one script in the page that holds its configuration. Styles may stand
- * in the page, because the viewer writes its own there.
+ * The page's security policy: only scripts and requests of this gateway, and the one script in the page that holds its
+ * configuration. Styles may stand in the page, because the viewer writes its own there.
  */
 function policyOf(html: string): string {
   const scripts = [...html.matchAll(/<script[^>]*>([^<]+)<\/script>/g)].map(

@@ -1,4 +1,5 @@
-// The models that stand in for those that DashScope's simulator does not know. What a request has says which it is for.
+// Models that replace those that DashScope's simulator does not know, chosen by the contents of a request. They must
+// never replace a known model.
 
 import { asArray, asObject, asString, type JsonObject } from '../json'
 

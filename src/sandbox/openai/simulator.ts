@@ -30,7 +30,12 @@ const embeddingModels = new Map<string, EmbeddingModel>([
 const lenientEmbedding: EmbeddingModel = { dimensions: 768, normalised: true }
 const embeddingFields = ['model', 'input', 'encoding_format', 'dimensions', 'user']
 const inputsMax = 2048
-const jsonPaths = ['/v1/chat/completions', '/v1/embeddings', '/v1/rerank']
+/** What takes a JSON object and nothing else. */
+const jsonServices = new Map<string, (request: VendorRequest, body: JsonObject) => Reply>([
+  ['/v1/chat/completions', chat],
+  ['/v1/embeddings', embeddings],
+  ['/v1/rerank', answerRerank],
+])
 const tokensPerInputMax = 8192
 const tokensPerRequestMax = 300_000
 
@@ -83,7 +88,8 @@ export const openai: Simulator = {
       return method === 'POST' ? answerTranscription(request) : wrongMethod(request)
     }
     const isImage = path === '/v1/images/generations' || path === '/v1/images/edits'
-    if (!jsonPaths.includes(path) && !isImage) {
+    const serve = jsonServices.get(path)
+    if (!serve && !isImage) {
       const message = `Invalid URL (${method} ${path})`
       return errorReply({ status: 404, message, param: null, code: null })
     }
@@ -94,9 +100,7 @@ export const openai: Simulator = {
       const message = 'We could not parse the JSON body of your request. The API expects a JSON payload.'
       return errorReply(badRequest(message, null, null))
     }
-    if (isImage) return answerImages(request)
-    if (path === '/v1/rerank') return answerRerank(request, body)
-    return path === '/v1/embeddings' ? embeddings(request, body) : chat(request, body)
+    return serve ? serve(request, body) : answerImages(request)
   },
 
   file: imageFile,

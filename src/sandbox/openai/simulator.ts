@@ -30,7 +30,7 @@ const embeddingModels = new Map<string, EmbeddingModel>([
 const lenientEmbedding: EmbeddingModel = { dimensions: 768, normalised: true }
 const embeddingFields = ['model', 'input', 'encoding_format', 'dimensions', 'user']
 const inputsMax = 2048
-/** What takes a JSON object and nothing else. */
+/** The endpoints that take a JSON object and nothing else. */
 const jsonServices = new Map<string, (request: VendorRequest, body: JsonObject) => Reply>([
   ['/v1/chat/completions', chat],
   ['/v1/embeddings', embeddings],

@@ -3,7 +3,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { askedTier, quoteNano, quoteOf, tariffOf } from '../../src/billing/metering'
-import type { Ask, Model, Upload } from '../../src/contract/family'
+import type { Model, ParsedRequest, Upload } from '../../src/contract/family'
 import { type OperationName, operationOf } from '../../src/contract/operations'
 import {
   type BilledTable,
@@ -122,29 +122,29 @@ function serviceTierOf({ id, priceList }: Model, name: string | undefined): stri
 
 /** The most that a body can cost. */
 function quote(model: Model, content: Record<string, unknown>, text?: string): PriceAnswer {
-  const ask = checkedAsk(model, content, text)
-  const quantities = quoteOf(ask, model)
-  const table = heldTable(tariffOf(ask, model), quantities, askedTier(ask))
+  const parsed = checkedAsk(model, content, text)
+  const quantities = quoteOf(parsed, model)
+  const table = heldTable(tariffOf(parsed, model), quantities, askedTier(parsed))
   return {
     operation: model.family.operation,
     quantities,
     prices: table.heldPrices,
     table,
-    amountNano: quoteNano(ask, model),
+    amountNano: quoteNano(parsed, model),
     isMost: true,
   }
 }
 
 /** A request that the gateway would accept. Its model is the one in question, whatever the body names. */
-function checkedAsk(model: Model, content: Record<string, unknown>, text?: string): Ask {
+function checkedAsk(model: Model, content: Record<string, unknown>, text?: string): ParsedRequest {
   const body = { ...content, model: model.id }
-  const ask: Ask = { body, byteLength: byteLengthOf(body, model, text), at: 0 }
+  const parsed: ParsedRequest = { body, byteLength: byteLengthOf(body, model, text), at: 0 }
   const { family } = model
   try {
     createValidator(family.body)(body)
     family.check?.(body, model)
-    tariffOf(ask, model)
-    return ask
+    tariffOf(parsed, model)
+    return parsed
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     throw new CommandFailed(`The gateway would refuse this request: ${error.message}`)

@@ -83,15 +83,15 @@ export interface Reference {
 
 /** The database's clock as this process knows it, from readings that are some seconds apart. */
 export async function followDatabase(
-  tell: () => Promise<number>,
+  read: () => Promise<number>,
   monotonic: () => number,
 ): Promise<Reference> {
   let aheadMs: number | undefined
   async function look(): Promise<void> {
     const before = monotonic()
-    const told = await tell()
+    const answered = await read()
     const after = monotonic()
-    if (aheadMs === undefined || after - before <= LONGEST_LOOK_MS) aheadMs = told - (before + after) / 2
+    if (aheadMs === undefined || after - before <= LONGEST_LOOK_MS) aheadMs = answered - (before + after) / 2
   }
   await look()
   return { at: () => monotonic() + (aheadMs ?? 0), look }

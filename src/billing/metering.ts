@@ -2,7 +2,7 @@
 // never turn a vendor's fault into a charge for nothing, or into a credit.
 
 import type { EndedBy } from '../contract/failures'
-import type { Ask, Model } from '../contract/family'
+import type { Model, ParsedRequest } from '../contract/family'
 import {
   type BilledTable,
   billedTable,
@@ -72,7 +72,7 @@ export interface Measure {
  */
 export function measure(
   outcome: Outcome,
-  ask: Ask,
+  parsed: ParsedRequest,
   model: Model,
   counter: TokenCounter,
 ): Measure | undefined | Promise<Measure> {
@@ -82,20 +82,20 @@ export function measure(
   const empty = !hasOutput(outcome)
   if (usage === undefined || usage === 'invalid') {
     if (empty && !thought) return undefined
-    if (made) return asMade(made, outcome, ask, model)
-    const texts = model.family.texts?.(ask.body, model)
+    if (made) return asMade(made, outcome, parsed, model)
+    const texts = model.family.texts?.(parsed.body, model)
     // The vendor broke off before any result, and the output cannot be counted: the events around it are not worth the
     // quote.
     if (!texts && broken && output !== 'shown' && endedBy !== 'client') return undefined
-    return texts ? count(outcome, texts, ask, model, counter) : asQuoted(outcome, ask, model)
+    return texts ? count(outcome, texts, parsed, model, counter) : asQuoted(outcome, parsed, model)
   }
   // A caller who left pays for what the vendor counted. A caller whom the vendor failed does not, even after long
   // thinking.
   const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
   if (empty && !used && !(thought && outputTokensOf(usage) > 0)) return undefined
   if (outcome.early || usage.input_token === undefined) {
-    const texts = model.family.texts?.(ask.body, model)
-    if (texts) return count(outcome, texts, ask, model, counter)
+    const texts = model.family.texts?.(parsed.body, model)
+    if (texts) return count(outcome, texts, parsed, model, counter)
   }
   return { quantities: withRequest(usage, model), source: 'upstream' }
 }
@@ -109,36 +109,36 @@ function hasOutput({ output, endedBy }: Outcome): boolean {
 async function count(
   outcome: Outcome,
   texts: string[],
-  ask: Ask,
+  parsed: ParsedRequest,
   model: Model,
   counter: TokenCounter,
 ): Promise<Measure> {
   const { usage, text, textOmitted } = outcome
-  const told = usage === 'invalid' ? {} : { ...usage }
-  const input = told.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
+  const reported = usage === 'invalid' ? {} : { ...usage }
+  const input = reported.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
   // Without any text, as with inputs that are tokens already, or sound, the quote is the only figure there is.
   const counted =
-    texts.length > 0 ? { input_token: input?.tokens ?? 0 } : inputOf(model.family.quote(ask, model))
+    texts.length > 0 ? { input_token: input?.tokens ?? 0 } : inputOf(model.family.quote(parsed, model))
   const exact =
     usage !== 'invalid' &&
     input?.exact !== false &&
     output.exact &&
     textOmitted === 0 &&
     (texts.length > 0 || input === undefined)
-  const outputTokens = Math.max(told.output_token ?? 0, Math.round(output.tokens * scale))
+  const outputTokens = Math.max(reported.output_token ?? 0, Math.round(output.tokens * scale))
   const quantities: Quantities = {
-    ...(told.input_token === undefined && counted),
-    ...told,
+    ...(reported.input_token === undefined && counted),
+    ...reported,
     ...(outputTokens > 0 ? { output_token: outputTokens } : {}),
   }
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
 }
 
 /** Quantities that were made, at most what was asked for. */
-function asMade(made: Quantities, { usage }: Outcome, ask: Ask, model: Model): Measure {
-  const quote = model.family.quote(ask, model)
+function asMade(made: Quantities, { usage }: Outcome, parsed: ParsedRequest, model: Model): Measure {
+  const quote = model.family.quote(parsed, model)
   const quantities: Quantities = {}
   for (const unit of units) {
     if (made[unit] !== undefined) quantities[unit] = Math.min(made[unit], quote[unit] ?? 0)
@@ -150,8 +150,8 @@ function asMade(made: Quantities, { usage }: Outcome, ask: Ask, model: Model): M
  * The price of a request that nobody counts afterwards: exact if it depends only on the caller's own characters, else
  * the most.
  */
-function asQuoted({ usage }: Outcome, ask: Ask, model: Model): Measure {
-  const quantities = model.family.quote(ask, model)
+function asQuoted({ usage }: Outcome, parsed: ParsedRequest, model: Model): Measure {
+  const quantities = model.family.quote(parsed, model)
   const exact = usage === undefined && tokensOf(quantities) === 0
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
 }
@@ -163,9 +163,9 @@ export type ReportedUsage = Quantities | 'invalid' | undefined
  * vendors add some of their own and pictures have more than their links show; but a vendor's mistake must not empty an
  * account.
  */
-export function plausible(usage: ReportedUsage, ask: Ask, model: Model): ReportedUsage {
+export function plausible(usage: ReportedUsage, parsed: ParsedRequest, model: Model): ReportedUsage {
   if (usage === undefined || usage === 'invalid') return usage
-  const quote = model.family.quote(ask, model)
+  const quote = model.family.quote(parsed, model)
   const mostInput = PLAUSIBLE_FACTOR * inputTokensOf(quote) + PLAUSIBLE_EXTRA_TOKENS
   const mostOutput = PLAUSIBLE_FACTOR * outputTokensOf(quote) + PLAUSIBLE_OUTPUT_TOKENS
   const sane =
@@ -173,7 +173,7 @@ export function plausible(usage: ReportedUsage, ask: Ask, model: Model): Reporte
     outputTokensOf(usage) <= mostOutput &&
     judgedUnits.every(({ unit, times, more }) => (usage[unit] ?? 0) <= times * (quote[unit] ?? 0) + more)
   if (!sane) return 'invalid'
-  return withPrices(usage, tariffOf(ask, model))
+  return withPrices(usage, tariffOf(parsed, model))
 }
 
 /**
@@ -191,7 +191,7 @@ function onlyPriced(usage: Quantities, prices: Prices): Quantities | undefined {
 }
 
 /** The prices for the hold and the settlement. Throws 400 for a tier that the model does not have. */
-export function tariffOf({ body }: Ask, model: Model): Tariff {
+export function tariffOf({ body }: ParsedRequest, model: Model): Tariff {
   if (model.tariff) return model.tariff
   const { field, names } = model.family.tier?.(body, model) ?? { field: null, names: [] }
   const tariff = tariffOfVariant(model.priceList, names)
@@ -204,29 +204,29 @@ export function tariffOf({ body }: Ask, model: Model): Tariff {
 }
 
 /** The most that a request can use. */
-export function quoteOf(ask: Ask, model: Model): Quantities {
-  return withRequest(priced(model.family.quote(ask, model), model), model)
+export function quoteOf(parsed: ParsedRequest, model: Model): Quantities {
+  return withRequest(priced(model.family.quote(parsed, model), model), model)
 }
 
 /** The most that a request can cost, in nano-dollars. */
-export function quoteNano(ask: Ask, model: Model): number {
-  return heldNano(tariffOf(ask, model), quoteOf(ask, model), askedTier(ask))
+export function quoteNano(parsed: ParsedRequest, model: Model): number {
+  return heldNano(tariffOf(parsed, model), quoteOf(parsed, model), askedTier(parsed))
 }
 
 /** The table that a request is billed by, from the service tier and the prompt length that the vendor reports. */
 export function tableOf(
-  ask: Ask,
+  parsed: ParsedRequest,
   model: Model,
   quantities: Quantities,
   { serviceTier, longestPrompt }: Pick<Outcome, 'serviceTier' | 'longestPrompt'>,
 ): BilledTable {
-  return billedTable(tariffOf(ask, model), quantities, serviceTier, askedTier(ask), longestPrompt)
+  return billedTable(tariffOf(parsed, model), quantities, serviceTier, askedTier(parsed), longestPrompt)
 }
 
 /** The facts that choose the table for several calls: the longest prompt, and the dearest tier. */
 function tableOfParts(
   parts: readonly Pick<Outcome, 'usage' | 'serviceTier'>[],
-  ask: Ask,
+  parsed: ParsedRequest,
   model: Model,
 ): Pick<Outcome, 'serviceTier' | 'longestPrompt'> {
   const longestPrompt = parts.reduce(
@@ -235,8 +235,8 @@ function tableOfParts(
   )
   const tiers = [...new Set(parts.map(({ serviceTier }) => serviceTier))]
   const nanoOf = (serviceTier: string | undefined) => {
-    const quote = quoteOf(ask, model)
-    return tableNano(quote, tableOf(ask, model, quote, { serviceTier }))
+    const quote = quoteOf(parsed, model)
+    return tableNano(quote, tableOf(parsed, model, quote, { serviceTier }))
   }
   const serviceTier = tiers.reduce(
     (dearest, tier) => (nanoOf(tier) > nanoOf(dearest) ? tier : dearest),
@@ -246,19 +246,24 @@ function tableOfParts(
 }
 
 /** The service tier that a request asks for; undefined leaves it to the vendor. A faster mode is a tier of its own. */
-export function askedTier({ body }: Ask): string | undefined {
+export function askedTier({ body }: ParsedRequest): string | undefined {
   const { service_tier: tier, speed } = body as { service_tier?: unknown; speed?: unknown }
   if (typeof speed === 'string' && !isBaseTier(speed)) return speed
   return typeof tier === 'string' ? tier : undefined
 }
 
 /** The outcome of a request answered whole: what the family reads in the reply, and the figures as reported. */
-export function outcomeOfReply(reading: Reading, usageJson: string | null, ask: Ask, model: Model): Outcome {
+export function outcomeOfReply(
+  reading: Reading,
+  usageJson: string | null,
+  parsed: ParsedRequest,
+  model: Model,
+): Outcome {
   const { output, usage, serviceTier } = reading
   const shown = output?.kind === 'shown' ? output : undefined
   return {
     endedBy: 'done',
-    usage: plausible(usage?.figures, ask, model),
+    usage: plausible(usage?.figures, parsed, model),
     serviceTier,
     usageJson,
     text: shown?.text ?? '',
@@ -270,16 +275,16 @@ export function outcomeOfReply(reading: Reading, usageJson: string | null, ask: 
 }
 
 /** The outcome of a request answered in parts, replies or streams: the sum of what they brought. */
-export function sumOutcomes(outcomes: readonly Outcome[], ask: Ask, model: Model): Outcome {
+export function sumOutcomes(outcomes: readonly Outcome[], parsed: ParsedRequest, model: Model): Outcome {
   const [first] = outcomes
   if (!first || outcomes.length === 1) return first as Outcome
   const some = (is: (outcome: Outcome) => boolean | undefined) =>
     outcomes.some((outcome) => is(outcome) === true)
   return {
     endedBy: first.endedBy,
-    usage: plausible(sumUsage(outcomes), ask, model),
+    usage: plausible(sumUsage(outcomes), parsed, model),
     early: some(({ early }) => early),
-    ...tableOfParts(outcomes, ask, model),
+    ...tableOfParts(outcomes, parsed, model),
     usageJson: `[${outcomes.map(({ usageJson }) => usageJson ?? 'null').join()}]`,
     text: outcomes.map(({ text }) => text).join(''),
     textOmitted: outcomes.reduce((sum, { textOmitted }) => sum + textOmitted, 0),

@@ -51,7 +51,7 @@ export interface Upload {
 }
 
 /** A caller's request: the parsed body, the size of its text, which bounds the tokens, and the time. */
-export interface Ask<Body = unknown> {
+export interface ParsedRequest<Body = unknown> {
   body: Body
   byteLength: number
   /** Milliseconds since 1970. */
@@ -152,9 +152,9 @@ interface Contract<Body> {
    */
   tier?(body: Body, model: Model): { field: string; names: readonly string[] }
   /** The most that the request can use. */
-  quote(ask: Ask<Body>, model: Model): Quantities
+  quote(parsed: ParsedRequest<Body>, model: Model): Quantities
   /** Reads a whole reply (parsed JSON): its usage, or that it is an error despite its status. */
-  read(reply: unknown, ask: Ask<Body>): Reading
+  read(reply: unknown, parsed: ParsedRequest<Body>): Reading
   /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
   texts?(body: Body, model: Model): string[] | undefined
   /** The family's form of a plain request, for commands and tools, which know no family. */
@@ -164,30 +164,33 @@ interface Contract<Body> {
 /** Answers with the vendor's JSON: its bytes go to the caller, except for the name of the model. */
 export interface JsonFamily<Body = unknown> extends Contract<Body> {
   kind: 'json'
-  call(ask: Ask<Body>, model: Model): Call
+  call(parsed: ParsedRequest<Body>, model: Model): Call
   /** Absent: the family has no streams. */
   stream?: StreamContract<Body>
   /** Absent: every answer that is no stream is JSON. */
   text?: TextContract<Body>
   links?: FindLinks
   /** Asks the vendor for the number of tokens of a request, which costs nothing. Absent: its texts are counted here. */
-  tokenCount?: { call(ask: Ask<Body>, model: Model): Call; read(reply: object): number | undefined }
+  tokenCount?: {
+    call(parsed: ParsedRequest<Body>, model: Model): Call
+    read(reply: object): number | undefined
+  }
 }
 
 /** Makes the answer itself, from the vendor's answers to one call or to the parts of a batch. */
 export interface MadeFamily<Body = unknown> extends Contract<Body> {
   kind: 'made'
   /** The call, or several for the parts of a batch, which are sent in parallel. */
-  call(ask: Ask<Body>, model: Model): Call | Call[]
+  call(parsed: ParsedRequest<Body>, model: Model): Call | Call[]
   /**
    * Makes the reply from the vendor's replies and their measured usage. May throw an error for the caller, as `read`
    * may.
    */
-  reply(replies: unknown[], ask: Ask<Body>, model: Model, usage: Quantities): unknown
+  reply(replies: unknown[], parsed: ParsedRequest<Body>, model: Model, usage: Quantities): unknown
   /** Absent: the family has no streams. */
   stream?: StreamContract<Body> & {
     /** Translates events for a caller who speaks another dialect than the vendor. */
-    translate(ask: Ask<Body>, model: Model): Translator
+    translate(parsed: ParsedRequest<Body>, model: Model): Translator
   }
   links?: FindLinks
 }
@@ -195,14 +198,14 @@ export interface MadeFamily<Body = unknown> extends Contract<Body> {
 /** Answers with an audio file that the gateway makes of the vendor's samples, and sends while it grows. */
 export interface SpeechFamily<Body = unknown> extends Contract<Body> {
   kind: 'speech'
-  call(ask: Ask<Body>, model: Model): Call
+  call(parsed: ParsedRequest<Body>, model: Model): Call
   audio: AudioContract<Body>
 }
 
 /** Answers with a task: the vendor sends its id, and makes the result afterwards. */
 export interface TaskFamily<Body = unknown> extends Contract<Body> {
   kind: 'task'
-  call(ask: Ask<Body>, model: Model): Call
+  call(parsed: ParsedRequest<Body>, model: Model): Call
   task: TaskContract<Body>
   links?: FindLinks
 }
@@ -226,7 +229,7 @@ interface TextContract<Body> {
   /** The media type of the answer; undefined if the request asks for JSON. */
   type(body: Body): string | undefined
   /** Reads the whole text: it has no figures of the vendor's, but what is in it may tell some. */
-  read(text: string, ask: Ask<Body>): Reading
+  read(text: string, parsed: ParsedRequest<Body>): Reading
 }
 
 /** Reads a stream of events. */
@@ -301,7 +304,7 @@ interface TaskContract<Body = unknown> {
   /** The vendor's id of the task, in its answer to the submit; undefined if there is none. */
   id(reply: object): string | undefined
   /** Facts about the request that `outcome` needs; stored with the task, so they are small. */
-  memo(body: Body, model: Model): Memo
+  pollContext(body: Body, model: Model): PollContext
   /** The ids of earlier tasks that a request names, each with its place. Absent: it can name none. */
   earlier?(body: Body): { field: string; id: unknown }[]
   poll(upstreamId: string): Call
@@ -311,10 +314,10 @@ interface TaskContract<Body = unknown> {
    * Reads the vendor's answer to a poll; undefined if it says nothing about the task. An empty answer reads as an empty
    * object.
    */
-  outcome(reply: object, memo: Memo): TaskOutcome | undefined
+  outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined
 }
 
-export type Memo = Readonly<Record<string, unknown>>
+export type PollContext = Readonly<Record<string, unknown>>
 
 /** The state of a task. `document` is the vendor's own task, with `content`, `usage` and `seed` if it has succeeded. */
 export type TaskOutcome =

@@ -173,8 +173,8 @@ export function billedTable(
   if (tables.length === 1) return first
   const inputTokens = longestPrompt ?? inputTokensOf(quantities)
   const usual = tableFor(tables, null, inputTokens) ?? first
-  const told = reportedTier === undefined ? undefined : tableFor(tables, reportedTier, inputTokens)
-  if (told) return told
+  const reported = reportedTier === undefined ? undefined : tableFor(tables, reportedTier, inputTokens)
+  if (reported) return reported
   if (askedTier === undefined || (reportedTier !== undefined && isBaseTier(reportedTier))) return usual
   // Not reported, or without a price: some vendors report a tier under another name than that of the request.
   const asked = tableFor(tables, askedTier, inputTokens)

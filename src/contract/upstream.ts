@@ -2,7 +2,7 @@
 // Nothing here must depend on how a connection works.
 
 import type { HttpResponse } from '../http-client/response'
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import type { GatewayError } from '../lib/errors'
 import type { Call } from './family'
 
@@ -18,11 +18,11 @@ export interface UpstreamKind {
   /** Hosts of results besides the vendor's own: `files.example.com`, or `.example.com` with all below it. */
   fileHosts: readonly string[]
   /** Reads an error answer. It never throws: vendors have several forms. */
-  error(status: number, body: unknown): VendorError
+  error(status: number, body: unknown): UpstreamError
 }
 
 /** The content of a vendor's error answer. */
-export interface VendorError {
+export interface UpstreamError {
   message: string
   code: string | null
   type: string | null
@@ -59,7 +59,7 @@ export interface Upstream {
   send(
     call: Call,
     body: CallBody,
-    signal: Cancellation,
+    signal: CancelSignal,
     account: string,
   ): Promise<{ response: HttpResponse; done(): void }>
   fetchFile: FetchFile
@@ -78,7 +78,7 @@ export type CallBody = string | EncodedForm | null
  */
 export type FetchFile = (
   url: string,
-  signal: Cancellation,
+  signal: CancelSignal,
   part?: Readonly<Record<string, string>>,
 ) => Promise<HttpResponse>
 

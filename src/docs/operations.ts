@@ -174,8 +174,8 @@ function dialectsOf(operation: Operation, forms: readonly PayloadForm[]): Dialec
 function successes(operation: Operation): Record<string, DescribedAnswer> {
   const { dialect } = operation
   const ids = dialect === 'messages' ? ['x-request-id', 'request-id'] : ['x-request-id']
-  const told = [...ids, 'x-gateway-cost-usd', ...rateLimitHeaders()]
-  const headers = Object.fromEntries(told.map((header) => [header, headerOf(header)]))
+  const names = [...ids, 'x-gateway-cost-usd', ...rateLimitHeaders()]
+  const headers = Object.fromEntries(names.map((header) => [header, headerOf(header)]))
   return Object.fromEntries(
     Object.entries(repliesOf(operation)).map(([status, answer]) => [status, { ...answer, headers }]),
   )

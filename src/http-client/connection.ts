@@ -3,7 +3,7 @@
 // give a request what came before the request was sent.
 
 import type { Socket } from 'bun'
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import { decoded } from './decoding'
 import { type Flow, HttpBody, HttpResponse } from './response'
 import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser'
@@ -14,7 +14,7 @@ export interface Exchange {
   head: string
   /** Text is sent with the head; pieces one after another. */
   body: string | AsyncIterable<Uint8Array> | null
-  signal: Cancellation
+  signal: CancelSignal
   partition: string | undefined
   decompress?: boolean | undefined
   resolve(response: HttpResponse): void

@@ -1,7 +1,7 @@
 // The way to servers: one interface over this program's own connections or Bun's fetch. An implementation must never
 // send a request twice or follow a redirect.
 
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import type { HttpResponse } from './response'
 
 /** The network of the program as a client: vendors, files of results and webhooks. */
@@ -39,7 +39,7 @@ export interface HttpRequest {
   headers: Readonly<Record<string, string>>
   /** Text, or pieces whose sum is the `content-length`. */
   body: string | AsyncIterable<Uint8Array> | null
-  signal: Cancellation
+  signal: CancelSignal
   /**
    * Requests of different partitions, such as customers, use a connection after one another only when it has rested.
    */

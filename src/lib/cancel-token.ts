@@ -2,7 +2,7 @@
 // There is one for each request and most are never used, so it must never cost more than its list of listeners.
 
 /** The part of a cancel token that its listeners see. An AbortSignal fits too. */
-export interface Cancellation {
+export interface CancelSignal {
   readonly aborted: boolean
   /** The reason that was given to `abort`; undefined before. */
   readonly reason: unknown
@@ -11,13 +11,13 @@ export interface Cancellation {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-export class CancelToken implements Cancellation {
+export class CancelToken implements CancelSignal {
   aborted = false
   reason: unknown = undefined
   private listeners: (() => void)[] = []
 
   /** This object, under the name that an AbortController uses. */
-  get signal(): Cancellation {
+  get signal(): CancelSignal {
     return this
   }
 
@@ -42,11 +42,11 @@ export class CancelToken implements Cancellation {
 }
 
 /** An AbortSignal that follows the token, for code that accepts nothing else. */
-export function abortSignalOf(cancellation: Cancellation): AbortSignal {
-  if (cancellation instanceof AbortSignal) return cancellation
+export function abortSignalOf(signal: CancelSignal): AbortSignal {
+  if (signal instanceof AbortSignal) return signal
   const controller = new AbortController()
-  const abort = () => controller.abort(cancellation.reason)
-  if (cancellation.aborted) abort()
-  else cancellation.addEventListener('abort', abort)
+  const abort = () => controller.abort(signal.reason)
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort)
   return controller.signal
 }

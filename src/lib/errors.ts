@@ -72,8 +72,8 @@ export function errorBody(error: GatewayError, dialect: Dialect, requestId: stri
   const { message, type, param, code } = error
   const object = { message, type, param, code, request_id: requestId }
   if (dialect === 'messages') {
-    const told = { type: messagesType(error), message, ...(error.details && { details: error.details }) }
-    const body = { type: 'error', error: told, request_id: requestId }
+    const described = { type: messagesType(error), message, ...(error.details && { details: error.details }) }
+    const body = { type: 'error', error: described, request_id: requestId }
     return error.status === 429 ? { ...body, code: flatCode(error), message } : body
   }
   if (dialect === 'flat' || error.status === 429)

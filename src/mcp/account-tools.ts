@@ -127,7 +127,7 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
           tool: name,
           model: checked.model.id,
           max_cost_usd: formatUsd(mostNano(checked)),
-          quantities: quoteOf(checked.ask, checked.model),
+          quantities: quoteOf(checked.parsed, checked.model),
           prices: describePriceList(checked.model.priceList),
         },
       }

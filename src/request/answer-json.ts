@@ -17,15 +17,15 @@ export async function answerJson(
   family: JsonFamily,
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const { ask, model, cancelToken } = reservation
-  const call = family.call(ask, model)
+  const { parsed, model, cancelToken } = reservation
+  const call = family.call(parsed, model)
   const sending = send(line.world, reservation, call)
   const { response, done } = await (call.stream
     ? sending.finally(cutWhenCallerLeaves(reservation, caller))
     : sending)
   try {
     if (isEventStream(response)) return await answerStream(line, reservation, response.body, done)
-    const contentType = family.text?.type(ask.body)
+    const contentType = family.text?.type(parsed.body)
     const reply =
       contentType === undefined
         ? await readReply(response, model, cancelToken.signal)
@@ -33,12 +33,12 @@ export async function answerJson(
     done()
     const { text, json } = reply
     if (!json) return textAnswer(reservation, family, text, contentType)
-    const reading = readUpstream(model, () => family.read(json, ask))
+    const reading = readUpstream(model, () => family.read(json, parsed))
     if (hasFailed(reading)) throw model.upstream.errorOf(400, json)
     return {
       kind: 'whole',
       contentType: 'application/json',
-      outcome: outcomeOfReply(reading, usageJsonOf(json), ask, model),
+      outcome: outcomeOfReply(reading, usageJsonOf(json), parsed, model),
       measured: undefined,
       body: withModel({ text, json }, model),
       replies: [json],
@@ -51,12 +51,12 @@ export async function answerJson(
 
 /** Sends the vendor's text unchanged. It has no figures of usage. */
 function textAnswer(
-  { ask, model }: Reservation,
+  { parsed, model }: Reservation,
   { text: contract }: JsonFamily,
   body: string,
   contentType = 'text/plain; charset=utf-8',
 ): WholeAnswer {
-  const reading = readUpstream(model, () => contract?.read(body, ask) ?? {})
-  const outcome = outcomeOfReply(reading, null, ask, model)
+  const reading = readUpstream(model, () => contract?.read(body, parsed) ?? {})
+  const outcome = outcomeOfReply(reading, null, parsed, model)
   return { kind: 'whole', contentType, outcome, measured: undefined, body, replies: [] }
 }

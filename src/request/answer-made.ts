@@ -22,7 +22,7 @@ export async function answerMade(
   family: MadeFamily,
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const called = family.call(reservation.ask, reservation.model)
+  const called = family.call(reservation.parsed, reservation.model)
   const calls = Array.isArray(called) ? called : [called]
   if (calls[0]?.stream) return answerStreams(line, reservation, family, calls, caller)
   return made(line, reservation, family, await callAll(line, reservation, calls))
@@ -90,19 +90,21 @@ async function answerStreams(
 /** The family's own answer, made of the vendor's replies and their measured usage. */
 async function made(
   { world }: Line,
-  { ask, model }: Reservation,
+  { parsed, model }: Reservation,
   family: MadeFamily,
   replies: readonly object[],
 ): Promise<WholeAnswer> {
-  const readings = readUpstream(model, () => replies.map((reply) => family.read(reply, ask)))
+  const readings = readUpstream(model, () => replies.map((reply) => family.read(reply, parsed)))
   const refusal = replies.find((_, index) => hasFailed(readings[index] ?? {}))
   if (refusal) throw model.upstream.errorOf(400, refusal)
   const parts = readings.map((reading, index) =>
-    outcomeOfReply(reading, usageJsonOf(replies[index] as object), ask, model),
+    outcomeOfReply(reading, usageJsonOf(replies[index] as object), parsed, model),
   )
-  const outcome = sumOutcomes(parts, ask, model)
-  const measured = await measure(outcome, ask, model, world.tokenCounter)
-  const reply = readUpstream(model, () => family.reply([...replies], ask, model, measured?.quantities ?? {}))
+  const outcome = sumOutcomes(parts, parsed, model)
+  const measured = await measure(outcome, parsed, model, world.tokenCounter)
+  const reply = readUpstream(model, () =>
+    family.reply([...replies], parsed, model, measured?.quantities ?? {}),
+  )
   const body = JSON.stringify(callerView(reply as object))
   return { kind: 'whole', contentType: 'application/json', outcome, measured, body, replies }
 }

@@ -33,15 +33,15 @@ export async function answerSpeech(
   caller: Requester,
 ): Promise<FileAnswer | StreamAnswer> {
   const { world } = line
-  const { ask, model, logRow, key, charge } = reservation
+  const { parsed, model, logRow, key, charge } = reservation
   const stopListening = cutWhenCallerLeaves(reservation, caller)
   try {
-    const format = family.audio.format(ask.body, model)
+    const format = family.audio.format(parsed.body, model)
     const contentType = contentTypes[format]
     const headers = {
       'content-type': contentType,
       // The price depends on the caller's own characters, so it is exact before the audio is there.
-      'x-gateway-cost-usd': formatUsd(quoteNano(ask, model)),
+      'x-gateway-cost-usd': formatUsd(quoteNano(parsed, model)),
       ...(await rateHeadersOf(world.db, key, charge, world.now())),
     }
     const notes: AudioNotes = { usageJson: null }
@@ -67,11 +67,11 @@ async function* makeFile(
   format: AudioFormat,
   notes: AudioNotes,
 ): AudioFile {
-  const { ask, model } = reservation
+  const { parsed, model } = reservation
   // Opened before the vendor is called: its audio must not be lost for want of an encoder.
   const mp3 = format === 'mp3' ? world.mp3Encoder.open() : undefined
   try {
-    const { response, done } = await send(world, reservation, family.call(ask, model))
+    const { response, done } = await send(world, reservation, family.call(parsed, model))
     try {
       const pieces = readAudio(response, family.audio, reservation, notes, world.after)
       return mp3 ? yield* encode(pieces, mp3) : await collect(pieces, model)

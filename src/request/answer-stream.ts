@@ -71,16 +71,16 @@ export async function answerStream(
 }
 
 function meterOf(reservation: Reservation, candidates: number): StreamMeter {
-  const { family, ask, model } = reservation
+  const { family, parsed, model } = reservation
   const options = {
     model,
-    hideUsage: streamOf(family)?.showsUsage(ask.body) !== true,
-    judge: (usage: ReportedUsage) => plausible(usage, ask, model),
+    hideUsage: streamOf(family)?.showsUsage(parsed.body) !== true,
+    judge: (usage: ReportedUsage) => plausible(usage, parsed, model),
     translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), reservation),
   }
-  const translator = family.kind === 'made' ? family.stream?.translate(ask, model) : undefined
+  const translator = family.kind === 'made' ? family.stream?.translate(parsed, model) : undefined
   if (!translator) return createStreamMeter(options)
-  const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, ask, model)
+  const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, parsed, model)
   return createTranslatingMeter(options, translator, { count: candidates, total })
 }
 

@@ -25,10 +25,10 @@ export async function answerTask(
  */
 export async function endOfTask(
   { world, reservations }: Line,
-  { task, ask, key, charge }: Reservation,
+  { task, parsed, key, charge }: Reservation,
   caller: { waitMs: number; signal(): AbortSignal },
 ): Promise<TaskAnswer | undefined> {
-  const waitMs = Math.max(caller.waitMs, waitOf((ask.body as { wait?: unknown }).wait))
+  const waitMs = Math.max(caller.waitMs, waitOf((parsed.body as { wait?: unknown }).wait))
   if (!task || waitMs === 0) return undefined
   const leaves = () => reservations.isDraining || caller.signal().aborted
   try {

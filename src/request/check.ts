@@ -4,7 +4,7 @@
 import type { Key } from '../accounts/keys'
 import { tariffOf } from '../billing/metering'
 import { type Catalogue, resolveModels } from '../catalogue/models'
-import type { Ask, Family, Model } from '../contract/family'
+import type { Family, Model, ParsedRequest } from '../contract/family'
 import { bodyOfForm, type Form, readPlaces } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { type Dialect, GatewayError, invalidRequest } from '../lib/errors'
@@ -21,7 +21,7 @@ export interface CheckedRequest {
   family: Family
   /** Models to try if it cannot answer. */
   others: readonly Model[]
-  ask: Ask
+  parsed: ParsedRequest
   /** The body as received, with the places of its members; undefined for a form. */
   source: JsonBody | undefined
   /** Identifies the request among those of the same key: the body, or a hash of it. */
@@ -58,14 +58,14 @@ export function checkRequest(
     const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
     for (let place = 0; place < candidates.length; place++) {
       const model = candidates[place] as Model
-      const asked = tryAsk(model, given, from, form, now)
+      const asked = tryModel(model, given, from, form, now)
       if (asked instanceof GatewayError) {
         refusal ??= asked
         continue
       }
-      const { source, fingerprint, ask } = asked
-      const others = othersOf(candidates, place + 1, ask, form)
-      return { operation, key, model, family: model.family, others, ask, source, fingerprint }
+      const { source, fingerprint, parsed } = asked
+      const others = othersOf(candidates, place + 1, parsed, form)
+      return { operation, key, model, family: model.family, others, parsed, source, fingerprint }
     }
   } catch (error) {
     refusal = error
@@ -80,10 +80,10 @@ interface RequestSource {
   reword?: Reword
 }
 
-interface Asked extends Pick<CheckedRequest, 'ask' | 'source' | 'fingerprint'> {}
+interface Asked extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'> {}
 
 /** The request for one model, or the reason why the model cannot take it. */
-function tryAsk(
+function tryModel(
   model: Model,
   given: Parsed,
   from: RequestSource,
@@ -94,9 +94,9 @@ function tryAsk(
     const asked = from.reword ? reworded(given, from.reword(given.body, model)) : given
     const { body, byteLength, source, fingerprint } = asked
     const own = bodyFor(model, form ? bodyOfForm(form, model.family.body) : body)
-    const ask = { body: own, byteLength, at: now, headers: from.headers }
-    checkFor(model, ask, form !== undefined)
-    return { ask, source, fingerprint }
+    const parsed = { body: own, byteLength, at: now, headers: from.headers }
+    checkFor(model, parsed, form !== undefined)
+    return { parsed, source, fingerprint }
   } catch (error) {
     if (error instanceof GatewayError) return error
     throw error
@@ -107,25 +107,25 @@ function tryAsk(
 function othersOf(
   candidates: readonly Model[],
   from: number,
-  ask: Ask,
+  parsed: ParsedRequest,
   form: Form | undefined,
 ): readonly Model[] {
   if (from === candidates.length) return NONE
-  return candidates.slice(from).filter((other) => fits(other, ask, form !== undefined))
+  return candidates.slice(from).filter((other) => fits(other, parsed, form !== undefined))
 }
 
-function checkFor(model: Model, ask: Ask, isForm: boolean): void {
-  const read = isForm ? asJson(ask, model.family) : ask
+function checkFor(model: Model, parsed: ParsedRequest, isForm: boolean): void {
+  const read = isForm ? asJson(parsed, model.family) : parsed
   validate(model.family, read.body)
   checkFields(model, read)
-  model.family.check?.(ask.body, model)
+  model.family.check?.(parsed.body, model)
   // Throws for a size or the like that has no price.
-  tariffOf(ask, model)
+  tariffOf(parsed, model)
 }
 
 /** A form with its bracketed names as places. The vendor gets the names as received. */
-function asJson(ask: Ask, family: Family): Ask {
-  return { ...ask, body: readPlaces(ask.body as Record<string, unknown>, family.body) }
+function asJson(parsed: ParsedRequest, family: Family): ParsedRequest {
+  return { ...parsed, body: readPlaces(parsed.body as Record<string, unknown>, family.body) }
 }
 
 /** The part of the body that the model reads. */
@@ -163,9 +163,9 @@ function otherwiseWritten({ path, known }: Variant): GatewayError {
 }
 
 /** Whether a further model could take this request. */
-function fits(model: Model, ask: Ask, isForm: boolean): boolean {
+function fits(model: Model, parsed: ParsedRequest, isForm: boolean): boolean {
   try {
-    checkFor(model, { ...ask, body: bodyFor(model, ask.body as Record<string, unknown>) }, isForm)
+    checkFor(model, { ...parsed, body: bodyFor(model, parsed.body as Record<string, unknown>) }, isForm)
     return true
   } catch (error) {
     if (error instanceof GatewayError) return false

@@ -29,8 +29,8 @@ export async function endAnswered(
   saved: SavedAnswer,
   known?: Measure,
 ): Promise<number> {
-  const { ask, model, logRow, charge } = reservation
-  const measured = known ?? (await measure(outcome, ask, model, world.tokenCounter))
+  const { parsed, model, logRow, charge } = reservation
+  const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
   let paidNano = 0
   if (measured) paidNano = await reservations.settle(reservation, outcome, measured, saved)
   else await reservations.release(reservation, outcome.endedBy)

@@ -2,7 +2,7 @@
 // caller's data, or that a model of another dialect cannot be asked, are refused, and a strict model takes no unknown
 // field. The rules are data of the families; nothing here must know a family, or alter a request.
 
-import type { Ask, BridgedField, Family, FieldRule, Model } from '../contract/family'
+import type { BridgedField, Family, FieldRule, Model, ParsedRequest } from '../contract/family'
 import { hasPrice, hasServiceTier } from '../contract/prices'
 import { rowOf } from '../contract/units'
 import { GatewayError } from '../lib/errors'
@@ -30,7 +30,7 @@ interface Rules {
 const compiled = new Map<Family, Rules>()
 
 /** Throws 400 for a field that the request may not have, with its name and what to do. */
-export function checkFields(model: Model, { body, headers }: Ask): void {
+export function checkFields(model: Model, { body, headers }: ParsedRequest): void {
   const { family } = model
   const { body: outermost, ofHeaders, known } = rulesOf(family)
   const fields = body as Record<string, unknown>

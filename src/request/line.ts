@@ -147,13 +147,13 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
 async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: RequestLogRow): Promise<void> {
   await findEarlierTasks(world, request)
   describe(logRow, request)
-  await checkWebhook(request.ask.body, world.addressRules)
+  await checkWebhook(request.parsed.body, world.addressRules)
 }
 
-function describe(logRow: RequestLogRow, { model, ask }: CheckedRequest): void {
+function describe(logRow: RequestLogRow, { model, parsed }: CheckedRequest): void {
   logRow.model = model.id
   logRow.upstream = model.upstream.name
-  logRow.stream = (ask.body as { stream?: unknown }).stream === true
+  logRow.stream = (parsed.body as { stream?: unknown }).stream === true
 }
 
 /** The answer of the first model that can give one. */

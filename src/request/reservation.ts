@@ -182,13 +182,13 @@ export class Reservations {
   }
 
   private settleCharge(
-    { ask, charge, model, idempotencyKey }: Reservation,
+    { parsed, charge, model, idempotencyKey }: Reservation,
     outcome: Outcome,
     { quantities, source }: Measure,
     saved: SavedAnswer,
   ): Promise<Settled | undefined> {
     const { endedBy, usageJson, failed } = outcome
-    const table = tableOf(ask, model, quantities, outcome)
+    const table = tableOf(parsed, model, quantities, outcome)
     // Another model of a route may have answered than the one in the hold, and one table of prices applies.
     const isAsHeld = model.id === charge.model && table.json === charge.pricesJson
     const answered = isAsHeld ? charge : { ...charge, model: model.id, pricesJson: table.json }

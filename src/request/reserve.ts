@@ -64,7 +64,7 @@ export async function reserve(
 }
 
 function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
-  const { key, model, ask, operation } = request
+  const { key, model, parsed, operation } = request
   return {
     id,
     account: key.account,
@@ -72,7 +72,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
     model: model.id,
     operation: operation.name,
     heldNano: mostNano(request),
-    pricesJson: tariffOf(ask, model).json,
+    pricesJson: tariffOf(parsed, model).json,
     createdAt: now,
     expiresAt: now + Math.ceil(mostOf(request, longestMs) * (1 + HOLD_MARGIN_SHARE)) + HOLD_MARGIN_MS,
     budgetPeriod: budgetPeriodOf(key, now),
@@ -83,7 +83,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
 
 /** Copied field by field: spreading the request takes most of a microsecond. */
 function reservationOf(
-  { operation, key, model, family, others, ask, source, fingerprint }: CheckedRequest,
+  { operation, key, model, family, others, parsed, source, fingerprint }: CheckedRequest,
   charge: Charge,
   idempotencyKey: IdempotencyKey | null,
   logRow: RequestLogRow,
@@ -95,7 +95,7 @@ function reservationOf(
     model,
     family,
     others,
-    ask,
+    parsed,
     source,
     fingerprint,
     charge,
@@ -112,7 +112,7 @@ function reservationOf(
 
 /** The most that a request can cost with any of its models, in nano-dollars. */
 export function mostNano(request: CheckedRequest): number {
-  return mostOf(request, (each) => quoteNano(request.ask, each))
+  return mostOf(request, (each) => quoteNano(request.parsed, each))
 }
 
 function tooDear({ heldNano }: Charge, maxCostNano = 0): GatewayError {
@@ -134,20 +134,20 @@ function longestMs({ family, upstream }: Model): number {
 }
 
 /** Tokens of a usual request, for the key's token limit until the true figure is known. */
-function estimateTokens({ family, ask, model }: CheckedRequest): number {
-  const quote = family.quote(ask, model)
+function estimateTokens({ family, parsed, model }: CheckedRequest): number {
+  const quote = family.quote(parsed, model)
   return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
 }
 
 /** The task of a charge, written with the hold, so that no submit is ever without a row. */
 function newTask(
-  { ask, key, model }: CheckedRequest,
+  { parsed, key, model }: CheckedRequest,
   family: TaskFamily,
   charge: Charge,
   from: Wishes,
   id: string,
 ): NewTask {
-  const { webhook_url: webhookUrl } = ask.body as { webhook_url?: string | null }
+  const { webhook_url: webhookUrl } = parsed.body as { webhook_url?: string | null }
   return {
     id,
     account: key.account,
@@ -155,8 +155,8 @@ function newTask(
     model: model.id,
     upstream: model.upstream.name,
     charge: charge.id,
-    memo: family.task.memo(ask.body, model),
-    quantities: family.quote(ask, model),
+    pollContext: family.task.pollContext(parsed.body, model),
+    quantities: family.quote(parsed, model),
     costNano: charge.heldNano,
     webhookUrl: webhookUrl ?? null,
     gatewayUrl: from.gatewayUrl(),

@@ -97,7 +97,7 @@ export class StreamTally {
 
   outcome(endedBy: EndedBy): Outcome {
     const { serviceTier, output, made, isFailed: failed } = this
-    return { endedBy, ...this.usage.told(), serviceTier, ...this.text.counted(), output, made, failed }
+    return { endedBy, ...this.usage.summary(), serviceTier, ...this.text.counted(), output, made, failed }
   }
 
   /** Reads an event without failing: an event of unknown form must not end the stream. */
@@ -126,8 +126,8 @@ class UsageTally {
     const isPart = kind === 'start' || kind === 'update'
     this.usage = this.judge(isPart ? joined(this.usage, figures) : figures)
     this.early = kind === 'start'
-    const told = reported ?? event.usage ?? null
-    this.reported = isPart ? { ...(this.reported as object | null), ...withoutNulls(told) } : told
+    const written = reported ?? event.usage ?? null
+    this.reported = isPart ? { ...(this.reported as object | null), ...withoutNulls(written) } : written
   }
 
   /** Marks the figures as unreadable. */
@@ -139,7 +139,7 @@ class UsageTally {
     return this.usage !== undefined && this.usage !== 'invalid' && !this.early
   }
 
-  told(): Pick<Outcome, 'usage' | 'early' | 'usageJson'> {
+  summary(): Pick<Outcome, 'usage' | 'early' | 'usageJson'> {
     const { usage, early, reported } = this
     return { usage, early, usageJson: reported === null ? null : JSON.stringify(reported) }
   }

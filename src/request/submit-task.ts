@@ -36,8 +36,8 @@ export async function findEarlierTasks(
   { db }: Pick<SubmitWorld, 'db'>,
   checked: CheckedRequest,
 ): Promise<void> {
-  const { family, ask, key } = checked
-  const named = taskOf(family)?.earlier?.(ask.body) ?? []
+  const { family, parsed, key } = checked
+  const named = taskOf(family)?.earlier?.(parsed.body) ?? []
   if (named.length > MAX_EARLIER_TASKS) {
     const { field } = named[MAX_EARLIER_TASKS] as { field: string }
     throw invalidRequest(
@@ -61,7 +61,7 @@ export async function findEarlierTasks(
     if (typeof id === 'string' && !checked.model.upstream.sharedAccount) ids.set(id, id)
     else throw noEarlierTask(field, checked.model.id)
   }
-  if (ids.size > 0) ask.earlierTasks = ids
+  if (ids.size > 0) parsed.earlierTasks = ids
 }
 
 function noEarlierTask(field: string, model: string): GatewayError {
@@ -79,8 +79,8 @@ export async function submitTask(
   family: TaskFamily,
   task: NewTask,
 ): Promise<TaskAnswer> {
-  const { ask, model, idempotencyKey, charge } = reservation
-  const call = family.call(ask, model)
+  const { parsed, model, idempotencyKey, charge } = reservation
+  const call = family.call(parsed, model)
   await markSent(world.db, task.id, world.now())
   const upstreamId = await sendOnce(world, reservation, family, call).catch((error) => {
     if (error instanceof GatewayError && error.notTaken) throw error
@@ -136,13 +136,13 @@ async function sendOnce(
   family: TaskFamily,
   call: Call,
 ): Promise<string> {
-  const { model, ask, cancelToken } = reservation
+  const { model, parsed, cancelToken } = reservation
   const { response, done } = await send(world, reservation, call)
   const document = { mostBytes: MAX_DOCUMENT_BYTES }
   const reply = await readReply(response, model, cancelToken.signal, document).finally(done)
   const id = family.task.id(reply.json)
   if (id !== undefined) return id
-  if (!hasFailed(family.read(reply.json, ask))) throw garbage(model, 'without the id of a task')
+  if (!hasFailed(family.read(reply.json, parsed))) throw garbage(model, 'without the id of a task')
   // An error in a successful answer is a refusal all the same.
   const refusal = model.upstream.errorOf(400, reply.json)
   refusal.notTaken = true

@@ -60,7 +60,7 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
     await countFreeRequest(world.db, key, world.now())
     const asked = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
     if (asked !== undefined) return asked
-    const texts = checked.family.texts?.(checked.ask.body, checked.model) ?? []
+    const texts = checked.family.texts?.(checked.parsed.body, checked.model) ?? []
     const counted = await semaphore.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
     return counted.tokens
   }
@@ -101,13 +101,13 @@ async function askUpstreams(
 async function askUpstream(
   { after }: TokenCountWorld,
   account: string,
-  { ask, source }: CheckedRequest,
+  { parsed, source }: CheckedRequest,
   model: Model,
   controller: AbortController,
 ): Promise<number | undefined> {
   const { upstream } = model
   const tokenCount = tokenCountOf(model)
-  const call = tokenCount?.call(ask, model)
+  const call = tokenCount?.call(parsed, model)
   if (!call?.body || !('edit' in call.body) || !source) return undefined
   const { signal } = controller
   const cancel = after(TIMEOUT_MS, () => controller.abort(timedOut(model)))

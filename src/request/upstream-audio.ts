@@ -30,7 +30,7 @@ interface Message {
   status: number
 }
 
-type Source = Pick<Reservation, 'model' | 'ask' | 'cancelToken'>
+type Source = Pick<Reservation, 'model' | 'parsed' | 'cancelToken'>
 
 /** How long a vendor may leave its stream open after the audio is complete, in milliseconds. */
 const CLOSE_MS = 1_000
@@ -43,7 +43,7 @@ export async function* readAudio(
   notes: AudioNotes,
   after: After,
 ): AsyncGenerator<AudioPiece, void, void> {
-  const { model, ask } = source
+  const { model, parsed } = source
   const isStream = response.header('content-type')?.includes('text/event-stream') === true
   let cancelClosing: (() => void) | undefined
   let isComplete = !isStream
@@ -53,7 +53,7 @@ export async function* readAudio(
   const messages = isStream ? readEvents(response, audio, source) : readWhole(response, audio, source)
   try {
     for await (const { json, status } of messages) {
-      const reading = model.family.read(json, ask)
+      const reading = model.family.read(json, parsed)
       if (hasFailed(reading)) throw model.upstream.errorOf(status, json)
       notes.usageJson = usageJsonOf(json) ?? notes.usageJson
       const part = audio.read(json)

@@ -5,7 +5,7 @@ import type { Catalogue } from '../catalogue/models'
 import { timedOut } from '../contract/failures'
 import { type Call, type Model, taskOf } from '../contract/family'
 import type { HttpResponse } from '../http-client/response'
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import type { After } from '../lib/system'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
@@ -31,7 +31,7 @@ export async function askUpstream(after: After, task: Task, model: Model): Promi
     const reply = await send(after, task, model, contract.poll(task.upstreamId), (response, signal) =>
       readReply(response, model, signal, { mayBeEmpty: true, mostBytes: MAX_DOCUMENT_BYTES }),
     )
-    const outcome = contract.outcome(reply.json, task.memo)
+    const outcome = contract.outcome(reply.json, task.pollContext)
     return outcome ? { outcome } : { error: 'upstream_garbage' }
   } catch (error) {
     if (!(error instanceof GatewayError)) return { error: String(error) }
@@ -63,7 +63,7 @@ async function send<Result>(
   { account }: Task,
   model: Model,
   call: Call,
-  read: (response: HttpResponse, signal: Cancellation) => Promise<Result>,
+  read: (response: HttpResponse, signal: CancelSignal) => Promise<Result>,
 ): Promise<Result> {
   const { upstream } = model
   const controller = new AbortController()

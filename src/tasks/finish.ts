@@ -119,7 +119,7 @@ function endStatements(
   const error = ending.state === 'failed' ? ending.error : undefined
   const made = ending.state === 'succeeded' ? ending : undefined
   // Every task that has ended has a seed: the vendor's, else the requested one.
-  const seed = ending.document === NOTHING_READ ? null : (task.memo.seed ?? null)
+  const seed = ending.document === NOTHING_READ ? null : (task.pollContext.seed ?? null)
   const shown = { seed, ...ending.document }
   const document = documentOf(task, shown, ending.state, error)
   const statements: Statement[] = [

@@ -15,7 +15,7 @@ export type NewTask = Pick<
   | 'model'
   | 'upstream'
   | 'charge'
-  | 'memo'
+  | 'pollContext'
   | 'quantities'
   | 'costNano'
   | 'webhookUrl'
@@ -41,7 +41,7 @@ export function insertTask(task: NewTask): Statement {
       task.model,
       task.upstream,
       task.charge,
-      JSON.stringify(task.memo),
+      JSON.stringify(task.pollContext),
       JSON.stringify(task.quantities),
       task.webhookUrl,
       task.createdAt,

@@ -1,6 +1,6 @@
 // A video task in memory, and the form that callers see. Nothing here must read or change a row.
 
-import type { Memo, Quantities } from '../contract/family'
+import type { PollContext, Quantities } from '../contract/family'
 import type { Row } from '../db/db'
 import { callerView } from '../upstreams/caller-view'
 import type { TaskState } from './transitions'
@@ -15,7 +15,7 @@ export interface Task {
   /** The vendor's id; null until it has answered, and for ever if its answer was lost. */
   upstreamId: string | null
   state: TaskState
-  memo: Memo
+  pollContext: PollContext
   /** Quantities to charge on success, unless the vendor decides. */
   quantities: Quantities
   /** Nano-dollars held for the task while it runs, or paid for it in the end. */
@@ -62,7 +62,7 @@ export function taskOfRow(row: Row): Task {
     upstreamId: row.upstream_id as string | null,
     state: row.state as TaskState,
     // Parsed on use: an unreadable row must not keep others from being read.
-    get memo(): Memo {
+    get pollContext(): PollContext {
       return JSON.parse(row.memo as string)
     },
     get quantities(): Quantities {

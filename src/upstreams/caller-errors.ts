@@ -2,7 +2,7 @@
 // troubles as the gateway's. Pure. It must never show the operator's account, bill or key, nor a 401 or 402 that is not
 // the caller's.
 
-import type { VendorError } from '../contract/upstream'
+import type { UpstreamError } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
 import { BREAKER_OPEN_MS } from './breaker'
 import { callerWords } from './caller-view'
@@ -13,10 +13,10 @@ const OPERATOR_RETRY_SECONDS = 30
 /**
  * The error of a request that the upstream `name` refused with `status`. The message of `vendor` must be without keys.
  */
-export function refusedByVendor(
+export function refusedByUpstream(
   name: string,
   status: number,
-  vendor: VendorError,
+  vendor: UpstreamError,
   retryAfterMs?: number,
 ): GatewayError {
   if (vendor.whose === 'operator') return status === 404 ? modelMissing(name) : notServed(name)
@@ -24,7 +24,7 @@ export function refusedByVendor(
   const shown = { ...vendor, message: callerWords(vendor.message) }
   const retryAfter = retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1000))
   if (status === 429) return tooMany(shown, retryAfter)
-  return status >= 500 ? vendorFailed(name, status, shown, retryAfter) : callersMistake(status, shown)
+  return status >= 500 ? upstreamFailed(name, status, shown, retryAfter) : callersMistake(status, shown)
 }
 
 /**
@@ -59,7 +59,7 @@ function redirected(name: string): GatewayError {
   })
 }
 
-function tooMany({ code, message }: VendorError, retryAfter = '1'): GatewayError {
+function tooMany({ code, message }: UpstreamError, retryAfter = '1'): GatewayError {
   return new GatewayError(429, {
     code: code ?? 'Throttling.RateQuota',
     message,
@@ -67,10 +67,10 @@ function tooMany({ code, message }: VendorError, retryAfter = '1'): GatewayError
   })
 }
 
-function vendorFailed(
+function upstreamFailed(
   name: string,
   status: number,
-  { verbatim, type, message }: VendorError,
+  { verbatim, type, message }: UpstreamError,
   retryAfter: string | undefined,
 ): GatewayError {
   const unavailable = status === 503 || status === 529
@@ -85,7 +85,10 @@ function vendorFailed(
   })
 }
 
-function callersMistake(status: number, { code, type, message, param, relayed }: VendorError): GatewayError {
+function callersMistake(
+  status: number,
+  { code, type, message, param, relayed }: UpstreamError,
+): GatewayError {
   return new GatewayError(status === 422 ? 400 : status, {
     code: code ?? 'upstream_refused',
     type: type ?? 'invalid_request_error',

@@ -124,12 +124,12 @@ const MOST_KNOWN_NAMES = 1_000
 const LONGEST_KNOWN_NAME = 64
 
 function isTold(name: string, pattern: RegExp, known: Map<string, boolean>): boolean {
-  let told = known.get(name)
-  if (told === undefined) {
-    told = pattern.test(name)
-    if (known.size < MOST_KNOWN_NAMES && name.length <= LONGEST_KNOWN_NAME) known.set(name, told)
+  let isOperators = known.get(name)
+  if (isOperators === undefined) {
+    isOperators = pattern.test(name)
+    if (known.size < MOST_KNOWN_NAMES && name.length <= LONGEST_KNOWN_NAME) known.set(name, isOperators)
   }
-  return told
+  return isOperators
 }
 
 /** The members with some replaced, and without those that are undefined now. */

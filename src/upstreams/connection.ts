@@ -6,7 +6,7 @@ import type { CallBody, UpstreamKind } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
 import { MalformedResponse } from '../http-client/response-parser'
 import { NotConnected, type Origin, type Transport } from '../http-client/transport'
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import type { System } from '../lib/system'
 import { notHttp, unreachable } from './caller-errors'
 import { createMask, type Mask } from './key-mask'
@@ -51,7 +51,7 @@ export class UpstreamConnection {
   }
 
   /** Resolves with a 2xx answer without keys in it, whose body is still to be read; throws a GatewayError otherwise. */
-  async send(call: Call, body: CallBody, signal: Cancellation, account: string): Promise<HttpResponse> {
+  async send(call: Call, body: CallBody, signal: CancelSignal, account: string): Promise<HttpResponse> {
     for (let attempts = 1; ; attempts++) {
       const key = this.keys.next()
       let response: HttpResponse
@@ -78,7 +78,7 @@ export class UpstreamConnection {
   private attempt(
     call: Call,
     body: CallBody,
-    signal: Cancellation,
+    signal: CancelSignal,
     account: string,
     key: UpstreamKey,
   ): Promise<HttpResponse> {

@@ -1,7 +1,7 @@
 // The keys of one upstream, used in turn. A key that the vendor refused rests while others are tried. A single key must
 // never rest, because there would be nothing to send.
 
-import type { VendorError } from '../contract/upstream'
+import type { UpstreamError } from '../contract/upstream'
 
 /** One of an upstream's keys, and the headers of calls with it. */
 export class UpstreamKey {
@@ -23,7 +23,7 @@ export type CallHeaders = Readonly<Record<string, string>>
 /** The facts in a refusal about the key that was used. */
 export interface KeyRefusal {
   status: number
-  whose: VendorError['whose']
+  whose: UpstreamError['whose']
   /** Wait that the vendor asks for, in milliseconds. */
   retryAfterMs: number | undefined
 }

@@ -1,13 +1,13 @@
 // Reads an upstream's refusal: removes its keys, logs what is for the operator, and makes the caller's error. It must
 // always produce an error, whatever the answer.
 
-import type { UpstreamKind, VendorError } from '../contract/upstream'
+import type { UpstreamError, UpstreamKind } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
 import { NO_REASON, statedStatus } from '../lib/error-shapes'
 import type { GatewayError } from '../lib/errors'
 import { parseForeign, TooDeep } from '../lib/json'
 import type { System } from '../lib/system'
-import { emptyAnswer, isNotTaken, refusedByVendor } from './caller-errors'
+import { emptyAnswer, isNotTaken, refusedByUpstream } from './caller-errors'
 import type { Mask } from './key-mask'
 import type { KeyRefusal } from './keys-in-turn'
 
@@ -35,9 +35,9 @@ export class Refusals {
   /** Reads an answer whose status is not 2xx, with its body. */
   async read(response: HttpResponse): Promise<Refusal> {
     const { status } = response
-    const vendor = this.told(status, parse(await readText(response)))
+    const vendor = this.readError(status, parse(await readText(response)))
     const retryAfterMs = retryAfterOf(response, vendor, this.world.wall())
-    const error = refusedByVendor(this.name, status, vendor, retryAfterMs)
+    const error = refusedByUpstream(this.name, status, vendor, retryAfterMs)
     error.notTaken = isNotTaken(status)
     return { status, whose: vendor.whose, retryAfterMs, error }
   }
@@ -45,13 +45,13 @@ export class Refusals {
   /** The error for a 200 with an error in its body; a status that the body names wins over `assumed`. */
   errorOf(assumed: number, body: unknown): GatewayError {
     const status = statedStatus(body) ?? assumed
-    const vendor = this.told(status, body)
+    const vendor = this.readError(status, body)
     if (vendor.code === null && vendor.message === NO_REASON) return emptyAnswer(this.name)
-    return refusedByVendor(this.name, status, vendor)
+    return refusedByUpstream(this.name, status, vendor)
   }
 
   /** An error body in the gateway's terms; what is for the operator is logged. */
-  private told(status: number, body: unknown): VendorError {
+  private readError(status: number, body: unknown): UpstreamError {
     const vendor = this.kind.error(status, body)
     const message = this.mask.text(vendor.message)
     // A vendor's 402 is the operator's bill; callers who read 402 would check their own balance.
@@ -88,7 +88,7 @@ function parse(text: string): unknown {
   }
 }
 
-function retryAfterOf(response: HttpResponse, vendor: VendorError, now: number): number | undefined {
+function retryAfterOf(response: HttpResponse, vendor: UpstreamError, now: number): number | undefined {
   const header = response.header('retry-after')
   if (header === null)
     return vendor.retryAfterSeconds === undefined ? undefined : vendor.retryAfterSeconds * 1000

@@ -4,7 +4,7 @@
 import { garbage } from '../contract/failures'
 import type { Model } from '../contract/family'
 import { BodyTooLarge, type HttpResponse } from '../http-client/response'
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { editObject, parseForeign, scanObject, TooDeep } from '../lib/json'
 import { objectIn } from '../lib/sse'
@@ -22,7 +22,7 @@ const decoder = new TextDecoder()
 /** A byte order mark before the text stays. */
 const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-interface VendorReply {
+interface UpstreamReply {
   text: string
   json: object
 }
@@ -31,9 +31,9 @@ interface VendorReply {
 export async function readReply(
   response: HttpResponse,
   model: Model,
-  signal: Cancellation,
+  signal: CancelSignal,
   options: { mayBeEmpty?: boolean; mostBytes?: number } = {},
-): Promise<VendorReply> {
+): Promise<UpstreamReply> {
   const { mayBeEmpty = false, mostBytes = MAX_REPLY_BYTES } = options
   try {
     const text = decoder.decode(await bytesOf(response, mostBytes)) || (mayBeEmpty ? '{}' : '')
@@ -50,7 +50,7 @@ export async function readReply(
 export async function readText(
   response: HttpResponse,
   model: Model,
-  signal: Cancellation,
+  signal: CancelSignal,
 ): Promise<{ text: string; json: object | undefined }> {
   try {
     const text = textDecoder.decode(await bytesOf(response, MAX_TEXT_BYTES))
@@ -67,7 +67,7 @@ function bytesOf(response: HttpResponse, mostBytes: number): Promise<Uint8Array>
 }
 
 /** The error of a reply, for its caller. */
-function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: Cancellation): unknown {
+function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: CancelSignal): unknown {
   if (signal.aborted) return signal.reason
   if (error instanceof GatewayError) return error
   if (error instanceof BodyTooLarge) {
@@ -81,8 +81,8 @@ function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: C
 }
 
 /** The reply's text for the caller, with the gateway's id instead of the vendor's model name. */
-export function withModel({ text: told, json }: VendorReply, model: Model): string {
-  const text = callerText(told, json)
+export function withModel({ text: answered, json }: UpstreamReply, model: Model): string {
+  const text = callerText(answered, json)
   const { model: named } = json as { model?: unknown }
   if (typeof named !== 'string' || named === model.id) return text
   // Nearly all vendors write this; within a string the quotes would be escaped.

@@ -3,7 +3,7 @@
 
 import type { FetchFile, UpstreamKind } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import type { UpstreamWorld } from './connection'
 import type { UpstreamConfig } from './settings'
@@ -32,7 +32,7 @@ export function createFetchFile(
     throw unavailable(`HTTP ${response.status}`)
   }
 
-  async function fetchOnce(url: URL, signal: Cancellation, part = {}): Promise<HttpResponse> {
+  async function fetchOnce(url: URL, signal: CancelSignal, part = {}): Promise<HttpResponse> {
     const origin = world.transport.open(url.href)
     try {
       return await origin.send({

@@ -4,7 +4,7 @@
 import type { Call } from '../contract/family'
 import type { CallBody, FetchFile, Upstream, UpstreamKind } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
-import type { Cancellation } from '../lib/cancel-token'
+import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { Breaker } from './breaker'
 import { leftAlone, overConcurrency } from './caller-errors'
@@ -66,7 +66,7 @@ class LimitedUpstream implements Upstream {
   async send(
     call: Call,
     body: CallBody,
-    signal: Cancellation,
+    signal: CancelSignal,
     account: string,
   ): Promise<{ response: HttpResponse; done(): void }> {
     if (this.running >= this.concurrency) throw overConcurrency(this.name, this.concurrency)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import OpenAI from 'openai'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
-import type { Ask, Model } from '../../src/contract/family'
+import type { Model, ParsedRequest } from '../../src/contract/family'
 import type { Row } from '../../src/db/db'
 import type { StreamMeter } from '../../src/request/stream-meter'
 import { createTranslatingMeter } from '../../src/request/stream-translation'
@@ -66,7 +66,7 @@ function bridgeOf(id: string): Model {
   return models.find(({ family }) => family.operation === 'chat') as Model
 }
 
-const askFor = (body: Json): Ask => ({ body, byteLength: 50, at: 1_770_000_000_000 })
+const askFor = (body: Json): ParsedRequest => ({ body, byteLength: 50, at: 1_770_000_000_000 })
 const ask = askFor({ messages: say('Hi'), stream_options: { include_usage: true } })
 
 /** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */

@@ -201,10 +201,10 @@ async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
 
 /** Whatever a vendor says of a task, it has ended or it goes on: nothing it can say stops the watch. */
 function bearsOddTasks(family: Family, record: Fixture): void {
-  const memo = taskOf(family)?.memo(record.request, modelOf(`recorded-${family.name}`)) ?? {}
+  const pollContext = taskOf(family)?.pollContext(record.request, modelOf(`recorded-${family.name}`)) ?? {}
   for (const path of branchesOf(record.poll)) {
     for (const value of ODD) {
-      const outcome = taskOf(family)?.outcome(withValue(record.poll, path, value), memo)
+      const outcome = taskOf(family)?.outcome(withValue(record.poll, path, value), pollContext)
       const seen = { path, value, status: outcome?.status ?? 'nothing said' }
       expect(seen).toEqual({
         ...seen,

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import type { ModelConfig } from '../../src/config/schema'
-import type { Ask, Model } from '../../src/contract/family'
+import type { Model, ParsedRequest } from '../../src/contract/family'
 import type { Row } from '../../src/db/db'
 import type { StreamMeter } from '../../src/request/stream-meter'
 import { createTranslatingMeter } from '../../src/request/stream-translation'
@@ -59,7 +59,11 @@ function bridgeOf(id: string): Model {
   return models.find(({ family }) => family.name === 'messages-on-chat') as Model
 }
 
-const ask: Ask = { body: { max_tokens: 9, messages: say('Hi') }, byteLength: 50, at: 1_770_000_000_000 }
+const ask: ParsedRequest = {
+  body: { max_tokens: 9, messages: say('Hi') },
+  byteLength: 50,
+  at: 1_770_000_000_000,
+}
 
 /** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
 function translated(text: string, cuts: readonly number[] = []): { events: string; meter: StreamMeter } {

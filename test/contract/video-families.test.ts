@@ -91,14 +91,14 @@ const ODD = [undefined, null, 7, 'x', [], [null], {}]
 describe.each(Object.values(videoVendors))('$family', ({ family: name, model, body, rows, submitted }) => {
   const family = families.get(name) as Family
   const contract = taskOf(family) as TaskFamily['task']
-  const memo = { seed: null, vendorChooses: true }
+  const pollContext = { seed: null, vendorChooses: true }
 
   test('reads an answer of any form, and calls nothing done that has no video', () => {
     for (const [, { reply }] of rows) {
       if (typeof reply !== 'object') continue
       for (const path of branchesOf(reply)) {
         for (const value of ODD) {
-          const outcome = contract.outcome(withValue(reply, path, value), memo)
+          const outcome = contract.outcome(withValue(reply, path, value), pollContext)
           if (outcome?.status === 'succeeded') expect(outcome.videoUrl).toMatch(/^(https:|x$)/)
           if (outcome?.status === 'failed') {
             expect(outcome.error).toEqual({ code: expect.any(String), message: expect.stringMatching(/\S/) })
@@ -122,7 +122,9 @@ describe.each(Object.values(videoVendors))('$family', ({ family: name, model, bo
 
   test('has a small memo of any request, and escapes the vendor’s ids', () => {
     const odd = { ...body(''), seed: 'x'.repeat(10_000), parameters: { seed: ['x'.repeat(10_000)] } }
-    expect(JSON.stringify(contract.memo(odd, { upstreamModel: model } as Model)).length).toBeLessThan(200)
+    expect(JSON.stringify(contract.pollContext(odd, { upstreamModel: model } as Model)).length).toBeLessThan(
+      200,
+    )
     expect(contract.poll('../a?b#c').path).toEndWith('/..%2Fa%3Fb%23c')
   })
 })

@@ -130,7 +130,7 @@ describe('submit', () => {
       { size: '1280*720', seed: 7, duration: 3 },
     ],
     ['vidw2.6-t2v', { parameters: { size: null, duration: null } }, { size: '1280*720', duration: 5 }],
-    // Said in a field that the model does not read, it is said again in the one that it does.
+    // AnswerPart in a field that the model does not read, it is said again in the one that it does.
     [
       'vidw2.6-t2v',
       { parameters: { resolution: '720P' } },

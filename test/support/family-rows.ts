@@ -89,7 +89,7 @@ export const familyRows: Record<string, FamilyRow> = {
     kind: 'openai',
     dialect: 'messages',
     model: { upstreamModel: 'local-model', price: tokens },
-    // Said in the words of chat. Fields without a counterpart are left out.
+    // AnswerPart in the words of chat. Fields without a counterpart are left out.
     translated: [
       'system',
       'system/**',
@@ -126,7 +126,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'chat-on-messages': {
     kind: 'anthropic',
     model: { upstreamModel: 'claude-sonnet-4-5', price: { ...tokens, per_1m_cache_write_tokens: '1.25' } },
-    // Said in the words of messages. Fields without a counterpart are left out.
+    // AnswerPart in the words of messages. Fields without a counterpart are left out.
     translated: [
       'messages/**',
       'max_tokens',

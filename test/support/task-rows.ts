@@ -23,7 +23,7 @@ export function makeTask(fields: Partial<NewTask> & Pick<NewTask, 'createdAt'>):
     model: 'vidw2.6-t2v',
     upstream: 'dashscope',
     charge: `task-charge-${number}`,
-    memo: {},
+    pollContext: {},
     quantities: { second: VIDEO_SECONDS },
     costNano: VIDEO_NANO,
     webhookUrl: null,

@@ -1,31 +1,31 @@
 // What callers read of an upstream's trouble, as a table: the status, the code and the words of each refusal.
 
 import { describe, expect, test } from 'bun:test'
-import type { VendorError } from '../../src/contract/upstream'
+import type { UpstreamError } from '../../src/contract/upstream'
 import {
   emptyAnswer,
   isNotTaken,
   leftAlone,
   notHttp,
   overConcurrency,
-  refusedByVendor,
+  refusedByUpstream,
   unreachable,
 } from '../../src/upstreams/caller-errors'
 
-const said: VendorError = {
+const said: UpstreamError = {
   message: 'No stripes.',
   code: 'stripes',
   type: 'zebra_error',
   param: 'coat',
   whose: 'caller',
 }
-const silent: VendorError = { ...said, code: null, type: null, param: null }
-const operator: VendorError = { ...said, whose: 'operator' }
-const verbatim: VendorError = { ...said, verbatim: true }
+const silent: UpstreamError = { ...said, code: null, type: null, param: null }
+const operator: UpstreamError = { ...said, whose: 'operator' }
+const verbatim: UpstreamError = { ...said, verbatim: true }
 
 interface Row {
   status: number
-  vendor: VendorError
+  vendor: UpstreamError
   retryAfterMs?: number
   shown: { status: number; code: string; type?: string; param?: string | null; message?: string }
   headers: Record<string, string>
@@ -150,7 +150,7 @@ describe('the error of a refusal', () => {
     const wait = retryAfterMs === undefined ? '' : `, to come back in ${retryAfterMs} ms`
     const about = `${vendor.whose}${vendor.verbatim ? ', verbatim' : ''}${vendor.code ? '' : ', without a code'}`
     test(`${status} (${about}${wait}) is ${shown.status} ${shown.code}`, () => {
-      const error = refusedByVendor('zoo', status, vendor, retryAfterMs)
+      const error = refusedByUpstream('zoo', status, vendor, retryAfterMs)
       expect(error).toMatchObject(shown)
       expect(error.headers).toEqual(headers)
     })
@@ -158,7 +158,7 @@ describe('the error of a refusal', () => {
 
   test('has no account of the operator in it, and carries the vendor’s own body with the same words', () => {
     const message = 'No stripes for organization org-1234567890abcdef.'
-    const error = refusedByVendor('zoo', 400, { ...said, message, relayed: { code: 'stripes', message } })
+    const error = refusedByUpstream('zoo', 400, { ...said, message, relayed: { code: 'stripes', message } })
     expect(error.message).not.toContain('1234567890')
     expect(error.relayed).toEqual({ code: 'stripes', message: error.message })
   })

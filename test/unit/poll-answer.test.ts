@@ -25,7 +25,7 @@ const task: Task = {
   charge: 'charge-1',
   upstreamId: 'ds-1',
   state: 'submitted',
-  memo: {},
+  pollContext: {},
   quantities: { second: 5 },
   costNano: 50,
   webhookUrl: null,

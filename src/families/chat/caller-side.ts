@@ -2,7 +2,7 @@
 // replies and events of that form. It must never decide what a vendor is sent: that is in each family's own file.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
+import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Ending, HIDDEN, type Made, type Reading, shownText } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
@@ -95,7 +95,7 @@ export function checkChat(body: ChatBody): void {
   })
 }
 
-export function quoteChat({ body, byteLength }: Ask<ChatBody>, model: Model): Quantities {
+export function quoteChat({ body, byteLength }: ParsedRequest<ChatBody>, model: Model): Quantities {
   // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const most = model.contextTokens ?? Number.POSITIVE_INFINITY
   const media = mediaIn(body, model)
@@ -308,21 +308,21 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
 
 /** Adds audio, and the vendor's own tools, which few answers have. False if the figures are impossible. */
 function addRare(quantities: Quantities, usage: Record<string, unknown>): boolean {
-  const heard = countOf(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
+  const audio = countOf(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
   const spoken = countOf(detailOf(usage.completion_tokens_details, 'audio_tokens'))
   const sources = countOf(usage.num_sources_used)
-  if (heard + spoken + sources === 0) return true
-  if (!(Math.max(heard, spoken, sources) <= ABSURD_TOKENS)) return false
+  if (audio + spoken + sources === 0) return true
+  if (!(Math.max(audio, spoken, sources) <= ABSURD_TOKENS)) return false
   if (spoken > (quantities.output_token ?? 0)) return false
   // Audio is part of the prompt. Cached tokens may be audio too, and are billed as audio then.
-  let rest = heard
+  let rest = audio
   for (const unit of ['input_token', 'cached_input_token', 'cache_write_token'] as const) {
     const part = Math.min(rest, quantities[unit] ?? 0)
     if (part > 0) quantities[unit] = (quantities[unit] ?? 0) - part
     rest -= part
   }
   if (rest > 0) return false
-  if (heard > 0) quantities.input_audio_token = heard
+  if (audio > 0) quantities.input_audio_token = audio
   if (spoken > 0) {
     quantities.output_token = (quantities.output_token ?? 0) - spoken
     quantities.output_audio_token = spoken

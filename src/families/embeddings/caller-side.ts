@@ -2,7 +2,7 @@
 // stay in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
+import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { toBase64 } from './vectors'
@@ -76,7 +76,7 @@ export function checkDimensions({ dimensions }: EmbeddingsBody, model: Model): v
  * Tokens held for the inputs: no tokenizer makes more tokens than the text has bytes, and a token array is its own
  * count.
  */
-export function quoteInputs({ body, byteLength }: Ask<EmbeddingsBody>): Quantities {
+export function quoteInputs({ body, byteLength }: ParsedRequest<EmbeddingsBody>): Quantities {
   const inputs = inputsOf(body)
   if (typeof inputs[0] === 'string') return { input_token: byteLength }
   return { input_token: inputs.reduce((sum, input) => sum + input.length, 0) }

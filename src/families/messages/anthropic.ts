@@ -2,7 +2,7 @@
 // model is replaced. Unknown fields, blocks and events must never be refused: clients and models know more of them than
 // the gateway.
 
-import type { Ask, Call, JsonFamily, Model } from '../../contract/family'
+import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
 import {
   MessagesBody,
   plainMessages,
@@ -24,7 +24,10 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   fields: messagesFields,
   quote: quoteMessages,
 
-  call: (ask, model) => ({ ...callOf('/messages', ask, model, []), stream: ask.body.stream === true }),
+  call: (parsed, model) => ({
+    ...callOf('/messages', parsed, model, []),
+    stream: parsed.body.stream === true,
+  }),
 
   read: readMessage,
 
@@ -36,7 +39,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   },
 
   tokenCount: {
-    call: (ask, model) => callOf('/messages/count_tokens', ask, model, NOT_COUNTED),
+    call: (parsed, model) => callOf('/messages/count_tokens', parsed, model, NOT_COUNTED),
     read(reply) {
       const { input_tokens: tokens } = reply as { input_tokens?: unknown }
       return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined
@@ -61,7 +64,7 @@ const NOT_COUNTED = [
 
 function callOf(
   path: string,
-  { body, headers }: Ask<MessagesBody>,
+  { body, headers }: ParsedRequest<MessagesBody>,
   { upstreamModel }: Model,
   drop: readonly string[],
 ): Call {

@@ -2,7 +2,7 @@
 // that form. It must never decide what a vendor is sent: that is in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
+import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { holdsText, isObject } from '../../lib/objects'
@@ -43,7 +43,7 @@ export const MessagesBody = Type.Object(
 )
 export type MessagesBody = Static<typeof MessagesBody>
 
-export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Model): Quantities {
+export function quoteMessages({ body, byteLength }: ParsedRequest<MessagesBody>, model: Model): Quantities {
   const contents = contentsOf(body)
   // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const bound = byteLength - contents.pictureBytes + contents.addedTokens
@@ -56,10 +56,13 @@ export function quoteMessages({ body, byteLength }: Ask<MessagesBody>, model: Mo
   return quantities
 }
 
-export function readMessage(reply: unknown, { body }: Ask<{ max_tokens?: number | null }>): Reading {
+export function readMessage(
+  reply: unknown,
+  { body }: ParsedRequest<{ max_tokens?: number | null }>,
+): Reading {
   const { type, content, usage, stop_reason: reason } = reply as Message
-  const told = usageOf(usage, 'total')
-  const figures = told.usage?.figures
+  const reported = usageOf(usage, 'total')
+  const figures = reported.usage?.figures
   // Figures without the output do not measure the answer.
   const isWhole = figures === 'invalid' || figures?.output_token !== undefined
   // A request that only fills a cache expects no output.
@@ -67,7 +70,7 @@ export function readMessage(reply: unknown, { body }: Ask<{ max_tokens?: number 
   const shown = shownText(blocksIn(content).map(textOfBlock).join(''), isOfWorth)
   return {
     output: shown ?? (isUnseen(reason, usage) ? HIDDEN : undefined),
-    ...(isWhole && told),
+    ...(isWhole && reported),
     end: type === 'error' || !Array.isArray(content) ? 'failed' : 'finished',
   }
 }

@@ -2,7 +2,7 @@
 // cost by searches or by tokens. The vendor's side must stay in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
+import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
@@ -45,7 +45,7 @@ export const plainRerank: PlainForm = {
 }
 
 /** The most that a request can use: vendors read the query again for each document. */
-export function quoteRerank({ body, byteLength }: Ask<RerankBody>, model: Model): Quantities {
+export function quoteRerank({ body, byteLength }: ParsedRequest<RerankBody>, model: Model): Quantities {
   const queryBytes = Buffer.byteLength(body.query)
   if (!isPricedBySearch(model)) return { input_token: byteLength + queryBytes * body.documents.length }
   const parts = body.documents.map((document) =>

@@ -3,7 +3,7 @@
 // bytes.
 
 import { Type } from '@sinclair/typebox'
-import type { Ask, Model, PlainForm, Quantities } from '../../contract/family'
+import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, shownText, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
@@ -92,7 +92,7 @@ export function isPricedByTime({ priceList }: Model): boolean {
   return hasPrice(priceList, 'audio_second')
 }
 
-export function quoteAudio({ body, byteLength }: Ask<AudioBody>, model: Model): Quantities {
+export function quoteAudio({ body, byteLength }: ParsedRequest<AudioBody>, model: Model): Quantities {
   const seconds = secondsOf(body)
   if (isPricedByTime(model)) return { audio_second: seconds }
   return {
@@ -117,7 +117,7 @@ export function textType({ response_format: format }: AudioBody): string | undef
 }
 
 /** Reads a text, which has no figures. Its subtitles, or else its letters, show the duration if the file says less. */
-export function readTranscript(text: string, { body }: Ask<AudioBody>): Reading {
+export function readTranscript(text: string, { body }: ParsedRequest<AudioBody>): Reading {
   const cues = [...text.matchAll(/--> *(?:(\d+):)?(\d\d):(\d\d)[.,](\d{3})/g)]
   const ends = cues.map(([, hours = '0', ...rest]) => {
     const [minutes, seconds, milliseconds] = rest.map(Number) as [number, number, number]
@@ -127,17 +127,17 @@ export function readTranscript(text: string, { body }: Ask<AudioBody>): Reading 
     .replace(/^WEBVTT.*$/m, '')
     .replaceAll(/^\d+$|^.*-->.*$/gm, '')
     .trim()
-  const heard = ends.reduce((most, end) => Math.max(most, end), 0)
-  return { output: shownText(spoken, false), usage: usageReading(heardFor(heard, spoken, body)) }
+  const audioSeconds = ends.reduce((most, end) => Math.max(most, end), 0)
+  return { output: shownText(spoken, false), usage: usageReading(audioFor(audioSeconds, spoken, body)) }
 }
 
-export function readAudioReply(reply: unknown, { body }: Ask<AudioBody>): Reading {
+export function readAudioReply(reply: unknown, { body }: ParsedRequest<AudioBody>): Reading {
   const { text, usage, duration, error } = reply as Reply
   if (isObject(error) || (typeof text !== 'string' && isErrorShape(reply))) return { end: 'failed' }
   const spoken = typeof text === 'string' ? text.trim() : ''
   return {
     output: shownText(spoken, false),
-    usage: usageReading(usageOf(usage, duration) ?? heardFor(0, spoken, body)),
+    usage: usageReading(usageOf(usage, duration) ?? audioFor(0, spoken, body)),
     end: 'finished',
   }
 }
@@ -152,8 +152,8 @@ export function readAudioEvent(event: unknown): Reading {
   const output = typeof text === 'string' && text !== '' ? SHOWN : undefined
   if (type === 'transcript.text.segment') return { output }
   const finished = type === 'transcript.text.done' || typeof choices?.[0]?.finish_reason === 'string'
-  const told = usageReading(usageOf(usage, undefined))
-  return finished ? { output, usage: told, end: 'finished' } : { usage: told }
+  const reported = usageReading(usageOf(usage, undefined))
+  return finished ? { output, usage: reported, end: 'finished' } : { usage: reported }
 }
 
 export const plainAudio: PlainForm = {
@@ -185,9 +185,9 @@ interface Event extends Reply {
 }
 
 /** The duration by the text; undefined if the file itself says as much: then the file's is the price. */
-function heardFor(seconds: number, text: string, body: AudioBody): Quantities | undefined {
-  const heard = Math.ceil(Math.max(seconds, text.length / LETTERS_PER_SECOND))
-  return heard > secondsOf(body) ? { audio_second: heard } : undefined
+function audioFor(seconds: number, text: string, body: AudioBody): Quantities | undefined {
+  const audioSeconds = Math.ceil(Math.max(seconds, text.length / LETTERS_PER_SECOND))
+  return audioSeconds > secondsOf(body) ? { audio_second: audioSeconds } : undefined
 }
 
 /**
@@ -195,11 +195,11 @@ function heardFor(seconds: number, text: string, body: AudioBody): Quantities | 
  * count.
  */
 function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | undefined {
-  const told = isObject(usage) ? usage : { seconds: duration }
-  const seconds = Math.ceil(figureOf(told.seconds))
-  const input = countedFigure(told.input_tokens)
-  const output = countedFigure(told.output_tokens)
-  const details = isObject(told.input_token_details) ? told.input_token_details : {}
+  const reported = isObject(usage) ? usage : { seconds: duration }
+  const seconds = Math.ceil(figureOf(reported.seconds))
+  const input = countedFigure(reported.input_tokens)
+  const output = countedFigure(reported.output_tokens)
+  const details = isObject(reported.input_token_details) ? reported.input_token_details : {}
   const text = countedFigure(details.text_tokens)
   const figures = [seconds, input, output, text]
   if (figures.some(Number.isNaN) || text > input) return 'invalid'

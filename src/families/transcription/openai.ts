@@ -3,7 +3,7 @@
 // `audio.transcriptions` and `audio.translations`.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Ask, Call, JsonFamily, Model } from '../../contract/family'
+import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
 import { optionalField } from '../body'
 import { fileParts, textParts } from '../forms'
 import {
@@ -63,7 +63,7 @@ export const openaiTranscriptions: JsonFamily<TranscriptionBody> = {
   name: 'openai-transcriptions',
   operation: 'transcription',
   body: TranscriptionBody,
-  call: (ask, model) => callOf('/audio/transcriptions', ask, model, ask.body.stream === true),
+  call: (parsed, model) => callOf('/audio/transcriptions', parsed, model, parsed.body.stream === true),
   stream: { end: null, showsUsage: () => true, read: readAudioEvent },
 }
 
@@ -72,11 +72,16 @@ export const openaiTranslations: JsonFamily<TranslationBody> = {
   name: 'openai-translations',
   operation: 'translation',
   body: TranslationBody,
-  call: (ask, model) => callOf('/audio/translations', ask, model, false),
+  call: (parsed, model) => callOf('/audio/translations', parsed, model, false),
 }
 
 /** The call. Texts come before the file, because some servers read a form once from the start. */
-function callOf(path: string, { body }: Ask<object>, { upstreamModel }: Model, stream: boolean): Call {
+function callOf(
+  path: string,
+  { body }: ParsedRequest<object>,
+  { upstreamModel }: Model,
+  stream: boolean,
+): Call {
   const form = [...textParts({ ...body, model: upstreamModel }), ...fileParts({ ...body })]
   return { path, protocol: 'openai', body: { form }, stream }
 }

@@ -2,7 +2,14 @@
 // task have the vendor's own form and go through. A setting that is billed must never reach the vendor unread.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { FieldRule, Memo, Model, PlainRequest, TaskFamily, TaskOutcome } from '../../contract/family'
+import type {
+  FieldRule,
+  Model,
+  PlainRequest,
+  PollContext,
+  TaskFamily,
+  TaskOutcome,
+} from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses } from '../vendor-state'
@@ -138,7 +145,7 @@ export const arkVideo: TaskFamily<Body> = {
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).id),
-    memo: (body) => ({ ...seedAsked(body.seed), vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
+    pollContext: (body) => ({ ...seedAsked(body.seed), vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
     earlier: ({ content }) =>
       content.flatMap((item, index) => {
         const draft = draftIn(item)
@@ -176,7 +183,7 @@ function taskCall(upstreamId: string) {
   }
 }
 
-function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
+function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {
   // The vendor writes null for no error.
   const { error, ...task } = reply as Reply
   const status = textOf(task.status)
@@ -195,7 +202,7 @@ function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
     videoUrl,
     document: { ...task, video_url: videoUrl },
     ...(tier !== undefined && { serviceTier: tier }),
-    ...(memo.vendorChooses === true && { quantities: secondsReported(task.duration) }),
+    ...(pollContext.vendorChooses === true && { quantities: secondsReported(task.duration) }),
   }
 }
 

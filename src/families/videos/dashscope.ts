@@ -4,7 +4,14 @@
 // the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { FieldRule, Memo, Model, PlainRequest, TaskFamily, TaskOutcome } from '../../contract/family'
+import type {
+  FieldRule,
+  Model,
+  PlainRequest,
+  PollContext,
+  TaskFamily,
+  TaskOutcome,
+} from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
 import { addresses } from '../vendor-state'
@@ -154,7 +161,7 @@ export const dashscopeVideo: TaskFamily<Body> = {
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).output?.task_id),
-    memo: ({ duration, parameters }) => ({
+    pollContext: ({ duration, parameters }) => ({
       ...seedAsked((parameters as { seed?: unknown } | null | undefined)?.seed),
       vendorChooses: duration === VENDOR_CHOOSES,
     }),
@@ -190,7 +197,7 @@ interface Reply {
   usage?: { duration?: unknown; output_video_duration?: unknown } | null
 }
 
-function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
+function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {
   const { output, usage } = reply as Reply
   const status = textOf(output?.task_status)
   // A body without a status is an error about the poll, not about the task.
@@ -212,7 +219,7 @@ function outcome(reply: object, memo: Memo): TaskOutcome | undefined {
       content: { video_url: videoUrl },
       video_url: videoUrl,
     },
-    ...(memo.vendorChooses === true && {
+    ...(pollContext.vendorChooses === true && {
       quantities: secondsReported(usage?.output_video_duration ?? usage?.duration),
     }),
   }

@@ -111,7 +111,7 @@ export const xaiVideo: TaskFamily<Body> = {
   task: {
     submittedStatus: 200,
     id: (reply) => textOf((reply as Reply).request_id),
-    memo: () => ({}),
+    pollContext: () => ({}),
     poll: (upstreamId) => ({
       method: 'GET',
       path: `/videos/${encodeURIComponent(upstreamId)}`,

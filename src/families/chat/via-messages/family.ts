@@ -38,27 +38,27 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
     messageRequest(body, model)
   },
 
-  quote(ask, model) {
-    const { n, max_completion_tokens: limit, max_tokens: older } = ask.body
+  quote(parsed, model) {
+    const { n, max_completion_tokens: limit, max_tokens: older } = parsed.body
     const candidates = n ?? 1
     // A limit of the model is not the caller's: the usual length of answers is held.
     const most = limit ?? older ?? model.reserveOutputTokens
     const each = quoteMessages(
-      { ...ask, body: { ...messageRequest(ask.body, model), max_tokens: most } },
+      { ...parsed, body: { ...messageRequest(parsed.body, model), max_tokens: most } },
       model,
     )
     // Each candidate is a call of its own, and reads the prompt anew.
     return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * candidates]))
   },
 
-  call(ask, model) {
+  call(parsed, model) {
     const call = {
       path: '/messages',
       protocol: 'native' as const,
-      body: { json: messageRequest(ask.body, model) },
-      stream: ask.body.stream === true,
+      body: { json: messageRequest(parsed.body, model) },
+      stream: parsed.body.stream === true,
     }
-    return Array.from({ length: ask.body.n ?? 1 }, () => call)
+    return Array.from({ length: parsed.body.n ?? 1 }, () => call)
   },
 
   reply: completionOf,

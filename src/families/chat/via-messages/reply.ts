@@ -1,7 +1,7 @@
 // Translates a message to a chat completion: its texts, tool calls, end reason and usage. It must never throw on blocks
 // of kinds that a chat completion has no place for: these are left out.
 
-import type { Ask, Model, Quantities } from '../../../contract/family'
+import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../../contract/units'
 import { asObject } from '../../../lib/objects'
 import type { ChatBody } from '../caller-side'
@@ -12,14 +12,14 @@ import type { ChatBody } from '../caller-side'
  */
 export function completionOf(
   messages: readonly unknown[],
-  ask: Ask<ChatBody>,
+  parsed: ParsedRequest<ChatBody>,
   model: Model,
   usage: Quantities,
 ): unknown {
   return {
-    id: completionId(messages[0], ask),
+    id: completionId(messages[0], parsed),
     object: 'chat.completion',
-    created: Math.floor(ask.at / 1000),
+    created: Math.floor(parsed.at / 1000),
     model: model.id,
     choices: messages.map(choiceOf),
     usage: chatUsage(usage, messages.map(thinkingTokens)),
@@ -55,8 +55,8 @@ function toolCall({ id, name, input }: Record<string, unknown>): unknown {
 }
 
 /** The vendor's own id, in the form of a completion's. */
-export function completionId(message: unknown, ask: Ask): string {
-  return `chatcmpl-${textOrEmpty(asObject(message).id).replace(/^msg_/, '') || ask.at.toString(36)}`
+export function completionId(message: unknown, parsed: ParsedRequest): string {
+  return `chatcmpl-${textOrEmpty(asObject(message).id).replace(/^msg_/, '') || parsed.at.toString(36)}`
 }
 
 const reasons: Record<string, string> = {

@@ -1,7 +1,7 @@
 // Translates the events of a message to the chunks of a chat completion. It must never throw, and never lose or repeat
 // a piece; events and blocks of unknown kinds are left out.
 
-import type { Ask, Model, Translator } from '../../../contract/family'
+import type { Model, ParsedRequest, Translator } from '../../../contract/family'
 import { readErrorShape } from '../../../lib/error-shapes'
 import { asObject } from '../../../lib/objects'
 import { CHAT_END, type ChatBody } from '../caller-side'
@@ -20,12 +20,12 @@ interface Candidate {
   places: number
 }
 
-export function createChunks(ask: Ask<ChatBody>, model: Model): Translator {
-  return new Chunks(ask, model)
+export function createChunks(parsed: ParsedRequest<ChatBody>, model: Model): Translator {
+  return new Chunks(parsed, model)
 }
 
 class Chunks implements Translator {
-  private readonly ask: Ask<ChatBody>
+  private readonly parsed: ParsedRequest<ChatBody>
   private readonly model: Model
   private readonly showsUsage: boolean
   private readonly candidates: readonly Candidate[]
@@ -34,12 +34,12 @@ class Chunks implements Translator {
   private isNamed = false
   private hasFailed = false
 
-  constructor(ask: Ask<ChatBody>, model: Model) {
-    this.ask = ask
+  constructor(parsed: ParsedRequest<ChatBody>, model: Model) {
+    this.parsed = parsed
     this.model = model
-    this.showsUsage = ask.body.stream_options?.include_usage === true
-    this.candidates = Array.from({ length: ask.body.n ?? 1 }, (_, index) => newCandidate(index))
-    this.id = completionId({}, ask)
+    this.showsUsage = parsed.body.stream_options?.include_usage === true
+    this.candidates = Array.from({ length: parsed.body.n ?? 1 }, (_, index) => newCandidate(index))
+    this.id = completionId({}, parsed)
   }
 
   push(event: object, candidate: number): string {
@@ -79,7 +79,7 @@ class Chunks implements Translator {
   }
 
   private name(of: Candidate, message: Record<string, unknown>): string {
-    if (!this.isNamed) this.id = completionId(message, this.ask)
+    if (!this.isNamed) this.id = completionId(message, this.parsed)
     this.isNamed = true
     of.usage = asObject(message.usage)
     return this.start(of)
@@ -140,8 +140,13 @@ class Chunks implements Translator {
   }
 
   private chunk(fields: object): string {
-    const { id, ask, model } = this
-    const head = { id, object: 'chat.completion.chunk', created: Math.floor(ask.at / 1000), model: model.id }
+    const { id, parsed, model } = this
+    const head = {
+      id,
+      object: 'chat.completion.chunk',
+      created: Math.floor(parsed.at / 1000),
+      model: model.id,
+    }
     return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
   }
 }
@@ -157,8 +162,8 @@ function errorChunk(event: object): string {
 
 /** Figures that a later event leaves out stay. */
 function joined(before: Record<string, unknown>, figures: unknown): Record<string, unknown> {
-  const told = Object.entries(asObject(figures)).filter(([, figure]) => figure !== null)
-  return { ...before, ...Object.fromEntries(told) }
+  const reported = Object.entries(asObject(figures)).filter(([, figure]) => figure !== null)
+  return { ...before, ...Object.fromEntries(reported) }
 }
 
 /** The usage of all candidates together: each has read the prompt anew. */

@@ -36,7 +36,7 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
     stream: body.stream === true,
   }),
 
-  reply: ([completion], ask, model, usage) => messageOf(completion, ask, model, usage),
+  reply: ([completion], parsed, model, usage) => messageOf(completion, parsed, model, usage),
   read: readCompletion,
 
   stream: {

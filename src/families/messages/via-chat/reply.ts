@@ -1,7 +1,7 @@
 // Translates a chat completion to a message: its blocks, end reason and usage. It must never throw or lose text:
 // whatever a vendor leaves out or misspells, the message has the right form.
 
-import type { Ask, Model, Quantities } from '../../../contract/family'
+import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../../contract/units'
 import { parseForeign } from '../../../lib/json'
 import { isObject } from '../../../lib/objects'
@@ -13,7 +13,7 @@ type Block =
   | { type: 'tool_use'; id: string; name: string; input: unknown }
 
 /** A vendor's message, or a piece of it in a stream. */
-export interface Said {
+export interface AnswerPart {
   thinking: string
   text: string
   refusal: string
@@ -21,27 +21,32 @@ export interface Said {
 }
 
 /** The whole message; `usage` is its measured usage. Throws if the vendor sent none. */
-export function messageOf(reply: unknown, ask: Ask<MessagesBody>, model: Model, usage: Quantities): unknown {
+export function messageOf(
+  reply: unknown,
+  parsed: ParsedRequest<MessagesBody>,
+  model: Model,
+  usage: Quantities,
+): unknown {
   const choice = choiceOf(reply)
   if (!choice) throw new Error('the vendor sent no choice')
-  const { thinking, text, refusal, calls } = saidIn(choice.message)
+  const { thinking, text, refusal, calls } = partIn(choice.message)
   const content: Block[] = [
     ...(thinking === '' ? [] : [{ type: 'thinking' as const, thinking, signature: '' }]),
     ...[text, refusal].filter((each) => each !== '').map((each) => ({ type: 'text' as const, text: each })),
     ...calls.map(({ id, name, arguments: input }, index) => ({
       type: 'tool_use' as const,
-      id: id || madeId(ask, index),
+      id: id || madeId(parsed, index),
       name,
       input: inputOf(input),
     })),
   ]
   return {
-    id: messageId(reply, ask),
+    id: messageId(reply, parsed),
     type: 'message',
     role: 'assistant',
     model: model.id,
     content,
-    ...stopOf(choice, { refusal, calls: calls.length, stops: ask.body.stop_sequences }),
+    ...stopOf(choice, { refusal, calls: calls.length, stops: parsed.body.stop_sequences }),
     usage: messageUsage(usage, reply),
   }
 }
@@ -52,7 +57,7 @@ export function choiceOf(completion: unknown): Record<string, unknown> | undefin
   return choices.find((choice) => isObject(choice) && (choice.index ?? 0) === 0)
 }
 
-export function saidIn(message: unknown): Said {
+export function partIn(message: unknown): AnswerPart {
   const fields = isObject(message) ? message : {}
   const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls.filter(isObject) : []
   return {
@@ -122,14 +127,14 @@ function reasoningTokens(completion: unknown): number {
 }
 
 /** The vendor's own id, in the form of a message's. */
-export function messageId(completion: unknown, ask: Ask): string {
+export function messageId(completion: unknown, parsed: ParsedRequest): string {
   const id = isObject(completion) ? textOf(completion.id) : ''
-  return `msg_${id.replace(/^chatcmpl-/, '') || ask.at.toString(36)}`
+  return `msg_${id.replace(/^chatcmpl-/, '') || parsed.at.toString(36)}`
 }
 
 /** An id for a call without one. The time distinguishes it from those of earlier turns. */
-export function madeId(ask: Ask, index: number): string {
-  return `toolu_${ask.at.toString(36)}_${index}`
+export function madeId(parsed: ParsedRequest, index: number): string {
+  return `toolu_${parsed.at.toString(36)}_${index}`
 }
 
 /** The input of a tool call. Arguments that are no object, as in a cut answer, or too deep are kept as text. */

@@ -2,11 +2,11 @@
 // may mix pieces of several tool calls: pieces of a later block wait until the one before is whole. It must never
 // throw, and never lose or repeat a piece.
 
-import type { Ask, Model, Quantities, Translator } from '../../../contract/family'
+import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
 import { hasFailed } from '../../../contract/reading'
 import { readErrorShape } from '../../../lib/error-shapes'
 import type { MessagesBody } from '../caller-side'
-import { choiceOf, madeId, messageId, messageUsage, type Said, saidIn, stopOf } from './reply'
+import { type AnswerPart, choiceOf, madeId, messageId, messageUsage, partIn, stopOf } from './reply'
 
 /** A block that has not ended. The first of the queue is open, the others wait. */
 interface Waiting {
@@ -25,8 +25,8 @@ interface Call {
   partLength: number
 }
 
-export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Translator {
-  const blocks = new Blocks(ask)
+export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: Model): Translator {
+  const blocks = new Blocks(parsed)
   let started = false
   let failed = false
   let refusal = ''
@@ -38,7 +38,7 @@ export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Trans
     if (started) return ''
     started = true
     const message = {
-      id: messageId(completion, ask),
+      id: messageId(completion, parsed),
       type: 'message',
       role: 'assistant',
       model: model.id,
@@ -65,15 +65,15 @@ export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Trans
       }
       const choice = choiceOf(chunk) ?? {}
       if (choice.finish_reason) ending = choice
-      const said = saidIn(choice.delta)
-      refusal += said.refusal
-      return start(chunk) + blocks.add(said)
+      const part = partIn(choice.delta)
+      refusal += part.refusal
+      return start(chunk) + blocks.add(part)
     },
     finish() {
       if (failed) return ''
       const opening = start({})
       const closing = blocks.close()
-      const seen = { refusal, calls: blocks.callCount, stops: ask.body.stop_sequences }
+      const seen = { refusal, calls: blocks.callCount, stops: parsed.body.stop_sequences }
       const end = {
         type: 'message_delta',
         delta: stopOf(ending, seen),
@@ -86,21 +86,21 @@ export function createMessageEvents(ask: Ask<MessagesBody>, model: Model): Trans
 
 /** The content of the message, block after block. */
 class Blocks {
-  private readonly ask: Ask
+  private readonly parsed: ParsedRequest
   private readonly queue: Waiting[] = []
   private readonly calls: Call[] = []
   private index = 0
   private isOpen = false
 
-  constructor(ask: Ask) {
-    this.ask = ask
+  constructor(parsed: ParsedRequest) {
+    this.parsed = parsed
   }
 
   get callCount(): number {
     return this.calls.length
   }
 
-  add({ thinking, text, refusal, calls }: Said): string {
+  add({ thinking, text, refusal, calls }: AnswerPart): string {
     this.append('thinking', thinking)
     this.append('text', text)
     this.append('text', refusal)
@@ -119,7 +119,7 @@ class Blocks {
     else this.queue.push({ type, unsent: piece })
   }
 
-  private appendCall(piece: Said['calls'][number]): void {
+  private appendCall(piece: AnswerPart['calls'][number]): void {
     const known = callOf(this.calls, piece)
     const call = known ?? { index: piece.index, id: piece.id, name: '', arguments: '', partLength: 0 }
     call.id ||= piece.id
@@ -162,7 +162,7 @@ class Blocks {
     const { id, name } = call as Call
     const use = {
       type: 'tool_use',
-      id: id || madeId(this.ask, this.calls.indexOf(call as Call)),
+      id: id || madeId(this.parsed, this.calls.indexOf(call as Call)),
       name,
       input: {},
     }
@@ -175,7 +175,7 @@ class Blocks {
  * The call that a piece belongs to; undefined if it begins a new one. Servers differ: some repeat the id or send
  * another one with each piece, some leave out the index or give all calls the same.
  */
-function callOf(calls: readonly Call[], { index, id, name, arguments: text }: Said['calls'][number]) {
+function callOf(calls: readonly Call[], { index, id, name, arguments: text }: AnswerPart['calls'][number]) {
   const sameId = index === undefined && id !== '' ? calls.findLast((call) => call.id === id) : undefined
   const known = sameId ?? calls.findLast((call) => index === undefined || call.index === index)
   if (!known || name === '') return known

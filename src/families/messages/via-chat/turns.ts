@@ -91,7 +91,7 @@ function asInstruction({ block, at }: Placed): Placed {
 }
 
 /** Blocks of a model's turns that are kept. */
-const SAID = new Set<unknown>(['text', 'tool_use', 'compaction'])
+const KEPT = new Set<unknown>(['text', 'tool_use', 'compaction'])
 
 /** A text, or the summary of earlier turns. */
 function wordsOf({ block, at }: Placed): string {
@@ -100,7 +100,7 @@ function wordsOf({ block, at }: Placed): string {
 
 function assistantMessage(blocks: readonly Placed[]): ChatMessage {
   for (const { block, at } of blocks) {
-    if (!SAID.has(block.type)) throw unsupported(at, `a block of type '${block.type}' of the assistant`)
+    if (!KEPT.has(block.type)) throw unsupported(at, `a block of type '${block.type}' of the assistant`)
   }
   const texts = blocks.filter(({ block }) => block.type !== 'tool_use')
   const calls = blocks

@@ -1,0 +1,214 @@
+// The rows of families of pictures and videos, for the conformance test: see family-rows.ts. A new family needs a row here.
+
+import type { FamilyRow } from './family-rows'
+
+const tokens = { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '3' }
+const imageTokens = { ...tokens, per_1m_input_image_tokens: '2', per_1m_output_image_tokens: '30' }
+const sizes = { '256x256': '0.016', '512x512': '0.018', '1024x1024': '0.02' }
+/** Whole files and their names arrive; a form has no other nulls than none at all. */
+const gptRefused: FamilyRow['refused'] = [
+  ['prompt', undefined],
+  ['prompt', ''],
+  ['n', 11],
+  ['n', 'two'],
+  ['quality', 'ultra'],
+  ['output_format', 'gif'],
+  ['output_compression', 101],
+  ['background', 'blue'],
+  ['response_format', 'file'],
+  ['stream', 'maybe'],
+  ['partial_images', 4],
+]
+
+export const mediaFamilyRows: Record<string, FamilyRow> = {
+  'dashscope-images': {
+    kind: 'dashscope',
+    dialect: 'flat',
+    model: {
+      upstreamModel: 'qwen-image-2.0',
+      referenceImages: { min: 0, max: 3 },
+      price: { per_image: '0.035', per_request: '0.001' },
+    },
+    refused: [
+      ['input', undefined],
+      ['input', 'A red fox'],
+      ['input/messages', [], 'input.messages'],
+      ['input/messages/0/role', 'system', 'input.messages[0].role'],
+      ['input/messages/0/content', 'A red fox', 'input.messages[0].content'],
+      ['input/messages/0/content/0/text', 7, 'input.messages[0].content[0].text'],
+      ['input/messages/0/content/0', {}, 'input.messages[0].content[0]'],
+      ['parameters', []],
+      ['parameters/size', '1024x1024', 'parameters.size'],
+      ['parameters/n', 2, 'parameters.n'],
+      ['parameters/seed', '42', 'parameters.seed'],
+      ['parameters/watermark', 'no', 'parameters.watermark'],
+    ],
+  },
+  'ark-images': {
+    kind: 'ark',
+    model: { upstreamModel: 'seedream-4-5-251128', price: { per_image: '0.04' } },
+    refused: [
+      ['prompt', undefined],
+      ['prompt', ['A tree']],
+      ['image', { url: 'https://example.com/tree.png' }],
+      ['image', ['tree.png'], 'image[0]'],
+      ['size', 1024],
+      ['n', 2],
+      ['sequential_image_generation', true],
+      ['sequential_image_generation_options', 4],
+      [
+        'sequential_image_generation_options/max_images',
+        16,
+        'sequential_image_generation_options.max_images',
+      ],
+      ['response_format', 'png'],
+      ['watermark', 'no'],
+      ['stream', 1],
+    ],
+  },
+  'xai-images': {
+    kind: 'xai',
+    model: {
+      upstreamModel: 'grok-imagine-image',
+      price: { per_image: { '1k': '0.02', '2k': '0.07' }, per_input_image: '0.002' },
+    },
+    // A size becomes a ratio and a resolution; the quality is this model's only one; references get their type.
+    translated: ['size', 'quality'],
+    // The answer is the list that SDKs read, without what was held back.
+    answered: ['data/1/**', 'data/2/**', 'usage/**'],
+    refused: [
+      ['prompt', undefined],
+      ['prompt', 7],
+      ['n', 11],
+      ['size', '1024'],
+      ['size', '9999x100'],
+      ['quality', 'ultra'],
+      ['resolution', '8k'],
+      ['image', 'https://example.com/cat.jpg'],
+      ['image', {}, 'image.url'],
+      ['images', ['https://example.com/cat.jpg'], 'images[0]'],
+      ['response_format', 'png'],
+    ],
+  },
+  'gemini-images': {
+    kind: 'google',
+    model: { upstreamModel: 'gemini-3.1-flash-image', price: imageTokens },
+    refused: [
+      ['input', undefined],
+      ['input', ''],
+      ['input', 7],
+      ['stream', 'yes'],
+      ['generation_config', 'low'],
+      ['generation_config/max_output_tokens', 0, 'generation_config.max_output_tokens'],
+      ['background', true],
+      ['agent', 'deep-research'],
+      ['tools', {}],
+    ],
+  },
+  'openai-images': {
+    kind: 'openai',
+    model: { upstreamModel: 'gpt-image-2', price: imageTokens },
+    // Older models' words for a quality, and a field that these refuse.
+    translated: ['quality', 'response_format'],
+    refused: [...gptRefused, ['size', '1000x1000'], ['size', 1024]],
+  },
+  'openai-image-edits': {
+    kind: 'openai',
+    model: { upstreamModel: 'gpt-image-1', referenceImages: { min: 1, max: 16 }, price: imageTokens },
+    translated: ['quality', 'response_format'],
+    refused: [...gptRefused, ['size', '512x512'], ['image', 'https://example.com/fox.png']],
+  },
+  'dalle-images': {
+    kind: 'openai',
+    model: { upstreamModel: 'dall-e-2', price: { per_image: sizes } },
+    // It has one quality, and no field for it.
+    translated: ['quality'],
+    refused: [
+      ['prompt', undefined],
+      ['n', 0],
+      ['size', '1536x1024'],
+      ['output_format', 'webp'],
+      ['background', 'transparent'],
+      ['stream', true],
+      ['response_format', 'png'],
+    ],
+  },
+  'dalle-image-edits': {
+    kind: 'openai',
+    model: { upstreamModel: 'dall-e-2', price: { per_image: sizes } },
+    refused: [
+      ['prompt', ''],
+      ['n', 11],
+      ['size', '1024x1536'],
+      ['image', 'https://example.com/fox.png'],
+      ['mask', 'none'],
+      ['background', 'opaque'],
+    ],
+  },
+  'dashscope-video': {
+    kind: 'dashscope',
+    model: {
+      upstreamModel: 'wan2.7-t2v',
+      durations: { min: 2, max: 15, default: 5, vendorMayChoose: true },
+      price: { per_second: { '720p': '0.1', '1080p': '0.15' } },
+    },
+    // For billing and for us.
+    translated: ['duration', 'resolution', 'aspect_ratio', 'wait'],
+    refused: [
+      ['input', undefined],
+      ['input', 'A cat'],
+      ['parameters', []],
+      ['duration', '5'],
+      ['duration', 40],
+      ['resolution', 720],
+      ['parameters/duration', 10, 'parameters.duration'],
+      ['parameters/resolution', '1080P', 'parameters.resolution'],
+      ['webhook_url', 7],
+      ['wait', 'long'],
+    ],
+  },
+  'xai-video': {
+    kind: 'xai',
+    model: {
+      upstreamModel: 'grok-imagine-video',
+      durations: { min: 1, max: 15, default: 8 },
+      referenceImages: { min: 0, max: 7 },
+      price: { per_second: { '480p': '0.05', '720p': '0.07' } },
+    },
+    translated: ['wait'],
+    // Its status in the words of the gateway.
+    answered: ['status', 'usage/cost_in_usd_ticks'],
+    refused: [
+      ['prompt', 7],
+      ['duration', 0],
+      ['duration', 16],
+      ['resolution', '4k'],
+      ['image', 'https://example.com/boat.jpg'],
+      ['image', {}],
+      ['reference_images', 'x'],
+    ],
+  },
+  'ark-video': {
+    kind: 'ark',
+    model: {
+      upstreamModel: 'seedance-2-0-260128',
+      durations: { min: 4, max: 15, default: 5, vendorMayChoose: true },
+      referenceImages: { min: 0, max: 9 },
+      price: { per_second: { '480p': '0.05', '720p': '0.1' } },
+    },
+    translated: ['wait'],
+    // Its id and its time are those of the gateway, and only a task that failed has an error.
+    answered: ['id', 'created_at', 'error'],
+    refused: [
+      ['content', undefined],
+      ['content', []],
+      ['content/0/type', 7, 'content[0].type'],
+      ['duration', 3],
+      ['duration', 5.5],
+      ['resolution', '4k'],
+      ['seed', -2],
+      ['draft', 'yes'],
+      ['callback_url', 'https://example.com'],
+    ],
+  },
+}

@@ -81,7 +81,7 @@ const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
     (db, now) => findOverdue(db, now, []),
     (db, task) => endTask(db, task, failure('timed_out'), options()),
   ),
-  'cancelToken: ask to stop': ({ db, task }) => requestCancel(db, task.id, NOW + ++ids),
+  'cancel request: ask to stop': ({ db, task }) => requestCancel(db, task.id, NOW + ++ids),
   'operator: give the id': ({ db, task }) => acceptTask(db, task.id, `ds-${++ids}`, NOW),
   'operator: declare not begun': ({ db, seen }) => endNotBegun(db, seen, options()),
   'operator: ask again': ({ db, seen }) => askAgain(db, seen, NOW),

@@ -6,13 +6,19 @@ import { type TSchema, Type } from '@sinclair/typebox'
 export const optionalField = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** More than any answer can have: a larger figure is a fault of the vendor. */
-const ABSURD = 100_000_000
+/** More than any answer can have, in tokens or seconds: a larger figure is a fault of the vendor. */
+export const ABSURD_FIGURE = 100_000_000
+
+/** A count in a vendor's answer; 0 if absent, NaN if it is no count, so that no sum with it passes a bound. */
+export function reportedCount(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
+}
 
 /** A vendor's figure; 0 if absent, NaN if it is no figure, or an absurd one. */
 export function figureOf(value: unknown): number {
   if (value === undefined || value === null) return 0
-  return typeof value === 'number' && value >= 0 && value <= ABSURD ? value : Number.NaN
+  return typeof value === 'number' && value >= 0 && value <= ABSURD_FIGURE ? value : Number.NaN
 }
 
 /** A figure that is counted one by one, such as tokens. */

@@ -1,16 +1,15 @@
 // Shared by all families of chat completions: the caller's side of POST /v1/chat/completions, and the reading of
 // replies and events of that form. It must never decide what a vendor is sent: that is in each family's own file.
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Ending, HIDDEN, type Made, type Reading, shownText } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
+import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
 
-/** A field that may be absent or null: both mean the same to the SDKs. */
-const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const open = { additionalProperties: true }
 
 const Message = Type.Object(
@@ -20,9 +19,11 @@ const Message = Type.Object(
         Type.Literal(role),
       ),
     ),
-    content: optional(Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, open))])),
-    name: optional(Type.String()),
-    tool_call_id: optional(Type.String()),
+    content: optionalField(
+      Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, open))]),
+    ),
+    name: optionalField(Type.String()),
+    tool_call_id: optionalField(Type.String()),
   },
   open,
 )
@@ -31,34 +32,34 @@ export const ChatBody = Type.Object(
   {
     model: Type.String({ description: 'Id from GET /v1/models.' }),
     messages: Type.Array(Message, { minItems: 1, maxItems: 16_384 }),
-    stream: optional(Type.Boolean()),
-    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
-    max_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
-    max_completion_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
-    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
-    tools: optional(Type.Array(Type.Unknown())),
-    tool_choice: optional(Type.Union([Type.String(), Type.Object({}, open)])),
-    response_format: optional(Type.Object({}, open)),
-    stop: optional(Type.Union([Type.String(), Type.Array(Type.String())])),
-    n: optional(Type.Integer({ minimum: 1, maximum: 128 })),
-    seed: optional(Type.Integer()),
-    frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
-    presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
-    logit_bias: optional(Type.Object({}, open)),
-    parallel_tool_calls: optional(Type.Boolean()),
-    logprobs: optional(Type.Boolean()),
-    top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20 })),
-    reasoning_effort: optional(Type.String()),
-    verbosity: optional(Type.String()),
-    modalities: optional(Type.Array(Type.String())),
-    audio: optional(Type.Object({}, open)),
-    prediction: optional(Type.Object({}, open)),
-    stream_options: optional(Type.Object({ include_usage: optional(Type.Boolean()) }, open)),
-    store: optional(Type.Boolean()),
-    metadata: optional(Type.Object({}, open)),
-    user: optional(Type.String()),
-    prompt_cache_key: optional(Type.String()),
-    prompt_cache_retention: optional(Type.String()),
+    stream: optionalField(Type.Boolean()),
+    temperature: optionalField(Type.Number({ minimum: 0, maximum: 2 })),
+    max_tokens: optionalField(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    max_completion_tokens: optionalField(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    top_p: optionalField(Type.Number({ minimum: 0, maximum: 1 })),
+    tools: optionalField(Type.Array(Type.Unknown())),
+    tool_choice: optionalField(Type.Union([Type.String(), Type.Object({}, open)])),
+    response_format: optionalField(Type.Object({}, open)),
+    stop: optionalField(Type.Union([Type.String(), Type.Array(Type.String())])),
+    n: optionalField(Type.Integer({ minimum: 1, maximum: 128 })),
+    seed: optionalField(Type.Integer()),
+    frequency_penalty: optionalField(Type.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: optionalField(Type.Number({ minimum: -2, maximum: 2 })),
+    logit_bias: optionalField(Type.Object({}, open)),
+    parallel_tool_calls: optionalField(Type.Boolean()),
+    logprobs: optionalField(Type.Boolean()),
+    top_logprobs: optionalField(Type.Integer({ minimum: 0, maximum: 20 })),
+    reasoning_effort: optionalField(Type.String()),
+    verbosity: optionalField(Type.String()),
+    modalities: optionalField(Type.Array(Type.String())),
+    audio: optionalField(Type.Object({}, open)),
+    prediction: optionalField(Type.Object({}, open)),
+    stream_options: optionalField(Type.Object({ include_usage: optionalField(Type.Boolean()) }, open)),
+    store: optionalField(Type.Boolean()),
+    metadata: optionalField(Type.Object({}, open)),
+    user: optionalField(Type.String()),
+    prompt_cache_key: optionalField(Type.String()),
+    prompt_cache_retention: optionalField(Type.String()),
   },
   open,
 )
@@ -178,8 +179,11 @@ function endsBy(choices: readonly Choice[], reason: string): boolean {
 function thinks(usage: unknown): boolean {
   if (!isObject(usage)) return false
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
-  const beside = countOf(usage.total_tokens) - countOf(usage.prompt_tokens) - countOf(usage.completion_tokens)
-  return countOf(details.reasoning_tokens) > 0 || beside > 0
+  const beside =
+    reportedCount(usage.total_tokens) -
+    reportedCount(usage.prompt_tokens) -
+    reportedCount(usage.completion_tokens)
+  return reportedCount(details.reasoning_tokens) > 0 || beside > 0
 }
 
 function choicesIn({ choices }: Completion): Choice[] {
@@ -282,23 +286,20 @@ function sourcesOf(body: ChatBody): number {
   return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : SEARCH_SOURCES
 }
 
-/** More tokens than any model can have: a larger figure is a fault of the vendor. */
-const ABSURD_TOKENS = 100_000_000
-
 /**
  * OpenAI's usage in our units. Cached tokens are part of prompt_tokens. Some vendors leave reasoning out of
  * completion_tokens but not out of total_tokens, so output is the total without the prompt.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
-  const prompt = countOf(usage.prompt_tokens)
-  const completion = countOf(usage.completion_tokens)
+  const prompt = reportedCount(usage.prompt_tokens)
+  const completion = reportedCount(usage.completion_tokens)
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : undefined
-  const cached = countOf(details?.cached_tokens)
-  const written = countOf(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
-  const output = Math.max(completion, countOf(usage.total_tokens) - prompt)
+  const cached = reportedCount(details?.cached_tokens)
+  const written = reportedCount(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
+  const output = Math.max(completion, reportedCount(usage.total_tokens) - prompt)
   // NaN, for what is no count, fails this comparison.
-  const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_TOKENS
+  const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_FIGURE
   if (!sane || cached + written > prompt || usage.prompt_tokens === undefined) return 'invalid'
   const quantities: Quantities = { input_token: prompt - cached - written, output_token: output }
   if (cached > 0) quantities.cached_input_token = cached
@@ -308,11 +309,11 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
 
 /** Adds audio, and the vendor's own tools, which few answers have. False if the figures are impossible. */
 function addRare(quantities: Quantities, usage: Record<string, unknown>): boolean {
-  const audio = countOf(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
-  const spoken = countOf(detailOf(usage.completion_tokens_details, 'audio_tokens'))
-  const sources = countOf(usage.num_sources_used)
+  const audio = reportedCount(detailOf(usage.prompt_tokens_details, 'audio_tokens'))
+  const spoken = reportedCount(detailOf(usage.completion_tokens_details, 'audio_tokens'))
+  const sources = reportedCount(usage.num_sources_used)
   if (audio + spoken + sources === 0) return true
-  if (!(Math.max(audio, spoken, sources) <= ABSURD_TOKENS)) return false
+  if (!(Math.max(audio, spoken, sources) <= ABSURD_FIGURE)) return false
   if (spoken > (quantities.output_token ?? 0)) return false
   // Audio is part of the prompt. Cached tokens may be audio too, and are billed as audio then.
   let rest = audio
@@ -333,12 +334,6 @@ function addRare(quantities: Quantities, usage: Record<string, unknown>): boolea
 
 function detailOf(details: unknown, name: string): unknown {
   return isObject(details) ? details[name] : undefined
-}
-
-/** A count; 0 if absent, NaN if it is no count. */
-function countOf(value: unknown): number {
-  if (value === undefined || value === null) return 0
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
 }
 
 /** All text that the model made in a reply or an event, of every candidate. */

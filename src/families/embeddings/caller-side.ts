@@ -5,6 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
+import { optionalField } from '../body'
 import { toBase64 } from './vectors'
 
 /**
@@ -26,8 +27,8 @@ export const EmbeddingsBody = Type.Object(
       }),
     ]),
     encoding_format: Type.Optional(Type.Union([Type.Literal('float'), Type.Literal('base64'), Type.Null()])),
-    dimensions: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
-    user: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+    dimensions: optionalField(Type.Integer({ minimum: 1 })),
+    user: optionalField(Type.String()),
   },
   { additionalProperties: true },
 )

@@ -1,11 +1,12 @@
 // Images of Seedream on Ark: one image or a series, from a text and reference images, whole or as a stream. The
 // caller's text goes through with single fields edited. An image that failed must never be paid for.
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, JsonFamily, Model, Quantities } from '../../contract/family'
 import { type Made, type Reading, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
+import { optionalField } from '../body'
 import { otherModels } from '../surcharges'
 import { isPicture, linksIn, picturesIn } from './picture-list'
 
@@ -13,8 +14,6 @@ import { isPicture, linksIn, picturesIn } from './picture-list'
 const MAX_IMAGES = 15
 const MAX_REFERENCES = 14
 
-/** A field that may be absent or null: both mean the same to the SDKs. */
-const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const open = { additionalProperties: true }
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 
@@ -22,18 +21,18 @@ const Body = Type.Object(
   {
     model: Type.String({ description: 'Id from GET /v1/models.' }),
     prompt: Type.String({ minLength: 1 }),
-    image: optional(
+    image: optionalField(
       Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })]),
     ),
-    size: optional(Type.String({ description: 'A class such as 2K, or <width>x<height>.' })),
-    sequential_image_generation: optional(words('auto', 'disabled')),
-    sequential_image_generation_options: optional(
-      Type.Object({ max_images: optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })) }, open),
+    size: optionalField(Type.String({ description: 'A class such as 2K, or <width>x<height>.' })),
+    sequential_image_generation: optionalField(words('auto', 'disabled')),
+    sequential_image_generation_options: optionalField(
+      Type.Object({ max_images: optionalField(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })) }, open),
     ),
-    n: optional(Type.Integer()),
-    response_format: optional(words('url', 'b64_json')),
-    watermark: optional(Type.Boolean()),
-    stream: optional(Type.Boolean()),
+    n: optionalField(Type.Integer()),
+    response_format: optionalField(words('url', 'b64_json')),
+    watermark: optionalField(Type.Boolean()),
+    stream: optionalField(Type.Boolean()),
   },
   open,
 )

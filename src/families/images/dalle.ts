@@ -1,31 +1,30 @@
 // The legacy image model, `dle-2` in gateway.config.ts: images from a text, and editing of one uploaded image. It must
 // never send a field that this model refuses: callers use the form of newer models.
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily, Model, Quantities } from '../../contract/family'
 import type { Reading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
+import { optionalField } from '../body'
 import { linksIn, picturesIn } from './picture-list'
 import { checkUploads, formOf } from './uploads'
 
-/** A field that may be absent or null: both mean the same to the SDKs. */
-const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 const open = { additionalProperties: true }
 
 const fields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   prompt: Type.String({ minLength: 1 }),
-  n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
-  size: optional(Type.String({ description: '256x256, 512x512 or 1024x1024.' })),
-  quality: optional(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
-  response_format: optional(words('b64_json', 'url')),
-  output_format: optional(words('png', 'jpeg', 'webp')),
-  background: optional(words('transparent', 'opaque', 'auto')),
-  stream: optional(Type.Boolean()),
-  partial_images: optional(Type.Integer()),
-  user: optional(Type.String()),
+  n: optionalField(Type.Integer({ minimum: 1, maximum: 10 })),
+  size: optionalField(Type.String({ description: '256x256, 512x512 or 1024x1024.' })),
+  quality: optionalField(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
+  response_format: optionalField(words('b64_json', 'url')),
+  output_format: optionalField(words('png', 'jpeg', 'webp')),
+  background: optionalField(words('transparent', 'opaque', 'auto')),
+  stream: optionalField(Type.Boolean()),
+  partial_images: optionalField(Type.Integer()),
+  user: optionalField(Type.String()),
 }
 
 const Body = Type.Object(fields, open)

@@ -2,19 +2,18 @@
 // vendor's bytes come back unchanged, whole or as a stream. It must never let through what would be paid for elsewhere
 // or later than in the answer.
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, JsonFamily, Quantities } from '../../contract/family'
 import { HIDDEN, type Made, type Reading, SHOWN, usageReading, WORDS } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { holdsText, isObject } from '../../lib/objects'
+import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
 import { laterAnswers, otherModels, serviceTier } from '../surcharges'
 import { addresses, documentStores, earlierAnswers, namedCaches } from '../vendor-state'
 
-/** A field that may be absent or null: both mean the same to the SDKs. */
-const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const open = { additionalProperties: true }
 
-const Tool = Type.Object({ type: optional(Type.String()) }, open)
+const Tool = Type.Object({ type: optionalField(Type.String()) }, open)
 
 const Body = Type.Object(
   {
@@ -22,24 +21,27 @@ const Body = Type.Object(
     input: Type.Union(
       [
         Type.String({ minLength: 1 }),
-        Type.Array(Type.Object({ type: optional(Type.String()) }, open), { minItems: 1 }),
+        Type.Array(Type.Object({ type: optionalField(Type.String()) }, open), { minItems: 1 }),
         Type.Object({}, open),
       ],
       { description: 'A text, parts of content such as texts and images, or the steps of a conversation.' },
     ),
-    stream: optional(Type.Boolean()),
+    stream: optionalField(Type.Boolean()),
     response_format: Type.Optional(
       Type.Unknown({
         description: 'Such as `{"type": "image", "aspect_ratio": "16:9", "image_size": "2K"}`.',
       }),
     ),
-    generation_config: optional(
-      Type.Object({ max_output_tokens: optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })) }, open),
+    generation_config: optionalField(
+      Type.Object(
+        { max_output_tokens: optionalField(Type.Integer({ minimum: 1, maximum: 100_000_000 })) },
+        open,
+      ),
     ),
-    tools: optional(Type.Array(Tool)),
-    previous_interaction_id: optional(Type.String()),
-    service_tier: optional(Type.String()),
-    background: optional(Type.Boolean()),
+    tools: optionalField(Type.Array(Tool)),
+    previous_interaction_id: optionalField(Type.String()),
+    service_tier: optionalField(Type.String()),
+    background: optionalField(Type.Boolean()),
     agent: Type.Optional(Type.Unknown()),
   },
   open,
@@ -293,27 +295,24 @@ function mediaIn(input: unknown): { tokens: number; textLength: number } {
   }
 }
 
-/** More tokens than any model can have: a larger figure is a fault of the vendor. */
-const ABSURD_TOKENS = 100_000_000
-
 /**
  * The vendor's usage in our units. Only images are always listed by kind; text is the rest. Thoughts stand next to the
  * output in some replies and within it in others, so output is the total without the input.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage) || (usage.total_input_tokens ?? null) === null) return undefined
-  const input = count(usage.total_input_tokens)
-  const cached = count(usage.total_cached_tokens)
-  const forTools = count(usage.total_tool_use_tokens)
-  const output = count(usage.total_output_tokens)
+  const input = reportedCount(usage.total_input_tokens)
+  const cached = reportedCount(usage.total_cached_tokens)
+  const forTools = reportedCount(usage.total_tool_use_tokens)
+  const output = reportedCount(usage.total_output_tokens)
   const made =
     (usage.total_tokens ?? null) === null
-      ? output + count(usage.total_thought_tokens)
-      : Math.max(output, count(usage.total_tokens) - input - forTools)
+      ? output + reportedCount(usage.total_thought_tokens)
+      : Math.max(output, reportedCount(usage.total_tokens) - input - forTools)
   const images = objectsIn(usage.output_tokens_by_modality)
     .filter(({ modality }) => String(modality).toLowerCase() === 'image')
-    .reduce((sum, { tokens }) => sum + count(tokens), 0)
-  const sane = [input, cached, forTools, made, images].every((tokens) => tokens <= ABSURD_TOKENS)
+    .reduce((sum, { tokens }) => sum + reportedCount(tokens), 0)
+  const sane = [input, cached, forTools, made, images].every((tokens) => tokens <= ABSURD_FIGURE)
   if (!sane || cached > input || images > made) return 'invalid'
   return {
     input_token: input - cached + forTools,
@@ -321,12 +320,6 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
     output_token: made - images,
     ...(images > 0 ? { output_image_token: images } : {}),
   }
-}
-
-/** A count; NaN for what is no count, so that no sum with it passes. */
-function count(value: unknown): number {
-  if (value === undefined || value === null) return 0
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
 }
 
 function objectsIn(value: unknown): Record<string, unknown>[] {

@@ -1,34 +1,33 @@
 // Shared by generation and editing with GPT image models: the output fields, their cost, and the replies. Everything
 // else must stay in each family's own file.
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, Quantities } from '../../contract/family'
 import { PARTIAL, type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { parseSize, type Size } from '../../lib/pixel-size'
+import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
 import { earlierAnswers, fileIds } from '../vendor-state'
 import { isPicture, picturesIn } from './picture-list'
 
-/** A field that may be absent or null: both mean the same to the SDKs. */
-const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
 
 /** Fields that both families have. */
 export const gptImageFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   prompt: Type.String({ minLength: 1 }),
-  n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
-  size: optional(Type.String({ description: '`auto`, or width and height such as `1536x1024`.' })),
-  quality: optional(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
-  response_format: optional(words('b64_json', 'url')),
-  output_format: optional(words('png', 'jpeg', 'webp')),
-  output_compression: optional(Type.Integer({ minimum: 0, maximum: 100 })),
-  background: optional(words('transparent', 'opaque', 'auto')),
-  stream: optional(Type.Boolean()),
-  partial_images: optional(Type.Integer({ minimum: 0, maximum: 3 })),
-  user: optional(Type.String()),
+  n: optionalField(Type.Integer({ minimum: 1, maximum: 10 })),
+  size: optionalField(Type.String({ description: '`auto`, or width and height such as `1536x1024`.' })),
+  quality: optionalField(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
+  response_format: optionalField(words('b64_json', 'url')),
+  output_format: optionalField(words('png', 'jpeg', 'webp')),
+  output_compression: optionalField(Type.Integer({ minimum: 0, maximum: 100 })),
+  background: optionalField(words('transparent', 'opaque', 'auto')),
+  stream: optionalField(Type.Boolean()),
+  partial_images: optionalField(Type.Integer({ minimum: 0, maximum: 3 })),
+  user: optionalField(Type.String()),
 }
 
 const Output = Type.Object(gptImageFields)
@@ -134,18 +133,15 @@ interface Event extends Reply {
   type?: unknown
 }
 
-/** More tokens than any answer can have: a larger figure is a fault of the vendor. */
-const ABSURD_TOKENS = 100_000_000
-
 /** The vendor's usage. Tokens of no stated kind are text in the input and pictures in the output. */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   // Some servers write zeros if they do not count: no picture has zero tokens.
   if (!isObject(usage) || usage.output_tokens === 0) return undefined
-  const input = count(usage.input_tokens)
-  const output = count(usage.output_tokens ?? Number.NaN)
-  const inputImage = count(detailOf(usage.input_tokens_details).image_tokens)
-  const outputText = count(detailOf(usage.output_tokens_details).text_tokens)
-  const sane = [input, output, inputImage, outputText].every((tokens) => tokens <= ABSURD_TOKENS)
+  const input = reportedCount(usage.input_tokens)
+  const output = reportedCount(usage.output_tokens ?? Number.NaN)
+  const inputImage = reportedCount(detailOf(usage.input_tokens_details).image_tokens)
+  const outputText = reportedCount(detailOf(usage.output_tokens_details).text_tokens)
+  const sane = [input, output, inputImage, outputText].every((tokens) => tokens <= ABSURD_FIGURE)
   if (!sane || inputImage > input || outputText > output) return 'invalid'
   return {
     input_token: input - inputImage,
@@ -153,12 +149,6 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
     ...(outputText > 0 ? { output_token: outputText } : {}),
     output_image_token: output - outputText,
   }
-}
-
-/** A count; NaN for what is no count. */
-function count(value: unknown): number {
-  if (value === undefined || value === null) return 0
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
 }
 
 function detailOf(value: unknown): Record<string, unknown> {

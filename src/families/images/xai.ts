@@ -2,17 +2,16 @@
 // here it becomes what the vendor understands. It must never send a size, which the vendor refuses, or a reference
 // image to the path that ignores it and bills.
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import type { Call, MadeFamily, Model } from '../../contract/family'
 import { SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
+import { optionalField } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses, fileIds } from '../vendor-state'
 import { isPicture, linksIn } from './picture-list'
 
-/** A field that may be absent or null: both mean the same to the SDKs. */
-const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
 const word = <Word extends string | boolean>(name: Word) => Type.Literal(name)
 const qualities = ['auto', 'low', 'medium', 'high', 'standard', 'hd'] as const
 
@@ -20,18 +19,22 @@ const Body = Type.Object(
   {
     model: Type.String({ description: 'Id from GET /v1/models.' }),
     prompt: Type.String({ minLength: 1 }),
-    n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
-    size: optional(Type.String({ description: 'Width and height such as `1536x1024`, or `auto`.' })),
-    quality: optional(Type.Union(qualities.map(word))),
+    n: optionalField(Type.Integer({ minimum: 1, maximum: 10 })),
+    size: optionalField(Type.String({ description: 'Width and height such as `1536x1024`, or `auto`.' })),
+    quality: optionalField(Type.Union(qualities.map(word))),
     image: Type.Optional(
       Type.Unknown({ description: 'Reference image: `{"url": "https://…"}` or a data URL.' }),
     ),
     images: Type.Optional(Type.Unknown({ description: 'Several reference images, each as in `image`.' })),
-    aspect_ratio: optional(Type.String({ description: 'In place of the shape of `size`, such as `16:9`.' })),
-    resolution: optional(Type.String({ description: 'In place of the pixels of `size`: `1k` or `2k`.' })),
-    response_format: optional(Type.Union([word('url'), word('b64_json')])),
-    stream: optional(word(false)),
-    user: optional(Type.String()),
+    aspect_ratio: optionalField(
+      Type.String({ description: 'In place of the shape of `size`, such as `16:9`.' }),
+    ),
+    resolution: optionalField(
+      Type.String({ description: 'In place of the pixels of `size`: `1k` or `2k`.' }),
+    ),
+    response_format: optionalField(Type.Union([word('url'), word('b64_json')])),
+    stream: optionalField(word(false)),
+    user: optionalField(Type.String()),
   },
   { additionalProperties: true },
 )

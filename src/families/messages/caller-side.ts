@@ -6,6 +6,7 @@ import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract
 import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { holdsText, isObject } from '../../lib/objects'
+import { ABSURD_FIGURE, optionalField } from '../body'
 
 const open = { additionalProperties: true }
 
@@ -29,15 +30,15 @@ export const MessagesBody = Type.Object(
     system: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, open)), Type.Null()]),
     ),
-    stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-    temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()])),
-    top_p: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()])),
-    top_k: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
-    stop_sequences: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
-    tools: Type.Optional(Type.Union([Type.Array(Type.Object({}, open)), Type.Null()])),
-    tool_choice: Type.Optional(Type.Union([Type.Object({ type: Type.String() }, open), Type.Null()])),
-    thinking: Type.Optional(Type.Union([Type.Object({ type: Type.String() }, open), Type.Null()])),
-    metadata: Type.Optional(Type.Union([Type.Object({}, open), Type.Null()])),
+    stream: optionalField(Type.Boolean()),
+    temperature: optionalField(Type.Number({ minimum: 0, maximum: 1 })),
+    top_p: optionalField(Type.Number({ minimum: 0, maximum: 1 })),
+    top_k: optionalField(Type.Integer({ minimum: 0 })),
+    stop_sequences: optionalField(Type.Array(Type.String())),
+    tools: optionalField(Type.Array(Type.Object({}, open))),
+    tool_choice: optionalField(Type.Object({ type: Type.String() }, open)),
+    thinking: optionalField(Type.Object({ type: Type.String() }, open)),
+    metadata: optionalField(Type.Object({}, open)),
   },
   open,
 )
@@ -220,9 +221,6 @@ export function readMessageEvent(event: unknown): Reading {
   return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
 }
 
-/** More tokens than any model can have: a larger figure is a fault of the vendor. */
-const ABSURD_TOKENS = 100_000_000
-
 /** The vendor's figures and reported tier; nothing for figures that are missing or impossible. */
 function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serviceTier'> {
   const figures = figuresOf(usage)
@@ -253,7 +251,7 @@ function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
   const quantities: Quantities = {}
   for (const [unit, count] of fields) {
     if (count === undefined || count === null) continue
-    if (!Number.isSafeInteger(count) || (count as number) < 0 || (count as number) > ABSURD_TOKENS) {
+    if (!Number.isSafeInteger(count) || (count as number) < 0 || (count as number) > ABSURD_FIGURE) {
       return 'invalid'
     }
     quantities[unit] = count as number

@@ -6,6 +6,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Model, SpeechFamily } from '../../contract/family'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
+import { optionalField } from '../body'
 import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
@@ -24,25 +25,22 @@ const OWN_NAMING = new RegExp(
 /** DashScope's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['language_type', 'optimize_instructions'] as const
 
-const Nullable = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
-  Type.Optional(Type.Union([schema, Type.Null()]))
-
 const SpeechBody = Type.Object(
   {
     model: Type.String({ description: 'Id from GET /v1/models.' }),
     input: Type.String({ minLength: 1, description: 'The text to speak; each character is paid for.' }),
-    voice: Nullable(
+    voice: optionalField(
       Type.Union([
         Type.String({ description: `A preset voice of the model; default ${DEFAULT_VOICE}.` }),
         Type.Object({ id: Type.String() }, { additionalProperties: true }),
       ]),
     ),
-    response_format: Nullable(Type.Union([Type.Literal('mp3'), Type.Literal('wav')])),
-    instructions: Nullable(
+    response_format: optionalField(Type.Union([Type.Literal('mp3'), Type.Literal('wav')])),
+    instructions: optionalField(
       Type.String({ description: 'How to speak: tone, speed, emotion. Only for models that take it.' }),
     ),
-    speed: Nullable(Type.Number({ description: 'Has no effect; say it in `instructions`.' })),
-    stream_format: Nullable(Type.Literal('audio')),
+    speed: optionalField(Type.Number({ description: 'Has no effect; say it in `instructions`.' })),
+    stream_format: optionalField(Type.Literal('audio')),
   },
   { additionalProperties: true },
 )

@@ -11,13 +11,13 @@ import type {
   TaskOutcome,
 } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
+import { optionalField } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses } from '../vendor-state'
 import {
   checkDuration,
   checkReferences,
   OWN_FIELDS,
-  optional,
   ownFields,
   plainPicture,
   quoteSeconds,
@@ -35,17 +35,17 @@ const open = { additionalProperties: true }
 const Body = Type.Object(
   {
     ...ownFields,
-    content: Type.Array(Type.Object({ type: Type.String(), text: optional(Type.String()) }, open), {
+    content: Type.Array(Type.Object({ type: Type.String(), text: optionalField(Type.String()) }, open), {
       minItems: 1,
       maxItems: 128,
     }),
-    duration: optional(Type.Integer({ description: 'Seconds; -1 leaves it to the model.' })),
-    resolution: optional(Type.String({ description: 'Such as 720p.' })),
-    ratio: optional(Type.String()),
-    seed: optional(Type.Integer({ minimum: -1, maximum: 4_294_967_295 })),
-    draft: optional(Type.Boolean()),
-    generate_audio: optional(Type.Boolean()),
-    execution_expires_after: optional(Type.Integer({ minimum: 3_600, maximum: 259_200 })),
+    duration: optionalField(Type.Integer({ description: 'Seconds; -1 leaves it to the model.' })),
+    resolution: optionalField(Type.String({ description: 'Such as 720p.' })),
+    ratio: optionalField(Type.String()),
+    seed: optionalField(Type.Integer({ minimum: -1, maximum: 4_294_967_295 })),
+    draft: optionalField(Type.Boolean()),
+    generate_audio: optionalField(Type.Boolean()),
+    execution_expires_after: optionalField(Type.Integer({ minimum: 3_600, maximum: 259_200 })),
   },
   open,
 )

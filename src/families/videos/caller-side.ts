@@ -1,22 +1,19 @@
 // Shared by all video families: the fields of POST /v1/videos/generations about billing and the end of the task. What
 // is billed must never differ from what the vendor is asked for.
 
-import { type TSchema, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { Durations, Model, PlainRequest, Quantities, TaskOutcome } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize, type Size } from '../../lib/pixel-size'
-
-/** A field that may be absent or null: both mean the same to the SDKs. */
-export const optional = <Schema extends TSchema>(schema: Schema) =>
-  Type.Optional(Type.Union([schema, Type.Null()]))
+import { optionalField } from '../body'
 
 /** Fields of the gateway that no vendor is sent. */
 export const OWN_FIELDS = ['webhook_url', 'wait'] as const
 
 export const ownFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
-  webhook_url: optional(Type.String({ description: 'Called when the task has ended.' })),
-  wait: optional(
+  webhook_url: optionalField(Type.String({ description: 'Called when the task has ended.' })),
+  wait: optionalField(
     Type.Union([Type.Boolean(), Type.Number({ minimum: 0 }), Type.String({ pattern: '^(true|false)$' })], {
       description: 'Wait for the end of the task: true, or at most so many seconds.',
     }),

@@ -14,12 +14,12 @@ import type {
 } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize } from '../../lib/pixel-size'
+import { optionalField } from '../body'
 import { addresses } from '../vendor-state'
 import {
   checkDuration,
   checkReferences,
   OWN_FIELDS,
-  optional,
   ownFields,
   plainPicture,
   quoteSeconds,
@@ -38,16 +38,16 @@ const open = { additionalProperties: true }
 const Body = Type.Object(
   {
     ...ownFields,
-    duration: optional(Type.Integer({ description: 'Seconds, for billing.' })),
-    resolution: optional(Type.String({ description: 'Such as 720p, for billing.' })),
-    aspect_ratio: optional(Type.String()),
+    duration: optionalField(Type.Integer({ description: 'Seconds, for billing.' })),
+    resolution: optionalField(Type.String({ description: 'Such as 720p, for billing.' })),
+    aspect_ratio: optionalField(Type.String()),
     input: Type.Object({}, { ...open, description: 'What to make, such as `{"prompt": "A red fox"}`.' }),
-    parameters: optional(
+    parameters: optionalField(
       Type.Object(
         {
-          duration: optional(Type.Integer()),
-          resolution: optional(Type.String()),
-          size: optional(Type.String()),
+          duration: optionalField(Type.Integer()),
+          resolution: optionalField(Type.String()),
+          size: optionalField(Type.String()),
         },
         open,
       ),

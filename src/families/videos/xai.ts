@@ -5,13 +5,13 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { TaskFamily, TaskOutcome } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
+import { optionalField } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses, clonedVoices, fileIds } from '../vendor-state'
 import {
   checkDuration,
   checkReferences,
   OWN_FIELDS,
-  optional,
   ownFields,
   plainPicture,
   quoteSeconds,
@@ -24,10 +24,10 @@ const open = { additionalProperties: true }
 const Body = Type.Object(
   {
     ...ownFields,
-    prompt: optional(Type.String({ minLength: 1 })),
-    duration: optional(Type.Number({ description: 'Seconds.' })),
-    resolution: optional(Type.String({ description: 'Such as 480p or 720p.' })),
-    aspect_ratio: optional(Type.String()),
+    prompt: optionalField(Type.String({ minLength: 1 })),
+    duration: optionalField(Type.Number({ description: 'Seconds.' })),
+    resolution: optionalField(Type.String({ description: 'Such as 480p or 720p.' })),
+    aspect_ratio: optionalField(Type.String()),
     image: Type.Optional(
       Type.Unknown({ description: 'First frame: `{"url": "https://…"}`, or with a data URL in it.' }),
     ),

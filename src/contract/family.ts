@@ -2,7 +2,7 @@
 // database or HTTP.
 
 import type { TSchema } from '@sinclair/typebox'
-import type { Dialect } from '../lib/errors'
+import type { Dialect, GatewayError } from '../lib/errors'
 import type { Edit } from '../lib/json'
 import type { PcmFormat } from '../lib/wav'
 import type { OperationName } from './operations'
@@ -60,6 +60,20 @@ export interface ParsedRequest<Body = unknown> {
   earlierTasks?: ReadonlyMap<string, string>
   /** Headers of the caller for vendors of this operation. */
   headers?: Readonly<Record<string, string>>
+  /** The answer that is being made; absent unless the operation keeps its answers for later requests. */
+  answer?: AnswerContext
+}
+
+/** Facts about an answer of an operation that keeps its answers, made before the vendor is called. */
+export interface AnswerContext {
+  /** Id of the answer, of which ids of its parts are made: a prefix, and random hexadecimal digits that nobody guesses. */
+  id: string
+  /** True if the answer is kept for later requests of the account. */
+  isKept: boolean
+  /** Seals a text for the account of the caller, who sends it back and cannot read or change it. */
+  seal(text: string): string
+  /** The text that was sealed for this account; undefined for anything else. */
+  open(sealed: string): string | undefined
 }
 
 /**
@@ -270,6 +284,12 @@ export interface Translator {
   push(event: object, candidate: number, reading: Reading): string
   /** The events that end a complete answer. */
   finish(): string
+  /** The events that end a broken answer. Absent: the error event of the dialect. */
+  fail?(error: GatewayError): string
+  /** The event that is sent in silence. Absent: that of the dialect. */
+  keepAlive?(): string
+  /** The whole answer, once it has ended, for an operation that keeps its answers. */
+  answer?(): object
 }
 
 /** A request in plain words, the same for every family. */

@@ -5,7 +5,7 @@ import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
 import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
 import { cutError } from '../contract/failures'
-import { streamOf } from '../contract/family'
+import { streamOf, type Translator } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
 import { errorBody, type GatewayError } from '../lib/errors'
 import { fromLatin1 } from '../lib/sse'
@@ -37,10 +37,12 @@ export async function answerStream(
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
   let captured = ''
+  const translator = translatorOf(reservation)
+  const silence = family.dialect === 'messages' ? PING : KEEP_ALIVE
   const body = relayEvents(source, {
     model,
-    meter: meterOf(reservation, candidates),
-    keepAlive: family.dialect === 'messages' ? PING : KEEP_ALIVE,
+    meter: meterOf(reservation, translator, candidates),
+    keepAlive: () => translator?.keepAlive?.() ?? silence,
     drain: model.upstream.onAbort === 'drain' || idempotencyKey !== null,
     startedAt: logRow.startedAt,
     ticker: world.ticker,
@@ -48,7 +50,7 @@ export async function answerStream(
     after: world.after,
     abort: () => reservation.cancelToken.abort(),
     whyCut: () => (reservations.isDraining ? 'shutdown' : 'upstream'),
-    errorEvent: (endedBy) => errorEvent(cutError(endedBy), reservation),
+    errorEvent: (endedBy) => errorEvent(cutError(endedBy), reservation, translator),
     ...(idempotencyKey && {
       capture: (bytes: Buffer) => {
         if (captured.length <= MAX_SAVED_LENGTH) captured += bytes.toString('latin1')
@@ -56,6 +58,7 @@ export async function answerStream(
     }),
     finish(outcome) {
       done()
+      if (reservation.kept) reservation.kept.answer = translator?.answer?.()
       const saved = { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
       return endStream(line, reservation, outcome, saved)
     },
@@ -70,21 +73,29 @@ export async function answerStream(
   return { kind: 'stream', body, headers }
 }
 
-function meterOf(reservation: Reservation, candidates: number): StreamMeter {
+function translatorOf({ family, parsed, model }: Reservation): Translator | undefined {
+  return family.kind === 'made' ? family.stream?.translate(parsed, model) : undefined
+}
+
+function meterOf(
+  reservation: Reservation,
+  translator: Translator | undefined,
+  candidates: number,
+): StreamMeter {
   const { family, parsed, model } = reservation
   const options = {
     model,
     hideUsage: streamOf(family)?.showsUsage(parsed.body) !== true,
     judge: (usage: ReportedUsage) => plausible(usage, parsed, model),
-    translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), reservation),
+    translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), reservation, translator),
   }
-  const translator = family.kind === 'made' ? family.stream?.translate(parsed, model) : undefined
   if (!translator) return createStreamMeter(options)
   const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, parsed, model)
   return createTranslatingMeter(options, translator, { count: candidates, total })
 }
 
-function errorEvent(error: GatewayError, { family, logRow }: Reservation): string {
+function errorEvent(error: GatewayError, { family, logRow }: Reservation, translator?: Translator): string {
+  if (translator?.fail) return translator.fail(error)
   const data = JSON.stringify(errorBody(error, family.dialect, logRow.id))
   return family.dialect === 'messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
 }

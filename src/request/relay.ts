@@ -33,7 +33,7 @@ export interface RelayOptions {
   /** The event that tells the caller why the stream ends early. */
   errorEvent(endedBy: EndedBy): string
   /** Sent during silence, so that no proxy or client cuts the stream. */
-  keepAlive: string
+  keepAlive(): string
   /** Receives everything that is sent to the caller. */
   capture?(bytes: Buffer): void
 }
@@ -217,7 +217,7 @@ class Relay implements BodySink {
 
   private keepAlive(): void {
     this.times.keptAlive()
-    this.output?.enqueue(Buffer.from(this.options.keepAlive))
+    this.output?.enqueue(Buffer.from(this.options.keepAlive()))
   }
 
   private explain(): void {

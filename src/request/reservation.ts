@@ -31,8 +31,16 @@ export interface Reservation extends CheckedRequest, Member {
   isEnded: boolean
   /** The task of a request whose answer comes later; undefined for other families. */
   task: NewTask | undefined
+  /** The answer that is kept for later requests; undefined for other operations. */
+  kept: KeptAnswer | undefined
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
+}
+
+/** An answer that is kept for later requests of the account. */
+export interface KeptAnswer {
+  /** The whole answer, once it has ended. */
+  answer: object | undefined
 }
 
 /** An end of a charge that the database could not store yet. */

@@ -105,6 +105,7 @@ function reservationOf(
     deadlineAt: Number.POSITIVE_INFINITY,
     isEnded: false,
     task,
+    kept: undefined,
     caller: undefined,
     index: -1,
   }

@@ -119,7 +119,7 @@ export function startRelaying(
   const output = relayEvents(body instanceof HttpBody ? body : bodyOf(body), {
     model,
     meter: createStreamMeter({ model, hideUsage, judge, translateError }),
-    keepAlive: ': keep-alive\n\n',
+    keepAlive: () => ': keep-alive\n\n',
     drain: false,
     startedAt: clock.now(),
     ticker: clock.ticker,

@@ -1,0 +1,117 @@
+// The response object: the settings of the request, and the output with its usage. Bridges and streams make theirs
+// here, so that all have every member that clients require. It must never repeat a secret of the request.
+
+import type { ParsedRequest } from '../../contract/family'
+import { isObject } from '../../lib/objects'
+import type { ResponsesBody } from './caller-side'
+
+export type Fields = Record<string, unknown>
+export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed'
+
+/** An item of the output, such as a message, a piece of reasoning or a call of a tool. */
+export interface OutputItem extends Fields {
+  type: string
+  id: string
+}
+
+/** The tokens of an answer. The input includes what was read from a cache or written to one. */
+export interface ResponseUsage {
+  inputTokens: number
+  cachedTokens: number
+  cacheWriteTokens: number
+  outputTokens: number
+  reasoningTokens: number
+}
+
+/** The end of an answer. */
+export interface ResponseEnd {
+  status: ResponseStatus
+  /** Why an incomplete answer ended: `max_output_tokens` or `content_filter`. */
+  incompleteReason?: string
+  error?: { code: string; message: string }
+  usage?: ResponseUsage | undefined
+}
+
+/** The response with the output so far. `model` is the id that callers know. */
+export function responseObject(
+  parsed: ParsedRequest<ResponsesBody>,
+  model: string,
+  output: readonly OutputItem[],
+  { status, incompleteReason, error, usage }: ResponseEnd,
+): Fields {
+  const { body, at, answer } = parsed
+  const createdAt = Math.floor(at / 1000)
+  return {
+    id: answer?.id ?? `resp_${at.toString(36)}`,
+    object: 'response',
+    created_at: createdAt,
+    completed_at: status === 'completed' ? createdAt : null,
+    status,
+    error: error ?? null,
+    incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
+    model,
+    output,
+    ...settingsOf(body, answer?.isKept ?? false),
+    usage: usage ? usageObject(usage) : null,
+  }
+}
+
+/** The settings of the request as they were used. */
+function settingsOf(body: ResponsesBody, isKept: boolean): Fields {
+  const { text, reasoning, tools = [], user, safety_identifier: identifier } = body
+  return {
+    instructions: body.instructions ?? null,
+    previous_response_id: body.previous_response_id ?? null,
+    tools: (tools ?? []).map(withoutSecrets),
+    tool_choice: body.tool_choice ?? 'auto',
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
+    temperature: body.temperature ?? 1,
+    top_p: body.top_p ?? 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: body.top_logprobs ?? 0,
+    truncation: 'disabled',
+    text: { format: { type: 'text' }, ...withoutNulls(text) },
+    reasoning: { effort: null, summary: null, ...withoutNulls(reasoning) },
+    background: false,
+    store: isKept,
+    service_tier: 'default',
+    user: user ?? null,
+    safety_identifier: identifier ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    metadata: body.metadata ?? {},
+  }
+}
+
+/** Members by which a caller gives a remote server its secrets. */
+const SECRETS = new Set(['authorization', 'headers'])
+
+function withoutSecrets(tool: object): object {
+  return Object.fromEntries(Object.entries(tool).filter(([name]) => !SECRETS.has(name)))
+}
+
+function withoutNulls(value: unknown): Fields {
+  if (!isObject(value)) return {}
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
+}
+
+function usageObject(usage: ResponseUsage): Fields {
+  return {
+    input_tokens: usage.inputTokens,
+    input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: usage.inputTokens + usage.outputTokens,
+  }
+}
+
+/**
+ * Id of an item: the prefix of its type (`msg`, `rs`, `fc`, `ctc`), the digits of the response's id, and its place in
+ * the output.
+ */
+export function itemId({ answer, at }: ParsedRequest, prefix: string, place: number): string {
+  const digits = answer?.id.replace(/^[a-z]+_/, '') ?? at.toString(36)
+  return `${prefix}_${digits}${place.toString(16).padStart(2, '0')}`
+}

@@ -216,6 +216,12 @@ const breaches: readonly Breach[] = [
     bad: { 'src/families/a.ts': 'export const read = () => performance.now()' },
   },
   {
+    title: 'chance in a cipher',
+    find: wordingFaults,
+    good: { 'src/lib/a.ts': `import { createHmac } from 'node:crypto'\nexport const a = createHmac` },
+    bad: { 'src/lib/a.ts': `import { randomBytes } from 'node:crypto'\nexport const a = randomBytes` },
+  },
+  {
     title: 'the network in the line',
     find: wordingFaults,
     good: { 'src/request/line.ts': 'export const send = (world: any) => world.fetch(1)' },

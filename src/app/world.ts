@@ -12,10 +12,12 @@ import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { migrate } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
+import { secretOf } from '../db/secrets'
 import { openSqlite } from '../db/sqlite'
 import { createFetchTransport } from '../http-client/fetch-origin'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
+import { createSealer, KEY_BYTES, type Sealer } from '../lib/sealing'
 import type { After, System } from '../lib/system'
 import { createTicker, type Ticker } from '../lib/ticker'
 import { AudioReader } from '../media/audio'
@@ -40,6 +42,8 @@ export interface World extends System {
   uploads: Uploads
   /** Null if results are not kept. */
   artifacts: Artifacts | null
+  /** Seals what callers keep for the gateway. */
+  sealer: Sealer
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
   /** The addresses that webhooks may go to. */
@@ -105,6 +109,13 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'gateway.sqlite')
 }
 
+/** The sealer of what callers keep for the gateway, by a key that all nodes of the database share. */
+async function openSealer(db: Db, now: number): Promise<Sealer> {
+  const makeKey = () => Buffer.from(randomBytes(KEY_BYTES)).toString('base64url')
+  const key = Buffer.from(await secretOf(db, 'sealing', makeKey, now), 'base64url')
+  return createSealer([key], 'callers', randomBytes)
+}
+
 /** Creates the data directory, readable only by its owner. */
 export function makeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
@@ -141,6 +152,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     transport: from.transport,
     log,
   })
+  const sealer = await openSealer(db, now())
   const catalogue = buildCatalogue(config, from)
   return {
     config,
@@ -154,6 +166,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     ticker,
     uploads,
     artifacts,
+    sealer,
     now,
     monotonic,
     wall,

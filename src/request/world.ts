@@ -6,6 +6,7 @@ import type { Artifacts } from '../artifacts/artifacts'
 import type { Catalogue } from '../catalogue/models'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
+import type { Sealer } from '../lib/sealing'
 import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import type { Mp3Encoder } from '../media/mp3-encoder'
@@ -25,6 +26,8 @@ export interface RequestWorld
   ticker: Ticker
   /** Null if results are not kept. */
   artifacts: Artifacts | null
+  /** Seals what a caller keeps and sends back, such as reasoning. Its `associated` text is the caller's account. */
+  sealer: Sealer
   /** The addresses that webhooks may go to. */
   addressRules: AddressRules
 }

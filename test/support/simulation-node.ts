@@ -12,6 +12,7 @@ import { releaseExpired } from '../../src/billing/ledger'
 import { buildCatalogue } from '../../src/catalogue/models'
 import type { Config } from '../../src/config/schema'
 import type { HttpRequest, Transport } from '../../src/http-client/transport'
+import { createSealer, KEY_BYTES } from '../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../src/request/line'
 import { createPoller } from '../../src/tasks/poller'
 import { createWebhookSender } from '../../src/webhooks/sender'
@@ -51,6 +52,8 @@ export interface SimulatedNode {
 }
 
 const ADDRESS_SECRET = 'of the addresses of results'
+/** The sealed texts of one run are the same in each, so that a seed repeats it. */
+const sealer = createSealer([new Uint8Array(KEY_BYTES)], 'simulation', (count) => new Uint8Array(count))
 const DAY_MS = 86_400_000
 const STORE_BYTES = 1e6
 
@@ -124,6 +127,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     ticker,
     uploads,
     artifacts,
+    sealer,
     now,
     monotonic,
     wall: time.wall,

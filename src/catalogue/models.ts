@@ -5,7 +5,7 @@ import { type Key, mayUse } from '../accounts/keys'
 import { priceListOf } from '../config/prices'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Model } from '../contract/family'
-import type { Operation } from '../contract/operations'
+import { type Operation, operationOf } from '../contract/operations'
 import { tariffOfVariant } from '../contract/prices'
 import type { Upstream } from '../contract/upstream'
 import { families } from '../families'
@@ -153,10 +153,11 @@ export function resolveModels(
     ),
   )
   if (first) return [first, ...others]
-  const served = [...new Set(known.map(({ family }) => family.operation))].join(' and ')
+  const served = [...new Set(known.map(({ family }) => family.operation))]
+  const paths = served.map((name) => `POST ${operationOf(name).path}`)
   throw invalidRequest(
     'model',
-    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served}.`,
+    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served.join(' and ')}. Ask it with ${paths.join(' or ')}.`,
     'endpoint_model_mismatch',
   )
 }

@@ -63,6 +63,30 @@ const table = [
     asks: { text: 'Why is the sky blue?' },
   },
   {
+    name: 'completions',
+    path: '/v1/completions',
+    body: 'json',
+    dialect: 'openai',
+    maxBodyBytes: 32 * MEBIBYTE,
+    summary:
+      'Completion of a plain text, by models that speak this older form, such as those of local servers',
+    tag: 'Text',
+    asks: { text: 'The sky is blue because' },
+    answer: {
+      description: 'The text that follows each prompt, or its pieces as events.',
+      example: {
+        id: 'cmpl-123',
+        object: 'text_completion',
+        created: 1_767_225_600,
+        model: 'a-text-model',
+        choices: [{ index: 0, text: ' of how light scatters.', logprobs: null, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 },
+      },
+      events:
+        'data: {"object":"text_completion","choices":[{"index":0,"text":" of how","finish_reason":null}]}\n\ndata: [DONE]\n\n',
+    },
+  },
+  {
     name: 'embeddings',
     path: '/v1/embeddings',
     body: 'json',

@@ -4,6 +4,7 @@
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
 import { chatOnMessages } from './chat/via-messages/family'
+import { openaiCompletions } from './completions/openai'
 import { geminiEmbeddings } from './embeddings/gemini'
 import { openaiEmbeddings } from './embeddings/openai'
 import { voyageEmbeddings } from './embeddings/voyage'
@@ -30,6 +31,7 @@ const list = [
   anthropicMessages,
   chatOnMessages,
   messagesOnChat,
+  openaiCompletions,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

@@ -31,6 +31,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'anthropic-messages': messagesBody,
   'messages-on-chat': messagesBody,
   'chat-on-messages': (random, model) => eachByItself(chatBody(random, model)),
+  'openai-completions': completionBody,
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
@@ -178,6 +179,38 @@ function chatBody(random: Random, model: string): GeneratedBody {
       TOKENS_TO_BEGIN +
       messages.reduce((sum, one) => sum + TOKENS_PER_MESSAGE + stringsIn(one, count), 0) +
       (tools === undefined ? 0 : count(JSON.stringify(tools))),
+  }
+}
+
+/** Servers may read each prompt again for each completion, and write all completions of all prompts to the limit. */
+function completionBody(random: Random, model: string): GeneratedBody {
+  const tokens = () => many(random, 30, () => random.below(200_000))
+  const prompts: (string | number[])[] = random.chance(0.3)
+    ? many(random, 4, tokens)
+    : many(random, 4, () => text(random))
+  const [first] = prompts
+  const only = prompts.length === 1 && random.chance(0.5)
+  const limit = random.below(60)
+  const n = random.chance(0.3) ? 1 + random.below(4) : 1
+  const best = random.chance(0.3) ? n + random.below(3) : n
+  const suffix = random.chance(0.2) ? text(random) : undefined
+  return {
+    body: {
+      model,
+      prompt: only ? first : prompts,
+      max_tokens: limit,
+      ...(n > 1 && { n }),
+      ...(best > n && { best_of: best }),
+      ...(suffix !== undefined && typeof first === 'string' && { suffix }),
+      ...(random.chance(0.3) && { echo: true }),
+    },
+    inputTokens: (count) =>
+      best *
+      prompts.reduce(
+        (sum: number, prompt) => sum + (typeof prompt === 'string' ? count(prompt) : prompt.length),
+        typeof first === 'string' && suffix !== undefined ? count(suffix) : 0,
+      ),
+    outputTokens: limit * prompts.length * best,
   }
 }
 

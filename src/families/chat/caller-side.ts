@@ -211,7 +211,7 @@ interface Completion {
 interface Choice {
   message?: unknown
   delta?: unknown
-  /** The place where some servers put text. */
+  /** The place of text in answers of POST /v1/completions, and where some servers put that of others. */
   text?: unknown
   finish_reason?: unknown
 }
@@ -340,6 +340,7 @@ function detailOf(details: unknown, name: string): unknown {
 function textOf(choices: readonly Choice[], field: 'message' | 'delta'): string {
   let text = ''
   for (const choice of choices) {
+    text += wordsOf(choice.text)
     const delta = choice[field]
     if (!isObject(delta)) continue
     text +=

@@ -161,6 +161,21 @@ const state: readonly FieldRule[] = [
   ),
 ]
 
+/** Searches and tools of the vendor that a field of the request's own switches on. */
+export const SEARCHES_AND_TOOLS: readonly FieldRule[] = [
+  { field: 'web_search_options', ...SEARCHES },
+  {
+    field: 'search_parameters',
+    plain: ['{"mode":"off"}'],
+    why: 'it searches, which is billed by the source',
+    price: 'search_source',
+  },
+  { field: 'enable_search', plain: [false], ...SEARCHES },
+  { field: 'search_options', ...SEARCHES },
+  { field: 'enable_code_interpreter', plain: [false], ...RUN_BY_VENDOR },
+  { field: 'plugins', ...RUN_BY_VENDOR, why: 'plugins of the vendor are billed by their use' },
+]
+
 /**
  * The rules for fields. Predicted output (`prediction`) is left out: its wrong parts count as output, and are held with
  * it.
@@ -174,17 +189,7 @@ export const chatFieldRules: readonly FieldRule[] = [
   ...toolTypes,
   ...media,
   ...state,
-  { field: 'web_search_options', ...SEARCHES },
-  {
-    field: 'search_parameters',
-    plain: ['{"mode":"off"}'],
-    why: 'it searches, which is billed by the source',
-    price: 'search_source',
-  },
-  { field: 'enable_search', plain: [false], ...SEARCHES },
-  { field: 'search_options', ...SEARCHES },
-  { field: 'enable_code_interpreter', plain: [false], ...RUN_BY_VENDOR },
-  { field: 'plugins', ...RUN_BY_VENDOR, why: 'plugins of the vendor are billed by their use' },
+  ...SEARCHES_AND_TOOLS,
   {
     field: 'moderation',
     why: ANOTHER_MODEL,

@@ -2,7 +2,7 @@
 // single fields edited; the vendor's bytes must never be changed.
 
 import type { JsonFamily } from '../../contract/family'
-import type { Edit } from '../../lib/json'
+import { completionEdit } from '../completion-edit'
 import {
   CHAT_END,
   ChatBody,
@@ -29,11 +29,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
   quote: quoteChat,
 
   call({ body }, model) {
-    const edit: Edit & { set: Record<string, string>; drop: string[] } = { set: {}, drop: [] }
-    if (model.upstreamModel !== body.model) edit.set.model = JSON.stringify(model.upstreamModel)
-    if (body.stream && model.upstream.streamUsage && !body.stream_options?.include_usage) {
-      edit.set.stream_options = JSON.stringify({ ...body.stream_options, include_usage: true })
-    }
+    const edit = completionEdit(body, model)
     if (model.reasoning) {
       edit.drop.push(...IGNORED_WHEN_REASONING, 'max_tokens')
       const limit = body.max_completion_tokens ?? body.max_tokens

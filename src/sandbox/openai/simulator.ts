@@ -6,6 +6,7 @@ import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from 
 import { bearerToken, jsonReply, maskedKey, retryAfterHeader } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './chat'
+import { answerCompletion } from './completions'
 import { countInputs, type EmbeddingModel, embeddingItems, embeddingList, readInputs } from './embeddings'
 import { errorReply, headers, unknownModel, wordsFor } from './errors'
 import { badRequest, type Fault, findBodyFault, invalidValue, missingParameter } from './fields'
@@ -33,6 +34,7 @@ const inputsMax = 2048
 /** The endpoints that take a JSON object and nothing else. */
 const jsonServices = new Map<string, (request: VendorRequest, body: JsonObject) => Reply>([
   ['/v1/chat/completions', chat],
+  ['/v1/completions', answerCompletion],
   ['/v1/embeddings', embeddings],
   ['/v1/rerank', answerRerank],
 ])
@@ -44,7 +46,7 @@ export const openai: Simulator = {
   basePath: '/v1',
   // Servers of all kinds speak this API: their fields are not checked.
   standIns: [
-    ['/chat/completions', 'local-model'],
+    ['/completions', 'local-model'],
     ['/embeddings', 'local-model'],
     ['/audio/', 'local-model'],
     ['/rerank', 'local-model'],

@@ -6,6 +6,7 @@ import { releaseExpired } from '../billing/ledger'
 import { forgetWindows } from '../billing/limits'
 import { apply } from '../db/db'
 import type { Gateway } from '../request/line'
+import { sweepResponses } from '../responses/keep'
 import type { Poller } from '../tasks/poller'
 import { forgetWebhooks } from '../webhooks/rows'
 import { createWebhookSender } from '../webhooks/sender'
@@ -34,6 +35,7 @@ export function startScheduler(world: World, gateway: Gateway, poller: Poller): 
     { name: 'sweep tasks', everyMs: 30_000, run: () => poller.sweep() },
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
+    { name: 'remove kept responses', everyMs: MINUTE_MS, run: () => sweepResponses(world) },
     { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {

@@ -8,6 +8,7 @@ import { type Authenticator, createAuthenticator } from '../accounts/keys'
 import type { Artifacts } from '../artifacts/artifacts'
 import { openArtifacts } from '../artifacts/open'
 import { buildCatalogue, type Catalogue } from '../catalogue/models'
+import { responseLimitsOf } from '../config/responses'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { migrate } from '../db/migrations'
@@ -25,6 +26,7 @@ import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
 import { openRequestLog, type RequestLog } from '../request/request-log'
+import { clearContent, type KeptResponses } from '../responses/content'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
@@ -44,6 +46,9 @@ export interface World extends System {
   artifacts: Artifacts | null
   /** Seals what callers keep for the gateway. */
   sealer: Sealer
+  /** How answers of responses are kept. */
+  keptResponses: KeptResponses
+  randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
   /** The addresses that webhooks may go to. */
@@ -125,16 +130,14 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   makeDataDir(dataDir)
   const uploads = openUploads(join(dataDir, 'uploads'), newId)
   const db = await openDatabase(config, dataDir)
-  const { monotonic, wall, log } = from
+  const { monotonic, wall, after, transport, log } = from
   const reference: Reference =
     db.kind === 'postgres'
       ? await followDatabase(() => from.databaseTime(db), monotonic)
       : { at: wall, look: async () => {} }
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
-  const requestLog = await openRequestLog(
-    openSqlite(join(dataDir, 'journal.sqlite'), { durable: false }),
-    from.log,
-  )
+  const logDb = openSqlite(join(dataDir, 'journal.sqlite'), { durable: false })
+  const requestLog = await openRequestLog(logDb, log)
   const tokenCounter = createTokenCounter()
   const audioReader = new AudioReader()
   const mp3Encoder = createMp3Encoder()
@@ -148,11 +151,10 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     randomBytes,
     now,
     monotonic,
-    after: from.after,
-    transport: from.transport,
+    after,
+    transport,
     log,
   })
-  const sealer = await openSealer(db, now())
   const catalogue = buildCatalogue(config, from)
   return {
     config,
@@ -166,11 +168,13 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     ticker,
     uploads,
     artifacts,
-    sealer,
+    sealer: await openSealer(db, now()),
+    keptResponses: { ...responseLimitsOf(config.responses), content: clearContent },
+    randomBytes,
     now,
     monotonic,
     wall,
-    after: from.after,
+    after,
     async followTime() {
       await reference.look()
       await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
@@ -178,7 +182,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     newId,
     random: Math.random,
     addressRules: { allow: config.webhooks?.allow ?? [], lookup: from.lookup },
-    transport: from.transport,
+    transport,
     log,
     async close() {
       ticker.stop()

@@ -12,6 +12,7 @@ import { upstreamKinds } from '../upstreams/kinds'
 import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { type PriceConfig, priceFaults } from './prices'
+import { ResponsesEntry, responseFaults } from './responses'
 
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
@@ -180,6 +181,7 @@ const ConfigSchema = Type.Object(
       'Keeps results (pictures, videos) that vendors delete after a day. Default: off.',
       ArtifactsEntry,
     ),
+    responses: optionalSetting('How answers of `POST /v1/responses` are kept.', ResponsesEntry),
     database: optionalSetting(
       '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
@@ -211,6 +213,7 @@ export const settingTables = [
   { place: 'server', schema: Server },
   { place: 'webhooks', schema: Webhooks },
   { place: 'artifacts', schema: ArtifactsEntry },
+  { place: 'responses', schema: ResponsesEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
@@ -237,12 +240,13 @@ export function faultsOf(value: unknown): string[] {
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
-  const { webhooks, artifacts, database, upstreams, models, aliases } = recordOf(value)
+  const { webhooks, artifacts, responses, database, upstreams, models, aliases } = recordOf(value)
   const ids = new Map(Object.entries(recordOf(models)))
   const names = new Set(Object.keys(recordOf(upstreams)))
   const others = [
     ...networkFaults(recordOf(webhooks).allow),
     ...artifactFaults(artifacts, database),
+    ...responseFaults(responses),
     ...upstreamFaults(recordOf(upstreams)),
     ...[...ids].flatMap(([id, entry]) =>
       entryFaults(id, entry, names, ids).map((fault) => `models.${id}${fault}`),

@@ -216,6 +216,35 @@ export const migrations: readonly (readonly string[])[] = [
       created_at bigint not null
     )`,
   ],
+  [
+    // An answer with the items that were sent for it. The rows of one conversation are a chain by their column previous.
+    // Not stored by its key, because rows of megabytes between the keys make every look-up read past them.
+    `create table responses (
+      id text not null unique,
+      account text not null,
+      previous text,
+      input text not null,
+      answer text not null,
+      items bigint not null,
+      bytes bigint not null,
+      created_at bigint not null,
+      expires_at bigint not null
+    )`,
+    `create index responses_of_account on responses (account, created_at, bytes)`,
+    `create index responses_by_end on responses (expires_at)`,
+    `create table response_items (
+      account text not null,
+      id text not null,
+      response text not null,
+      primary key (account, id)
+    )`,
+    `create index items_of_response on response_items (response)`,
+    // Bytes of all answers of an account: their sum would be read for every request.
+    `create table response_totals (
+      account text primary key,
+      bytes bigint not null
+    )`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -10,7 +10,7 @@ import type { Model } from '../contract/family'
 import type { OperationName } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
 import { formatUsd } from '../lib/money'
-import { checkRequest } from '../request/check'
+import { checkRequest, readRequest } from '../request/check'
 import { mostNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
 import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
@@ -20,7 +20,6 @@ const toolsByOperation: Partial<Record<OperationName, string>> = {
   chat: 'chat',
   embeddings: 'embed',
   rerank: 'rerank',
-  moderation: 'moderate',
   speech: 'speak',
   transcription: 'transcribe',
   translation: 'transcribe',
@@ -118,11 +117,9 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
       }
       const tool = tools.find((each) => each.name === name) as PaidTool
       const prepared = await prepare(tool, world, { ...call, arguments: args })
-      const from = { ...prepared, headers: {} }
-      const checked = checkRequest(world.catalogue, call.key, from, prepared.content, {
-        now: world.now(),
-        random: world.random,
-      })
+      const { operation, content } = prepared
+      const read = readRequest(world.catalogue, call.key, operation, content, world.random)
+      const checked = checkRequest(read, { ...prepared, headers: {} }, world.now())
       return {
         structured: {
           tool: name,

@@ -90,7 +90,7 @@ async function answerStreams(
 /** The family's own answer, made of the vendor's replies and their measured usage. */
 async function made(
   { world }: Line,
-  { parsed, model }: Reservation,
+  { parsed, model, toKeep }: Reservation,
   family: MadeFamily,
   replies: readonly object[],
 ): Promise<WholeAnswer> {
@@ -105,6 +105,8 @@ async function made(
   const reply = readUpstream(model, () =>
     family.reply([...replies], parsed, model, measured?.quantities ?? {}),
   )
-  const body = JSON.stringify(callerView(reply as object))
+  const shown = callerView(reply as object)
+  if (toKeep) toKeep.answer = shown
+  const body = JSON.stringify(shown)
   return { kind: 'whole', contentType: 'application/json', outcome, measured, body, replies }
 }

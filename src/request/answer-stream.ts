@@ -58,7 +58,7 @@ export async function answerStream(
     }),
     finish(outcome) {
       done()
-      if (reservation.kept) reservation.kept.answer = translator?.answer?.()
+      if (reservation.toKeep) reservation.toKeep.answer = translator?.answer?.()
       const saved = { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
       return endStream(line, reservation, outcome, saved)
     },

@@ -4,7 +4,7 @@
 import type { Key } from '../accounts/keys'
 import { tariffOf } from '../billing/metering'
 import { type Catalogue, resolveModels } from '../catalogue/models'
-import type { Family, Model, ParsedRequest } from '../contract/family'
+import type { AnswerContext, Family, Model, ParsedRequest } from '../contract/family'
 import { bodyOfForm, type Form, readPlaces } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { type Dialect, GatewayError, invalidRequest } from '../lib/errors'
@@ -36,29 +36,50 @@ const NONE: readonly Model[] = []
 /** Compiled with a family's first request: compiling all would slow the start. */
 const contracts = new Map<Family, Contract>()
 
-/**
- * Checks a request for the first of the models that can take it. Throws a GatewayError that names the faulty field, as
- * the first model refuses it, in the dialect of its family once that is known.
- */
-export function checkRequest(
+/** A request that is parsed, and not yet checked for any model. */
+export interface ReadRequest {
+  operation: Operation
+  key: Key
+  given: Parsed
+  form: Form | undefined
+  /** Models that may answer, the first choice first. */
+  candidates: readonly [Model, ...Model[]]
+  /** The answer that is being made, for an operation that keeps its answers. */
+  answer?: AnswerContext
+}
+
+/** Parses a request and finds its models. Throws a GatewayError in the dialect of the first of them. */
+export function readRequest(
   catalogue: Catalogue,
   key: Key,
-  from: RequestSource,
+  operation: Operation,
   content: Uint8Array | Form,
-  { now, random }: { now: number; random: () => number },
-): CheckedRequest {
-  const { operation } = from
+  random: () => number,
+): ReadRequest {
   const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
   const form = json ? undefined : (content as Form)
   const named = json ? fieldOf(json, 'model') : form?.fields.get('model')
   // Before anything is built of the body, which may be large.
   const candidates = resolveModels(catalogue, key, operation, named, random)
-  let refusal: unknown
   try {
     const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
+    return { operation, key, given, form, candidates }
+  } catch (error) {
+    throw inDialect(error, candidates[0].family.dialect)
+  }
+}
+
+/**
+ * Checks a request for the first of the models that can take it. Throws a GatewayError that names the faulty field, as
+ * the first model refuses it, in the dialect of its family.
+ */
+export function checkRequest(read: ReadRequest, from: RequestSource, now: number): CheckedRequest {
+  const { operation, key, candidates, form } = read
+  let refusal: unknown
+  try {
     for (let place = 0; place < candidates.length; place++) {
       const model = candidates[place] as Model
-      const asked = tryModel(model, given, from, form, now)
+      const asked = tryModel(model, read, from, now)
       if (asked instanceof GatewayError) {
         refusal ??= asked
         continue
@@ -75,7 +96,6 @@ export function checkRequest(
 
 /** The source of a request, and its form. */
 interface RequestSource {
-  operation: Operation
   headers: Readonly<Record<string, string>>
   reword?: Reword
 }
@@ -85,16 +105,16 @@ interface Asked extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'
 /** The request for one model, or the reason why the model cannot take it. */
 function tryModel(
   model: Model,
-  given: Parsed,
+  { given, form, answer }: ReadRequest,
   from: RequestSource,
-  form: Form | undefined,
   now: number,
 ): Asked | GatewayError {
   try {
     const asked = from.reword ? reworded(given, from.reword(given.body, model)) : given
     const { body, byteLength, source, fingerprint } = asked
     const own = bodyFor(model, form ? bodyOfForm(form, model.family.body) : body)
-    const parsed = { body: own, byteLength, at: now, headers: from.headers }
+    const parsed: ParsedRequest = { body: own, byteLength, at: now, headers: from.headers }
+    if (answer) parsed.answer = answer
     checkFor(model, parsed, form !== undefined)
     return { parsed, source, fingerprint }
   } catch (error) {

@@ -20,8 +20,9 @@ import {
   type TaskBegun,
   type WholeAnswer,
 } from './answer'
+import { beginAnswer } from './answer-context'
 import { endOfTask } from './answer-task'
-import { type CheckedRequest, checkRequest, inDialect, type Reword } from './check'
+import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
 import { keepResults } from './kept-answer'
 import { newLogRow, type RequestLogRow } from './request-log'
@@ -114,7 +115,9 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
       resolveModels(catalogue, key, incoming.operation, model, world.random)
     })
     // 3. Check the request: operation, model, fields. 400.
-    request = checkRequest(catalogue, key, incoming, content, { now: logRow.at, random: world.random })
+    const read = readRequest(catalogue, key, incoming.operation, content, world.random)
+    const toKeep = incoming.operation.keepsAnswers ? await beginAnswer(world, read) : undefined
+    request = checkRequest(read, incoming, logRow.at)
     if (request.family.kind === 'task') await checkTask(world, request, logRow)
     else describe(logRow, request)
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.
@@ -126,6 +129,7 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
+    reservation.toKeep = toKeep
     reservations.add(reservation)
     // 6, 7. Call the vendor and read its answer, one model of a route after the other. 502, 504.
     const answered = await answerOfAny(line, reservation, incoming)

@@ -12,6 +12,7 @@ import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
 import { IndexedSet, type Member } from '../lib/indexed-set'
+import { keepStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
 import type { RequestLogRow } from './request-log'
@@ -31,16 +32,10 @@ export interface Reservation extends CheckedRequest, Member {
   isEnded: boolean
   /** The task of a request whose answer comes later; undefined for other families. */
   task: NewTask | undefined
-  /** The answer that is kept for later requests; undefined for other operations. */
-  kept: KeptAnswer | undefined
+  /** The answer that is kept for later requests; undefined if it is not. */
+  toKeep: ResponseToKeep | undefined
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
-}
-
-/** An answer that is kept for later requests of the account. */
-export interface KeptAnswer {
-  /** The whole answer, once it has ended. */
-  answer: object | undefined
 }
 
 /** An end of a charge that the database could not store yet. */
@@ -190,7 +185,7 @@ export class Reservations {
   }
 
   private settleCharge(
-    { parsed, charge, model, idempotencyKey }: Reservation,
+    { parsed, charge, model, idempotencyKey, toKeep }: Reservation,
     outcome: Outcome,
     { quantities, source }: Measure,
     saved: SavedAnswer,
@@ -211,6 +206,7 @@ export class Reservations {
     // Only a whole answer may be replayed.
     const isWhole = endedBy === 'done' && !failed
     const also = idempotencyKey ? [isWhole ? saveAnswer(charge.id, saved) : freeKey(charge.id)] : []
+    if (toKeep) also.push(...keepStatements(this.world, toKeep))
     return settle(this.world.db, answered, settlement, also)
   }
 

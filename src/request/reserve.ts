@@ -105,7 +105,7 @@ function reservationOf(
     deadlineAt: Number.POSITIVE_INFINITY,
     isEnded: false,
     task,
-    kept: undefined,
+    toKeep: undefined,
     caller: undefined,
     index: -1,
   }

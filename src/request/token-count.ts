@@ -16,7 +16,7 @@ import { createSemaphore } from '../lib/semaphore'
 import type { System } from '../lib/system'
 import type { TokenCounter } from '../media/token-counter'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
-import { type CheckedRequest, checkRequest } from './check'
+import { type CheckedRequest, checkRequest, readRequest } from './check'
 
 interface CountRequest {
   authorization: string | null
@@ -52,11 +52,8 @@ export function createTokenCount(world: TokenCountWorld): CountTokens {
       resolveModels(world.catalogue, key, messagesOperation, model, world.random)
     })
     const content = withLimit(body)
-    const from = { operation: messagesOperation, headers: request.headers }
-    const checked = checkRequest(world.catalogue, key, from, content, {
-      now: world.now(),
-      random: world.random,
-    })
+    const read = readRequest(world.catalogue, key, messagesOperation, content, world.random)
+    const checked = checkRequest(read, request, world.now())
     await countFreeRequest(world.db, key, world.now())
     const asked = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
     if (asked !== undefined) return asked

@@ -11,6 +11,7 @@ import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
+import type { KeptResponses } from '../responses/content'
 import type { AddressRules } from '../webhooks/address'
 import type { RequestLog } from './request-log'
 
@@ -28,6 +29,10 @@ export interface RequestWorld
   artifacts: Artifacts | null
   /** Seals what a caller keeps and sends back, such as reasoning. Its `associated` text is the caller's account. */
   sealer: Sealer
+  /** How answers of responses are kept. */
+  keptResponses: KeptResponses
+  /** Random bytes that nobody can guess. */
+  randomBytes(count: number): Uint8Array
   /** The addresses that webhooks may go to. */
   addressRules: AddressRules
 }

@@ -10,10 +10,12 @@ import { createAddresses } from '../../src/artifacts/addresses'
 import { createArtifacts } from '../../src/artifacts/artifacts'
 import { releaseExpired } from '../../src/billing/ledger'
 import { buildCatalogue } from '../../src/catalogue/models'
+import { responseLimitsOf } from '../../src/config/responses'
 import type { Config } from '../../src/config/schema'
 import type { HttpRequest, Transport } from '../../src/http-client/transport'
 import { createSealer, KEY_BYTES } from '../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../src/request/line'
+import { clearContent } from '../../src/responses/content'
 import { createPoller } from '../../src/tasks/poller'
 import { createWebhookSender } from '../../src/webhooks/sender'
 import type { Random } from './random'
@@ -75,6 +77,11 @@ const requestLog: World['requestLog'] = {
   close: async () => {},
 }
 
+const tokenCounter: World['tokenCounter'] = {
+  count: async (text) => ({ tokens: Math.ceil(text.length / 4), exact: true }),
+  close() {},
+}
+
 async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; beats: Beats }> {
   const { time, random, database, number, log, vendor, newId } = parts
   const db = processDatabase({ ...parts, name: `node ${number}` }, life)
@@ -118,16 +125,15 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     requestLog,
     catalogue: buildCatalogue(parts.config, { transport, wall: time.wall, monotonic, log }),
     authenticator: createAuthenticator(db, { now, monotonic }),
-    tokenCounter: {
-      count: async (text) => ({ tokens: Math.ceil(text.length / 4), exact: true }),
-      close() {},
-    },
+    tokenCounter,
     audioReader: { read: async () => undefined, close() {} },
     mp3Encoder,
     ticker,
     uploads,
     artifacts,
     sealer,
+    keptResponses: { ...responseLimitsOf(), content: clearContent },
+    randomBytes: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
     now,
     monotonic,
     wall: time.wall,

@@ -15,7 +15,7 @@ const levels: readonly (readonly string[])[] = [
   ['src/lib', 'src/db'],
   ['src/http-client', 'src/contract', 'src/media', 'src/families', 'src/webhooks'],
   ['src/upstreams/kinds', 'src/upstreams', 'src/config', 'src/billing'],
-  ['src/artifacts', 'src/accounts', 'src/catalogue', 'src/docs'],
+  ['src/artifacts', 'src/responses', 'src/accounts', 'src/catalogue', 'src/docs'],
   ['src/tasks'],
   ['src/request'],
   ['src/mcp', 'src/http', 'src/http/routes'],

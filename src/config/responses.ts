@@ -1,0 +1,70 @@
+// The part of the configuration that says how answers of POST /v1/responses are kept: for how long and how much. It must
+// never make a request fail that does not ask for what was kept.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { parseBytes, parseDurationMs } from '../lib/durations'
+import { closed, optionalSetting } from '../lib/setting'
+
+export const ResponsesEntry = Type.Object(
+  {
+    keep: optionalSetting(
+      'How long answers can be asked for again and continued: `30d`, or `off` to keep nothing. A request with `store: false` is never kept. Default `30d`.',
+      Type.String(),
+    ),
+    maxBytes: optionalSetting(
+      'How much of one account is kept in all, such as `1GB`; the oldest go first. Default 256MB.',
+      Type.String(),
+    ),
+    maxResponseBytes: optionalSetting(
+      'How large one answer with its input may be to be kept. Default 8MB.',
+      Type.String(),
+    ),
+  },
+  closed,
+)
+type ResponsesEntry = Static<typeof ResponsesEntry>
+
+export interface ResponseLimits {
+  /** Milliseconds that an answer is kept; undefined if nothing is kept. */
+  keepMs: number | undefined
+  maxBytes: number
+  maxResponseBytes: number
+}
+
+const DEFAULT_KEEP = '30d'
+const DEFAULT_MAX_BYTES = 256e6
+const DEFAULT_MAX_RESPONSE_BYTES = 8e6
+const OFF = 'off'
+
+const compiled = TypeCompiler.Compile(ResponsesEntry)
+
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+export function responseFaults(entry: unknown): string[] {
+  if (!compiled.Check(entry)) return []
+  const { keep = DEFAULT_KEEP } = entry
+  const faults: string[] = []
+  if (keep !== OFF && parseDurationMs(keep) === undefined) {
+    faults.push(`responses.keep: "${keep}" is neither a duration such as "30d" nor "off"`)
+  }
+  for (const name of ['maxBytes', 'maxResponseBytes'] as const) {
+    const size = entry[name]
+    if (size !== undefined && parseBytes(size) === undefined) {
+      faults.push(`responses.${name}: "${size}" is not a size such as "256MB"`)
+    }
+  }
+  return faults
+}
+
+/** The limits of an entry without faults. */
+export function responseLimitsOf({
+  keep = DEFAULT_KEEP,
+  maxBytes = '',
+  maxResponseBytes = '',
+}: ResponsesEntry = {}): ResponseLimits {
+  return {
+    keepMs: keep === OFF ? undefined : parseDurationMs(keep),
+    maxBytes: parseBytes(maxBytes) ?? DEFAULT_MAX_BYTES,
+    maxResponseBytes: parseBytes(maxResponseBytes) ?? DEFAULT_MAX_RESPONSE_BYTES,
+  }
+}

@@ -1,0 +1,81 @@
+// The content of kept responses: items and answers as text in the database. What is read back must be what was written,
+// or nothing: a row that cannot be read must never become a shorter conversation.
+
+import type { ResponseLimits } from '../config/responses'
+import type { Db } from '../db/db'
+import { isObject } from '../lib/objects'
+import { findItems, readContents } from './rows'
+
+/** An item of an input or output, as callers send it and get it back. */
+export type Item = Readonly<Record<string, unknown>>
+
+/** Turns content into what is stored, and back. `associated` is the id of the row. */
+export interface ContentCodec {
+  encode(plain: string, associated: string): string
+  decode(stored: string, associated: string): string
+}
+
+/** Content as it is, for a database that nobody else reads. */
+export const clearContent: ContentCodec = { encode: (plain) => plain, decode: (stored) => stored }
+
+/** The rules of keeping. */
+export interface KeptResponses extends ResponseLimits {
+  content: ContentCodec
+}
+
+export interface ContentWorld {
+  db: Db
+  keptResponses: KeptResponses
+}
+
+/** A kept response with its content. */
+export interface KeptContent {
+  input: readonly Item[]
+  answer: Item & { output: readonly Item[] }
+}
+
+/** The contents of responses by their ids; those that are gone are missing. */
+export async function contentsOf(
+  { db, keptResponses: { content } }: ContentWorld,
+  account: string,
+  ids: readonly string[],
+): Promise<Map<string, KeptContent>> {
+  const rows = await readContents(db, account, ids)
+  return new Map(
+    rows.map(({ id, input, answer }) => [
+      id,
+      {
+        input: JSON.parse(content.decode(input, id)),
+        answer: JSON.parse(content.decode(answer, id)),
+      },
+    ]),
+  )
+}
+
+/** Items by their ids; those that are gone are missing. */
+export async function itemsOf(
+  world: ContentWorld,
+  account: string,
+  itemIds: readonly string[],
+): Promise<Map<string, Item>> {
+  const places = await findItems(world.db, account, itemIds)
+  const contents = await contentsOf(world, account, [...new Set(places.values())])
+  const wanted = new Set(itemIds)
+  const items = new Map<string, Item>()
+  for (const { input, answer } of contents.values()) {
+    for (const item of [...input, ...answer.output]) {
+      const { id } = item
+      if (typeof id === 'string' && wanted.has(id) && !isReference(item)) items.set(id, item)
+    }
+  }
+  return items
+}
+
+/** Whether an item only names another one. Its type may be absent: then it has nothing but the id. */
+export function isReference(item: unknown): item is { id: string } {
+  if (!isObject(item) || typeof item.id !== 'string') return false
+  if (item.type === 'item_reference') return true
+  return (
+    (item.type === undefined || item.type === null) && item.role === undefined && item.content === undefined
+  )
+}

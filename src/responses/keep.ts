@@ -1,0 +1,105 @@
+// Keeps responses and removes them again: expired ones, and the oldest of an account that has too many bytes. A response
+// must be kept in the transaction that settles its charge, so that a caller who has read its end can continue it.
+
+import type { Statement } from '../db/db'
+import { type ContentWorld, type Item, isReference } from './content'
+import {
+  accountsAbove,
+  deleteResponse,
+  expiredResponses,
+  insertResponse,
+  keptBytes,
+  oldestResponses,
+} from './rows'
+
+/** A response that is being made, and will be kept. */
+export interface ResponseToKeep {
+  id: string
+  account: string
+  previousId: string | null
+  /** Items of this request alone. */
+  input: readonly Item[]
+  /** The response object, once it has ended. */
+  answer: object | undefined
+}
+
+type KeepWorld = ContentWorld & { now(): number }
+
+/** Rows read at a time for removal. */
+const PAGE = 100
+
+/** The statements that keep a response that has ended; none if it is too large. */
+export function keepStatements(world: KeepWorld, response: ResponseToKeep): Statement[] {
+  const { now } = world
+  const { keepMs, maxResponseBytes, content } = world.keptResponses
+  const { id, account, previousId, answer } = response
+  if (!answer || keepMs === undefined) return []
+  const items = response.input.map((item, place) => withId(item, id, place))
+  const { output = [] } = answer as { output?: readonly Item[] }
+  const input = JSON.stringify(items)
+  const text = JSON.stringify(answer)
+  if (input.length + text.length > maxResponseBytes) return []
+  const createdAt = now()
+  return insertResponse({
+    id,
+    account,
+    previousId,
+    input: content.encode(input, id),
+    answer: content.encode(text, id),
+    itemCount: items.length + output.length,
+    itemIds: [...new Set([...response.input, ...output].flatMap(idOf))],
+    createdAt,
+    expiresAt: createdAt + keepMs,
+  })
+}
+
+/** The beginnings of ids by type, as vendors check them when a conversation moves to them. */
+const prefixes: Record<string, string> = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  function_call_output: 'fc',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctc',
+}
+
+/** Gives an item an id, by which the list of input items names it. */
+function withId(item: Item, responseId: string, place: number): Item {
+  if (typeof item.id === 'string') return item
+  const prefix = prefixes[(item.type as string | undefined) ?? 'message'] ?? 'item'
+  // The items of the output count from 0 at the same length.
+  return {
+    ...item,
+    id: `${prefix}_${responseId.replace(/^[a-z]+_/, '')}i${place.toString(16).padStart(4, '0')}`,
+  }
+}
+
+function idOf(item: Item): string[] {
+  return typeof item.id === 'string' && !isReference(item) ? [item.id] : []
+}
+
+/** Removes the oldest responses of an account until so many more bytes fit. */
+export async function makeRoomForResponse(world: KeepWorld, account: string, bytes: number): Promise<void> {
+  const { db, keptResponses } = world
+  let excess = (await keptBytes(db, account)) + bytes - keptResponses.maxBytes
+  while (excess > 0) {
+    const oldest = await oldestResponses(db, account, PAGE)
+    if (oldest.length === 0) return
+    for (const response of oldest) {
+      if (excess <= 0) return
+      if (await deleteResponse(db, response)) excess -= response.bytes
+    }
+  }
+}
+
+/** Removes what is too old or too much. Called by the scheduler. */
+export async function sweepResponses(world: KeepWorld): Promise<void> {
+  const { db, keptResponses, now } = world
+  for (;;) {
+    const expired = await expiredResponses(db, now(), PAGE)
+    for (const response of expired) await deleteResponse(db, response)
+    if (expired.length < PAGE) break
+  }
+  for (const account of await accountsAbove(db, keptResponses.maxBytes))
+    await makeRoomForResponse(world, account, 0)
+}

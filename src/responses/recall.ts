@@ -1,0 +1,130 @@
+// Completes the input of a request by what is kept: the responses that it continues, and items that it names by their
+// ids. A model must never be asked less than the caller believes: what is missing is an error. The vendor keeps nothing,
+// so it always gets the whole.
+
+import { GatewayError, invalidRequest } from '../lib/errors'
+import { type ContentWorld, contentsOf, type Item, isReference, itemsOf } from './content'
+import { findChain, type KeptHead, MAX_CHAIN_LENGTH } from './rows'
+
+/** The parts of a request that name what is kept. */
+interface Continued {
+  input?: string | readonly Item[] | null
+  previous_response_id?: string | null
+}
+
+export interface Recalled {
+  /** The whole conversation; undefined if the request names nothing that is kept. */
+  input: readonly Item[] | undefined
+  /** Bytes that were added, as text: an upper bound of their tokens. */
+  addedBytes: number
+}
+
+/** The most that is read for one request, in bytes and items: as much as a request itself may have. */
+const MAX_CHAIN_BYTES = 32 * 1024 * 1024
+const MAX_CHAIN_ITEMS = 16_384
+/** Longest id that an error repeats, in characters. */
+const MAX_SHOWN_LENGTH = 128
+
+const NOTHING: Recalled = { input: undefined, addedBytes: 0 }
+
+/** The input as a list: a text is one message of the user. */
+export function itemsOfInput(input: Continued['input']): readonly Item[] {
+  if (typeof input !== 'string') return input ?? []
+  return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]
+}
+
+/** Throws 400 for a response that is not kept, and 404 for an item: not here, or another account's, which is the same. */
+export async function recall(
+  world: ContentWorld & { now(): number },
+  account: string,
+  { input, previous_response_id: previousId }: Continued,
+): Promise<Recalled> {
+  const own = itemsOfInput(input)
+  if (!previousId) {
+    const ids = referencesIn(own)
+    if (ids.length === 0) return NOTHING
+    return resolved(world, account, own, 0)
+  }
+  const chain = await findChain(world.db, account, previousId, world.now())
+  checkChain(chain, previousId)
+  const ids = chain.map(({ id }) => id)
+  const contents = await contentsOf(world, account, ids)
+  const earlier = ids.flatMap((id) => {
+    const content = contents.get(id)
+    if (!content) throw notKept(id)
+    return [...content.input, ...content.answer.output]
+  })
+  return resolved(world, account, [...earlier, ...own], sumOf(chain, 'bytes'))
+}
+
+function checkChain(chain: readonly KeptHead[], id: string): void {
+  const [oldest] = chain
+  if (!oldest) throw notKept(id)
+  if (oldest.previousId !== null && chain.length <= MAX_CHAIN_LENGTH) throw notKept(oldest.previousId)
+  const isTooLong =
+    chain.length > MAX_CHAIN_LENGTH ||
+    sumOf(chain, 'bytes') > MAX_CHAIN_BYTES ||
+    sumOf(chain, 'itemCount') > MAX_CHAIN_ITEMS
+  if (!isTooLong) return
+  throw invalidRequest(
+    'previous_response_id',
+    `The conversation behind '${shown(id)}' is too long to be continued: at most ${MAX_CHAIN_LENGTH} responses, ${MAX_CHAIN_ITEMS} items and ${MAX_CHAIN_BYTES} bytes. Begin a new one with a summary of it; a repeat cannot help.`,
+    'conversation_too_long',
+  )
+}
+
+function sumOf(chain: readonly KeptHead[], field: 'bytes' | 'itemCount'): number {
+  return chain.reduce((sum, head) => sum + head[field], 0)
+}
+
+/** The items with each reference replaced by the item that it names. */
+async function resolved(
+  world: ContentWorld,
+  account: string,
+  items: readonly Item[],
+  chainBytes: number,
+): Promise<Recalled> {
+  const ids = referencesIn(items)
+  if (ids.length === 0) return { input: items, addedBytes: chainBytes }
+  const known = await itemsOf(world, account, ids)
+  let addedBytes = chainBytes
+  const input = items.map((item) => {
+    if (!isReference(item)) return item
+    const found = known.get(item.id)
+    if (!found) throw itemNotFound(item.id)
+    addedBytes += Buffer.byteLength(JSON.stringify(found))
+    return found
+  })
+  if (addedBytes <= MAX_CHAIN_BYTES) return { input, addedBytes }
+  throw invalidRequest(
+    'input',
+    `The items that this request names have more than ${MAX_CHAIN_BYTES} bytes together. Name fewer; a repeat cannot help.`,
+    'conversation_too_long',
+  )
+}
+
+function referencesIn(items: readonly Item[]): string[] {
+  const ids = new Set<string>()
+  for (const item of items) if (isReference(item)) ids.add(item.id)
+  return [...ids]
+}
+
+function notKept(id: string): GatewayError {
+  return invalidRequest(
+    'previous_response_id',
+    `Previous response with id '${shown(id)}' not found. It was not kept, was deleted, or is too old: send the whole conversation in 'input' instead.`,
+    'previous_response_not_found',
+  )
+}
+
+function itemNotFound(id: string): GatewayError {
+  return new GatewayError(404, {
+    code: 'item_not_found',
+    message: `Item with id '${shown(id)}' not found. Items are not persisted when \`store\` is set to false, and go when their response is deleted or too old. Send the item itself; with the Vercel AI SDK set its provider option of that name to false.`,
+    param: 'input',
+  })
+}
+
+function shown(id: string): string {
+  return id.slice(0, MAX_SHOWN_LENGTH)
+}

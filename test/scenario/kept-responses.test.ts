@@ -1,0 +1,180 @@
+// Kept responses on every database: chains, items by their ids, the limits, and whose they are.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import { responseLimitsOf } from '../../src/config/responses'
+import { apply, type Db } from '../../src/db/db'
+import { clearContent, type Item } from '../../src/responses/content'
+import { keepStatements, makeRoomForResponse, sweepResponses } from '../../src/responses/keep'
+import { recall } from '../../src/responses/recall'
+import { deleteResponse, findChain, keptBytes, MAX_CHAIN_LENGTH } from '../../src/responses/rows'
+import { databaseKinds, openTestDatabase } from '../support/databases'
+
+const DAY_MS = 86_400_000
+const MANY = process.env.TEST_QUICK ? 100 : 1_000
+const opened: Db[] = []
+afterAll(async () => {
+  for (const db of opened) await db.close()
+})
+
+/** A store on a database of its own, with a clock that a test sets. */
+async function openStore(kind: Db['kind'], limits = {}) {
+  const db = await openTestDatabase(kind)
+  opened.push(db)
+  const clock = { now: 1_000_000 }
+  const world = {
+    db,
+    now: () => clock.now,
+    keptResponses: { ...responseLimitsOf(limits), content: clearContent },
+  }
+  let made = 0
+  async function keep(input: readonly Item[], previousId: string | null = null, account = 'acme') {
+    const id = `resp_${String(made++).padStart(32, '0')}`
+    const output = [{ type: 'message', id: `msg_of_${id}`, role: 'assistant', content: [] }]
+    await apply(db, keepStatements(world, { id, account, previousId, input, answer: { id, output } }))
+    return id
+  }
+  return { db, clock, world, keep }
+}
+
+const say = (text: string): Item => ({ role: 'user', content: text })
+const textsOf = (items: readonly Item[] = []) =>
+  items.map(({ content, id }) => ((content as unknown[] | undefined)?.length ? content : id))
+
+for (const kind of databaseKinds) {
+  describe(`kept responses on ${kind}`, () => {
+    test('a chain is the whole conversation, the oldest first', async () => {
+      const { world, keep } = await openStore(kind)
+      const first = await keep([say('one')])
+      const second = await keep([say('two')], first)
+      const { input, addedBytes } = await recall(world, 'acme', {
+        previous_response_id: second,
+        input: 'three',
+      })
+      expect(textsOf(input)).toEqual([
+        'one',
+        `msg_of_${first}`,
+        'two',
+        `msg_of_${second}`,
+        [{ type: 'input_text', text: 'three' }],
+      ])
+      expect(addedBytes).toBe(await keptBytes(world.db, 'acme'))
+    })
+
+    test('items named by their ids are the items themselves, those of an output and of an input', async () => {
+      const { world, keep } = await openStore(kind)
+      const first = await keep([{ ...say('one'), id: 'msg_mine' }])
+      const asked = [{ type: 'item_reference', id: 'msg_mine' }, { id: `msg_of_${first}` }, say('two')]
+      const { input } = await recall(world, 'acme', { input: asked })
+      expect(textsOf(input)).toEqual(['one', `msg_of_${first}`, 'two'])
+      // A reference that was kept is looked up again when its response is continued.
+      const second = await keep(asked, null)
+      const { input: whole } = await recall(world, 'acme', { previous_response_id: second, input: [] })
+      expect(textsOf(whole)).toEqual(['one', `msg_of_${first}`, 'two', `msg_of_${second}`])
+    })
+
+    test('more items than one query takes are all found', async () => {
+      const { world, keep } = await openStore(kind)
+      const ids: string[] = []
+      for (let count = 0; count < 70; count++) ids.push(`msg_of_${await keep([say('x')])}`)
+      const { input } = await recall(world, 'acme', {
+        input: ids.map((id) => ({ type: 'item_reference', id })),
+      })
+      expect(input?.map(({ id }) => id)).toEqual(ids)
+    })
+
+    test("another account's responses and items read as if they were not there", async () => {
+      const { world, keep } = await openStore(kind)
+      const id = await keep([say('secret')])
+      const errors = []
+      for (const asked of [id, 'resp_unknown']) {
+        errors.push(await recall(world, 'other', { previous_response_id: asked }).catch(String))
+      }
+      const [theirs, unknown] = errors.map((error) => String(error).replace(/'resp_\w+'/, 'ID'))
+      expect(theirs).toBe(unknown as string)
+      const item = recall(world, 'other', { input: [{ type: 'item_reference', id: `msg_of_${id}` }] })
+      await expect(item).rejects.toMatchObject({ status: 404, code: 'item_not_found' })
+      const head = (await findChain(world.db, 'acme', id, 0))[0]
+      if (!head) throw new Error('not kept')
+      expect(await deleteResponse(world.db, { ...head, account: 'other' })).toBe(false)
+      expect(await findChain(world.db, 'other', id, 0)).toEqual([])
+    })
+
+    test('a deleted response is gone with its items, once, and what continues it is refused', async () => {
+      const { world, keep } = await openStore(kind)
+      const first = await keep([say('one')])
+      const second = await keep([say('two')], first)
+      const head = (await findChain(world.db, 'acme', first, 0))[0]
+      if (!head) throw new Error('not kept')
+      const deleted = await Promise.all([deleteResponse(world.db, head), deleteResponse(world.db, head)])
+      expect(deleted.sort()).toEqual([false, true])
+      await expect(recall(world, 'acme', { previous_response_id: second })).rejects.toMatchObject({
+        status: 400,
+        code: 'previous_response_not_found',
+        param: 'previous_response_id',
+      })
+      const item = recall(world, 'acme', { input: [{ type: 'item_reference', id: `msg_of_${first}` }] })
+      await expect(item).rejects.toMatchObject({ status: 404 })
+      const [rest] = await findChain(world.db, 'acme', second, 0)
+      expect(await keptBytes(world.db, 'acme')).toBe(rest?.bytes as number)
+    })
+
+    test('what is too old is not read, and then removed', async () => {
+      const { world, clock, keep } = await openStore(kind, { keep: '1d' })
+      const id = await keep([say('one')])
+      clock.now += DAY_MS
+      await expect(recall(world, 'acme', { previous_response_id: id })).rejects.toMatchObject({ status: 400 })
+      await sweepResponses(world)
+      expect(await keptBytes(world.db, 'acme')).toBe(0)
+      expect(await world.db.query({ sql: 'select * from response_items' })).toEqual([])
+    })
+
+    test(`${MANY} responses of 1 MB stay within the limit of their account, and leave others alone`, async () => {
+      const maxBytes = 20e6
+      const { world, clock, keep } = await openStore(kind, { maxBytes: '20MB' })
+      const other = await keep([say('another account')], null, 'other')
+      const text = 'x'.repeat(1e6)
+      let most = 0
+      let last = ''
+      for (let count = 0; count < MANY; count++) {
+        clock.now++
+        await makeRoomForResponse(world, 'acme', 1e6)
+        last = await keep([say(text)])
+        most = Math.max(most, await keptBytes(world.db, 'acme'))
+      }
+      expect(most).toBeLessThanOrEqual(maxBytes + 1_000)
+      expect((await findChain(world.db, 'acme', last, 0)).length).toBe(1)
+      expect((await findChain(world.db, 'other', other, 0)).length).toBe(1)
+      const [row] = await world.db.query({
+        sql: "select sum(bytes) as bytes from responses where account = 'acme'",
+      })
+      expect(Number(row?.bytes)).toBe(await keptBytes(world.db, 'acme'))
+    })
+
+    test('a response that is too large is not kept', async () => {
+      const { world, keep } = await openStore(kind, { maxResponseBytes: '1KB' })
+      const id = await keep([say('x'.repeat(1_000))])
+      expect(await findChain(world.db, 'acme', id, 0)).toEqual([])
+    })
+
+    test('a chain that is too long is refused, with what to do', async () => {
+      const { world, keep } = await openStore(kind)
+      let id: string | null = null as string | null
+      const statements = []
+      for (let length = 0; length < MAX_CHAIN_LENGTH; length++) {
+        const next = `resp_long_${length}`
+        const answer = { id: next, output: [{ type: 'message', id: `msg_${length}` }] }
+        const response = { id: next, account: 'acme', previousId: id, input: [say('x')], answer }
+        statements.push(...keepStatements(world, response))
+        id = next
+      }
+      await apply(world.db, statements)
+      expect((await recall(world, 'acme', { previous_response_id: id })).input?.length).toBe(
+        2 * MAX_CHAIN_LENGTH,
+      )
+      id = await keep([say('x')], id)
+      await expect(recall(world, 'acme', { previous_response_id: id })).rejects.toMatchObject({
+        code: 'conversation_too_long',
+      })
+    })
+  })
+}

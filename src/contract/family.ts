@@ -60,6 +60,11 @@ export interface ParsedRequest<Body = unknown> {
   earlierTasks?: ReadonlyMap<string, string>
   /** Headers of the caller for vendors of this operation. */
   headers?: Readonly<Record<string, string>>
+  /**
+   * Output tokens of each candidate that are quoted and sent as the limit, if fewer than the request's own limit;
+   * absent: that one.
+   */
+  outputTokens?: number
   /** The answer that is being made; absent unless the operation keeps its answers for later requests. */
   answer?: AnswerContext
 }
@@ -165,8 +170,13 @@ interface Contract<Body> {
    * The tier that the request is priced by: the field that decides it, and its names in a price list, most exact first.
    */
   tier?(body: Body, model: Model): { field: string; names: readonly string[] }
-  /** The most that the request can use. */
+  /** The most that the request can use, with at most `outputTokens` of the parsed request. */
   quote(parsed: ParsedRequest<Body>, model: Model): Quantities
+  /**
+   * The output tokens of a request, if a part of them can be held and the answer be cut there. Absent, or undefined: the
+   * whole quote is held.
+   */
+  output?(body: Body, model: Model): OutputTokens | undefined
   /** Reads a whole reply (parsed JSON): its usage, or that it is an error despite its status. */
   read(reply: unknown, parsed: ParsedRequest<Body>): Reading
   /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
@@ -180,7 +190,10 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
   kind: 'json'
   call(parsed: ParsedRequest<Body>, model: Model): Call
   /** Absent: the family has no streams. */
-  stream?: StreamContract<Body>
+  stream?: StreamContract<Body> & {
+    /** Absent: the whole quote is held before a stream begins. */
+    follow?(parsed: ParsedRequest<Body>, model: Model): StreamFollower
+  }
   /** Absent: every answer that is no stream is JSON. */
   text?: TextContract<Body>
   links?: FindLinks
@@ -235,6 +248,15 @@ export type Family<Body = unknown> =
   | SpeechFamily<Body>
   | TaskFamily<Body>
 
+/** The output tokens that a request can use, each candidate as many. */
+export interface OutputTokens {
+  /** Most of each candidate, by the request or the model; Infinity without a limit. */
+  most: number
+  /** Fewest of each candidate that an answer of use has, such as those of its thinking. */
+  least: number
+  candidates: number
+}
+
 /** Finds the addresses in a reply at which the vendor keeps results for a while. */
 type FindLinks = (reply: unknown) => string[]
 
@@ -254,6 +276,20 @@ interface StreamContract<Body> {
   end: string | null
   /** True if the caller wants to see the usage event. */
   showsUsage(body: Body): boolean
+}
+
+/** Ends a stream before the vendor does. */
+interface StreamCut {
+  /**
+   * The events that end an answer at its limit, where the account can pay for no more output. `usage` is what is paid.
+   */
+  cut(usage: Quantities): string
+}
+
+/** Follows a stream whose events pass unchanged, one for each stream. It must never throw. */
+export interface StreamFollower extends StreamCut {
+  /** Takes an event that was passed on. */
+  push(event: object): void
 }
 
 /** The streams of a family; undefined if it has none. */
@@ -279,7 +315,7 @@ export interface AudioContract<Body = unknown> {
 export type AudioFormat = 'mp3' | 'wav'
 
 /** Translates a vendor's events to another dialect; one for each stream. It returns whole events, or nothing. */
-export interface Translator {
+export interface Translator extends StreamCut {
   /** `candidate` counts from zero where the answer has several; `reading` is what the family reads in the event. */
   push(event: object, candidate: number, reading: Reading): string
   /** The events that end a complete answer. */

@@ -1,10 +1,27 @@
 // Shared by families of many contracts: schemas, and the figures of vendors. Nothing here must know a vendor.
 
 import { type TSchema, Type } from '@sinclair/typebox'
+import type { Model, ParsedRequest } from '../contract/family'
 
 /** A field that may be absent or null, which mean the same to SDKs. */
 export const optionalField = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
+
+/**
+ * Output tokens of each candidate in a quote. `limit` is that of the request; without one, the usual length of answers
+ * counts.
+ */
+export function quotedOutput(
+  limit: number | undefined,
+  { outputTokens }: Pick<ParsedRequest, 'outputTokens'>,
+  { reserveOutputTokens }: Pick<Model, 'reserveOutputTokens'>,
+): number {
+  if (outputTokens === undefined) return limit ?? reserveOutputTokens
+  return Math.min(outputTokens, limit ?? outputTokens)
+}
+
+/** Fewest output tokens with which an answer that is cut is of use. */
+export const USEFUL_OUTPUT_TOKENS = 256
 
 /** More than any answer can have, in tokens or seconds: a larger figure is a fault of the vendor. */
 export const ABSURD_FIGURE = 100_000_000

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { ModelConfig } from '../../src/config/schema'
 import { readChunk, readCompletion } from '../../src/families/chat/caller-side'
 import { openaiChat } from '../../src/families/chat/openai'
-import { chatUsage } from '../../src/families/chat/via-messages/reply'
+import { chatUsage } from '../../src/families/chat/usage'
 import { readMessage, readMessageEvent } from '../../src/families/messages/caller-side'
 import { endTask } from '../../src/tasks/finish'
 import { databaseKinds, openTestDatabase } from '../support/databases'
@@ -117,7 +117,7 @@ describe('a message', () => {
       cache_write_1h_token: 20,
       output_token: 2,
     }
-    expect(chatUsage(usage, [])).toMatchObject({
+    expect(chatUsage(usage)).toMatchObject({
       prompt_tokens: 42,
       prompt_tokens_details: { cached_tokens: 7, cache_write_tokens: 30 },
     })

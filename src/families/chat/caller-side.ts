@@ -2,13 +2,13 @@
 // replies and events of that form. It must never decide what a vendor is sent: that is in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
+import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Ending, HIDDEN, type Made, type Reading, shownText } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
-import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
+import { ABSURD_FIGURE, optionalField, quotedOutput, reportedCount, USEFUL_OUTPUT_TOKENS } from '../body'
 
 const open = { additionalProperties: true }
 
@@ -96,13 +96,15 @@ export function checkChat(body: ChatBody): void {
   })
 }
 
-export function quoteChat({ body, byteLength }: ParsedRequest<ChatBody>, model: Model): Quantities {
+export function quoteChat(parsed: ParsedRequest<ChatBody>, model: Model): Quantities {
+  const { body, byteLength } = parsed
   // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const most = model.contextTokens ?? Number.POSITIVE_INFINITY
   const media = mediaIn(body, model)
   const input = Math.min(byteLength - media.soundLength + media.tokens, most)
-  const output = (outputLimit(body, model) + predictedTokens(body, model)) * (body.n ?? 1)
-  const speaks = body.modalities?.includes('audio') && !model.reasoning
+  const each = quotedOutput(outputLimit(body), parsed, model)
+  const output = (each + predictedTokens(body, model)) * (body.n ?? 1)
+  const speaks = isSpoken(body, model)
   const quantities: Quantities = {
     // A vendor with a price for cache writes writes prompts to its cache unasked.
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
@@ -113,6 +115,13 @@ export function quoteChat({ body, byteLength }: ParsedRequest<ChatBody>, model: 
   const sources = sourcesOf(body)
   if (sources > 0) quantities.search_source = sources
   return quantities
+}
+
+/** The output of a request, which is cut between tokens. Spoken output has other tokens than its text. */
+export function outputOfChat(body: ChatBody, model: Model): OutputTokens | undefined {
+  if (isSpoken(body, model)) return undefined
+  const most = outputLimit(body) ?? model.maxOutputTokens ?? Number.POSITIVE_INFINITY
+  return { most, least: Math.min(most, USEFUL_OUTPUT_TOKENS), candidates: body.n ?? 1 }
 }
 
 export function readCompletion(reply: unknown): Reading {
@@ -217,11 +226,15 @@ interface Choice {
 }
 
 /**
- * The most output tokens of one candidate. If both limits are given, the larger counts, because a vendor may know only
+ * The most output tokens of one candidate, if the caller sets a limit. If both limits are given, the larger counts, because a vendor may know only
  * one of them.
  */
-function outputLimit(body: ChatBody, model: Model): number {
-  return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || model.reserveOutputTokens
+function outputLimit(body: ChatBody): number | undefined {
+  return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || undefined
+}
+
+function isSpoken({ modalities }: ChatBody, { reasoning }: Model): boolean {
+  return modalities?.includes('audio') === true && !reasoning
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   CHAT_END,
   ChatBody,
   checkChat,
+  outputOfChat,
   plainChat,
   quoteChat,
   readChunk,
@@ -14,6 +15,7 @@ import {
   textsOfChat,
 } from './caller-side'
 import { chatFieldRules, chatFields, IGNORED_WHEN_REASONING } from './fields'
+import { followChat } from './follower'
 
 export const openaiChat: JsonFamily<ChatBody> = {
   kind: 'json',
@@ -27,13 +29,17 @@ export const openaiChat: JsonFamily<ChatBody> = {
   fields: chatFields,
   check: checkChat,
   quote: quoteChat,
+  output: outputOfChat,
 
-  call({ body }, model) {
+  call({ body, outputTokens }, model) {
     const edit = completionEdit(body, model)
+    const { max_completion_tokens: limit, max_tokens: older } = limitsOf(body, outputTokens)
     if (model.reasoning) {
       edit.drop.push(...IGNORED_WHEN_REASONING, 'max_tokens')
-      const limit = body.max_completion_tokens ?? body.max_tokens
-      if (limit && limit !== body.max_completion_tokens) edit.set.max_completion_tokens = String(limit)
+      setLimit(edit, body, 'max_completion_tokens', limit ?? older)
+    } else {
+      setLimit(edit, body, 'max_completion_tokens', limit)
+      setLimit(edit, body, 'max_tokens', older)
     }
     return { path: '/chat/completions', protocol: 'openai', body: { edit }, stream: body.stream === true }
   },
@@ -44,8 +50,34 @@ export const openaiChat: JsonFamily<ChatBody> = {
     end: CHAT_END,
     showsUsage: (body) => body.stream_options?.include_usage === true,
     read: readChunk,
+    follow: followChat,
   },
 
   texts: textsOfChat,
   plain: plainChat,
+}
+
+interface Limits {
+  max_completion_tokens?: ChatBody['max_completion_tokens'] | undefined
+  max_tokens?: ChatBody['max_tokens'] | undefined
+}
+
+/** The limits of the request, none above `outputTokens`; without any it is the one that more servers know. */
+function limitsOf(body: ChatBody, outputTokens: number | undefined): Limits {
+  const { max_completion_tokens: limit, max_tokens: older } = body
+  if (outputTokens === undefined) return body
+  if (!limit && !older) return { max_tokens: outputTokens }
+  return {
+    max_completion_tokens: limit && Math.min(limit, outputTokens),
+    max_tokens: older && Math.min(older, outputTokens),
+  }
+}
+
+function setLimit(
+  { set }: { set: Record<string, string> },
+  body: ChatBody,
+  field: keyof Limits,
+  limit: number | null | undefined,
+): void {
+  if (limit && limit !== body[field]) set[field] = String(limit)
 }

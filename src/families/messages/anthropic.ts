@@ -5,6 +5,7 @@
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
 import {
   MessagesBody,
+  outputOfMessages,
   plainMessages,
   quoteMessages,
   readMessage,
@@ -12,6 +13,7 @@ import {
   textsOfMessages,
 } from './caller-side'
 import { messagesFieldRules, messagesFields } from './fields'
+import { followMessage } from './follower'
 
 export const anthropicMessages: JsonFamily<MessagesBody> = {
   kind: 'json',
@@ -23,6 +25,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   fieldRules: messagesFieldRules,
   fields: messagesFields,
   quote: quoteMessages,
+  output: outputOfMessages,
 
   call: (parsed, model) => ({
     ...callOf('/messages', parsed, model, []),
@@ -36,6 +39,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
     // The figures stand in events that callers need for other things too.
     showsUsage: () => true,
     read: readMessageEvent,
+    follow: followMessage,
   },
 
   tokenCount: {
@@ -64,11 +68,13 @@ const NOT_COUNTED = [
 
 function callOf(
   path: string,
-  { body, headers }: ParsedRequest<MessagesBody>,
+  { body, headers, outputTokens }: ParsedRequest<MessagesBody>,
   { upstreamModel }: Model,
   drop: readonly string[],
 ): Call {
-  const set = upstreamModel === body.model ? {} : { model: JSON.stringify(upstreamModel) }
+  const set: Record<string, string> = {}
+  if (upstreamModel !== body.model) set.model = JSON.stringify(upstreamModel)
+  if (outputTokens !== undefined && outputTokens < body.max_tokens) set.max_tokens = String(outputTokens)
   return {
     path,
     protocol: 'native',

@@ -2,11 +2,11 @@
 // that form. It must never decide what a vendor is sent: that is in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
+import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { holdsText, isObject } from '../../lib/objects'
-import { ABSURD_FIGURE, optionalField } from '../body'
+import { ABSURD_FIGURE, optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
 
 const open = { additionalProperties: true }
 
@@ -44,7 +44,8 @@ export const MessagesBody = Type.Object(
 )
 export type MessagesBody = Static<typeof MessagesBody>
 
-export function quoteMessages({ body, byteLength }: ParsedRequest<MessagesBody>, model: Model): Quantities {
+export function quoteMessages(parsed: ParsedRequest<MessagesBody>, model: Model): Quantities {
+  const { body, byteLength } = parsed
   const contents = contentsOf(body)
   // No tokenizer makes more tokens than the text has bytes, and the JSON is never shorter than the text in it.
   const bound = byteLength - contents.pictureBytes + contents.addedTokens
@@ -52,9 +53,22 @@ export function quoteMessages({ body, byteLength }: ParsedRequest<MessagesBody>,
     ? (model.contextTokens ?? bound + OPEN_TOKENS)
     : Math.min(bound, model.contextTokens ?? bound)
   // If the caller asks for a cache, all of the input may be written to it.
-  const quantities: Quantities = { [contents.inputUnit]: input, output_token: body.max_tokens }
+  const output = quotedOutput(body.max_tokens, parsed, model)
+  const quantities: Quantities = { [contents.inputUnit]: input, output_token: output }
   if (contents.searches > 0) quantities.web_search = contents.searches
   return quantities
+}
+
+/** The output of a request, which a vendor writes for no more than one candidate. */
+export function outputOfMessages(body: MessagesBody): OutputTokens {
+  return { most: body.max_tokens, least: leastOutput(body), candidates: 1 }
+}
+
+/** Fewest output tokens of use. A vendor refuses a limit within the budget of thinking. */
+export function leastOutput({ max_tokens: most, thinking }: Pick<MessagesBody, 'max_tokens' | 'thinking'>) {
+  const { budget_tokens: budget } = (thinking ?? {}) as { budget_tokens?: unknown }
+  const thought = thinking?.type === 'enabled' && Number.isSafeInteger(budget) ? (budget as number) : 0
+  return Math.min(most, thought + USEFUL_OUTPUT_TOKENS)
 }
 
 export function readMessage(

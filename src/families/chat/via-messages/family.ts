@@ -4,7 +4,8 @@
 
 import type { MadeFamily } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
-import { quoteMessages, readMessage, readMessageEvent } from '../../messages/caller-side'
+import { quotedOutput } from '../../body'
+import { leastOutput, quoteMessages, readMessage, readMessageEvent } from '../../messages/caller-side'
 import { ChatBody, checkChat, plainChat, textsOfChat } from '../caller-side'
 import { chatOnMessagesFieldRules, chatOnMessagesFields } from './fields'
 import { completionOf } from './reply'
@@ -39,10 +40,9 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
   },
 
   quote(parsed, model) {
-    const { n, max_completion_tokens: limit, max_tokens: older } = parsed.body
-    const candidates = n ?? 1
+    const candidates = parsed.body.n ?? 1
     // A limit of the model is not the caller's: the usual length of answers is held.
-    const most = limit ?? older ?? model.reserveOutputTokens
+    const most = quotedOutput(limitOf(parsed.body), parsed, model)
     const each = quoteMessages(
       { ...parsed, body: { ...messageRequest(parsed.body, model), max_tokens: most } },
       model,
@@ -51,11 +51,18 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
     return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * candidates]))
   },
 
+  output(body, model) {
+    const request = messageRequest(body, model)
+    return { most: request.max_tokens, least: leastOutput(request), candidates: body.n ?? 1 }
+  },
+
   call(parsed, model) {
+    const request = messageRequest(parsed.body, model)
+    const most = Math.min(request.max_tokens, parsed.outputTokens ?? request.max_tokens)
     const call = {
       path: '/messages',
       protocol: 'native' as const,
-      body: { json: messageRequest(parsed.body, model) },
+      body: { json: most === request.max_tokens ? request : { ...request, max_tokens: most } },
       stream: parsed.body.stream === true,
     }
     return Array.from({ length: parsed.body.n ?? 1 }, () => call)
@@ -74,4 +81,9 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
 
   texts: textsOfChat,
   plain: plainChat,
+}
+
+/** The caller's limit of each candidate, if any. */
+function limitOf({ max_completion_tokens: limit, max_tokens: older }: ChatBody): number | undefined {
+  return limit ?? older ?? undefined
 }

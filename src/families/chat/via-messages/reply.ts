@@ -2,9 +2,9 @@
 // of kinds that a chat completion has no place for: these are left out.
 
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
-import { inputTokensOf, outputTokensOf } from '../../../contract/units'
 import { asObject } from '../../../lib/objects'
 import type { ChatBody } from '../caller-side'
+import { chatUsage } from '../usage'
 
 /**
  * One completion of several messages, one for each candidate; `usage` is their measured usage. Throws if the vendor
@@ -22,7 +22,7 @@ export function completionOf(
     created: Math.floor(parsed.at / 1000),
     model: model.id,
     choices: messages.map(choiceOf),
-    usage: chatUsage(usage, messages.map(thinkingTokens)),
+    usage: chatUsage(usage, sumOf(messages.map(thinkingTokens))),
   }
 }
 
@@ -73,20 +73,8 @@ export function finishReason(reason: unknown): string {
   return reasons[textOrEmpty(reason)] ?? 'stop'
 }
 
-/** Usage in the terms of chat. The prompt is all input here; a message lists cached and written tokens separately. */
-export function chatUsage(usage: Quantities, thinkingTokens: readonly number[]) {
-  const cached = usage.cached_input_token ?? 0
-  const written = (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0)
-  const prompt = inputTokensOf(usage)
-  const completion = outputTokensOf(usage)
-  const thinking = thinkingTokens.reduce((sum, count) => sum + count, 0)
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
-    completion_tokens_details: { reasoning_tokens: Math.min(thinking, completion) },
-  }
+export function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** Thinking tokens in the output of a message, or of an event, if the vendor reports them. */

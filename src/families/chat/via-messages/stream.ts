@@ -1,11 +1,12 @@
 // Translates the events of a message to the chunks of a chat completion. It must never throw, and never lose or repeat
 // a piece; events and blocks of unknown kinds are left out.
 
-import type { Model, ParsedRequest, Translator } from '../../../contract/family'
+import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
 import { readErrorShape } from '../../../lib/error-shapes'
 import { asObject } from '../../../lib/objects'
 import { CHAT_END, type ChatBody } from '../caller-side'
-import { chatUsage, completionId, countOf, finishReason, textOrEmpty, thinkingTokens } from './reply'
+import { chatUsage } from '../usage'
+import { completionId, countOf, finishReason, sumOf, textOrEmpty, thinkingTokens } from './reply'
 
 /** The state of one candidate. */
 interface Candidate {
@@ -68,12 +69,20 @@ class Chunks implements Translator {
   }
 
   finish(): string {
+    return this.end(usageOf(this.candidates.map((of) => of.usage)), finishReason)
+  }
+
+  cut(usage: Quantities): string {
+    const thinking = sumOf(this.candidates.map(thinkingTokens))
+    return this.end(chatUsage(usage, thinking), (reason) => finishReason(reason ?? 'max_tokens'))
+  }
+
+  private end(usage: object, finish: (reason: unknown) => string): string {
     if (this.hasFailed) return ''
     const ends = this.candidates.map((of) => {
       const rest = [...of.calls.keys()].map((index) => this.stop(of, index)).join('')
-      return rest + this.delta(of, {}, finishReason(of.reason))
+      return rest + this.delta(of, {}, finish(of.reason))
     })
-    const usage = usageOf(this.candidates.map((of) => of.usage))
     const last = this.showsUsage ? this.chunk({ choices: [], usage }) : ''
     return `${ends.join('')}${last}data: ${CHAT_END}\n\n`
   }
@@ -175,8 +184,5 @@ function usageOf(usages: readonly Record<string, unknown>[]) {
     cache_write_token: sum('cache_creation_input_tokens'),
     output_token: sum('output_tokens'),
   }
-  return chatUsage(
-    quantities,
-    usages.map((usage) => thinkingTokens({ usage })),
-  )
+  return chatUsage(quantities, sumOf(usages.map((usage) => thinkingTokens({ usage }))))
 }

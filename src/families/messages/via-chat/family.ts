@@ -4,7 +4,7 @@
 
 import type { MadeFamily } from '../../../contract/family'
 import { CHAT_END, readChunk, readCompletion } from '../../chat/caller-side'
-import { MessagesBody, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
+import { MessagesBody, outputOfMessages, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
 import { messagesOnChatFieldRules, messagesOnChatFields } from './fields'
 import { messageOf } from './reply'
 import { chatRequest } from './request'
@@ -28,11 +28,12 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
   },
 
   quote: quoteMessages,
+  output: outputOfMessages,
 
-  call: ({ body }, model) => ({
+  call: ({ body, outputTokens }, model) => ({
     path: '/chat/completions',
     protocol: 'openai',
-    body: { json: chatRequest(body, model) },
+    body: { json: limited(chatRequest(body, model), body, outputTokens) },
     stream: body.stream === true,
   }),
 
@@ -49,4 +50,15 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
 
   texts: textsOfMessages,
   plain: plainMessages,
+}
+
+/** The request with a lower limit, in the field that it has for it. */
+function limited(
+  request: Record<string, unknown>,
+  body: MessagesBody,
+  outputTokens = body.max_tokens,
+): Record<string, unknown> {
+  if (outputTokens >= body.max_tokens) return request
+  const field = 'max_completion_tokens' in request ? 'max_completion_tokens' : 'max_tokens'
+  return { ...request, [field]: outputTokens }
 }

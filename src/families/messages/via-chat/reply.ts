@@ -2,10 +2,10 @@
 // whatever a vendor leaves out or misspells, the message has the right form.
 
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
-import { inputTokensOf, outputTokensOf } from '../../../contract/units'
 import { parseForeign } from '../../../lib/json'
 import { isObject } from '../../../lib/objects'
 import type { MessagesBody } from '../caller-side'
+import { messageUsage } from '../usage'
 
 type Block =
   | { type: 'thinking'; thinking: string; signature: string }
@@ -47,7 +47,7 @@ export function messageOf(
     model: model.id,
     content,
     ...stopOf(choice, { refusal, calls: calls.length, stops: parsed.body.stop_sequences }),
-    usage: messageUsage(usage, reply),
+    usage: messageUsage(usage, reasoningTokens(reply)),
   }
 }
 
@@ -106,21 +106,8 @@ export function stopOf(
   }
 }
 
-/** Usage in the terms of messages: cached tokens are not part of the input, and thinking is part of the output. */
-export function messageUsage(usage: Quantities, completion: unknown) {
-  const output = outputTokensOf(usage)
-  const thinking = reasoningTokens(completion)
-  const { cache_write_token: written = 0, cached_input_token: cached = 0 } = usage
-  return {
-    input_tokens: inputTokensOf(usage) - written - cached,
-    cache_creation_input_tokens: written,
-    cache_read_input_tokens: cached,
-    output_tokens: output,
-    ...(thinking > 0 && thinking <= output && { output_tokens_details: { thinking_tokens: thinking } }),
-  }
-}
-
-function reasoningTokens(completion: unknown): number {
+/** Thinking tokens in the output of a completion, if the vendor reports them. */
+export function reasoningTokens(completion: unknown): number {
   const usage = isObject(completion) && isObject(completion.usage) ? completion.usage : {}
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
   return Number.isSafeInteger(details.reasoning_tokens) ? (details.reasoning_tokens as number) : 0

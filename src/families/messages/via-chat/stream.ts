@@ -6,7 +6,9 @@ import type { Model, ParsedRequest, Quantities, Translator } from '../../../cont
 import { hasFailed } from '../../../contract/reading'
 import { readErrorShape } from '../../../lib/error-shapes'
 import type { MessagesBody } from '../caller-side'
-import { type AnswerPart, choiceOf, madeId, messageId, messageUsage, partIn, stopOf } from './reply'
+import { cutEvent, messageEvent as eventOf } from '../follower'
+import { messageUsage } from '../usage'
+import { type AnswerPart, choiceOf, madeId, messageId, partIn, reasoningTokens, stopOf } from './reply'
 
 /** A block that has not ended. The first of the queue is open, the others wait. */
 interface Waiting {
@@ -46,7 +48,7 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
       stop_reason: null,
       stop_sequence: null,
       // No vendor of chat counts before the end.
-      usage: messageUsage({}, {}),
+      usage: messageUsage({}),
     }
     return eventOf({ type: 'message_start', message })
   }
@@ -77,9 +79,13 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
       const end = {
         type: 'message_delta',
         delta: stopOf(ending, seen),
-        usage: messageUsage(usage, usageChunk),
+        usage: messageUsage(usage, reasoningTokens(usageChunk)),
       }
       return opening + closing + eventOf(end) + eventOf({ type: 'message_stop' })
+    },
+    cut(paid) {
+      if (failed) return ''
+      return start({}) + blocks.close() + cutEvent(paid) + eventOf({ type: 'message_stop' })
     },
   }
 }
@@ -223,8 +229,4 @@ function errorEvent(chunk: object): string {
   const { type, code, message } = readErrorShape(chunk)
   const named = [type, code].find((word) => word !== null && errorTypes.has(word))
   return eventOf({ type: 'error', error: { type: named ?? 'api_error', message } })
-}
-
-function eventOf(event: { type: string; [field: string]: unknown }): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 }

@@ -1,0 +1,51 @@
+// Follows a stream of messages that passes unchanged, to end it where the account can pay for no more: open blocks end, and
+// the reason is that of an answer at its limit. It must never throw, whatever a vendor sends.
+
+import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../contract/family'
+import type { MessagesBody } from './caller-side'
+import { messageUsage } from './usage'
+
+export function followMessage(parsed: ParsedRequest<MessagesBody>, model: Model): StreamFollower {
+  let hasBegun = false
+  let hasReason = false
+  const open = new Set<unknown>()
+  return {
+    push(event) {
+      const { type, index } = event as { type?: unknown; index?: unknown }
+      if (type === 'message_start') hasBegun = true
+      else if (type === 'content_block_start') open.add(index)
+      else if (type === 'content_block_stop') open.delete(index)
+      else if (type === 'message_delta') hasReason = true
+    },
+    cut(usage) {
+      const start = hasBegun ? '' : startOf(parsed, model, usage)
+      const stops = [...open].map((index) => messageEvent({ type: 'content_block_stop', index }))
+      const end = hasReason ? '' : cutEvent(usage)
+      return `${start}${stops.join('')}${end}${messageEvent({ type: 'message_stop' })}`
+    },
+  }
+}
+
+function startOf(parsed: ParsedRequest, model: Model, usage: Quantities): string {
+  const message = {
+    id: `msg_${parsed.at.toString(36)}`,
+    type: 'message',
+    role: 'assistant',
+    model: model.id,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { ...messageUsage(usage), output_tokens: 0 },
+  }
+  return messageEvent({ type: 'message_start', message })
+}
+
+/** The event that says why the message ends. */
+export function cutEvent(usage: Quantities): string {
+  const delta = { stop_reason: 'max_tokens', stop_sequence: null }
+  return messageEvent({ type: 'message_delta', delta, usage: messageUsage(usage) })
+}
+
+export function messageEvent(event: { type: string; [field: string]: unknown }): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+}

@@ -378,6 +378,14 @@ export default {
       price: { ...voyage, per_1m_input_tokens: '0.02' },
     },
 
+    // Moderation, which the vendor gives away.
+    'omni-moderation-latest': {
+      family: 'openai-moderation',
+      upstream: 'openai',
+      ownedBy: 'openai',
+      free: true,
+    },
+
     // Images in the multimodal style
     'qnx-image-2.0': {
       family: 'dashscope-images',

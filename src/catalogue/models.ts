@@ -129,7 +129,8 @@ export function resolveModels(
   asked: unknown,
   random: () => number,
 ): [Model, ...Model[]] {
-  const id = idOf(catalogue, asked)
+  const isOpen = operation.modelIsOptional && (asked === undefined || asked === null)
+  const id = isOpen ? firstIdFor(catalogue, key, operation) : idOf(catalogue, asked)
   const route = catalogue.routes.get(id)
   // Nearly every request names one model with one connection, so no lists are made for it.
   const only = route || !mayUse(key, id) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
@@ -159,6 +160,18 @@ export function resolveModels(
     'model',
     `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served.join(' and ')}. Ask it with ${paths.join(' or ')}.`,
     'endpoint_model_mismatch',
+  )
+}
+
+/** The first model of the catalogue that serves an operation, for a request that names none. */
+function firstIdFor({ models }: Catalogue, key: Key, { name, path }: Operation): string {
+  for (const [id, forms] of models) {
+    if (mayUse(key, id) && forms.some(({ family }) => family.operation === name)) return id
+  }
+  throw invalidRequest(
+    'model',
+    `No model that this key may use serves ${path}. GET /v1/models lists what it may use.`,
+    'model_not_found',
   )
 }
 

@@ -20,6 +20,8 @@ interface OperationRow {
   summary: string
   /** Heading in the documentation. */
   tag: string
+  /** True if a request may name no model: it then goes to the first one of the catalogue that serves the operation. */
+  modelIsOptional?: true
   /** The plain request of the documentation's example. */
   asks: { text: string; resolution?: string }
   /** Name of the file that the example of a form sends. */
@@ -188,6 +190,25 @@ const table = [
       example: {
         results: [{ index: 0, relevance_score: 0.98 }],
         meta: { billed_units: { search_units: 1 } },
+      },
+    },
+  },
+  {
+    name: 'moderation',
+    path: '/v1/moderations',
+    body: 'json',
+    dialect: 'openai',
+    maxBodyBytes: 32 * MEBIBYTE,
+    modelIsOptional: true,
+    summary: 'Moderation: whether texts or a picture are harmful, and in what way',
+    tag: 'Moderation',
+    asks: { text: 'I want to hurt them.' },
+    answer: {
+      description: 'A result for each text, or one for all parts.',
+      example: {
+        id: 'modr-123',
+        model: 'a-moderation-model',
+        results: [{ flagged: true, categories: { violence: true }, category_scores: { violence: 0.98 } }],
       },
     },
   },

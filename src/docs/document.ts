@@ -33,6 +33,7 @@ const tags = [
   { name: 'Embeddings' },
   { name: 'Images', description: 'The model decides the form of the request.' },
   { name: 'Rerank' },
+  { name: 'Moderation' },
   { name: 'Speech', description: 'Text to audio, and audio to text.' },
   { name: 'Video', description: 'A task is submitted, and then polled or told to a webhook.' },
   { name: 'Models' },

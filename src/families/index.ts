@@ -17,6 +17,7 @@ import { openaiImageEdits } from './images/openai-edits'
 import { xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
 import { messagesOnChat } from './messages/via-chat/family'
+import { openaiModeration } from './moderation/openai'
 import { cohereRerank } from './rerank/cohere'
 import { voyageRerank } from './rerank/voyage'
 import { dashscopeSpeech } from './speech/dashscope'
@@ -37,6 +38,7 @@ const list = [
   voyageEmbeddings,
   cohereRerank,
   voyageRerank,
+  openaiModeration,
   dashscopeSpeech,
   openaiTranscriptions,
   openaiTranslations,

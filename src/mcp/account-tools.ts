@@ -20,6 +20,7 @@ const toolsByOperation: Partial<Record<OperationName, string>> = {
   chat: 'chat',
   embeddings: 'embed',
   rerank: 'rerank',
+  moderation: 'moderate',
   speech: 'speak',
   transcription: 'transcribe',
   translation: 'transcribe',

@@ -1,4 +1,4 @@
-// The tools whose answer is text or numbers: chat, embed and rerank. They must say no more and no less than the answer over
+// The tools whose answer is text or numbers: chat, embed, rerank and moderate. They must say no more and no less than the answer over
 // HTTP.
 
 import { Type } from '@sinclair/typebox'
@@ -11,6 +11,7 @@ import { given, optionalArgument } from './tool'
 const chatFields = bodyFields('chat', ['max_tokens', 'temperature', 'reasoning_effort', 'response_format'])
 const { messages } = bodyFields('chat', ['messages'])
 const rerankFields = bodyFields('rerank', ['query', 'documents', 'top_n', 'return_documents'])
+const moderationFields = bodyFields('moderation', ['input'])
 const embeddingFields = bodyFields('embeddings', ['input', 'dimensions'])
 
 interface Completion {
@@ -108,6 +109,27 @@ export const rerank: PaidTool = {
   prepare({ options, ...fields }) {
     const body = { ...checkedOptions(options), ...fields }
     return { operation: operationOf('rerank'), content: Buffer.from(JSON.stringify(body)) }
+  },
+  async answer({ response, facts }) {
+    const { results } = (await response.json()) as { results: unknown[] }
+    return { structured: { results, ...facts } }
+  },
+}
+
+export const moderate: PaidTool = {
+  name: 'moderate',
+  title: 'Check for harm',
+  description: 'Tells whether texts, or a text with a picture, are harmful, and in what way.',
+  input: Type.Object({ model: modelField, ...moderationFields, options: optionsField, ...paidFields }),
+  output: Type.Object({
+    results: Type.Array(Type.Object({ flagged: Type.Boolean() }, { additionalProperties: true }), {
+      description: 'One for each text, or one for all parts.',
+    }),
+    ...costOutput,
+  }),
+  prepare({ options, ...fields }) {
+    const body = { ...checkedOptions(options), ...fields }
+    return { operation: operationOf('moderation'), content: Buffer.from(JSON.stringify(body)) }
   },
   async answer({ response, facts }) {
     const { results } = (await response.json()) as { results: unknown[] }

@@ -3,12 +3,12 @@
 import { createGetPrice, getBalance, listModels } from './account-tools'
 import { editImage, generateImage, speak } from './media-tools'
 import { paidTool } from './paid-tool'
-import { chat, embed, rerank } from './text-tools'
+import { chat, embed, moderate, rerank } from './text-tools'
 import { checkArguments, type FreeTool, type Tool } from './tool'
 import { transcribe } from './transcribe'
 import { generateVideo, getVideo } from './video-tools'
 
-const paid = [chat, embed, rerank, speak, transcribe, generateImage, editImage, generateVideo]
+const paid = [chat, embed, rerank, moderate, speak, transcribe, generateImage, editImage, generateVideo]
 
 export const tools: readonly Tool[] = [
   freeTool(listModels),

@@ -13,7 +13,7 @@ test('the executable serves tools, with its version and exact costs', async () =
   const server = await installation.serve({ cwd: emptyFolder() })
   const client = await connect(server.url, secret)
   expect(client.getServerVersion()).toMatchObject({ name: 'unified-model-gateway', version })
-  expect((await client.listTools()).tools).toHaveLength(12)
+  expect((await client.listTools()).tools).toHaveLength(13)
   const chat = { name: 'chat', arguments: { model: 'test-chat', prompt: 'Hello!' } }
   const { structuredContent } = await client.callTool(chat)
   expect(structuredContent).toMatchObject({ text: expect.stringContaining('You said'), cost_usd: '0.000042' })

@@ -33,6 +33,7 @@ describe('the list of tools', () => {
     'chat',
     'embed',
     'rerank',
+    'moderate',
     'speak',
     'transcribe',
     'generate_image',
@@ -108,6 +109,13 @@ const priced: Record<string, Scenario> = {
     cost: '0.002',
     content: ['text'],
     structured: { results: [{ index: 1, relevance_score: expect.any(Number) }] },
+  },
+  'a judgement': {
+    tool: 'moderate',
+    args: { model: 'test-moderation', input: ['hello', 'hate'] },
+    cost: '0.001',
+    content: ['text'],
+    structured: { results: [{ flagged: false }, { flagged: true }] },
   },
   'a transcript': {
     tool: 'transcribe',

@@ -271,6 +271,20 @@ export const familyRows: Record<string, FamilyRow> = {
     model: { upstreamModel: 'whisper-1', price: { per_audio_minute: '0.006' } },
     refused: audioRefused,
   },
+  'openai-moderation': {
+    kind: 'openai',
+    model: { upstreamModel: 'omni-moderation-latest', price: { per_request: '0.001' } },
+    refused: [
+      ['input', undefined],
+      ['input', 7],
+      ['input', []],
+      ['input', { type: 'text', text: 'Hello' }],
+      ['input/0/type', 7, 'input[0].type'],
+      ['input/0', { type: 'audio' }, 'input[0].type'],
+      ['input/1/image_url/url', 'asset://1', 'input[1].image_url.url'],
+      ['fallbacks', ['another']],
+    ],
+  },
   'dashscope-speech': {
     kind: 'dashscope',
     model: { upstreamModel: 'qwen3-tts-flash', price: { per_1m_characters: '10', per_request: '0.001' } },

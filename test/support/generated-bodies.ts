@@ -38,6 +38,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'voyage-embeddings': textInputs,
   'cohere-rerank': rerankBody,
   'voyage-rerank': rerankBody,
+  'openai-moderation': moderationBody,
   'dashscope-speech': speechBody,
   'openai-transcriptions': audioBody,
   'openai-translations': audioBody,
@@ -132,6 +133,20 @@ function rerankBody(random: Random, model: string): GeneratedBody {
   return {
     body: { model, query, documents },
     inputTokens: (count) => texts.reduce((sum, each) => sum + count(query) + count(each), 0),
+    outputTokens: 0,
+    byToken: true,
+  }
+}
+
+function moderationBody(random: Random, model: string): GeneratedBody {
+  const texts = many(random, 8, () => text(random))
+  const isParts = random.chance(0.5)
+  const parts = texts.map((each) => ({ type: 'text', text: each }))
+  const input = isParts ? parts : random.chance(0.3) ? (texts[0] as string) : texts
+  return {
+    body: { ...(random.chance(0.5) && { model }), input },
+    inputTokens: (count) =>
+      (typeof input === 'string' ? [input] : texts).reduce((sum, each) => sum + count(each), 0),
     outputTokens: 0,
     byToken: true,
   }

@@ -29,7 +29,18 @@ const pictured = [
 const others = ['whisper-1', 'rerank-v4.0-fast']
 const entries = [...pictured, ...others, 'gmx-3-pro-image'].map((id) => [id, catalogue[id] as ModelConfig])
 
-export const toolModels: Record<string, ModelConfig> = { ...spoken, ...Object.fromEntries(entries) }
+const moderation: ModelConfig = {
+  family: 'openai-moderation',
+  upstream: 'openai',
+  upstreamModel: 'local-guard',
+  price: { per_request: '0.001' },
+}
+
+export const toolModels: Record<string, ModelConfig> = {
+  ...spoken,
+  ...Object.fromEntries(entries),
+  'test-moderation': moderation,
+}
 
 export async function connect(url: string, secret: string): Promise<Client> {
   const client = new Client({ name: 'tests', version: '1' })

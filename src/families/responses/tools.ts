@@ -1,6 +1,11 @@
 // Tools of responses as flat functions, for models that only know those: namespaces become part of the name, and tools
 // of other types functions of the same purpose. A call must come back with exactly the name, the namespace and the type
-// that the caller gave the tool.
+// that the caller gave the tool. A tool must never be left out in silence if the answer depends on it.
+
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { asObject, isObject } from '../../lib/objects'
+import { withoutKeywords } from '../json-schema'
+import type { ResponsesBody } from './caller-side'
 
 /** A tool as the model behind a bridge sees it: a function of this name. */
 export interface FlatTool {
@@ -15,6 +20,11 @@ export interface FlatTool {
   origin: ToolOrigin
 }
 
+/**
+ * A caller's tool. The arguments of its function are: those of a `function` and a `tool_search`; for `custom` the raw
+ * text under CUSTOM_INPUT; for `local_shell` and `shell` the members of the call's `action`, without its type; for
+ * `apply_patch` those of its `operation`.
+ */
 export interface ToolOrigin {
   kind: 'function' | 'custom' | 'tool_search' | 'local_shell' | 'shell' | 'apply_patch'
   name: string
@@ -23,3 +33,373 @@ export interface ToolOrigin {
 
 /** The only member of the arguments of a custom tool: its raw text. */
 export const CUSTOM_INPUT = 'input'
+
+/** All tools of a request: those of its list, and those that items of its input add. */
+export interface FlatTools {
+  readonly list: readonly FlatTool[]
+  /** The tool that a model calls by a name; undefined if it made the name up. */
+  byFlatName(flatName: string): FlatTool | undefined
+  /** The tool that a caller knows by its own name. */
+  find(origin: ToolOrigin): FlatTool | undefined
+  /** The tools of a namespace; undefined if there is none of this name. */
+  ofNamespace(name: string): readonly FlatTool[] | undefined
+  /** The name of a tool in an earlier call, also of one that the request no longer has. */
+  flatNameOf(origin: ToolOrigin): string
+}
+
+/** The choice between tools. `allowed` are those that may be called; undefined if all may. */
+export interface FlatChoice {
+  mode: 'none' | 'auto' | 'required'
+  allowed: readonly FlatTool[] | undefined
+}
+
+type Fields = Record<string, unknown>
+
+/** The tools of a body, flattened with its first use. Throws 400 for a tool that cannot be served. */
+export function flatToolsOf(body: ResponsesBody): FlatTools {
+  const known = flattened.get(body)
+  if (known) return known
+  const tools = new ToolList()
+  const { tools: listed, input } = body
+  addTools(tools, listed, 'tools')
+  if (Array.isArray(input)) {
+    // A search for tools answers with tools that can be called from then on.
+    for (const [index, item] of (input as Fields[]).entries()) {
+      const { type } = item
+      if (type !== 'additional_tools' && type !== 'tool_search_output') continue
+      const at = `input[${index}].tools`
+      if (!Array.isArray(item.tools)) throw missing(at)
+      addTools(tools, item.tools, at)
+    }
+  }
+  flattened.set(body, tools)
+  return tools
+}
+const flattened = new WeakMap<ResponsesBody, FlatTools>()
+
+/** Longest name of a function that vendors accept, in characters. */
+const MAX_NAME_LENGTH = 64
+/** Digits of the hash that keeps a shortened name unique. */
+const HASH_LENGTH = 8
+
+class ToolList implements FlatTools {
+  readonly list: FlatTool[] = []
+  private readonly places = new Map<string, number>()
+  private readonly names = new Map<string, FlatTool>()
+  private namespaces: ReadonlyMap<string | undefined, readonly FlatTool[]> | undefined
+
+  byFlatName(flatName: string): FlatTool | undefined {
+    return this.names.get(flatName)
+  }
+
+  find(origin: ToolOrigin): FlatTool | undefined {
+    const place = this.places.get(keyOf(origin))
+    return place === undefined ? undefined : this.list[place]
+  }
+
+  ofNamespace(name: string): readonly FlatTool[] | undefined {
+    this.namespaces ??= Map.groupBy(this.list, ({ origin }) => origin.namespace)
+    return this.namespaces.get(name)
+  }
+
+  flatNameOf(origin: ToolOrigin): string {
+    return this.find(origin)?.flatName ?? plainName(origin)
+  }
+
+  /** Adds a tool; one that is listed anew takes the place of the earlier one. */
+  add(tool: Omit<FlatTool, 'flatName'>): void {
+    const key = keyOf(tool.origin)
+    const place = this.places.get(key) ?? this.list.length
+    const flatName = this.list[place]?.flatName ?? this.freeName(tool.origin)
+    const named = { ...tool, flatName }
+    this.list[place] = named
+    this.places.set(key, place)
+    this.names.set(flatName, named)
+  }
+
+  private freeName(origin: ToolOrigin): string {
+    const wanted = plainName(origin)
+    let name = wanted
+    // Not counted up: thousands of names may become the same.
+    for (let attempt = 0; this.names.has(name); attempt++) name = hashedName(wanted, keyOf(origin) + attempt)
+    return name
+  }
+}
+
+/** Identifies a tool: callers name functions and custom tools alike. */
+function keyOf({ kind, name, namespace }: ToolOrigin): string {
+  return JSON.stringify([kind === 'function' || kind === 'custom' ? '' : kind, namespace ?? '', name])
+}
+
+/** The name that a tool has if no other has it. Letters that vendors refuse are replaced, long names shortened. */
+function plainName({ name, namespace }: ToolOrigin): string {
+  const whole = namespace === undefined ? name : `${namespace}__${name}`
+  const plain = whole.replaceAll(/[^\w-]/g, '_')
+  return plain.length <= MAX_NAME_LENGTH ? plain : hashedName(plain, whole)
+}
+
+function hashedName(name: string, hashed: string): string {
+  const hash = new Bun.CryptoHasher('sha256').update(hashed).digest('hex').slice(0, HASH_LENGTH)
+  return `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hash}`
+}
+
+function addTools(tools: ToolList, listed: unknown, at: string): void {
+  if (!Array.isArray(listed)) return
+  for (const [index, tool] of listed.entries()) addTool(tools, asObject(tool), `${at}[${index}]`)
+}
+
+function addTool(tools: ToolList, tool: Fields, at: string): void {
+  const { type } = tool
+  if (typeof type !== 'string') throw missing(`${at}.type`)
+  if (type === 'function' || type === 'custom') tools.add(calledTool(tool, at))
+  else if (type === 'namespace') addNamespace(tools, tool, at)
+  else if (!isLeftOut(type, tool)) {
+    const builtIn = builtInTool(type, tool)
+    if (!builtIn) throw unsupported(type, `${at}.type`)
+    tools.add(builtIn)
+  }
+}
+
+/** A search of the web, which some clients offer with every request. */
+const SEARCH_TYPE = /^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/
+
+/**
+ * Whether a tool is left out: a search of the web, which no answer depends on unless it is forced, or of the vendor
+ * among tools, because all tools are sent at once.
+ */
+function isLeftOut(type: string, { execution }: Fields): boolean {
+  return SEARCH_TYPE.test(type) || (type === 'tool_search' && execution !== 'client')
+}
+
+/** Adds the tools of a namespace. What is said of all of them is said with the first. */
+function addNamespace(tools: ToolList, { name, description, tools: inner }: Fields, at: string): void {
+  if (typeof name !== 'string' || name === '') throw missing(`${at}.name`)
+  if (!Array.isArray(inner)) throw missing(`${at}.tools`)
+  const about =
+    typeof description === 'string' && description !== '' ? `About the tools ${name}: ${description}` : ''
+  for (const [index, tool] of inner.entries()) {
+    const fields = asObject(tool)
+    const place = `${at}.tools[${index}]`
+    if (fields.type !== 'function' && fields.type !== 'custom') {
+      throw typeof fields.type === 'string'
+        ? unsupported(fields.type, `${place}.type`)
+        : missing(`${place}.type`)
+    }
+    const called = calledTool(fields, place, name)
+    const said = index === 0 ? joined(about, called.description) : called.description
+    tools.add({ ...called, description: said })
+  }
+}
+
+function calledTool(tool: Fields, at: string, namespace?: string): Omit<FlatTool, 'flatName'> {
+  const { name } = tool
+  if (typeof name !== 'string' || name === '') throw missing(`${at}.name`)
+  const origin = { name, ...(namespace !== undefined && { namespace }) }
+  return tool.type === 'custom' ? customTool(tool, at, origin) : functionTool(tool, at, origin)
+}
+
+function functionTool(
+  { description, parameters, strict }: Fields,
+  at: string,
+  origin: Omit<ToolOrigin, 'kind'>,
+) {
+  if (parameters !== undefined && parameters !== null && !isObject(parameters)) {
+    const place = `${at}.parameters`
+    throw invalidRequest(place, `Invalid type for '${place}': expected a JSON schema.`, 'invalid_type')
+  }
+  return {
+    description: textAt(description, `${at}.description`),
+    parameters: isObject(parameters) ? (withoutKeywords(parameters, isMark) as Fields) : NO_PARAMETERS,
+    strict: strict === true,
+    origin: { kind: 'function' as const, ...origin },
+  }
+}
+
+const NO_PARAMETERS: Fields = { type: 'object', properties: {} }
+
+function customTool({ description, format }: Fields, at: string, origin: Omit<ToolOrigin, 'kind'>) {
+  return {
+    description: joined(textAt(description, `${at}.description`), grammarOf(format, `${at}.format`)),
+    parameters: {
+      type: 'object',
+      properties: {
+        [CUSTOM_INPUT]: { type: 'string', description: 'The whole input of the tool, as plain text.' },
+      },
+      required: [CUSTOM_INPUT],
+      additionalProperties: false,
+    },
+    strict: false,
+    origin: { kind: 'custom' as const, ...origin },
+  }
+}
+
+/** The grammar of a custom tool as a text: only its own vendor can force a model to follow it. */
+function grammarOf(format: unknown, at: string): string {
+  const { type, syntax, definition } = asObject(format)
+  if (type === 'grammar') {
+    if (typeof definition !== 'string') throw missing(`${at}.definition`)
+    const kind = syntax === 'regex' ? 'regular expression' : 'Lark grammar'
+    return `The ${CUSTOM_INPUT} must match this ${kind} exactly:\n${definition}`
+  }
+  if (format === undefined || format === null || type === 'text') return ''
+  throw invalidRequest(
+    `${at}.type`,
+    `Invalid value for '${at}.type': formats of a custom tool are 'text' and 'grammar'.`,
+  )
+}
+
+const texts = { type: 'array', items: { type: 'string' } }
+const LOCAL_SHELL: Fields = {
+  type: 'object',
+  properties: {
+    command: { ...texts, description: 'The program and its arguments.' },
+    working_directory: { type: 'string' },
+    timeout_ms: { type: 'integer' },
+    env: { type: 'object', additionalProperties: { type: 'string' } },
+  },
+  required: ['command'],
+}
+const SHELL: Fields = {
+  type: 'object',
+  properties: {
+    commands: { ...texts, description: 'Commands for a shell, which run side by side.' },
+    timeout_ms: { type: 'integer' },
+    max_output_length: { type: 'integer', description: 'Characters of output to be returned at most.' },
+  },
+  required: ['commands'],
+}
+const APPLY_PATCH: Fields = {
+  type: 'object',
+  properties: {
+    type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
+    path: { type: 'string' },
+    diff: { type: 'string', description: 'The change in V4A diff format; not for delete_file.' },
+  },
+  required: ['type', 'path'],
+}
+const SEARCH: Fields = {
+  type: 'object',
+  properties: { query: { type: 'string' } },
+  required: ['query'],
+}
+
+/** A tool that the caller runs, and whose shape the API names; undefined for one that the vendor runs. */
+function builtInTool(type: string, tool: Fields): Omit<FlatTool, 'flatName'> | undefined {
+  const { description, parameters, environment } = tool
+  switch (type) {
+    case 'tool_search': {
+      const text = typeof description === 'string' ? description : 'Searches for more tools.'
+      return builtIn(
+        type,
+        text,
+        isObject(parameters) ? (withoutKeywords(parameters, isMark) as Fields) : SEARCH,
+      )
+    }
+    case 'local_shell':
+      return builtIn(type, "Runs a program on the user's machine.", LOCAL_SHELL)
+    case 'shell':
+      // Other environments are containers of the vendor.
+      return environment === undefined || environment === null || asObject(environment).type === 'local'
+        ? builtIn(type, joined("Runs commands on the user's machine.", skillsOf(environment)), SHELL)
+        : undefined
+    case 'apply_patch':
+      return builtIn(type, 'Creates, changes or deletes one file.', APPLY_PATCH)
+    default:
+      return undefined
+  }
+}
+
+function builtIn(kind: ToolOrigin['kind'], description: string | undefined, parameters: Fields) {
+  return { description, parameters, strict: false, origin: { kind, name: kind } }
+}
+
+/** The skills of a shell: folders with instructions on the caller's machine. */
+function skillsOf(environment: unknown): string {
+  const { skills } = asObject(environment)
+  if (!Array.isArray(skills) || skills.length === 0) return ''
+  const lines = skills.map((skill) => {
+    const { name, description, path } = asObject(skill)
+    return `- ${name} (${path}): ${description}`
+  })
+  return ['Skills, which are folders with instructions:', ...lines].join('\n')
+}
+
+/** The choice of a body; `auto` if it has none. Throws 400 for a tool that it does not list or that is not served. */
+export function flatChoiceOf(body: ResponsesBody): FlatChoice {
+  const { tool_choice: choice } = body
+  if (choice === undefined || choice === null) return { mode: 'auto', allowed: undefined }
+  if (typeof choice === 'string') return { mode: modeOf(choice, 'tool_choice'), allowed: undefined }
+  const { type, mode, tools } = choice as Fields
+  if (type !== 'allowed_tools') {
+    const allowed = chosenTools(choice as Fields, body, 'tool_choice')
+    if (allowed.length > 0) return { mode: 'required', allowed }
+    throw invalidRequest('tool_choice', "Invalid 'tool_choice': this model cannot search the web.")
+  }
+  if (!Array.isArray(tools)) throw missing('tool_choice.tools')
+  const allowed = tools.flatMap((tool, index) =>
+    chosenTools(asObject(tool), body, `tool_choice.tools[${index}]`),
+  )
+  return { mode: modeOf(mode ?? 'auto', 'tool_choice.mode'), allowed: [...new Set(allowed)] }
+}
+
+const MODES = ['none', 'auto', 'required'] as const
+
+function modeOf(mode: unknown, at: string): FlatChoice['mode'] {
+  const known = MODES.find((name) => name === mode)
+  if (known) return known
+  throw invalidRequest(
+    at,
+    `Invalid value for '${at}': supported are ${MODES.join(', ')}, or a tool of 'tools'.`,
+  )
+}
+
+/** The tools that a part of a choice names; none for a search, which no tool stands for. */
+function chosenTools(chosen: Fields, body: ResponsesBody, at: string): readonly FlatTool[] {
+  const { type, name, namespace } = chosen
+  const tools = flatToolsOf(body)
+  if (typeof type !== 'string') throw missing(`${at}.type`)
+  if (SEARCH_TYPE.test(type)) return []
+  if (type !== 'function' && type !== 'custom' && type !== 'namespace') {
+    if (!BUILT_IN.has(type)) throw unsupported(type, `${at}.type`)
+    const found = tools.find({ kind: type as ToolOrigin['kind'], name: type })
+    return found ? [found] : absent(type, at)
+  }
+  if (typeof name !== 'string') throw missing(`${at}.name`)
+  if (type === 'namespace') return tools.ofNamespace(name) ?? absent(name, at)
+  const own = { kind: type, name, ...(typeof namespace === 'string' && { namespace }) } as const
+  const found = tools.find(own) ?? tools.byFlatName(name)
+  return found?.origin.kind === type ? [found] : absent(name, at)
+}
+const BUILT_IN: ReadonlySet<string> = new Set(['tool_search', 'local_shell', 'shell', 'apply_patch'])
+
+function absent(name: string, at: string): never {
+  throw invalidRequest(at, `Invalid '${at}': tool choice '${name.slice(0, 64)}' not found in 'tools'.`)
+}
+
+/** Whether a keyword of a schema means something to one client only, and is refused by others. */
+function isMark(keyword: string, value: unknown): boolean {
+  return keyword === 'encrypted' && typeof value === 'boolean'
+}
+
+function textAt(value: unknown, at: string): string | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value === 'string') return value
+  throw invalidRequest(at, `Invalid type for '${at}': expected a string.`, 'invalid_type')
+}
+
+function joined(...parts: readonly (string | undefined)[]): string | undefined {
+  return parts.filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
+}
+
+function missing(at: string): GatewayError {
+  return invalidRequest(at, `Missing required parameter: '${at}'.`, 'missing_required_parameter')
+}
+
+function unsupported(type: string, at: string): GatewayError {
+  const shown = type.slice(0, 64)
+  return new GatewayError(400, {
+    code: 'unsupported_parameter',
+    message: `Unsupported value: '${at}' is '${shown}': this model calls tools of the caller, and has none of that type. Leave it out, or choose another model.`,
+    param: at,
+  })
+}

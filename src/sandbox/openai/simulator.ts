@@ -20,6 +20,7 @@ import {
   listedModels,
   reasoningTokens,
 } from './models'
+import { answerModeration } from './moderations'
 import { answerRerank } from './rerank'
 import { answerTranscription } from './transcriptions'
 
@@ -36,6 +37,7 @@ const jsonServices = new Map<string, (request: VendorRequest, body: JsonObject) 
   ['/v1/chat/completions', chat],
   ['/v1/completions', answerCompletion],
   ['/v1/embeddings', embeddings],
+  ['/v1/moderations', answerModeration],
   ['/v1/rerank', answerRerank],
 ])
 const tokensPerInputMax = 8192
@@ -49,6 +51,7 @@ export const openai: Simulator = {
     ['/completions', 'local-model'],
     ['/embeddings', 'local-model'],
     ['/audio/', 'local-model'],
+    ['/moderations', 'local-model'],
     ['/rerank', 'local-model'],
     ['/images/', ({ response_format: format }) => (format === undefined ? 'gpt-image-2' : 'dall-e-2')],
   ],

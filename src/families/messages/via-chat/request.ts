@@ -4,6 +4,7 @@
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
+import { isHint, withoutKeywords } from '../../json-schema'
 import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import { chatMessages } from './turns'
@@ -80,7 +81,7 @@ function chatTool(tool: object, at: string) {
   if (!isObject(schema)) {
     throw invalidRequest(`${at}.input_schema`, `Missing '${at}.input_schema': expected a JSON schema.`)
   }
-  const parameters = plainSchema(schema)
+  const parameters = withoutKeywords(schema, isHint)
   const described = { name, description: withExamples(description, examples), parameters }
   return { type: 'function', function: withoutGaps(described) }
 }
@@ -100,23 +101,6 @@ function chatToolChoice(choice: { type: string }): unknown {
   throw invalidRequest(
     'tool_choice',
     `Invalid value for 'tool_choice': its type is 'auto', 'any', 'none', or 'tool' with a 'name'.`,
-  )
-}
-
-/** Keys of a schema that hold values, not schemas. */
-const VALUES = new Set(['default', 'const', 'enum', 'examples', 'required'])
-
-/**
- * A schema without `$schema` and `format`, which some vendors refuse; both are hints only. A parameter of such a name
- * stays: its value is a schema, not a string.
- */
-function plainSchema(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(plainSchema)
-  if (!isObject(schema)) return schema
-  return Object.fromEntries(
-    Object.entries(schema)
-      .filter(([key, value]) => !((key === '$schema' || key === 'format') && typeof value === 'string'))
-      .map(([key, value]) => [key, VALUES.has(key) ? value : plainSchema(value)]),
   )
 }
 

@@ -10,6 +10,7 @@ import { openSqlite } from '../../src/db/sqlite'
 import { openRequestLog } from '../../src/request/request-log'
 import { createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
 import { postgresUrl, temporaryFolder } from '../support/databases'
+import { waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)
@@ -592,7 +593,7 @@ test('output for people: a terminal gets colour and lines that fit, others neith
     const options = { cwd: folder, env: environment({ TERM: 'xterm', ...env }), terminal }
     await Bun.spawn([...PROGRAM, ...words], options as object).exited
     // What the process wrote last may still be on its way.
-    for (let wait = 0; wait < 20 && !shown.endsWith('\n'); wait++) await Bun.sleep(10)
+    await waitFor(() => shown.endsWith('\n'))
     return shown
   }
   const many = Object.fromEntries(

@@ -12,8 +12,6 @@ import { say, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-const PATIENCE_MS = 30_000
-
 describe('the executable', () => {
   test('tells its version', async () => {
     const { command } = await install()
@@ -73,14 +71,14 @@ describe('the executable', () => {
     const server = await installation.serve()
     const calls = 300
     const hangUp = openMany(server, secret, calls)
-    await waitFor(() => installation.sandbox.calls.length === calls, PATIENCE_MS)
+    await waitFor(() => installation.sandbox.calls.length === calls)
     expect(installation.sandbox.calls).toHaveLength(calls)
     hangUp()
-    await waitFor(() => installation.sandbox.calls.every(({ aborted }) => aborted), PATIENCE_MS)
+    await waitFor(() => installation.sandbox.calls.every(({ aborted }) => aborted))
     const released = async () =>
       (await installation.rows(`select id from charges where state = 'released' and ended_by = 'client'`))
         .length
-    await waitFor(async () => (await released()) === calls, PATIENCE_MS)
+    await waitFor(async () => (await released()) === calls)
     expect(await released()).toBe(calls)
     await stopWell(installation, server)
   })

@@ -88,7 +88,7 @@ async function onTerminal(words: string[]): Promise<string> {
     terminal: { cols: 80, rows: 24, data },
   }
   await Bun.spawn([...PROGRAM, ...words], options as object).exited
-  await waitFor(() => shown.endsWith('\n'), 500)
+  await waitFor(() => shown.endsWith('\n'))
   return shown
 }
 

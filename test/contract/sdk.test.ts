@@ -404,10 +404,10 @@ describe('errors', () => {
   })
 
   test('a timeout of the client; the vendor is read to the end and paid', async () => {
-    const { client, requests } = connect(secret, { timeout: 200, maxRetries: 0 })
+    const { client, requests } = connect(secret, { timeout: 1_500, maxRetries: 0 })
     const settledBefore = await settled()
     const before = vendorCalls()
-    const content = '[sandbox delay_ms=1000]'
+    const content = '[sandbox delay_ms=3000]'
     const caught = await failureOf(
       client.chat.completions.create({ model: 'test-chat', messages: [{ role: 'user', content }] }),
     )

@@ -15,7 +15,6 @@ const TOKENS = 30
 const PROMPT_TOKENS = 10
 // In nano-dollars, of the test models.
 const PRICE = PROMPT_TOKENS * 1_000 + TOKENS * 2_000
-const PATIENCE_MS = 90_000
 const END_OF_ANSWER = '\r\n0\r\n\r\n'
 
 /** One stream on a bare socket: a client library would hold back all but 256 of them. */
@@ -92,41 +91,37 @@ function framesOf(caller: Caller): string[] {
 
 const nameOf = (index: number) => `caller-${String(index).padStart(4, '0')}`
 
-test(
-  `${STREAMS} streams at once lose no frame`,
-  async () => {
-    const gateway = await startServing({
-      upstreams: { openai: { kind: 'openai', apiKey: 'replaced by the sandbox' } },
-      models: { 'test-chat': testModels['test-chat'] as ModelConfig },
-    })
-    const callers: Caller[] = []
-    while (callers.length < STREAMS) {
-      const names = Array.from({ length: STEP }, (_none, index) => nameOf(callers.length + index))
-      callers.push(...(await Promise.all(names.map((name) => call(gateway.url, gateway.key, name)))))
-    }
-    await waitFor(() => open.now > STREAMS * 0.75, PATIENCE_MS)
-    // In the middle of it all others are served as ever.
-    expect((await fetch(`${gateway.url}/health`)).status).toBe(200)
-    await waitFor(() => open.ended === STREAMS, PATIENCE_MS)
+test(`${STREAMS} streams at once lose no frame`, async () => {
+  const gateway = await startServing({
+    upstreams: { openai: { kind: 'openai', apiKey: 'replaced by the sandbox' } },
+    models: { 'test-chat': testModels['test-chat'] as ModelConfig },
+  })
+  const callers: Caller[] = []
+  while (callers.length < STREAMS) {
+    const names = Array.from({ length: STEP }, (_none, index) => nameOf(callers.length + index))
+    callers.push(...(await Promise.all(names.map((name) => call(gateway.url, gateway.key, name)))))
+  }
+  await waitFor(() => open.now > STREAMS * 0.75)
+  // In the middle of it all others are served as ever.
+  expect((await fetch(`${gateway.url}/health`)).status).toBe(200)
+  await waitFor(() => open.ended === STREAMS)
 
-    expect(open.most).toBeGreaterThan(STREAMS * 0.75)
-    const statuses = new Set(callers.map(({ received }) => received[0]?.subarray(0, 15).toString()))
-    expect([...statuses]).toEqual(['HTTP/1.1 200 OK'])
-    const frames = framesOf(callers[0] as Caller)
-    expect(frames).toHaveLength(TOKENS + 2)
-    expect(frames.slice(-2)).toEqual(['stop', '[DONE]'])
-    const text = frames.join('')
-    expect(text).toContain(nameOf(0))
-    for (const caller of callers) {
-      expect(framesOf(caller).join('')).toBe(text.replaceAll(nameOf(0), caller.name))
-    }
-    const charges = await gateway.rows(
-      'select state, ended_by, usage_source, amount, count(*) as count from charges group by 1, 2, 3, 4',
-    )
-    expect(charges).toEqual([
-      { state: 'settled', ended_by: 'done', usage_source: 'upstream', amount: PRICE, count: STREAMS },
-    ])
-    await gateway.stop()
-  },
-  PATIENCE_MS * 2,
-)
+  expect(open.most).toBeGreaterThan(STREAMS * 0.75)
+  const statuses = new Set(callers.map(({ received }) => received[0]?.subarray(0, 15).toString()))
+  expect([...statuses]).toEqual(['HTTP/1.1 200 OK'])
+  const frames = framesOf(callers[0] as Caller)
+  expect(frames).toHaveLength(TOKENS + 2)
+  expect(frames.slice(-2)).toEqual(['stop', '[DONE]'])
+  const text = frames.join('')
+  expect(text).toContain(nameOf(0))
+  for (const caller of callers) {
+    expect(framesOf(caller).join('')).toBe(text.replaceAll(nameOf(0), caller.name))
+  }
+  const charges = await gateway.rows(
+    'select state, ended_by, usage_source, amount, count(*) as count from charges group by 1, 2, 3, 4',
+  )
+  expect(charges).toEqual([
+    { state: 'settled', ended_by: 'done', usage_source: 'upstream', amount: PRICE, count: STREAMS },
+  ])
+  await gateway.stop()
+})

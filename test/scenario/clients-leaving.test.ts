@@ -15,7 +15,6 @@ setDefaultTimeout(180_000)
 // The prices of the test models, in nano-dollars.
 const INPUT = 1_000
 const OUTPUT = 2_000
-const PATIENCE_MS = 30_000
 
 const ways: readonly Leaving[] = ['fin', 'rst', 'half']
 
@@ -43,7 +42,7 @@ function contentIn(received: string): string[] {
 
 async function endedCharges(gateway: TestGateway, count: number): Promise<Row[]> {
   const read = async () => (await gateway.charges()).filter(({ state }) => state !== 'held')
-  await waitFor(async () => (await read()).length >= count, PATIENCE_MS)
+  await waitFor(async () => (await read()).length >= count)
   return gateway.charges()
 }
 
@@ -65,7 +64,7 @@ for (const database of databaseKinds) {
       const calls = gateway.sandbox.calls.length
       const caller = await RawCaller.connect(gateway.url)
       caller.send(chatRequest(gateway.secret, body, headers))
-      await waitFor(() => gateway.sandbox.calls.length > calls, PATIENCE_MS)
+      await waitFor(() => gateway.sandbox.calls.length > calls)
       await moment(() => caller.head())
       const received = caller.head()
       caller.leave('fin')
@@ -81,9 +80,7 @@ for (const database of databaseKinds) {
       const body = { model: 'test-chat', stream: true, messages: say(content) }
       const whole = await gateway.chat({ ...body, messages: say(content.replace('=20]', '=0]')) })
       const answer = contentIn(await whole.text())
-      const left = await leave(body, (received) =>
-        waitFor(() => contentIn(received()).length >= 12, PATIENCE_MS),
-      )
+      const left = await leave(body, (received) => waitFor(() => contentIn(received()).length >= 12))
       expect(left.charge).toMatchObject({ state: 'settled', ended_by: 'client', usage_source: 'counted' })
       // What was on its way when the caller left counts too; it is a beginning of the answer, and not a token more.
       const delivered = contentIn(left.received).length
@@ -106,7 +103,7 @@ for (const database of databaseKinds) {
       // The first event of a stream only names the role.
       const messages = say('[sandbox tokens=9 token_delay_ms=60000]')
       const greeted = await leave({ model: 'test-chat', stream: true, messages }, (received) =>
-        waitFor(() => received().includes('"role":"assistant"'), PATIENCE_MS),
+        waitFor(() => received().includes('"role":"assistant"')),
       )
       expect(greeted.charge).toMatchObject({ state: 'released', amount: 0, ended_by: 'client' })
       expect(greeted.call.aborted).toBe(true)
@@ -117,7 +114,7 @@ for (const database of databaseKinds) {
         '[sandbox usage=every_chunk prompt_tokens=50 reasoning=30 tokens=9 token_delay_ms=60000]',
       )
       const body = { model: 'test-reasoning', stream: true, messages }
-      const left = await leave(body, (received) => waitFor(() => received().includes('data: '), PATIENCE_MS))
+      const left = await leave(body, (received) => waitFor(() => received().includes('data: ')))
       expect(left.charge).toMatchObject({ usage_source: 'upstream', amount: 50 * INPUT + 30 * OUTPUT })
     })
 
@@ -133,11 +130,7 @@ for (const database of databaseKinds) {
       const messages = say('[sandbox prompt_tokens=100 tokens=30 token_delay_ms=10]')
       const body = { model: 'test-chat', stream: true, messages }
       const headers = { 'idempotency-key': `leaving-${database}` }
-      const left = await leave(
-        body,
-        (received) => waitFor(() => contentIn(received()).length > 2, PATIENCE_MS),
-        headers,
-      )
+      const left = await leave(body, (received) => waitFor(() => contentIn(received()).length > 2), headers)
       expect(left.charge).toMatchObject({ state: 'settled', usage_source: 'upstream' })
       expect(left.charge?.amount).toBe(100 * INPUT + 30 * OUTPUT)
       expect(left.call.aborted).toBe(false)
@@ -153,7 +146,7 @@ for (const database of databaseKinds) {
     test('just after the last event has paid for a complete answer', async () => {
       const messages = say('[sandbox prompt_tokens=100 tokens=5]')
       const left = await leave({ model: 'test-chat', stream: true, messages }, (received) =>
-        waitFor(() => received().includes('[DONE]'), PATIENCE_MS),
+        waitFor(() => received().includes('[DONE]')),
       )
       expect(left.charge).toMatchObject({ state: 'settled', ended_by: 'done' })
       expect(left.charge?.amount).toBe(100 * INPUT + 5 * OUTPUT)
@@ -176,8 +169,7 @@ describe('a vendor that bills the whole answer anyway', () => {
       const body = { model: 'test-chat', stream: true, messages: say(`[sandbox ${words}]`) }
       caller.send(chatRequest(gateway.secret, body))
       await waitFor(() => gateway.sandbox.calls.length > calls)
-      if (moment !== 'before its answer')
-        await waitFor(() => contentIn(caller.head()).length > 2, PATIENCE_MS)
+      if (moment !== 'before its answer') await waitFor(() => contentIn(caller.head()).length > 2)
       caller.leave('rst')
       const charge = (await endedCharges(gateway, calls + 1)).at(-1)
       expect(charge).toMatchObject({ state: 'settled', ended_by: 'done', usage_source: 'upstream' })
@@ -216,7 +208,7 @@ const moments: readonly Moment[] = [
     name: 'before the vendor answers',
     words: 'hang',
     callers: 300,
-    leavesWhen: (_caller, called) => waitFor(called, PATIENCE_MS),
+    leavesWhen: (_caller, called) => waitFor(called),
     vendorCalls: 1,
     journal: { status: 499, error_code: 'caller_left', ended_by: 'client' },
     charge: { state: 'released', usage_source: null },
@@ -225,7 +217,7 @@ const moments: readonly Moment[] = [
     name: 'in the middle of a stream',
     words: 'tokens=5000 token_delay_ms=20',
     callers: 300,
-    leavesWhen: (caller) => waitFor(() => contentIn(caller.head()).length > 2, PATIENCE_MS),
+    leavesWhen: (caller) => waitFor(() => contentIn(caller.head()).length > 2),
     vendorCalls: 1,
     journal: { status: 200, error_code: null, ended_by: 'client' },
     charge: { state: 'settled', usage_source: 'counted' },
@@ -281,13 +273,13 @@ describe('hundreds of callers who leave', () => {
         caller.leave(how)
         // The other half stays open until the gateway has understood; one who does not read cannot see it close.
         const understood = () => caller.closed || find(name as string)?.aborted === true
-        if (how === 'half') await waitFor(understood, PATIENCE_MS)
+        if (how === 'half') await waitFor(understood)
         caller.socket.destroy()
       }
     }
     await Promise.all(Array.from({ length: AT_A_TIME }, work))
     const journalRows = before.journal + moment.callers
-    await waitFor(async () => (await gateway.journal()).length >= journalRows, PATIENCE_MS)
+    await waitFor(async () => (await gateway.journal()).length >= journalRows)
     find('')
     await expectTraces(moment, before, calls)
   }
@@ -300,7 +292,7 @@ describe('hundreds of callers who leave', () => {
     expect(calls.size).toBe(moment.vendorCalls * moment.callers)
     // None of these answers would have ended by itself: the vendor was told that nobody listens any more.
     const goOn = () => [...calls].filter(([, { aborted }]) => !aborted).map(([name]) => name)
-    await waitFor(() => goOn().length === 0, PATIENCE_MS)
+    await waitFor(() => goOn().length === 0)
     expect(goOn()).toEqual([])
     const charges = (await gateway.charges()).slice(before.charges)
     expect(charges).toHaveLength(moment.charge ? moment.callers : 0)
@@ -339,9 +331,9 @@ describe('hundreds of callers who leave', () => {
     expect(left).toBe(callers)
     const open = async () =>
       (await gateway.charges()).slice(before).filter(({ state }) => state === 'held').length
-    await waitFor(async () => (await open()) === 0, PATIENCE_MS)
+    await waitFor(async () => (await open()) === 0)
     expect(await open()).toBe(0)
-    await waitFor(() => gateway.sandbox.calls.every(({ aborted }) => aborted), PATIENCE_MS)
+    await waitFor(() => gateway.sandbox.calls.every(({ aborted }) => aborted))
     expect(gateway.sandbox.calls.filter(({ aborted }) => !aborted)).toEqual([])
   })
 
@@ -352,7 +344,7 @@ describe('hundreds of callers who leave', () => {
       const { Response = 0, ReadableStream = 0, AbortSignal = 0 } = heapStats().objectTypeCounts
       return Response + ReadableStream + AbortSignal
     }
-    await waitFor(() => streams() < 200, PATIENCE_MS)
+    await waitFor(() => streams() < 200)
     // Of some 3,000 requests.
     expect(streams()).toBeLessThan(200)
   })

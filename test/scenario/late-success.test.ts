@@ -31,7 +31,6 @@ setDefaultTimeout(180_000)
 
 const BALANCE_NANO = 10 * VIDEO_NANO
 const NODES_BALANCE_NANO = 100_000_000_000
-const PATIENCE_MS = 30_000
 const MINUTE_MS = 60_000
 const HOOK = 'http://192.0.2.1/ended'
 const VIDEO_URL = 'https://files.example.com/1.mp4'
@@ -98,7 +97,7 @@ function reportContract(kind: DatabaseKind): void {
       const { id } = await followTask(db, { createdAt: START })
       const letSucceed = await pollHeldBack(group, vendor, 1, succeeded)
       await fail(group, vendor)
-      await waitFor(async () => (await readTask(db, id)).state === 'failed', PATIENCE_MS)
+      await waitFor(async () => (await readTask(db, id)).state === 'failed')
       letSucceed()
       await expectLog(group, { task_ended: 1, task_end_lost: 0, task_succeeded_late: 1 })
       expect(await readTask(db, id)).toMatchObject({ state: 'succeeded', costNano: VIDEO_NANO })
@@ -137,7 +136,7 @@ const otherFailures: Record<string, (group: TaskNodes, vendor: TaskVendor) => Pr
       await poller.beat()
       const isHeard = async () =>
         (await world.db.query({ sql: 'select polls from tasks' }))[0]?.polls === polls
-      await waitFor(isHeard, PATIENCE_MS)
+      await waitFor(isHeard)
     }
   },
 }
@@ -274,7 +273,7 @@ function questionContract(kind: DatabaseKind): void {
     await expectRight(db, START)
     vendor.answerPoll = succeeded
     await group.nodes[1]?.poller.beat()
-    await waitFor(async () => (await readTask(db, id)).state === 'succeeded', PATIENCE_MS)
+    await waitFor(async () => (await readTask(db, id)).state === 'succeeded')
     expect(await readTask(db, id)).toMatchObject({ state: 'succeeded', costNano: VIDEO_NANO })
     expect(vendor.polls).toHaveLength(1)
     expect(await toldOf(db)).toEqual(['video.generation.failed', 'video.generation.succeeded'])
@@ -296,11 +295,11 @@ function questionContract(kind: DatabaseKind): void {
       expect(await ask(world.db, await readTask(world.db, id), group.clock.now)).toBe(true)
       group.clock.now += MINUTE_MS - 1
       await poller.beat()
-      await waitFor(async () => (await readTask(world.db, id)).leaseUntil === 0, PATIENCE_MS)
+      await waitFor(async () => (await readTask(world.db, id)).leaseUntil === 0)
       expect((await readTask(world.db, id)).state).toBe('submitted')
       group.clock.now += 1
       await poller.beat()
-      await waitFor(async () => (await readTask(world.db, id)).state === 'failed', PATIENCE_MS)
+      await waitFor(async () => (await readTask(world.db, id)).state === 'failed')
       expect(await readTask(world.db, id)).toMatchObject({ state: 'failed', errorCode: 'timed_out' })
       expect(vendor.polls).toHaveLength(2 * questions)
       await expectRight(world.db, group.clock.now)
@@ -367,7 +366,7 @@ function limitContract(kind: DatabaseKind): void {
     const again = heldBack(succeeded)
     vendor.answerPoll = again.answer
     await group.nodes[0].poller.beat()
-    await waitFor(() => vendor.polls.length === 2, PATIENCE_MS)
+    await waitFor(() => vendor.polls.length === 2)
     letSucceed()
     await expectLog(group, { task_ended: 0, task_end_lost: 1, task_succeeded_late: 0 })
     again.letGo()
@@ -404,7 +403,7 @@ function ask(db: Db, task: Task, now = START): Promise<boolean> {
 
 async function expectLog(group: TaskNodes, counts: Record<string, number>): Promise<void> {
   const found = () => Object.fromEntries(Object.keys(counts).map((event) => [event, group.count(event)]))
-  await waitFor(() => Bun.deepEquals(found(), counts), PATIENCE_MS)
+  await waitFor(() => Bun.deepEquals(found(), counts))
   expect(found()).toEqual(counts)
 }
 

@@ -15,7 +15,6 @@ const DUE = 250
 const PARALLEL_POLLS = 100
 /** Enough of them to make place for others. */
 const SOON = 60
-const PATIENCE_MS = 30_000
 
 for (const kind of databaseKinds) {
   async function startBacklog(vendor: ReturnType<typeof startTaskVendor>, pollsPerSecond: number) {
@@ -38,7 +37,7 @@ for (const kind of databaseKinds) {
     const { group, poller } = await startBacklog(vendor, 10_000)
     await using _group = group
     await poller.beat()
-    await waitFor(() => group.count('task_ended') === DUE, PATIENCE_MS)
+    await waitFor(() => group.count('task_ended') === DUE)
     expect(group.count('task_ended')).toBe(DUE)
     expect(new Set(vendor.polls).size).toBe(DUE)
     expect(vendor.polls).toHaveLength(DUE)
@@ -51,7 +50,7 @@ for (const kind of databaseKinds) {
     const { group, poller } = await startBacklog(vendor, 170)
     await using _group = group
     await poller.beat()
-    await waitFor(() => group.count('task_ended') === 170, PATIENCE_MS)
+    await waitFor(() => group.count('task_ended') === 170)
     expect(group.count('task_ended')).toBe(170)
     await poller.beat()
     await poller.stop()
@@ -66,10 +65,10 @@ for (const kind of databaseKinds) {
     const { group, poller } = await startBacklog(vendor, 10_000)
     await using _group = group
     await poller.beat()
-    await waitFor(() => vendor.polls.length === PARALLEL_POLLS, PATIENCE_MS)
+    await waitFor(() => vendor.polls.length === PARALLEL_POLLS)
     const stopped = poller.stop()
     soon.letGo()
-    await waitFor(() => group.count('task_ended') === SOON, PATIENCE_MS)
+    await waitFor(() => group.count('task_ended') === SOON)
     expect(group.count('task_ended')).toBe(SOON)
     late.letGo()
     await stopped

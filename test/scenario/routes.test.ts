@@ -24,6 +24,7 @@ import {
   startVendor,
   usageChunk,
 } from '../support/vendor'
+import { makeClock } from '../support/video-requests'
 
 setDefaultTimeout(180_000)
 
@@ -487,10 +488,11 @@ describe('a batch in a route', () => {
 
 describe('the breaker in a route', () => {
   test('sends all to the next one at once while it is open, and lets one of them try when its time is up', async () => {
-    let shiftMs = 0
+    const clock = makeClock()
+    const timeoutMs = 60_000
     const from = await start({
-      upstreams: { first: { ...vendors.first.upstream, timeoutMs: 200 } },
-      outside: { now: () => Date.now() + shiftMs },
+      upstreams: { first: { ...vendors.first.upstream, timeoutMs } },
+      outside: { now: clock.now },
     })
     const many = (count: number) =>
       Promise.all(
@@ -498,18 +500,25 @@ describe('the breaker in a route', () => {
           from.post('/v1/chat/completions', { model: 'routed', messages: say('Hi') }),
         ),
       )
+    /** Sends requests, and lets the first vendor's time run out when it has been asked so often in all. */
+    const manyInVain = async (count: number, requests: number) => {
+      const answers = many(count)
+      await waitFor(() => vendors.first.requests === requests)
+      clock.pass(timeoutMs)
+      return answers
+    }
     const modelsOf = async (responses: Response[]) =>
       (await Promise.all(responses.map((response) => response.json()))).map((json) => (json as Json).model)
     vendors.first.answer = () => new Promise(() => {})
-    expect(await modelsOf(await many(5))).toEqual(Array(5).fill('second'))
+    expect(await modelsOf(await manyInVain(5, 5))).toEqual(Array(5).fill('second'))
     expect(asked()).toEqual([5, 5, 0])
     expect(await modelsOf(await many(10))).toEqual(Array(10).fill('second'))
     expect(asked()).toEqual([5, 15, 0])
-    shiftMs += 5_000
+    clock.pass(5_000)
     // One of three tries, in vain; all three are answered.
-    expect(await modelsOf(await many(3))).toEqual(Array(3).fill('second'))
+    expect(await modelsOf(await manyInVain(3, 6))).toEqual(Array(3).fill('second'))
     expect(asked()).toEqual([6, 18, 0])
-    shiftMs += 5_000
+    clock.pass(5_000)
     vendors.first.answer = good
     expect(await modelsOf(await many(1))).toEqual(['first'])
     expect(await modelsOf(await many(4))).toEqual(Array(4).fill('first'))

@@ -43,8 +43,9 @@ beforeAll(async () => {
     },
     upstreams: {
       odd: odd.upstream,
-      hasty: { ...odd.upstream, timeoutMs: 400, idleTimeoutMs: 400 },
-      brief: { ...odd.upstream, maxDurationMs: 900 },
+      // Long enough for a first sound on a busy machine.
+      hasty: { ...odd.upstream, timeoutMs: 2_000, idleTimeoutMs: 2_000 },
+      brief: { ...odd.upstream, maxDurationMs: 3_000 },
     },
     outside: { now: () => Date.now() + clockAheadMs },
   })

@@ -24,7 +24,6 @@ setDefaultTimeout(180_000)
 /** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/task-crash.test.ts */
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 5)
 const CALLERS = 8
-const PATIENCE_MS = 30_000
 const BALANCE_NANO = 100_000_000_000
 
 /** An installation with its vendor, its receiver of webhooks, and a server that can be killed. */
@@ -191,7 +190,7 @@ describe('kill -9 at a step of a task', () => {
       point.arrange?.(place)
       const headers = { 'idempotency-key': 'order-1' }
       const answer = submit(place, first, 'one', headers).catch(() => undefined)
-      await waitFor(() => point.reached(place, stall, deaf), PATIENCE_MS)
+      await waitFor(() => point.reached(place, stall, deaf))
       expect(await point.reached(place, stall, deaf)).toBe(true)
       await kill(first)
       await answer
@@ -229,7 +228,7 @@ describe('kill -9 at a step of a task', () => {
       const isPaid = leaves !== 'unknown' || found !== undefined
       const delivered = async () =>
         (await installation.rows('select state from webhooks'))[0]?.state === 'delivered'
-      await waitFor(delivered, PATIENCE_MS)
+      await waitFor(delivered)
       expect(await delivered()).toBe(true)
       expect((await onlyTask(place))?.state).toBe(isPaid ? 'succeeded' : 'failed')
       await expectPaid(place, isPaid ? VIDEO_NANO : 0)
@@ -293,10 +292,7 @@ describe('kill -9 at random moments', () => {
           keepSubmitting(place, server, `${round}-${index}`, answered),
         )
         // Polls begin two seconds after the submit, and webhooks after them.
-        await waitFor(
-          () => vendor.submits.length > before.submits && vendor.polls.length > before.polls,
-          PATIENCE_MS,
-        )
+        await waitFor(() => vendor.submits.length > before.submits && vendor.polls.length > before.polls)
         await Bun.sleep(Math.random() * 600)
         await kill(server)
         await Promise.all(callers)
@@ -305,7 +301,7 @@ describe('kill -9 at random moments', () => {
       const last = await installation.serve()
       const unknown = (await installation.json('tasks', 'list', '--state', 'unknown', '--limit', '1000'))
         .length
-      await waitFor(async () => (await open(installation)).length === 0, PATIENCE_MS)
+      await waitFor(async () => (await open(installation)).length === 0)
       await expectAllTold(place, answered)
       // The rounds were worth it: some answers of the vendor were lost on the way.
       expect(unknown).toBeGreaterThan(0)
@@ -377,7 +373,7 @@ describe('a database that is away when the vendor answers', () => {
     vendor.answerPoll = succeeded
     const server = await installation.serve()
     const answer = submit(place, server, 'one')
-    await waitFor(() => vendor.submits.length === 1, PATIENCE_MS)
+    await waitFor(() => vendor.submits.length === 1)
     const lock = lockDatabase(installation.dataDir)
     held.letGo()
     // It is answered though its id is not stored: the task is there, and the caller can ask after it.
@@ -387,8 +383,8 @@ describe('a database that is away when the vendor answers', () => {
     expect(await onlyTask(place)).toMatchObject({ id, upstream_id: null, state: 'submitted' })
     expect(server.stderr()).toContain(`"event":"task_not_stored_yet","task":"${id}","upstream_id":"ds-1"`)
     lock.letGo()
-    await waitFor(async () => (await onlyTask(place))?.state === 'succeeded', PATIENCE_MS)
-    await waitFor(() => receiver.deliveries.length === 1, PATIENCE_MS)
+    await waitFor(async () => (await onlyTask(place))?.state === 'succeeded')
+    await waitFor(() => receiver.deliveries.length === 1)
     expect(vendor.submits).toHaveLength(1)
     await expectPaid(place, VIDEO_NANO)
     expect(idsOf(receiver)).toHaveLength(1)
@@ -405,7 +401,7 @@ describe('a database that is away when the vendor answers', () => {
     vendor.answerPoll = succeeded
     const server = await installation.serve()
     const answer = submit(place, server, 'one')
-    await waitFor(() => vendor.submits.length === 1, PATIENCE_MS)
+    await waitFor(() => vendor.submits.length === 1)
     const lock = lockDatabase(installation.dataDir)
     held.letGo()
     const { id } = (await (await answer).json()) as { id: string }
@@ -416,8 +412,8 @@ describe('a database that is away when the vendor answers', () => {
     expect(await onlyTask(place)).toMatchObject({ id, upstream_id: null, error_code: 'unknown' })
     expect(vendor.submits).toHaveLength(1)
     await installation.json('tasks', 'reconcile', id, '--upstream-id', logged?.[1] ?? '')
-    await waitFor(async () => (await onlyTask(place))?.state === 'succeeded', PATIENCE_MS)
-    await waitFor(() => receiver.deliveries.length === 1, PATIENCE_MS)
+    await waitFor(async () => (await onlyTask(place))?.state === 'succeeded')
+    await waitFor(() => receiver.deliveries.length === 1)
     await expectPaid(place, VIDEO_NANO)
     await stopWell(installation, again)
   })

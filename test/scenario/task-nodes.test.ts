@@ -27,7 +27,6 @@ import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/webhook-recei
 setDefaultTimeout(180_000)
 
 const BALANCE_NANO = 100_000_000_000
-const PATIENCE_MS = 30_000
 const HOOK = 'http://192.0.2.1/ended'
 
 for (const kind of databaseKinds) {
@@ -51,7 +50,7 @@ function sharingContract(kind: DatabaseKind): void {
       for (let beats = 0; beats < 6; beats++) {
         await Promise.all(group.nodes.map(({ poller }) => poller.beat()))
       }
-      await waitFor(async () => (await countEnded(db)) >= asked, PATIENCE_MS)
+      await waitFor(async () => (await countEnded(db)) >= asked)
       expect({ polls: vendor.polls.length, ended: await countEnded(db) }).toEqual({
         polls: asked,
         ended: asked,
@@ -78,7 +77,7 @@ function deathContract(kind: DatabaseKind): void {
       await dead.poller.beat()
       clock.now += 1_000
     }
-    await waitFor(() => vendor.polls.length === 100, PATIENCE_MS)
+    await waitFor(() => vendor.polls.length === 100)
     expect(vendor.polls).toHaveLength(100)
 
     vendor.answerPoll = succeeded
@@ -94,13 +93,13 @@ function deathContract(kind: DatabaseKind): void {
     await waitFor(async () => {
       await Promise.all(others.map(({ poller }) => poller.beat()))
       return (await countEnded(db)) === 100
-    }, PATIENCE_MS)
+    })
     expect(await countEnded(db)).toBe(100)
     expect(vendor.polls).toHaveLength(200)
 
     // The dead one was only slow, and has heard something else.
     late.letGo()
-    await waitFor(() => group.count('task_end_lost') === 100, PATIENCE_MS)
+    await waitFor(() => group.count('task_end_lost') === 100)
     expect(group.count('task_end_lost')).toBe(100)
     await expectPaid(db, 100, clock.now)
   })
@@ -115,12 +114,12 @@ function deathContract(kind: DatabaseKind): void {
     const { db } = slow.world
     const task = await followTask(db, { createdAt: START })
     await slow.poller.beat()
-    await waitFor(() => vendor.polls.length === 1, PATIENCE_MS)
+    await waitFor(() => vendor.polls.length === 1)
     clock.now += LEASE_MS
     const current = heldBack(succeeded)
     vendor.answerPoll = current.answer
     await quick.poller.beat()
-    await waitFor(() => vendor.polls.length === 2, PATIENCE_MS)
+    await waitFor(() => vendor.polls.length === 2)
     const before = await readTask(db, task.id)
     late.letGo()
     await slow.poller.stop()
@@ -137,7 +136,7 @@ function endContract(kind: DatabaseKind): void {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 4, { upstreams: { dashscope: vendor.upstream } })
     const { task, db } = await pollTogether(group, vendor, 20, failed)
-    await waitFor(() => group.count('task_ended') + group.count('task_end_lost') === 20, PATIENCE_MS)
+    await waitFor(() => group.count('task_ended') + group.count('task_end_lost') === 20)
     expect({ ended: group.count('task_ended'), lost: group.count('task_end_lost') }).toEqual({
       ended: 1,
       lost: 19,
@@ -154,7 +153,7 @@ function endContract(kind: DatabaseKind): void {
     let answers = 0
     const mixed = (id: string) => (++answers % 20 === 0 ? succeeded(id) : failed(id))
     const { task, db } = await pollTogether(group, vendor, 20, mixed)
-    await waitFor(() => group.count('task_ended') + group.count('task_end_lost') === 20, PATIENCE_MS)
+    await waitFor(() => group.count('task_ended') + group.count('task_end_lost') === 20)
     expect({ ended: group.count('task_ended'), lost: group.count('task_end_lost') }).toEqual({
       ended: 1,
       lost: 19,
@@ -225,7 +224,7 @@ test('tasks of a process that is killed with leases are ended by another node on
     })
     expect(reply.status).toBe(202)
   }
-  await waitFor(() => vendor.polls.length === tasks, PATIENCE_MS)
+  await waitFor(() => vendor.polls.length === tasks)
   killed.kill('SIGKILL')
   await killed.ended
   vendor.answerPoll = succeeded
@@ -241,8 +240,8 @@ test('tasks of a process that is killed with leases are ended by another node on
   expect(vendor.polls).toHaveLength(tasks)
   aheadMs = LEASE_MS
   const { db } = survivor.server.world
-  await waitFor(async () => (await countEnded(db)) === tasks, PATIENCE_MS)
-  await waitFor(() => receiver.deliveries.length === tasks, PATIENCE_MS)
+  await waitFor(async () => (await countEnded(db)) === tasks)
+  await waitFor(() => receiver.deliveries.length === tasks)
   expect(vendor.polls).toHaveLength(2 * tasks)
   expect(vendor.submits).toHaveLength(tasks)
   expect(idsOf(receiver)).toHaveLength(tasks)
@@ -261,7 +260,7 @@ test("a connection to PostgreSQL that is cut when the vendor's id is to be store
   })
   const { db } = gateway.server.world
   const submitted = gateway.post('/v1/videos/generations', videoBody('one'))
-  await waitFor(() => vendor.submits.length === 1, PATIENCE_MS)
+  await waitFor(() => vendor.submits.length === 1)
   // Another connection keeps the task's row, so that the change waits for it and can be cut in the middle.
   const other = new SQL(gateway.databaseUrl as string, { max: 1 })
   const keeper = await other.reserve()
@@ -273,7 +272,7 @@ test("a connection to PostgreSQL that is cut when the vendor's id is to be store
     sql: `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like 'update tasks set upstream_id%'`,
   }
-  await waitFor(async () => (await watcher.query(cut)).length > 0, PATIENCE_MS)
+  await waitFor(async () => (await watcher.query(cut)).length > 0)
   const reply = await submitted
   expect(reply.status).toBe(202)
   const { id } = (await reply.json()) as { id: string }
@@ -281,7 +280,7 @@ test("a connection to PostgreSQL that is cut when the vendor's id is to be store
   expect(await readTask(db, id)).toMatchObject({ upstreamId: null, state: 'submitted' })
   await keeper.unsafe('rollback')
   keeper.release()
-  await waitFor(async () => (await readTask(db, id)).state === 'succeeded', PATIENCE_MS)
+  await waitFor(async () => (await readTask(db, id)).state === 'succeeded')
   expect(await readTask(db, id)).toMatchObject({ state: 'succeeded', upstreamId: 'ds-1' })
   expect(vendor.submits).toHaveLength(1)
   await expectPaid(db, 1, Date.now())

@@ -28,7 +28,6 @@ setDefaultTimeout(180_000)
 
 const MINUTE_MS = 60_000
 const BALANCE_NANO = 100_000_000_000
-const PATIENCE_MS = 30_000
 const HOOK = 'http://192.0.2.1/ended'
 /** Of both kinds together more than one look finds. */
 const MANY = 600
@@ -63,7 +62,7 @@ describe('a start on SQLite, where nobody else can be serving', () => {
     // The key of the one that was never sent is free; the other one's gives its task.
     const kept = await db.query({ sql: 'select charge, status, body from saved_answers' })
     expect(kept).toEqual([{ charge: sent.charge, status: 202, body: expect.stringContaining(sent.id) }])
-    await waitFor(async () => (await readTask(db, followed.id)).state === 'succeeded', PATIENCE_MS)
+    await waitFor(async () => (await readTask(db, followed.id)).state === 'succeeded')
     expect(vendor.polls).toEqual([`ds-${followed.id}`])
     expect(vendor.submits).toEqual([])
     await giveUp(db, sent)
@@ -188,7 +187,7 @@ function deadlineTests(kind: DatabaseKind): void {
     await poller.beat()
     await poller.sweep()
     const states = () => Promise.all(tasks.map(async ({ id }) => (await readTask(world.db, id)).errorCode))
-    await waitFor(async () => (await states()).every((code) => code !== null), PATIENCE_MS)
+    await waitFor(async () => (await states()).every((code) => code !== null))
     expect(await states()).toEqual(['timed_out', 'timed_out'])
     expect(vendor.polls).toEqual([])
     await expectPaid(world.db, 0, group.clock.now)
@@ -209,12 +208,12 @@ function vendorTests(kind: DatabaseKind): void {
       vendor.answerPoll = answer
       group.clock.now = (await readTask(world.db, id)).pollAt
       await poller.beat()
-      await waitFor(async () => (await readTask(world.db, id)).polls === polls + 1, PATIENCE_MS)
+      await waitFor(async () => (await readTask(world.db, id)).polls === polls + 1)
       expect(await readTask(world.db, id)).toMatchObject({ state: 'submitted', misses: polls + 1 })
     }
     group.clock.now = (await readTask(world.db, id)).pollAt
     await poller.beat()
-    await waitFor(async () => (await readTask(world.db, id)).state === 'failed', PATIENCE_MS)
+    await waitFor(async () => (await readTask(world.db, id)).state === 'failed')
     expect(await readTask(world.db, id)).toMatchObject({ state: 'failed', errorCode: 'task_lost' })
     await expectPaid(world.db, 0, group.clock.now)
   })
@@ -238,10 +237,7 @@ function vendorTests(kind: DatabaseKind): void {
     expect(rows.filter((row) => row.upstream_id === 'ds-same')).toHaveLength(1)
     const unknown = rows.filter((row) => row.upstream_id === null)
     expect(unknown.map((row) => row.error_code)).toEqual(Array(many - 1).fill('unknown'))
-    await waitFor(
-      async () => (await balanceOf(db, 'alice'))?.heldNano === (many - 1) * VIDEO_NANO,
-      PATIENCE_MS,
-    )
+    await waitFor(async () => (await balanceOf(db, 'alice'))?.heldNano === (many - 1) * VIDEO_NANO)
     for (const row of unknown) await giveUp(db, { id: row.id as string })
     await expectPaid(db, 1)
     await gateway.close()

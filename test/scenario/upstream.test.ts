@@ -2,7 +2,7 @@
 // trouble stays its own. Every failure is free and leaves nothing behind.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Server } from 'node:net'
 import type { ModelConfig } from '../../src/config/schema'
 import { openOrigin } from '../../src/http-client/origin'
 import { startSandbox } from '../../src/sandbox'
@@ -12,10 +12,9 @@ import { chatRequest, RawCaller } from '../support/raw-caller'
 import { type Played, play, type Scenario } from '../support/scenario'
 import { startServing } from '../support/serving'
 import { completion, eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { makeClock } from '../support/video-requests'
 
 setDefaultTimeout(180_000)
-
-const PATIENCE_MS = 30_000
 
 function chatModel(upstream: string): ModelConfig {
   return { ...(testModels['test-chat'] as ModelConfig), upstream }
@@ -25,6 +24,9 @@ function chatModel(upstream: string): ModelConfig {
 function chat(words: string, model = 'test-chat', more: object = {}) {
   return { model, messages: say(`[sandbox ${words}]`), ...more }
 }
+
+/** Of vendors that do not answer, by a clock that stands still until a test moves it. */
+const TIMEOUT_MS = 60_000
 
 function embed(words: string, model: string) {
   return { model, input: `[sandbox ${words}]` }
@@ -36,6 +38,12 @@ async function playFailure(gateway: TestGateway, scenario: Scenario): Promise<Pl
   expect(played.charges[0]).toMatchObject({ state: 'released', amount: 0 })
   expect((await gateway.balance()).heldNano).toBe(0)
   return played
+}
+
+/** Lets a server listen where there is room. */
+async function portOf(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
 }
 
 /** What callers read of trouble that is the operator's. */
@@ -330,8 +338,16 @@ describe('a vendor with answers of its own', () => {
   beforeAll(async () => {
     const flat = { ...vendor.upstream, kind: 'dashscope' }
     gateway = await startTestGateway({
-      upstreams: { odd: { ...vendor.upstream, timeoutMs: 400, idleTimeoutMs: 400 }, flat },
-      models: { 'test-odd': chatModel('odd'), 'test-flat': chatModel('flat') },
+      upstreams: {
+        odd: vendor.upstream,
+        mute: { ...vendor.upstream, timeoutMs: 400, idleTimeoutMs: 400 },
+        flat,
+      },
+      models: {
+        'test-odd': chatModel('odd'),
+        'test-mute': chatModel('mute'),
+        'test-flat': chatModel('flat'),
+      },
     })
   })
   afterAll(async () => {
@@ -389,8 +405,7 @@ describe('a vendor with answers of its own', () => {
         sent++
       })
     })
-    const port = await freePort()
-    await new Promise<void>((resolve) => announcing.listen(port, '127.0.0.1', resolve))
+    const port = await portOf(announcing)
     const other = await startTestGateway({
       upstreams: { openai: { baseUrl: `http://127.0.0.1:${port}/v1` } },
     })
@@ -453,11 +468,11 @@ describe('a vendor with answers of its own', () => {
         signal.addEventListener('abort', () => told.resolve())
         return new Promise<Response>(() => {})
       }
-      const body = { model: 'test-odd', messages: say('Hi'), stream }
+      const body = { model: 'test-mute', messages: say('Hi'), stream }
       const timeout = {
         status: 504,
         error: { code: 'upstream_timeout' },
-        words: ['odd did not answer in time'],
+        words: ['mute did not answer in time'],
       }
       const { charges } = await playOdd(answer, { ...timeout, body })
       expect(charges[0]?.ended_by).toBe('timeout')
@@ -473,7 +488,8 @@ describe('a vendor with answers of its own', () => {
           headers: { 'content-type': 'application/json' },
         },
       )
-    await playOdd(half, { status: 504, error: { code: 'upstream_timeout' } })
+    const body = { model: 'test-mute', messages: say('Hi') }
+    await playOdd(half, { status: 504, error: { code: 'upstream_timeout' }, body })
   })
 
   test('ends an event stream before it begins: an error event, free', async () => {
@@ -539,8 +555,7 @@ describe('connections', () => {
       socket.on('error', () => {})
       socket.once('data', () => socket.resetAndDestroy())
     })
-    const port = await freePort()
-    await new Promise<void>((resolve) => hangsUp.listen(port, '127.0.0.1', resolve))
+    const port = await portOf(hangsUp)
     const gateway = await startTestGateway({
       upstreams: { openai: { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: ['one', 'two'] } },
     })
@@ -700,10 +715,12 @@ describe('several keys of one vendor', () => {
 })
 
 describe('the limit on running requests of a vendor', () => {
+  const clock = makeClock()
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({
-      upstreams: { openai: { concurrency: 2, timeoutMs: 300, idleTimeoutMs: 300 } },
+      upstreams: { openai: { concurrency: 2, timeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS } },
+      outside: { now: clock.now },
     })
   })
   afterAll(() => gateway.close())
@@ -725,6 +742,13 @@ describe('the limit on running requests of a vendor', () => {
     expect((await gateway.chat()).status).toBe(200)
   })
 
+  /** Sends a chat, and lets time pass until it has ended. */
+  async function outwait(body: Record<string, unknown>): Promise<void> {
+    const timer = setInterval(() => clock.pass(TIMEOUT_MS), 50)
+    await (await gateway.chat(body)).text()
+    clearInterval(timer)
+  }
+
   const failures: readonly [string, object?][] = [
     ['status=400'],
     ['status=429'],
@@ -743,8 +767,7 @@ describe('the limit on running requests of a vendor', () => {
   ]
   for (const [words, more] of failures) {
     test(`has its place back after ${words}${more ? ', streamed' : ''}`, async () => {
-      for (let count = 0; count < 3; count++)
-        await (await gateway.chat(chat(words, 'test-chat', more))).text()
+      for (let count = 0; count < 3; count++) await outwait(chat(words, 'test-chat', more))
       expect((await gateway.chat()).status).toBe(200)
     })
   }
@@ -759,7 +782,7 @@ describe('the limit on running requests of a vendor', () => {
       caller.leave('rst')
       await waitFor(() => gateway.sandbox.calls.at(-1)?.aborted === true)
     }
-    await waitFor(async () => (await gateway.balance()).heldNano === 0, PATIENCE_MS)
+    await waitFor(async () => (await gateway.balance()).heldNano === 0)
     expect((await gateway.chat()).status).toBe(200)
   })
 })
@@ -768,15 +791,23 @@ describe('the breaker', () => {
   const OPEN_MS = 5_000
 
   test('leaves a vendor alone that does not answer, for its callers only, and tries again by itself', async () => {
-    let shiftMs = 0
+    const clock = makeClock()
     const gateway = await startTestGateway({
-      upstreams: { openai: { timeoutMs: 250 } },
-      outside: { now: () => Date.now() + shiftMs },
+      upstreams: { openai: { timeoutMs: TIMEOUT_MS } },
+      outside: { now: clock.now },
     })
-    const hang = () => gateway.chat(chat('hang'))
     const statuses = async (requests: Promise<Response>[]) =>
       (await Promise.all(requests)).map(({ status }) => status).sort()
-    expect(await statuses(Array.from({ length: 5 }, hang))).toEqual([504, 504, 504, 504, 504])
+    /** Sends requests that hang, and lets time pass when so many have been refused and the others have been sent. */
+    const hang = async (count: number, refused = 0) => {
+      const calls = gateway.sandbox.calls.length
+      let ended = 0
+      const requests = Array.from({ length: count }, () => gateway.chat(chat('hang')).finally(() => ended++))
+      await waitFor(() => ended === refused && gateway.sandbox.calls.length === calls + count - refused)
+      clock.pass(TIMEOUT_MS)
+      return statuses(requests)
+    }
+    expect(await hang(5)).toEqual([504, 504, 504, 504, 504])
     await playFailure(gateway, {
       name: '',
       body: chat('tokens=1'),
@@ -786,12 +817,12 @@ describe('the breaker', () => {
       vendorCalls: 0,
     })
     expect((await gateway.chat({ model: 'test-dashscope' })).status).toBe(200)
-    shiftMs += OPEN_MS
+    clock.pass(OPEN_MS)
     // One may try, and fails; the others are not sent.
     const calls = gateway.sandbox.calls.length
-    expect(await statuses([hang(), hang(), hang()])).toEqual([503, 503, 504])
+    expect(await hang(3, 2)).toEqual([503, 503, 504])
     expect(gateway.sandbox.calls.length).toBe(calls + 1)
-    shiftMs += OPEN_MS
+    clock.pass(OPEN_MS)
     expect((await gateway.chat()).status).toBe(200)
     expect(await statuses([gateway.chat(), gateway.chat(), gateway.chat()])).toEqual([200, 200, 200])
     await gateway.close()
@@ -815,7 +846,18 @@ describe('the breaker', () => {
   })
 
   test('is neither opened nor closed by callers who leave', async () => {
-    const gateway = await startTestGateway({ upstreams: { openai: { timeoutMs: 400 } } })
+    const clock = makeClock()
+    const gateway = await startTestGateway({
+      upstreams: { openai: { timeoutMs: TIMEOUT_MS } },
+      outside: { now: clock.now },
+    })
+    const hang = async () => {
+      const calls = gateway.sandbox.calls.length
+      const request = gateway.chat(chat('hang'))
+      await waitFor(() => gateway.sandbox.calls.length > calls)
+      clock.pass(TIMEOUT_MS)
+      return (await request).status
+    }
     const leave = async () => {
       const calls = gateway.sandbox.calls.length
       const caller = await RawCaller.connect(gateway.url)
@@ -825,9 +867,9 @@ describe('the breaker', () => {
       await waitFor(() => gateway.sandbox.calls.at(-1)?.aborted === true)
     }
     for (let count = 0; count < 6; count++) await leave()
-    for (let count = 0; count < 4; count++) expect((await gateway.chat(chat('hang'))).status).toBe(504)
+    for (let count = 0; count < 4; count++) expect(await hang()).toBe(504)
     await leave()
-    expect((await gateway.chat(chat('hang'))).status).toBe(504)
+    expect(await hang()).toBe(504)
     expect((await gateway.chat()).status).toBe(503)
     await gateway.close()
   })
@@ -838,7 +880,8 @@ test('hundreds of requests that hang at one vendor are in nobody else’s way', 
   const upstream = { apiKey: 'replaced by the sandbox' }
   const gateway = await startServing({
     upstreams: {
-      slow: { kind: 'openai', ...upstream, timeoutMs: 4_000 },
+      // Long enough for all of them to come on a busy machine.
+      slow: { kind: 'openai', ...upstream, timeoutMs: 20_000 },
       fast: { kind: 'dashscope', ...upstream },
     },
     models: {
@@ -850,7 +893,7 @@ test('hundreds of requests that hang at one vendor are in nobody else’s way', 
   const callers = await Promise.all(Array.from({ length: hanging }, () => RawCaller.connect(gateway.url)))
   for (const caller of callers) caller.send(chatRequest(gateway.key, chat('hang', 'test-slow', small)))
   const held = async () => (await gateway.rows(`select id from charges where state = 'held'`)).length
-  await waitFor(async () => (await held()) === hanging, PATIENCE_MS)
+  await waitFor(async () => (await held()) === hanging)
   expect(await held()).toBe(hanging)
 
   const ask = async (model: string) => {
@@ -861,12 +904,12 @@ test('hundreds of requests that hang at one vendor are in nobody else’s way', 
   for (let count = 0; count < 20; count++) expect((await ask('test-fast')).status).toBe(200)
   // All of that happened while the others hung.
   expect(await held()).toBe(hanging)
-  await waitFor(async () => (await held()) === 0, PATIENCE_MS)
-  await waitFor(() => callers.every((caller) => caller.head().includes('\r\n\r\n{')), PATIENCE_MS)
+  await waitFor(async () => (await held()) === 0)
+  await waitFor(() => callers.every((caller) => caller.head().includes('\r\n\r\n{')))
   const statuses = new Set(callers.map((caller) => caller.head().slice(0, 'HTTP/1.1 504'.length)))
   expect([...statuses]).toEqual(['HTTP/1.1 504'])
   expect((await ask('test-slow')).status).toBe(503)
-  await waitFor(async () => (await ask('test-slow')).status === 200, PATIENCE_MS)
+  await waitFor(async () => (await ask('test-slow')).status === 200)
   expect((await ask('test-slow')).status).toBe(200)
   for (const caller of callers) caller.socket.destroy()
   await gateway.stop()

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPoller } from '../../src/tasks/poller'
 import { type Break, startBreakingVendor } from '../support/breaking-vendor'
+import { freePort } from '../support/free-port'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { type OddVendor, startVendor } from '../support/vendor'
@@ -59,8 +60,7 @@ beforeAll(async () => {
     upstreams: {
       odd: { kind: form.kind, baseUrl: vendor.url, apiKey: 'none', timeoutMs: 500, pollsPerSecond: 1000 },
       breaking: { kind: form.kind, baseUrl: breaking.url, apiKey: 'none', timeoutMs: 60_000 },
-      // Nobody listens on the port of a server that has been stopped.
-      absent: { kind: form.kind, baseUrl: await closedUrl(), apiKey: 'none' },
+      absent: { kind: form.kind, baseUrl: `http://127.0.0.1:${await freePort()}`, apiKey: 'none' },
     },
     models: {
       odd: { ...entry, upstream: 'odd' },
@@ -74,13 +74,6 @@ afterAll(async () => {
   await vendor.stop()
   breaking[Symbol.dispose]()
 })
-
-async function closedUrl(): Promise<string> {
-  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-  const { port } = server
-  await server.stop(true)
-  return `http://127.0.0.1:${port}`
-}
 
 function submit(model: string): Promise<Response> {
   return gateway.post(PATH, { model, ...form.body('x') })

@@ -201,7 +201,6 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     async close() {
       await waitFor(
         async () => (await db.query({ sql: `select id from charges where state = 'held'` })).length === 0,
-        5_000,
       )
       const { problems } = await gateway.audit()
       await server.stop(0)
@@ -225,7 +224,7 @@ export function say(content: string): { role: 'user'; content: string }[] {
 /** Waits until something is so; the caller then checks it. The deadline only bounds what hangs. */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
-  timeoutMs = 30_000,
+  timeoutMs = 100_000,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!(await condition()) && performance.now() < deadline) await Bun.sleep(5)

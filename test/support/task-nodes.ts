@@ -28,7 +28,6 @@ export interface TaskNodes {
 
 /** As long as a node has a task for itself (src/tasks/poller.ts). */
 export const LEASE_MS = 45_000
-const PATIENCE_MS = 30_000
 export const START = Date.UTC(2026, 2, 10, 12)
 const BALANCE_NANO = 100_000_000_000
 
@@ -96,7 +95,7 @@ export async function pollHeldBack(
   const before = vendor.polls.length
   for (let poll = 1; poll <= polls; poll++) {
     await nodes[poll % nodes.length]?.poller.beat()
-    await waitFor(() => vendor.polls.length === before + poll, PATIENCE_MS)
+    await waitFor(() => vendor.polls.length === before + poll)
     if (vendor.polls.length !== before + poll) throw new Error(`poll ${poll} did not reach the vendor`)
     clock.now += LEASE_MS
   }

@@ -324,8 +324,8 @@ export interface Translator extends StreamCut {
   fail?(error: GatewayError): string
   /** The event that is sent in silence. Absent: that of the dialect. */
   keepAlive?(): string
-  /** The whole answer, once it has ended, for an operation that keeps its answers. */
-  answer?(): object
+  /** The whole answer, for an operation that keeps its answers; undefined before its end. */
+  answer?(): object | undefined
 }
 
 /** A request in plain words, the same for every family. */

@@ -2,47 +2,131 @@
 // one id everywhere and a sequence number on each event. It must never throw, nor leave an item open at the end.
 
 import type { ParsedRequest } from '../../contract/family'
-import type { GatewayError } from '../../lib/errors'
 import type { ResponsesBody } from './caller-side'
+import { callPrefix, emptyCall, fillCall } from './calls'
 import {
   type Fields,
   itemId,
+  type NewItem,
   type OutputItem,
   type ResponseEnd,
-  type ResponseUsage,
   responseObject,
 } from './response-object'
+import type { ToolOrigin } from './tools'
 
-/** Kinds of text, of which one item at a time is open. */
-type TextKind = 'reasoning' | 'text' | 'refusal'
+/** Kinds of text. One item of reasoning, or one message with texts and refusals, is open at a time. */
+export type TextKind = 'reasoning' | 'text' | 'refusal'
 
-/** The item of text that is open, with its text so far. */
-interface OpenText {
-  kind: TextKind
+/** The item of reasoning, or the message, that is open. */
+interface OpenItem {
   place: number
-  text: string
+  item: OutputItem
+  /** Parts that are done. */
+  parts: Fields[]
 }
 
-/** A tool call that is still being written. */
+/** The part that is open. Texts of its events are made once, because most events of a stream are its deltas. */
+interface OpenPart {
+  kind: TextKind
+  text: string
+  logprobs: Fields[]
+  /** Members that name the part in each of its events. */
+  at: Fields
+  /** A delta's event up to its sequence number, and from there up to its text. */
+  beforeNumber: string
+  beforeDelta: string
+}
+
+/** A call of a tool that is still being written. */
 export interface OpenCall {
   place: number
   item: OutputItem
+  origin: ToolOrigin
+  /** All that came of its arguments. */
+  text: string
+  beforeDelta: string
+}
+
+/** Members and names of events of a kind of text. */
+interface TextForm {
+  item: 'reasoning' | 'message'
+  partAdded: string
+  delta: string
+  done: string
+  partDone: string
+  /** The member that counts the parts of an item. */
+  index: string
+  /** The text's member, in a part and where it is done. */
+  member: string
+  part(text: string, logprobs: readonly Fields[]): Fields
+}
+
+const message = {
+  item: 'message',
+  partAdded: 'response.content_part.added',
+  partDone: 'response.content_part.done',
+  index: 'content_index',
+} as const
+
+const forms: Record<TextKind, TextForm> = {
+  reasoning: {
+    item: 'reasoning',
+    partAdded: 'response.reasoning_summary_part.added',
+    delta: 'response.reasoning_summary_text.delta',
+    done: 'response.reasoning_summary_text.done',
+    partDone: 'response.reasoning_summary_part.done',
+    index: 'summary_index',
+    member: 'text',
+    part: (text) => ({ type: 'summary_text', text }),
+  },
+  text: {
+    ...message,
+    delta: 'response.output_text.delta',
+    done: 'response.output_text.done',
+    member: 'text',
+    part: (text, logprobs) => ({ type: 'output_text', text, annotations: [], logprobs }),
+  },
+  refusal: {
+    ...message,
+    delta: 'response.refusal.delta',
+    done: 'response.refusal.done',
+    member: 'refusal',
+    part: (refusal) => ({ type: 'refusal', refusal }),
+  },
+}
+
+const ARGUMENTS_DELTA = 'response.function_call_arguments.delta'
+const BEFORE_ARGUMENTS_NUMBER = beforeNumber(ARGUMENTS_DELTA)
+const DONE = 'data: [DONE]\n\n'
+const NO_LOGPROBS: readonly Fields[] = []
+
+/** An error that ends a response. */
+export interface ResponseError {
+  code: string | null
+  message: string
+  type: string | null
+  param: string | null
 }
 
 export class ResponseEvents {
-  readonly output: OutputItem[] = []
-  private readonly parsed: ParsedRequest<ResponsesBody>
-  private readonly model: string
+  private readonly output: OutputItem[] = []
+  private readonly calls = new Set<OpenCall>()
+  private readonly callIds = new Set<string>()
   private written = ''
   private sequence = 0
-  private hasBegun = false
+  private begun: Fields | undefined
   private ended: Fields | undefined
-  private open: OpenText | undefined
+  private item: OpenItem | undefined
+  private part: OpenPart | undefined
 
-  constructor(parsed: ParsedRequest<ResponsesBody>, model: string) {
-    this.parsed = parsed
-    this.model = model
-  }
+  constructor(
+    private readonly parsed: ParsedRequest<ResponsesBody>,
+    private readonly model: string,
+    /** Seals the reasoning of an item that ends, for the caller to keep. `text` is what was shown of it. */
+    private readonly seal: (text: string) => string | undefined,
+    /** True if only the response is wanted, and no events. */
+    private isSilent = false,
+  ) {}
 
   /** The events since the last time. */
   take(): string {
@@ -61,196 +145,237 @@ export class ResponseEvents {
   }
 
   begin(): void {
-    if (this.hasBegun) return
-    this.hasBegun = true
-    const response = this.snapshot({ status: 'in_progress' })
-    this.write('response.created', { response })
-    this.write('response.in_progress', { response })
+    if (this.begun) return
+    this.begun = responseObject(this.parsed, this.model)
+    if (this.isSilent) return
+    const response = JSON.stringify(this.begun)
+    this.writeText('response.created', `"response":${response}`)
+    this.writeText('response.in_progress', `"response":${response}`)
   }
 
-  /** Appends to the item of this kind that is open, or to a new one. */
-  append(kind: TextKind, delta: string): void {
+  /** Appends to the part of this kind that is open, or to a new one. `logprobs` are those of a text's tokens. */
+  append(kind: TextKind, delta: string, logprobs: readonly Fields[] = NO_LOGPROBS): void {
     if (delta === '') return
-    const open = this.open?.kind === kind ? this.open : this.openText(kind)
-    const item = this.output[open.place]
-    const at = { item_id: item?.id, output_index: open.place }
-    if (kind === 'reasoning') {
-      const summary = { ...at, summary_index: 0 }
-      // Thinking that stays hidden has no part.
-      if (open.text === '') {
-        this.write('response.reasoning_summary_part.added', {
-          ...summary,
-          part: { type: 'summary_text', text: '' },
-        })
-      }
-      this.write('response.reasoning_summary_text.delta', { ...summary, delta })
-    } else {
-      const part = { ...at, content_index: contentIndexOf(item) }
-      if (kind === 'refusal') this.write('response.refusal.delta', { ...part, delta })
-      else this.write('response.output_text.delta', { ...part, delta, logprobs: [] })
-    }
-    open.text += delta
+    const part = this.part?.kind === kind ? this.part : this.openPart(kind)
+    part.text += delta
+    if (logprobs !== NO_LOGPROBS) part.logprobs.push(...logprobs)
+    if (this.isSilent) return
+    const end = kind !== 'text' ? '' : logprobs.length === 0 ? ',"logprobs":[]' : withLogprobs(logprobs)
+    this.written += `${part.beforeNumber}${this.sequence++}${part.beforeDelta}${JSON.stringify(delta)}${end}}\n\n`
   }
 
-  /**
-   * Ends the item of text that is open. `encryptedContent` belongs to an item of reasoning: it opens one if none is
-   * open, because thinking may be hidden.
-   */
-  closeText(encryptedContent?: string): void {
-    if (encryptedContent !== undefined && this.open?.kind !== 'reasoning') this.openReasoning()
-    const { open } = this
+  /** Ends the open part, so that more text of its kind begins another one. */
+  closePart(): void {
+    const { item, part } = this
+    if (!item || !part) return
+    this.part = undefined
+    const { kind, text, logprobs, at } = part
+    const { done, partDone, member, part: partOf } = forms[kind]
+    const whole = partOf(text, logprobs)
+    this.write(done, { ...at, [member]: text, ...(kind === 'text' && { logprobs }) })
+    this.write(partDone, { ...at, part: whole })
+    item.parts.push(whole)
+  }
+
+  /** Opens an item of reasoning of which nothing may be shown. */
+  openReasoning(): void {
+    this.openItem('reasoning')
+  }
+
+  /** Ends the item of reasoning, or the message, that is open. */
+  closeItem(status: 'completed' | 'incomplete' = 'completed'): void {
+    this.closePart()
+    const { item: open } = this
     if (!open) return
-    this.open = undefined
-    const item = this.output[open.place] as OutputItem
-    if (open.kind === 'reasoning') {
-      this.closeSummary(item, open)
-      if (encryptedContent !== undefined) item.encrypted_content = encryptedContent
-    } else this.closePart(item, open)
-    item.status = 'completed'
-    this.write('response.output_item.done', { output_index: open.place, item })
+    this.item = undefined
+    const { place, item, parts } = open
+    if (item.type === 'reasoning') {
+      const sealed = this.seal(parts.map(({ text }) => text).join(''))
+      if (sealed !== undefined) item.encrypted_content = sealed
+    } else item.status = status
+    this.write('response.output_item.done', { output_index: place, item })
   }
 
-  /** Adds a call of a tool whose arguments or input follow in pieces. Text before it is closed. */
-  openCall(item: OutputItem): OpenCall {
-    this.closeText()
-    const place = this.add({ ...item, status: 'in_progress' })
-    return { place, item: this.output[place] as OutputItem }
+  /** Adds a call of a tool, whose arguments follow in pieces. Text before it is closed. */
+  openCall(origin: ToolOrigin, callId: string): OpenCall {
+    this.closeItem()
+    const empty = { ...emptyCall(origin, this.freeCallId(callId)), status: 'in_progress' }
+    const [place, item] = this.add(empty, callPrefix(origin))
+    const at = `,"item_id":${JSON.stringify(item.id)},"output_index":${place},"delta":`
+    const call = { place, item, origin, text: '', beforeDelta: at }
+    this.calls.add(call)
+    return call
   }
 
-  /** Appends to the arguments of a function. */
-  appendArguments({ place, item }: OpenCall, delta: string): void {
+  /** Appends to the arguments of a call. Only a function's are shown before they are whole. */
+  appendArguments(call: OpenCall, delta: string): void {
     if (delta === '') return
-    item.arguments = `${item.arguments ?? ''}${delta}`
-    this.write('response.function_call_arguments.delta', { item_id: item.id, output_index: place, delta })
+    call.text += delta
+    if (this.isSilent || call.origin.kind !== 'function') return
+    this.written += `${BEFORE_ARGUMENTS_NUMBER}${this.sequence++}${call.beforeDelta}${JSON.stringify(delta)}}\n\n`
   }
 
-  /** Ends a call. `input` is the whole raw text of a custom tool. */
-  closeCall({ place, item }: OpenCall, input?: string): void {
+  /** Ends a call. */
+  closeCall(call: OpenCall, status: 'completed' | 'incomplete' = 'completed'): void {
+    if (!this.calls.delete(call)) return
+    const { place, item, origin } = call
+    const isFunction = item.type === 'function_call'
+    // Clients parse the arguments.
+    if (isFunction && status === 'completed' && call.text.trim() === '') this.appendArguments(call, '{}')
+    fillCall(origin, item, call.text)
+    item.status = status
     const at = { item_id: item.id, output_index: place }
-    if (item.type === 'custom_tool_call') {
-      item.input = input ?? ''
+    if (isFunction) {
+      this.write('response.function_call_arguments.done', { ...at, name: item.name, arguments: call.text })
+    } else if (item.type === 'custom_tool_call') {
       if (item.input !== '') this.write('response.custom_tool_call_input.delta', { ...at, delta: item.input })
       this.write('response.custom_tool_call_input.done', { ...at, input: item.input })
-    } else if (item.type === 'function_call') {
-      const { arguments: whole = '', name } = item
-      this.write('response.function_call_arguments.done', { ...at, arguments: whole, name })
     }
-    item.status = 'completed'
     this.write('response.output_item.done', { output_index: place, item })
   }
 
-  /** Adds an item that comes whole. */
-  addWhole(item: OutputItem): void {
-    this.closeText()
-    const place = this.add({ ...item, status: 'in_progress' })
-    this.output[place] = item
-    this.write('response.output_item.done', { output_index: place, item })
-  }
-
-  /** Ends the response: all text is closed, and the terminal event has the whole object. */
+  /** Ends the response: all items are closed, and the terminal event has the whole object. */
   finish(end: ResponseEnd): void {
     if (this.ended) return
     this.begin()
-    this.closeText()
-    this.ended = this.snapshot(end)
-    this.write(`response.${end.status}`, { response: this.ended })
-    this.written += 'data: [DONE]\n\n'
+    this.closeAll(end.status === 'incomplete')
+    this.end(end)
   }
 
-  /** Ends a broken response. Clients read either of the two events, and of the first either form. */
-  fail({ code, message, type, param }: Pick<GatewayError, 'code' | 'message' | 'type' | 'param'>): void {
+  /**
+   * Ends a broken response. Clients read either of the two events, and of the first either form. Open items stay
+   * without an end, because clients run a tool when its item is done.
+   */
+  fail({ code, message: text, type, param }: ResponseError): void {
     if (this.ended) return
     this.begin()
-    this.write('error', { code, message, param, error: { type, code, message, param } })
-    this.ended = this.snapshot({ status: 'failed', error: { code, message } })
-    this.write('response.failed', { response: this.ended })
-    this.written += 'data: [DONE]\n\n'
+    const { isSilent } = this
+    this.isSilent = true
+    this.closeAll(true)
+    this.isSilent = isSilent
+    const error = { code: codeOf(code, type), message: text }
+    const shape = { type: type ?? 'server_error', ...error, param }
+    this.write('error', { ...error, param, error: shape })
+    this.end({ status: 'failed', error })
   }
 
-  /** Ends a response whose output is as long as it may be. Calls that are not whole stay incomplete. */
-  cut(usage?: ResponseUsage): void {
-    this.closeText()
-    this.finish({ status: 'incomplete', incompleteReason: 'max_output_tokens', usage })
-  }
-
+  /** A sign of life. */
   keepAlive(): void {
-    this.write('keepalive', {})
-  }
-
-  private openText(kind: TextKind): OpenText {
-    if (kind === 'reasoning') return this.openReasoning()
-    const last = this.open
-    const message = last && last.kind !== 'reasoning' ? last : undefined
-    if (message) this.closePart(this.output[message.place] as OutputItem, message)
-    else this.closeText()
-    const place =
-      message?.place ?? this.add(this.newItem('message', 'msg', { role: 'assistant', content: [] }))
-    const item = this.output[place] as OutputItem
-    const part = emptyPart(kind)
-    const content = item.content as Fields[]
-    this.write('response.content_part.added', {
-      item_id: item.id,
-      output_index: place,
-      content_index: content.length,
-      part,
-    })
-    item.content = [...content, part]
-    this.open = { kind, place, text: '' }
-    return this.open
-  }
-
-  private openReasoning(): OpenText {
-    this.closeText()
-    const place = this.add(this.newItem('reasoning', 'rs', { summary: [] }))
-    this.open = { kind: 'reasoning', place, text: '' }
-    return this.open
-  }
-
-  private closeSummary(item: OutputItem, { place, text }: OpenText): void {
-    if (text === '') return
-    const at = { item_id: item.id, output_index: place, summary_index: 0 }
-    const part = { type: 'summary_text', text }
-    this.write('response.reasoning_summary_text.done', { ...at, text })
-    this.write('response.reasoning_summary_part.done', { ...at, part })
-    item.summary = [part]
-  }
-
-  private closePart(item: OutputItem, { kind, place, text }: OpenText): void {
-    const at = { item_id: item.id, output_index: place, content_index: contentIndexOf(item) }
-    const part = kind === 'refusal' ? { type: 'refusal', refusal: text } : { ...emptyPart('text'), text }
-    if (kind === 'refusal') this.write('response.refusal.done', { ...at, refusal: text })
-    else this.write('response.output_text.done', { ...at, text, logprobs: [] })
-    this.write('response.content_part.done', { ...at, part })
-    item.content = [...(item.content as Fields[]).slice(0, -1), part]
-  }
-
-  private newItem(type: string, prefix: string, fields: Fields): OutputItem {
-    return { type, id: itemId(this.parsed, prefix, this.output.length), status: 'in_progress', ...fields }
-  }
-
-  private add(item: OutputItem): number {
+    if (this.ended) return
     this.begin()
-    const place = this.output.push(item) - 1
-    this.write('response.output_item.added', { output_index: place, item })
-    return place
+    this.writeText('keepalive', '')
   }
 
-  private snapshot(end: ResponseEnd): Fields {
-    return responseObject(this.parsed, this.model, this.output, end)
+  private closeAll(isIncomplete: boolean): void {
+    const places = [...this.calls, ...(this.item ? [this.item] : [])].sort((a, b) => a.place - b.place)
+    for (const open of places) {
+      if ('origin' in open)
+        this.closeCall(open, isIncomplete && !isJson(open.text) ? 'incomplete' : 'completed')
+      else this.closeItem(isIncomplete ? 'incomplete' : 'completed')
+    }
+  }
+
+  private end(end: ResponseEnd): void {
+    this.ended = responseObject(this.parsed, this.model, this.output, end, this.begun)
+    this.write(`response.${end.status}`, { response: this.ended })
+    if (!this.isSilent) this.written += DONE
+  }
+
+  private openPart(kind: TextKind): OpenPart {
+    this.closePart()
+    const form = forms[kind]
+    const { place, item, parts } = this.openItem(form.item)
+    const at = { item_id: item.id, output_index: place, [form.index]: parts.length }
+    this.write(form.partAdded, { ...at, part: form.part('', NO_LOGPROBS) })
+    this.part = {
+      kind,
+      text: '',
+      logprobs: [],
+      at,
+      beforeNumber: beforeNumber(form.delta),
+      beforeDelta: `,${JSON.stringify(at).slice(1, -1)},"delta":`,
+    }
+    return this.part
+  }
+
+  /** The item of this type that is open, or a new one. */
+  private openItem(type: TextForm['item']): OpenItem {
+    if (this.item?.item.type === type) return this.item
+    this.closeItem()
+    const parts: Fields[] = []
+    const [place, item] =
+      type === 'reasoning'
+        ? this.add({ type, summary: parts }, 'rs')
+        : this.add({ type, status: 'in_progress', role: 'assistant', content: parts }, 'msg')
+    this.item = { place, item, parts }
+    return this.item
+  }
+
+  private add({ type, ...fields }: NewItem, prefix: string): [place: number, item: OutputItem] {
+    this.begin()
+    const place = this.output.length
+    const item = { type, id: itemId(this.parsed, prefix, place), ...fields }
+    this.output.push(item)
+    this.write('response.output_item.added', { output_index: place, item })
+    return [place, item]
+  }
+
+  /** The id of a call, or one made here if the vendor gave none or gave it twice: results name their call by it. */
+  private freeCallId(callId: string): string {
+    const isFree = callId !== '' && !this.callIds.has(callId)
+    const id = isFree ? callId : itemId(this.parsed, 'call', this.output.length)
+    this.callIds.add(id)
+    return id
   }
 
   private write(type: string, fields: Fields): void {
-    const event = { type, sequence_number: this.sequence++, ...fields }
-    this.written += `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`
+    if (!this.isSilent) this.writeText(type, JSON.stringify(fields).slice(1, -1))
+  }
+
+  private writeText(type: string, fields: string): void {
+    if (this.isSilent) return
+    const more = fields === '' ? '' : ','
+    this.written += `${beforeNumber(type)}${this.sequence++}${more}${fields}}\n\n`
   }
 }
 
-function contentIndexOf(item: OutputItem | undefined): number {
-  return ((item?.content as unknown[] | undefined)?.length ?? 1) - 1
+function beforeNumber(type: string): string {
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":`
 }
 
-function emptyPart(kind: TextKind): Fields {
-  return kind === 'refusal'
-    ? { type: 'refusal', refusal: '' }
-    : { type: 'output_text', text: '', annotations: [], logprobs: [] }
+function withLogprobs(logprobs: readonly Fields[]): string {
+  return `,"logprobs":${JSON.stringify(logprobs)}`
+}
+
+/** Whether arguments that may have been cut are whole. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Codes that clients act by: they wait, give up, or shorten what they send. */
+const CODES: ReadonlySet<string> = new Set([
+  'server_error',
+  'rate_limit_exceeded',
+  'server_is_overloaded',
+  'context_length_exceeded',
+  'invalid_prompt',
+])
+
+/** Words of vendors for such a code. */
+const codesByWord: Record<string, string> = {
+  rate_limit_error: 'rate_limit_exceeded',
+  overloaded_error: 'server_is_overloaded',
+}
+
+function codeOf(...words: readonly (string | null)[]): string {
+  for (const word of words) {
+    const code = codesByWord[word ?? ''] ?? word
+    if (code !== null && CODES.has(code)) return code
+  }
+  return 'server_error'
 }

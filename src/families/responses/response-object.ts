@@ -1,17 +1,21 @@
 // The response object: the settings of the request, and the output with its usage. Bridges and streams make theirs
 // here, so that all have every member that clients require. It must never repeat a secret of the request.
 
-import type { ParsedRequest } from '../../contract/family'
+import type { ParsedRequest, Quantities } from '../../contract/family'
+import { inputTokensOf, outputTokensOf } from '../../contract/units'
 import { isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 
 export type Fields = Record<string, unknown>
-export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 
 /** An item of the output, such as a message, a piece of reasoning or a call of a tool. */
-export interface OutputItem extends Fields {
-  type: string
+export interface OutputItem extends NewItem {
   id: string
+}
+
+/** An item that has no place in the output yet, by which it gets its id. */
+export interface NewItem extends Fields {
+  type: string
 }
 
 /** The tokens of an answer. The input includes what was read from a cache or written to one. */
@@ -25,35 +29,70 @@ export interface ResponseUsage {
 
 /** The end of an answer. */
 export interface ResponseEnd {
-  status: ResponseStatus
+  status: 'completed' | 'incomplete' | 'failed'
   /** Why an incomplete answer ended: `max_output_tokens` or `content_filter`. */
-  incompleteReason?: string
+  incompleteReason?: string | undefined
   error?: { code: string; message: string }
   usage?: ResponseUsage | undefined
+  /** The tier that the vendor reports. */
+  serviceTier?: string | undefined
 }
 
-/** The response with the output so far. `model` is the id that callers know. */
+/** The measured usage in the terms of responses. `reasoningTokens` are those in the output that the vendor reports. */
+export function responseUsage(usage: Quantities, reasoningTokens: number): ResponseUsage {
+  const outputTokens = outputTokensOf(usage)
+  return {
+    inputTokens: inputTokensOf(usage),
+    cachedTokens: usage.cached_input_token ?? 0,
+    cacheWriteTokens: (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0),
+    outputTokens,
+    reasoningTokens: Math.min(Math.max(0, reasoningTokens), outputTokens),
+  }
+}
+
+/**
+ * The response with its output. `model` is the id that callers know; without an end the answer is still being made.
+ * `begun` is the same response at its beginning, if it was made.
+ */
 export function responseObject(
   parsed: ParsedRequest<ResponsesBody>,
   model: string,
-  output: readonly OutputItem[],
-  { status, incompleteReason, error, usage }: ResponseEnd,
+  output: readonly OutputItem[] = [],
+  end?: ResponseEnd,
+  begun?: Fields,
 ): Fields {
   const { body, at, answer } = parsed
   const createdAt = Math.floor(at / 1000)
-  return {
+  const response = begun ?? {
     id: answer?.id ?? `resp_${at.toString(36)}`,
     object: 'response',
     created_at: createdAt,
-    completed_at: status === 'completed' ? createdAt : null,
-    status,
-    error: error ?? null,
-    incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
+    completed_at: null,
+    status: 'in_progress',
+    error: null,
+    incomplete_details: null,
     model,
     output,
     ...settingsOf(body, answer?.isKept ?? false),
+    usage: null,
+  }
+  if (!end) return response
+  const { status, error = null, incompleteReason, usage, serviceTier } = end
+  return {
+    ...response,
+    completed_at: status === 'completed' ? createdAt : null,
+    status,
+    error,
+    incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
+    output,
+    ...(serviceTier && { service_tier: tierOf(serviceTier) }),
     usage: usage ? usageObject(usage) : null,
   }
+}
+
+/** The word of responses for a tier. */
+function tierOf(tier: string): string {
+  return tier === 'standard' || tier === 'auto' ? 'default' : tier
 }
 
 /** The settings of the request as they were used. */

@@ -2,8 +2,8 @@
 // whatever a vendor leaves out or misspells, the message has the right form.
 
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
-import { parseForeign } from '../../../lib/json'
 import { isObject } from '../../../lib/objects'
+import { callInput, choiceOf, partIn, reasoningTokens } from '../../chat/answer-parts'
 import type { MessagesBody } from '../caller-side'
 import { messageUsage } from '../usage'
 
@@ -11,14 +11,6 @@ type Block =
   | { type: 'thinking'; thinking: string; signature: string }
   | { type: 'text'; text: string }
   | { type: 'tool_use'; id: string; name: string; input: unknown }
-
-/** A vendor's message, or a piece of it in a stream. */
-export interface AnswerPart {
-  thinking: string
-  text: string
-  refusal: string
-  calls: { index: number | undefined; id: string; name: string; arguments: string }[]
-}
 
 /** The whole message; `usage` is its measured usage. Throws if the vendor sent none. */
 export function messageOf(
@@ -37,7 +29,7 @@ export function messageOf(
       type: 'tool_use' as const,
       id: id || madeId(parsed, index),
       name,
-      input: inputOf(input),
+      input: callInput(input),
     })),
   ]
   return {
@@ -48,32 +40,6 @@ export function messageOf(
     content,
     ...stopOf(choice, { refusal, calls: calls.length, stops: parsed.body.stop_sequences }),
     usage: messageUsage(usage, reasoningTokens(reply)),
-  }
-}
-
-/** The first candidate; messages have room for only one. */
-export function choiceOf(completion: unknown): Record<string, unknown> | undefined {
-  const choices = isObject(completion) && Array.isArray(completion.choices) ? completion.choices : []
-  return choices.find((choice) => isObject(choice) && (choice.index ?? 0) === 0)
-}
-
-export function partIn(message: unknown): AnswerPart {
-  const fields = isObject(message) ? message : {}
-  const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls.filter(isObject) : []
-  return {
-    thinking: textOf(fields.reasoning_content ?? fields.reasoning),
-    text: textOf(fields.content),
-    refusal: textOf(fields.refusal),
-    calls: calls.map(({ index, id, function: called }) => {
-      const { name, arguments: input } = isObject(called) ? called : {}
-      return {
-        index: typeof index === 'number' ? index : undefined,
-        id: textOf(id),
-        name: textOf(name),
-        // Some servers send arguments parsed.
-        arguments: isObject(input) ? JSON.stringify(input) : textOf(input),
-      }
-    }),
   }
 }
 
@@ -106,13 +72,6 @@ export function stopOf(
   }
 }
 
-/** Thinking tokens in the output of a completion, if the vendor reports them. */
-export function reasoningTokens(completion: unknown): number {
-  const usage = isObject(completion) && isObject(completion.usage) ? completion.usage : {}
-  const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
-  return Number.isSafeInteger(details.reasoning_tokens) ? (details.reasoning_tokens as number) : 0
-}
-
 /** The vendor's own id, in the form of a message's. */
 export function messageId(completion: unknown, parsed: ParsedRequest): string {
   const id = isObject(completion) ? textOf(completion.id) : ''
@@ -122,17 +81,6 @@ export function messageId(completion: unknown, parsed: ParsedRequest): string {
 /** An id for a call without one. The time distinguishes it from those of earlier turns. */
 export function madeId(parsed: ParsedRequest, index: number): string {
   return `toolu_${parsed.at.toString(36)}_${index}`
-}
-
-/** The input of a tool call. Arguments that are no object, as in a cut answer, or too deep are kept as text. */
-function inputOf(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    const input = parseForeign(text)
-    if (isObject(input)) return input
-    if (input === null) return {}
-  } catch {}
-  return { _raw: text }
 }
 
 function textOf(value: unknown): string {

@@ -5,26 +5,27 @@
 import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
 import { hasFailed } from '../../../contract/reading'
 import { readErrorShape } from '../../../lib/error-shapes'
+import {
+  type AnswerPart,
+  type CallPiece,
+  callOf,
+  choiceOf,
+  isWhole,
+  type PiecedCall,
+  partIn,
+  reasoningTokens,
+} from '../../chat/answer-parts'
 import type { MessagesBody } from '../caller-side'
 import { cutEvent, messageEvent as eventOf } from '../follower'
 import { messageUsage } from '../usage'
-import { type AnswerPart, choiceOf, madeId, messageId, partIn, reasoningTokens, stopOf } from './reply'
+import { madeId, messageId, stopOf } from './reply'
 
 /** A block that has not ended. The first of the queue is open, the others wait. */
 interface Waiting {
   type: 'thinking' | 'text' | 'tool_use'
   /** Text that has arrived and was not sent yet. */
   unsent: string
-  call?: Call
-}
-
-interface Call {
-  index: number | undefined
-  id: string
-  name: string
-  arguments: string
-  /** Length of the arguments when they were last found incomplete. */
-  partLength: number
+  call?: PiecedCall
 }
 
 export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: Model): Translator {
@@ -94,7 +95,7 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
 class Blocks {
   private readonly parsed: ParsedRequest
   private readonly queue: Waiting[] = []
-  private readonly calls: Call[] = []
+  private readonly calls: PiecedCall[] = []
   private index = 0
   private isOpen = false
 
@@ -125,7 +126,7 @@ class Blocks {
     else this.queue.push({ type, unsent: piece })
   }
 
-  private appendCall(piece: AnswerPart['calls'][number]): void {
+  private appendCall(piece: CallPiece): void {
     const known = callOf(this.calls, piece)
     const call = known ?? { index: piece.index, id: piece.id, name: '', arguments: '', partLength: 0 }
     call.id ||= piece.id
@@ -165,39 +166,16 @@ class Blocks {
     this.isOpen = true
     if (type === 'thinking') return startEvent(index, { type: 'thinking', thinking: '', signature: '' })
     if (type === 'text') return startEvent(index, { type: 'text', text: '' })
-    const { id, name } = call as Call
+    const { id, name } = call as PiecedCall
     const use = {
       type: 'tool_use',
-      id: id || madeId(this.parsed, this.calls.indexOf(call as Call)),
+      id: id || madeId(this.parsed, this.calls.indexOf(call as PiecedCall)),
       name,
       input: {},
     }
     // Messages have an empty delta here, so that a call without arguments has a delta too.
     return startEvent(index, use) + deltaEvent(index, 'tool_use', '')
   }
-}
-
-/**
- * The call that a piece belongs to; undefined if it begins a new one. Servers differ: some repeat the id or send
- * another one with each piece, some leave out the index or give all calls the same.
- */
-function callOf(calls: readonly Call[], { index, id, name, arguments: text }: AnswerPart['calls'][number]) {
-  const sameId = index === undefined && id !== '' ? calls.findLast((call) => call.id === id) : undefined
-  const known = sameId ?? calls.findLast((call) => index === undefined || call.index === index)
-  if (!known || name === '') return known
-  const another = id === '' ? text.trim() !== '' && isWhole(known) : known.id !== '' && known.id !== id
-  return another ? undefined : known
-}
-
-/** Whether the arguments are a complete JSON object. Checked only if another block waits. */
-function isWhole(call: Call): boolean {
-  const { arguments: text, partLength } = call
-  if (text.length === partLength) return false
-  try {
-    if (text.trimEnd().endsWith('}')) return typeof JSON.parse(text) === 'object'
-  } catch {}
-  call.partLength = text.length
-  return false
 }
 
 const deltas = {

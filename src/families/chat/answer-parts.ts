@@ -1,0 +1,105 @@
+// Reads the parts of a chat vendor's answer, whole or in pieces, for all translations: texts, thinking and calls of
+// tools. It must never throw: vendors leave out, repeat and misspell what they send.
+
+import { parseForeign } from '../../lib/json'
+import { isObject } from '../../lib/objects'
+
+/** A vendor's message, or a piece of it in a stream. */
+export interface AnswerPart {
+  thinking: string
+  text: string
+  refusal: string
+  calls: readonly CallPiece[]
+}
+
+/** A call of a tool, or a piece of one. */
+export interface CallPiece {
+  index: number | undefined
+  id: string
+  name: string
+  arguments: string
+}
+
+/** A call as far as it has come. */
+export interface PiecedCall extends CallPiece {
+  /** Length of the arguments when they were last found incomplete. */
+  partLength: number
+}
+
+const NO_CALLS: readonly CallPiece[] = []
+
+/** The first candidate; other dialects have room for only one. */
+export function choiceOf(completion: unknown): Record<string, unknown> | undefined {
+  const choices = isObject(completion) && Array.isArray(completion.choices) ? completion.choices : []
+  return choices.find((choice) => isObject(choice) && (choice.index ?? 0) === 0)
+}
+
+/** The parts of a message, or of a delta. */
+export function partIn(message: unknown): AnswerPart {
+  const fields = isObject(message) ? message : {}
+  return {
+    thinking: textOf(fields.reasoning_content ?? fields.reasoning),
+    text: textOf(fields.content),
+    refusal: textOf(fields.refusal),
+    calls: Array.isArray(fields.tool_calls) ? fields.tool_calls.filter(isObject).map(pieceOf) : NO_CALLS,
+  }
+}
+
+function pieceOf({ index, id, function: called }: Record<string, unknown>): CallPiece {
+  const { name, arguments: input } = isObject(called) ? called : {}
+  return {
+    index: typeof index === 'number' ? index : undefined,
+    id: textOf(id),
+    name: textOf(name),
+    // Some servers send arguments parsed.
+    arguments: isObject(input) ? JSON.stringify(input) : textOf(input),
+  }
+}
+
+/**
+ * The call that a piece belongs to; undefined if it begins a new one. Servers differ: some repeat the id or send
+ * another one with each piece, some leave out the index or give all calls the same.
+ */
+export function callOf<Call extends PiecedCall>(
+  calls: readonly Call[],
+  { index, id, name, arguments: text }: CallPiece,
+): Call | undefined {
+  const sameId = index === undefined && id !== '' ? calls.findLast((call) => call.id === id) : undefined
+  const known = sameId ?? calls.findLast((call) => index === undefined || call.index === index)
+  if (!known || name === '') return known
+  const another = id === '' ? text.trim() !== '' && isWhole(known) : known.id !== '' && known.id !== id
+  return another ? undefined : known
+}
+
+/** Whether the arguments are a complete JSON object. Checked only if something else follows. */
+export function isWhole(call: PiecedCall): boolean {
+  const { arguments: text, partLength } = call
+  if (text.length === partLength) return false
+  try {
+    if (text.trimEnd().endsWith('}')) return typeof JSON.parse(text) === 'object'
+  } catch {}
+  call.partLength = text.length
+  return false
+}
+
+/** The arguments of a call as an object. Those that are none, as in a cut answer, or too deep are kept as text. */
+export function callInput(text: string): Record<string, unknown> {
+  if (text.trim() === '') return {}
+  try {
+    const input = parseForeign(text)
+    if (isObject(input)) return input
+    if (input === null) return {}
+  } catch {}
+  return { _raw: text }
+}
+
+/** The part of the output that was thinking, if a completion or a chunk with figures reports it. */
+export function reasoningTokens(completion: unknown): number {
+  const usage = isObject(completion) && isObject(completion.usage) ? completion.usage : {}
+  const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  return Number.isSafeInteger(details.reasoning_tokens) ? (details.reasoning_tokens as number) : 0
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -9,7 +9,7 @@ import type { Uploads } from '../media/uploads'
 import type { ArtifactAddresses } from './addresses'
 import type { BlobStore } from './blob-store'
 import { Copying } from './copying'
-import { makeRoom, removeExpired, removeStrays } from './removal'
+import { makeRoom, removeExpired, removeOfCharge, removeStrays } from './removal'
 import { type Artifact, findArtifact } from './rows'
 
 /** The owner of a result, and the way to get it. */
@@ -33,6 +33,8 @@ export interface Artifacts {
   read(artifact: Artifact, start: number, end: number): Promise<ReadableStream<Uint8Array> | undefined>
   /** Removes expired artifacts, and the oldest beyond the limit. */
   sweep(): Promise<void>
+  /** Removes the results of a charge. Throws if one of them cannot be removed. */
+  removeOf(charge: string): Promise<void>
   /** Removes files without a row, as after the database was restored from a backup. */
   removeStrays(): Promise<void>
   /** Waits for running copies, then cuts the rest. */
@@ -101,6 +103,10 @@ class KeptArtifacts implements Artifacts {
   async sweep(): Promise<void> {
     await removeExpired(this.world)
     await makeRoom(this.world)
+  }
+
+  removeOf(charge: string): Promise<void> {
+    return removeOfCharge(this.world, charge)
   }
 
   removeStrays(): Promise<void> {

@@ -4,6 +4,7 @@
 import type { ArtifactsWorld } from './artifacts'
 import {
   type Artifact,
+  artifactsOfCharge,
   bytesOfArtifacts,
   deleteArtifact,
   expiredArtifacts,
@@ -46,6 +47,11 @@ export async function removeExpired(world: RemovalWorld): Promise<void> {
     for (const artifact of expired) removed.push(await tryRemove(world, artifact))
     // Failed removals come again. If none of a page succeeded, the next page is the same, so it ends here.
   } while (expired.length === PAGE && removed.includes(true))
+}
+
+/** Removes the artifacts of a charge. Throws if one of them cannot be removed; the next try takes what is left. */
+export async function removeOfCharge(world: RemovalWorld, charge: string): Promise<void> {
+  for (const artifact of await artifactsOfCharge(world.db, charge)) await remove(world, artifact)
 }
 
 /** Removes files without a row, as after the database was restored from a backup. */

@@ -78,6 +78,12 @@ export async function oldestArtifacts(db: Db, most: number): Promise<Artifact[]>
   return rows.map(toArtifact)
 }
 
+/** All artifacts of a charge, stored or not. */
+export async function artifactsOfCharge(db: Db, charge: string): Promise<Artifact[]> {
+  const rows = await db.query({ sql: 'select * from artifacts where charge = $1', parameters: [charge] })
+  return rows.map(toArtifact)
+}
+
 export async function bytesOfArtifacts(db: Db): Promise<number> {
   // The sum of integers is a decimal on PostgreSQL.
   const [row] = await db.query({

@@ -245,6 +245,8 @@ export const migrations: readonly (readonly string[])[] = [
       bytes bigint not null
     )`,
   ],
+  // The results of a task are deleted with it.
+  [`create index artifacts_of_charge on artifacts (charge)`],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -70,6 +70,8 @@ const messages = {
   upstream_error: 'The vendor is overloaded. Try again.',
   content_policy_violation: 'The vendor refuses this request: its own text says why.',
   invalid_value: "Invalid 'limit': expected a whole number from 1 to 100.",
+  video_not_ended:
+    'The task goes on and cannot be deleted now. Delete it when its status is completed or failed.',
   video_not_ready: 'The video is not ready: come back when the status of its task is completed.',
 } as const
 
@@ -206,7 +208,16 @@ const notReady: readonly ErrorKind[] = [
   },
 ]
 
-const kinds = { always, withBody, paid, vendor, badAddress, notReady }
+/** Errors of requests to delete a task. */
+const running: readonly ErrorKind[] = [
+  {
+    status: 409,
+    description: 'The task goes on: its vendor does not stop it.',
+    examples: [one('video_not_ended')],
+  },
+]
+
+const kinds = { always, withBody, paid, vendor, badAddress, notReady, running }
 export type ErrorGroup = keyof typeof kinds
 
 /** The error answers of an endpoint in these dialects. */

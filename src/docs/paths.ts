@@ -169,6 +169,17 @@ const videos = {
       parameters: [id('The id of the task.')],
       responses: { ...ok('The task.', 'Video'), ...errorAnswers(['always'], ['openai']), '404': taskMissing },
     },
+    delete: {
+      operationId: 'deleteVideo',
+      tags: ['Video'],
+      summary: 'Delete a video task with its kept results; what runs is stopped first, if its vendor can',
+      parameters: [id('The id of the task.')],
+      responses: {
+        ...ok('It is deleted.', 'DeletedVideo'),
+        ...errorAnswers(['always', 'running'], ['openai']),
+        '404': taskMissing,
+      },
+    },
   },
   '/v1/videos/{id}/content': {
     get: {

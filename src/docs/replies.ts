@@ -104,6 +104,7 @@ export const replySchemas: Record<string, Schema> = {
       error: anyOf([fault, { type: 'null' }]),
     },
   ),
+  DeletedVideo: object({ id: text, object: { const: 'video.deleted' }, deleted: { const: true } }),
   VideoList: object({
     object: { const: 'list' },
     data: list(schemaOf('Video')),
@@ -163,6 +164,7 @@ export const replyExamples = {
   Interaction: { id: 'v1_abc', status: 'completed' },
   VideoTask: { ...task, status: 'submitted' },
   Video: { ...task, object: 'video', status: 'in_progress', progress: 40 },
+  DeletedVideo: { id: 'task_0193a1b2c3d47e8f', object: 'video.deleted', deleted: true },
   VideoList: { object: 'list', data: [], first_id: null, last_id: null, has_more: false },
   Model: { id: 'a-chat-model', object: 'model', created: AT, owned_by: 'somebody' },
   ModelList: {

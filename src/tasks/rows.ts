@@ -98,6 +98,17 @@ export function deleteTask(id: string): Statement {
   }
 }
 
+/** Deletes a task that has ended, with all that it tells. False if it runs, again or still, or is gone. */
+export async function deleteEnded(db: Db, id: string): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: `delete from tasks where id = $1 and state <> 'submitted'`,
+      parameters: [id],
+      guard: true,
+    },
+  ])
+}
+
 /** Takes back a task that was never sent, with its hold. False if it has changed meanwhile. */
 export async function voidTask(db: Db, task: Task, now: number): Promise<boolean> {
   // A charge ends with its task: if it is not open any more, something else has ended the task.

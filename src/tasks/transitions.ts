@@ -31,7 +31,7 @@ export type Stage =
   | 'canceled'
   /** Failed without an id of the vendor: there is nobody to ask. */
   | 'abandoned'
-  /** The row is gone: the vendor never had the task. */
+  /** The row is gone: the vendor never had the task, or its account has deleted it. */
   | 'removed'
 
 /** The party that changes a task. */
@@ -42,6 +42,8 @@ type Actor =
   | 'poller'
   /** The job that sees to tasks that nobody submits or polls any more. */
   | 'sweeper'
+  /** The account of the task, which may delete what has ended. */
+  | 'owner'
   /** The party that requests a stop; the poller then stops the task at the vendor. */
   | 'cancel request'
   /** The command that settles what only a human can find out. */
@@ -94,6 +96,14 @@ export const transitions: readonly Transition[] = [
   { by: 'sweeper', change: 'time out', from: ['followed'], to: 'failed', money: 'released' },
 
   { by: 'cancel request', change: 'ask to stop', from: ['followed'], to: 'followed', money: 'kept' },
+
+  {
+    by: 'owner',
+    change: 'delete',
+    from: ['succeeded', 'failed', 'canceled', 'abandoned'],
+    to: 'removed',
+    money: 'kept',
+  },
 
   { by: 'operator', change: 'give the id', from: ['sent', 'unknown'], to: 'followed', money: 'kept' },
   { by: 'operator', change: 'declare not begun', from: notFollowed, to: 'abandoned', money: 'released' },

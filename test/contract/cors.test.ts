@@ -217,7 +217,7 @@ describe('the answer to a preflight', () => {
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'access-control-allow-origin': '*',
       'access-control-allow-headers': 'authorization,content-type,x-stainless-lang',
-      'access-control-allow-methods': 'GET, HEAD, POST',
+      'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
       'access-control-max-age': '86400',
     })
     expect(response.headers.has('access-control-allow-credentials')).toBe(false)

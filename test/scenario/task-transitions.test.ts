@@ -14,6 +14,7 @@ import { askAgain, succeedLate } from '../../src/tasks/late-success'
 import { claimDue, extendLease, postpone, requestCancel } from '../../src/tasks/leases'
 import {
   acceptTask,
+  deleteEnded,
   deleteTask,
   insertTask,
   markSent,
@@ -82,6 +83,7 @@ const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
     (db, task) => endTask(db, task, failure('timed_out'), options()),
   ),
   'cancel request: ask to stop': ({ db, task }) => requestCancel(db, task.id, NOW + ++ids),
+  'owner: delete': ({ db, task }) => deleteEnded(db, task.id),
   'operator: give the id': ({ db, task }) => acceptTask(db, task.id, `ds-${++ids}`, NOW),
   'operator: declare not begun': ({ db, seen }) => endNotBegun(db, seen, options()),
   'operator: ask again': ({ db, seen }) => askAgain(db, seen, NOW),

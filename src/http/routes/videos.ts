@@ -8,10 +8,11 @@ import { operationOf } from '../../contract/operations'
 import type { Db } from '../../db/db'
 import { invalidRequest } from '../../lib/errors'
 import type { CheckModel, Gateway } from '../../request/line'
+import { type DeleteWorld, deleteTaskOf } from '../../tasks/delete'
 import { findTask, listTasks, requireTask } from '../../tasks/find'
 import { showTask, type Task } from '../../tasks/task'
 import type { BodyReader } from '../body'
-import type { Listener } from '../connection'
+import { exempt, type Listener } from '../connection'
 import { errorResponse } from '../errors'
 import { queryOf } from '../target'
 import { answerKeyed, type KeyedWorld } from '../with-key'
@@ -46,7 +47,7 @@ class VideoIncoming extends HttpIncoming {
 }
 
 export function videoRoutes(
-  world: KeyedWorld & IncomingWorld & VideoWorld & { db: Db },
+  world: KeyedWorld & IncomingWorld & VideoWorld & DeleteWorld,
   gateway: Gateway,
   bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
@@ -83,6 +84,15 @@ export function videoRoutes(
       json(videoOfTask(await requireTask(world.db, account, id)), requestId),
     )
 
+  const remove = (request: Request, id: string, listener: Listener | null) =>
+    answer(request, async ({ account }, requestId) => {
+      const task = await requireTask(world.db, account, id)
+      // Its vendor may take a while to stop it.
+      exempt(listener, request)
+      await deleteTaskOf(world, task, () => request.signal.aborted)
+      return json({ id: task.id, object: 'video.deleted', deleted: true }, requestId)
+    })
+
   const content = (request: Request, id: string) =>
     answer(request, async ({ account }, requestId) =>
       sendVideo(world, await requireTask(world.db, account, id), request, requestId),
@@ -101,11 +111,14 @@ export function videoRoutes(
   return new Elysia({ name: 'videos' })
     .post(PATH, ({ request, server }) => create(request, server), { parse: 'none' })
     .get(PATH, ({ request }) => list(request))
-    .get(`${PATH}/:id`, ({ request, params }) => {
-      if (params.id === RESERVED) throw new NotFoundError()
-      return show(request, params.id)
-    })
+    .get(`${PATH}/:id`, ({ request, params }) => show(request, idIn(params)))
+    .delete(`${PATH}/:id`, ({ request, params, server }) => remove(request, idIn(params), server))
     .get(`${PATH}/:id/content`, ({ request, params }) => content(request, params.id))
+}
+
+function idIn({ id }: { id: string }): string {
+  if (id === RESERVED) throw new NotFoundError()
+  return id
 }
 
 /** A task in the gateway's own form. */

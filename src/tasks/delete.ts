@@ -1,0 +1,77 @@
+// Deletes a video task for its account, with the results that are kept of it. What still runs is stopped first, as far
+// as its vendor can; a task must never be deleted while its charge is open.
+
+import type { Artifacts } from '../artifacts/artifacts'
+import type { Db } from '../db/db'
+import { GatewayError } from '../lib/errors'
+import type { System } from '../lib/system'
+import { findTask } from './find'
+import { requestCancel } from './leases'
+import { deleteEnded } from './rows'
+import type { Task } from './task'
+
+export interface DeleteWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'log'> {
+  /** Null if results are not kept. */
+  artifacts: Artifacts | null
+  db: Db
+}
+
+/** How long a caller waits for a vendor to stop a task, in milliseconds: a poll may take twenty seconds. */
+const STOP_MS = 30_000
+const LOOK_MS = 250
+/** End of the id of a charge for a success after a failure; results may belong to the charge before. */
+const LATE = /:late$/
+
+/** Deletes a task. Throws 409 for one that goes on, and 503 if its results cannot be deleted now. */
+export async function deleteTaskOf(world: DeleteWorld, task: Task, leaves: () => boolean): Promise<void> {
+  const ended = task.state === 'submitted' ? await stopped(world, task, leaves) : task
+  // Another request may have deleted it meanwhile, which is what was asked for.
+  if (!ended) return
+  if (ended.state === 'submitted') throw goesOn(ended)
+  try {
+    for (const charge of new Set([ended.charge, ended.charge.replace(LATE, '')]))
+      await world.artifacts?.removeOf(charge)
+  } catch (error) {
+    world.log('task_results_not_deleted', { task: task.id, reason: String(error) })
+    throw resultsRemain(task, error)
+  }
+  if (await deleteEnded(world.db, task.id)) return
+  const left = await findTask(world.db, task.account, task.id)
+  if (left) throw goesOn(left)
+}
+
+/** The task after its vendor was asked to stop it; undefined if it is gone. */
+async function stopped(
+  { db, now, monotonic, after }: DeleteWorld,
+  { id, account }: Task,
+  leaves: () => boolean,
+): Promise<Task | undefined> {
+  await requestCancel(db, id, now())
+  const until = monotonic() + STOP_MS
+  for (;;) {
+    const task = await findTask(db, account, id)
+    if (task?.state !== 'submitted' || task.cancelAt === null) return task
+    if (monotonic() >= until || leaves()) return task
+    await new Promise<void>((resolve) => after(LOOK_MS, resolve))
+  }
+}
+
+function goesOn({ id, upstreamId, cancelAnswer }: Task): GatewayError {
+  const why =
+    upstreamId === null ? 'it is not known yet whether its vendor has begun it' : (cancelAnswer ?? 'it runs')
+  return new GatewayError(409, {
+    code: 'video_not_ended',
+    type: 'invalid_request_error',
+    message: `${id} goes on and cannot be deleted now (${why}). Delete it when its status is completed or failed.`,
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
+function resultsRemain({ id }: Task, cause: unknown): GatewayError {
+  return new GatewayError(503, {
+    code: 'results_not_deleted',
+    message: `The kept results of ${id} cannot be deleted now, so it is still there. Try again.`,
+    headers: { 'retry-after': '5' },
+    cause,
+  })
+}

@@ -81,7 +81,7 @@ test('the password of a PostgreSQL database is not among what it says', async ()
 
 test('a report that PostgreSQL needs longer for than a statement that serves still comes', async () => {
   const { call } = commandLine()
-  const url = await postgresUrl()
+  const url = await postgresUrl({ template: 'template1' })
   const db = openPostgres(url)
   await migrate(db)
   // As slow as with millions of charges: every look at them takes longer than the five seconds.

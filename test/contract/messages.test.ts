@@ -569,10 +569,10 @@ describe('errors', () => {
     const { secret } = await gateway.makeKey('limited', '1', { concurrency: 1 })
     const slow = gateway.post(
       PATH,
-      { model: 'test-messages', max_tokens: 9, messages: say('[sandbox delay_ms=1500] Hello!') },
+      { model: 'test-messages', max_tokens: 9, messages: say('[sandbox delay_ms=5000] Hello!') },
       { authorization: `Bearer ${secret}` },
     )
-    await waitFor(() => gateway.sandbox.calls.at(-1)?.body.includes('delay_ms=1500') === true)
+    await waitFor(() => gateway.sandbox.calls.at(-1)?.body.includes('delay_ms=5000') === true)
     const response = await gateway.post(PATH, valid, { authorization: `Bearer ${secret}` })
     expect(response.status).toBe(429)
     expect(response.headers.get('retry-after')).toBe('1')

@@ -348,7 +348,7 @@ function migrationContract(kind: DatabaseKind): void {
 
   if (kind === 'postgres') {
     test('may take longer than a statement of what serves', async () => {
-      const db = openAddress(await databaseAddress(kind))
+      const db = openAddress(await postgresUrl({ template: 'template1' }))
       expect(await errorOf(db.query({ sql: 'select pg_sleep(6)' }))).toBeInstanceOf(DatabaseUnavailable)
       await migrate(db, [['select pg_sleep(6)', THINGS]])
       expect(await versionsOf(db)).toEqual([1])

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import type { ModelConfig } from '../../src/config/schema'
 import type { Quantities } from '../../src/contract/family'
 import { DatabaseUnavailable, type Row } from '../../src/db/db'
 import { HttpBody } from '../../src/http-client/response'
@@ -11,6 +12,7 @@ import { MAX_EVENT_BYTES } from '../../src/lib/sse'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { databaseKinds } from '../support/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
+import { startHeldVendor } from '../support/held-vendor'
 import { chatRequest, RawCaller } from '../support/raw-caller'
 import {
   createHandClock,
@@ -430,13 +432,21 @@ describe('a price beyond the hold', () => {
   const trueNano = price({ input_token: 100, output_token: 100 })
   const body = JSON.stringify({ model: 'test-short', stream: true, messages: say(promptOf(words)) })
   const heldNano = price({ input_token: body.length, output_token: 10 })
+  const vendor = startHeldVendor()
   let gateway: TestGateway
   beforeAll(async () => {
     const model = { ...testModels['test-chat'], reserveOutputTokens: 10 }
-    gateway = await startTestGateway({ models: { 'test-short': model } })
+    const held = { ...(testModels['test-chat'] as ModelConfig), upstream: 'held' }
+    gateway = await startTestGateway({
+      models: { 'test-short': model, 'test-held': held },
+      upstreams: { held: vendor.upstream },
+    })
     expect(trueNano).toBeGreaterThan(heldNano)
   })
-  afterAll(() => gateway.close())
+  afterAll(async () => {
+    await gateway.close()
+    await vendor.stop()
+  })
 
   async function play(account: string, balanceNano: number): Promise<Row> {
     const { secret } = await gateway.makeKey(account, formatUsd(balanceNano))
@@ -460,7 +470,7 @@ describe('a price beyond the hold', () => {
   })
 
   test('never takes what other running requests hold', async () => {
-    const other = { model: 'test-chat', messages: say('[sandbox delay_ms=400 tokens=2]'), max_tokens: 2 }
+    const other = { model: 'test-held', messages: say('Hi'), max_tokens: 2 }
     const otherHeldNano = price({ input_token: JSON.stringify(other).length, output_token: 2 })
     const { secret } = await gateway.makeKey('busy', formatUsd(otherHeldNano + heldNano))
     const headers = { authorization: `Bearer ${secret}` }
@@ -470,6 +480,7 @@ describe('a price beyond the hold', () => {
     await response.text()
     const charge = await chargeOf(gateway, response.headers.get('x-request-id'))
     expect(charge).toMatchObject({ amount: heldNano, shortfall: trueNano - heldNano })
+    vendor.letGo()
     expect((await running).status).toBe(200)
   })
 

@@ -8,6 +8,7 @@ import { openOrigin } from '../../src/http-client/origin'
 import { startSandbox } from '../../src/sandbox'
 import { freePort } from '../support/free-port'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
+import { startHeldVendor } from '../support/held-vendor'
 import { chatRequest, RawCaller } from '../support/raw-caller'
 import { type Played, play, type Scenario } from '../support/scenario'
 import { startServing } from '../support/serving'
@@ -716,21 +717,28 @@ describe('several keys of one vendor', () => {
 
 describe('the limit on running requests of a vendor', () => {
   const clock = makeClock()
+  const held = startHeldVendor()
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({
-      upstreams: { openai: { concurrency: 2, timeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS } },
+      upstreams: {
+        openai: { concurrency: 2, timeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS },
+        held: { ...held.upstream, concurrency: 2 },
+      },
+      models: { 'test-held': chatModel('held') },
       outside: { now: clock.now },
     })
   })
-  afterAll(() => gateway.close())
+  afterAll(async () => {
+    await gateway.close()
+    await held.stop()
+  })
 
   test('refuses one more, whole or streamed, and lets it in when one has ended', async () => {
-    const calls = gateway.sandbox.calls.length
-    const whole = gateway.chat(chat('delay_ms=200'))
-    const streamed = await gateway.chat(chat('tokens=4 token_delay_ms=100', 'test-chat', { stream: true }))
-    await waitFor(() => gateway.sandbox.calls.length === calls + 2)
-    const response = await gateway.chat()
+    const ask = (more: Record<string, unknown> = {}) => gateway.chat({ model: 'test-held', ...more })
+    const running = [ask(), ask({ stream: true })]
+    await waitFor(() => held.requests === 2)
+    const response = await ask()
     expect(response.status).toBe(429)
     expect(response.headers.get('retry-after')).toBe('1')
     const code = 'Throttling.ConcurrencyQuota'
@@ -738,8 +746,11 @@ describe('the limit on running requests of a vendor', () => {
     expect(await response.json()).toMatchObject({ code, error: { code, message, type: 'rate_limit_error' } })
     // Another vendor has places of its own.
     expect((await gateway.chat({ model: 'test-xai' })).status).toBe(200)
-    await Promise.all([whole, streamed.text()])
-    expect((await gateway.chat()).status).toBe(200)
+    held.letGo()
+    const answers = await Promise.all(running)
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    for (const answer of answers) await answer.text()
+    expect((await ask()).status).toBe(200)
   })
 
   /** Sends a chat, and lets time pass until it has ended. */

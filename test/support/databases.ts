@@ -9,7 +9,7 @@ import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
 import { openSqlite } from '../../src/db/sqlite'
 import { whenTestsEnd } from './ending'
-import { type PostgresServer, startPostgres } from './postgres'
+import { type PostgresServer, startPostgres, TEMPLATE } from './postgres'
 
 export type DatabaseKind = Db['kind']
 /** What is tested on every kind of database; the quick tests do without the one that has to be started. */
@@ -27,8 +27,11 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** The URL of a new, empty PostgreSQL database, on the server of the whole run or on one that starts with the first of them. */
-export async function postgresUrl(): Promise<string> {
+/**
+ * The URL of a new, empty PostgreSQL database, on the server of the whole run or on one that starts with the first of
+ * them. Statements have a minute there, unless their limit of time is what is tested.
+ */
+export async function postgresUrl({ template = TEMPLATE } = {}): Promise<string> {
   let { TEST_POSTGRES_URL: server } = process.env
   if (server === undefined) {
     own ??= startPostgres(temporaryFolder())
@@ -37,7 +40,7 @@ export async function postgresUrl(): Promise<string> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   await using admin = new SQL(server, { max: 1 })
   // Without a journal of its own, which takes longer than the copy.
-  await admin.unsafe(`create database ${name} strategy file_copy`)
+  await admin.unsafe(`create database ${name} template ${template} strategy file_copy`)
   return new URL(name, server).href
 }
 

@@ -1,22 +1,25 @@
 // A vendor that takes requests and keeps them waiting until the test lets them go.
 
-import { completion, type OddVendor, startVendor } from './vendor'
+import { chunk, completion, DONE, eventStream, type OddVendor, startVendor, usageChunk } from './vendor'
 
 export interface HeldVendor extends OddVendor {
   /** Answers all that are waiting, and from now on at once. */
   letGo(): void
 }
 
-/** Reports 10 tokens of input and 20 of output, unless told otherwise. */
-export function startHeldVendor(
-  answer: () => Response = () => Response.json(completion('Hello!', 10, 20)),
-): HeldVendor {
+/** Answers with a whole chat or a stream of 10 tokens of input and 20 of output, unless the test answers otherwise. */
+export function startHeldVendor(answer = complete): HeldVendor {
   const gate = Promise.withResolvers<void>()
   const vendor = startVendor()
-  vendor.answer = async () => {
+  vendor.answer = async (request) => {
     await gate.promise
-    return answer()
+    return answer(request)
   }
   // Not a copy: the vendor counts its requests on itself.
   return Object.assign(vendor, { letGo: gate.resolve })
+}
+
+function complete({ headers }: Request): Response {
+  if (headers.get('accept') !== 'text/event-stream') return Response.json(completion('Hello!', 10, 20))
+  return eventStream(`${chunk('Hello!', 'stop')}${usageChunk(10, 20)}${DONE}`)
 }

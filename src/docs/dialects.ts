@@ -2,6 +2,7 @@
 // run docs` writes it, and a test compares the two. It must hold no list of its own.
 
 import type { BridgedField, Family, FieldRule } from '../contract/family'
+import { operationOf } from '../contract/operations'
 import { rowOf } from '../contract/units'
 
 const TREATMENTS = { translated: 'Translated', ignored: 'Left out', refused: 'Refused' }
@@ -19,7 +20,7 @@ export function dialectsPage(families: ReadonlyMap<string, Family>): string {
     'A model that speaks the other dialect is asked in that one. A field that changes what the model is asked is then translated',
     'or answered with status 400 and its name; none of them is dropped. What is left out changes nothing in what is asked. A',
     'top-level field that the table does not name is refused, unless it is null.',
-    ...bridges.flatMap((family) => bridgeTable(family)),
+    ...bridgesOf(bridges).flatMap((group) => bridgeTable(group)),
     '',
     '## Fields that cost more than the plain price, or name what the vendor keeps',
     '',
@@ -40,12 +41,24 @@ const titles: Record<string, string> = {
   chat: 'POST /v1/chat/completions on a model of messages',
 }
 
-function bridgeTable({ operation, bridge = [] }: Family): string[] {
+/** The bridges, those with the same fields to the same family together. */
+function bridgesOf(bridges: readonly Family[]): Family[][] {
+  return [...Map.groupBy(bridges, ({ over, bridge }) => `${over} ${JSON.stringify(bridge)}`).values()]
+}
+
+function titleOf(group: readonly Family[]): string {
+  const [{ operation, over } = { operation: 'image' as const, over: undefined }] = group
+  const paths = group.map((family) => operationOf(family.operation).path)
+  return titles[operation] ?? `POST ${paths.join(' and ')} with a \`prompt\` on a model of \`${over}\``
+}
+
+function bridgeTable(group: readonly Family[]): string[] {
   const order = Object.keys(TREATMENTS)
+  const bridge = group[0]?.bridge ?? []
   const sorted = bridge.toSorted((a, b) => order.indexOf(a.treatment) - order.indexOf(b.treatment))
   return [
     '',
-    `## ${titles[operation]}`,
+    `## ${titleOf(group)}`,
     '',
     '| Field | | As what, or why |',
     '| --- | --- | --- |',

@@ -164,7 +164,10 @@ function describeForms(forms: readonly PayloadForm[]): string {
   const lines = forms.map(
     ({ name, ids }) => `- \`${name}\`${ids.length > 0 ? `: ${ids.map((id) => `\`${id}\``).join(', ')}` : ''}`,
   )
-  return ['The model decides the form of the request:', '', ...lines].join('\n')
+  const ids = forms.flatMap((form) => form.ids)
+  const both = 'A model in two lists takes both forms, and answers in the one that it is asked in.'
+  const note = new Set(ids).size === ids.length ? [] : ['', both]
+  return ['The model decides the form of the request:', '', ...lines, ...note].join('\n')
 }
 
 function dialectsOf(operation: Operation, forms: readonly PayloadForm[]): Dialect[] {

@@ -8,13 +8,13 @@ import { openaiCompletions } from './completions/openai'
 import { geminiEmbeddings } from './embeddings/gemini'
 import { openaiEmbeddings } from './embeddings/openai'
 import { voyageEmbeddings } from './embeddings/voyage'
-import { arkImages } from './images/ark'
+import { arkImages, openaiImageEditsOnArk, openaiImagesOnArk } from './images/ark'
 import { dalleImageEdits, dalleImages } from './images/dalle'
-import { dashscopeImages } from './images/dashscope'
-import { geminiImages } from './images/gemini'
+import { dashscopeImages, openaiImageEditsOnDashscope, openaiImagesOnDashscope } from './images/dashscope'
+import { geminiImages, openaiImageEditsOnGemini, openaiImagesOnGemini } from './images/gemini'
 import { openaiImages } from './images/openai'
 import { openaiImageEdits } from './images/openai-edits'
-import { xaiImages } from './images/xai'
+import { openaiImageEditsOnXai, xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
 import { messagesOnChat } from './messages/via-chat/family'
 import { openaiModeration } from './moderation/openai'
@@ -50,6 +50,13 @@ const list = [
   openaiImageEdits,
   dalleImages,
   dalleImageEdits,
+  openaiImagesOnDashscope,
+  openaiImagesOnArk,
+  openaiImagesOnGemini,
+  openaiImageEditsOnDashscope,
+  openaiImageEditsOnArk,
+  openaiImageEditsOnGemini,
+  openaiImageEditsOnXai,
   dashscopeVideo,
   xaiVideo,
   arkVideo,

@@ -134,10 +134,11 @@ async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: 
   }
 }
 
-/** The model as an editor of uploaded files; undefined if it takes images in another way. */
+/** The model as an editor of uploaded files; undefined if its vendor takes images in another way. */
 function editorOf({ catalogue, random }: ToolWorld, key: ToolCall['key'], id: unknown): Model | undefined {
   try {
-    return resolveModels(catalogue, key, operationOf('image-edit'), id, random)[0]
+    const [model] = resolveModels(catalogue, key, operationOf('image-edit'), id, random)
+    return model.family.over === undefined ? model : undefined
   } catch {
     // The other way is tried next, and reports what is wrong with the id.
     return undefined

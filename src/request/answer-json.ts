@@ -33,7 +33,7 @@ export async function answerJson(
     done()
     const { text, json } = reply
     if (!json) return textAnswer(reservation, family, text, contentType)
-    const reading = readUpstream(model, () => family.read(json, parsed))
+    const reading = readUpstream(model, () => family.read(json, parsed, model))
     if (hasFailed(reading)) throw model.upstream.errorOf(400, json)
     return {
       kind: 'whole',

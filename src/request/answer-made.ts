@@ -10,6 +10,7 @@ import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './answer-stream'
 import { mergeStreams } from './candidates'
 import type { Line } from './ending'
+import { dataUrlsOf, filesAsBase64 } from './inline-files'
 import type { Reservation } from './reservation'
 import { cutWhenCallerLeaves, readUpstream, send } from './upstream-call'
 
@@ -22,7 +23,9 @@ export async function answerMade(
   family: MadeFamily,
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const called = family.call(reservation.parsed, reservation.model)
+  const { parsed, model } = reservation
+  const uploads = family.uploads?.(parsed.body)
+  const called = family.call(parsed, model, uploads && (await dataUrlsOf(uploads)))
   const calls = Array.isArray(called) ? called : [called]
   if (calls[0]?.stream) return answerStreams(line, reservation, family, calls, caller)
   return made(line, reservation, family, await callAll(line, reservation, calls))
@@ -90,11 +93,11 @@ async function answerStreams(
 /** The family's own answer, made of the vendor's replies and their measured usage. */
 async function made(
   { world }: Line,
-  { parsed, model, toKeep }: Reservation,
+  { parsed, model, cancelToken, toKeep }: Reservation,
   family: MadeFamily,
   replies: readonly object[],
 ): Promise<WholeAnswer> {
-  const readings = readUpstream(model, () => replies.map((reply) => family.read(reply, parsed)))
+  const readings = readUpstream(model, () => replies.map((reply) => family.read(reply, parsed, model)))
   const refusal = replies.find((_, index) => hasFailed(readings[index] ?? {}))
   if (refusal) throw model.upstream.errorOf(400, refusal)
   const parts = readings.map((reading, index) =>
@@ -102,8 +105,10 @@ async function made(
   )
   const outcome = sumOutcomes(parts, parsed, model)
   const measured = await measure(outcome, parsed, model, world.tokenCounter)
+  const addresses = readUpstream(model, () => family.files?.(replies, parsed.body)) ?? []
+  const base64 = await filesAsBase64(addresses, model, cancelToken.signal)
   const reply = readUpstream(model, () =>
-    family.reply([...replies], parsed, model, measured?.quantities ?? {}),
+    family.reply([...replies], parsed, model, measured?.quantities ?? {}, base64),
   )
   const shown = callerView(reply as object)
   if (toKeep) toKeep.answer = shown

@@ -74,7 +74,8 @@ export function readRequest(
  * the first model refuses it, in the dialect of its family.
  */
 export function checkRequest(read: ReadRequest, from: RequestSource, now: number): CheckedRequest {
-  const { operation, key, candidates, form } = read
+  const { operation, key, form } = read
+  const candidates = inOneDialect(read.candidates, from.reword ? undefined : read.given.body)
   let refusal: unknown
   try {
     for (let place = 0; place < candidates.length; place++) {
@@ -92,6 +93,24 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
     refusal = error
   }
   throw inDialect(refusal, candidates[0].family.dialect)
+}
+
+/**
+ * The candidates without those in another dialect than the request's, for models that serve the operation in two. A
+ * request that is reworded, which has no body here, is in the family's own dialect.
+ */
+function inOneDialect(
+  candidates: readonly [Model, ...Model[]],
+  body: Record<string, unknown> | undefined,
+): readonly [Model, ...Model[]] {
+  if (candidates.length === 1) return candidates
+  const takers = candidates.filter((model) => body && model.family.takes?.(body, model))
+  const isServedBy = (one: Model) => (other: Model) =>
+    other.family.over === one.family.name && other.id === one.id && other.upstream === one.upstream
+  const [first, ...others] = candidates.filter((model) =>
+    model.family.takes ? takers.includes(model) : !takers.some(isServedBy(model)),
+  )
+  return first ? [first, ...others] : candidates
 }
 
 /** The source of a request, and its form. */

@@ -4,7 +4,9 @@
 import type { Source } from '../artifacts/artifacts'
 import { saveAnswer } from '../billing/idempotency'
 import { apply } from '../db/db'
+import type { HttpResponse } from '../http-client/response'
 import { replaceStrings } from '../lib/json'
+import { fileOf } from '../upstreams/result-file'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
 
@@ -19,19 +21,19 @@ export async function keepResults(
   replies: readonly object[],
   from: { gatewayUrl(): string },
 ): Promise<string> {
-  const { family, model, charge, idempotencyKey } = reservation
+  const { family, model, parsed, charge, idempotencyKey } = reservation
   const links = family.kind === 'json' || family.kind === 'made' ? family.links : undefined
   if (!world.artifacts || !links) return body
   try {
     const source: Source = {
       account: charge.account,
       charge: charge.id,
-      fetchFile: model.upstream.fetchFile,
+      fetchFile: (url, signal) => inlineFile(url) ?? model.upstream.fetchFile(url, signal),
       gatewayUrl: from.gatewayUrl(),
       timeoutMs: COPY_TIMEOUT_MS,
     }
     const kept = await world.artifacts.keepAll(
-      replies.flatMap((reply) => links(reply)),
+      replies.flatMap((reply) => links(reply, parsed.body)),
       source,
     )
     const answer = replaceStrings(body, kept)
@@ -47,6 +49,13 @@ export async function keepResults(
     logFailure(world, reservation, error)
     return body
   }
+}
+
+/** The file of a data URL: some vendors answer with the bytes where the caller wants an address. */
+function inlineFile(url: string): Promise<HttpResponse> | undefined {
+  const [, type, base64] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/s.exec(url) ?? []
+  if (type === undefined || base64 === undefined) return undefined
+  return Promise.resolve(fileOf(Buffer.from(base64, 'base64'), type))
 }
 
 function logFailure(world: RequestWorld, { charge }: Reservation, error: unknown): void {

@@ -142,7 +142,7 @@ async function sendOnce(
   const reply = await readReply(response, model, cancelToken.signal, document).finally(done)
   const id = family.task.id(reply.json)
   if (id !== undefined) return id
-  if (!hasFailed(family.read(reply.json, parsed))) throw garbage(model, 'without the id of a task')
+  if (!hasFailed(family.read(reply.json, parsed, model))) throw garbage(model, 'without the id of a task')
   // An error in a successful answer is a refusal all the same.
   const refusal = model.upstream.errorOf(400, reply.json)
   refusal.notTaken = true

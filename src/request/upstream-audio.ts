@@ -53,7 +53,7 @@ export async function* readAudio(
   const messages = isStream ? readEvents(response, audio, source) : readWhole(response, audio, source)
   try {
     for await (const { json, status } of messages) {
-      const reading = model.family.read(json, parsed)
+      const reading = model.family.read(json, parsed, model)
       if (hasFailed(reading)) throw model.upstream.errorOf(status, json)
       notes.usageJson = usageJsonOf(json) ?? notes.usageJson
       const part = audio.read(json)

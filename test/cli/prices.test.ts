@@ -270,6 +270,7 @@ const priced: [line: string, answer: Json][] = [
   ['chat --body request.json', { quantities: { input_tokens: chatBytes, output_tokens: 200 } }],
   [`chat --body '${JSON.stringify(body)}'`, { quantities: { input_tokens: chatBytes, output_tokens: 200 } }],
   [`tiered --body '{"prompt":"A","n":3,"resolution":"2k"}'`, { amount_usd: '0.21' }],
+  [`picture --body '{"prompt":"A","n":3}'`, { amount_usd: '0.105' }],
   [
     `picture --body '{"input":{"messages":[{"role":"user","content":[{"text":"A"}]}]}}'`,
     { amount_usd: '0.035', quantities: { images: 1 } },
@@ -329,7 +330,7 @@ test('wrong usage and what cannot be priced say what to do', async () => {
     ['models price chat --text a --size 1024x1024', 'chat takes no --size for chat; it takes --n'],
     ['models price voice --text a --n 2', 'voice takes no --n for speech; it takes only --text'],
     ['models price picture --reference-images 1', 'makes images from text alone'],
-    ['models price picture --size 3x4', 'makes 1024*1024'],
+    ['models price picture --size 3x40', 'It has 1024x1024'],
     ['models price tiered --size big', "Invalid value for 'size'"],
     ['models price half-tiered --size 2048x2048', 'has no price for'],
     ['models price half-tiered --images 1 --resolution 2k', 'It has one for: 1k'],

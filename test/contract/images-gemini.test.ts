@@ -394,7 +394,6 @@ describe('figures of the vendor', () => {
 describe('refused before the vendor is asked', () => {
   const rows: [body: Record<string, unknown>, param: string, words: string[]][] = [
     [{ input: undefined }, 'input', ['Missing required parameter']],
-    [{ input: undefined, prompt: 'a red fox' }, 'input', ['Missing required parameter']],
     [{ input: '' }, 'input', ['empty string']],
     [{ input: [] }, 'input', ['empty array']],
     [{ input: ['a red fox'] }, 'input[0]', ['expected an object']],

@@ -271,7 +271,7 @@ const refusals: Refusal[] = [
   { body: { size: '-5x10' }, param: 'size', words: ["'1536x1024'"] },
   { body: { size: `${'9'.repeat(500)}x1` }, param: 'size', words: ["'1536x1024'"] },
   { body: { size: '4096x4096' }, param: 'size', words: ['2048x2048', 'the most'] },
-  { body: { size: '2400x800' }, param: 'size', words: ['no aspect ratio', '16:9'] },
+  { body: { size: '2400x800' }, param: 'size', words: ['no shape', '16:9'] },
   { body: { model: 'test-few-sizes', size: '512x512' }, param: 'size', words: ['1024x1024, 1024x1536'] },
   { body: { resolution: '4k' }, param: 'resolution', words: ['no price for 4k. It has one for: 1k, 2k.'] },
   { body: { model: 'test-small', size: '2048x2048' }, param: 'size', words: ['no price for 2k.'] },

@@ -50,6 +50,13 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'openai-image-edits': gptImageEdit,
   'dalle-images': legacyImage,
   'dalle-image-edits': legacyImage,
+  'openai-images-on-dashscope': legacyImage,
+  'openai-images-on-ark': legacyImage,
+  'openai-images-on-gemini': pictureOfTokens,
+  'openai-image-edits-on-dashscope': editedImage,
+  'openai-image-edits-on-ark': editedImage,
+  'openai-image-edits-on-gemini': (random, model) => withUploads(random, pictureOfTokens(random, model)),
+  'openai-image-edits-on-xai': editedImage,
   'dashscope-video': (random, model) => videoOfParameters(random, model),
   'xai-video': (random, model) => videoOfPrompt(random, model),
   'ark-video': (random, model) => videoOfContent(random, model),
@@ -447,6 +454,36 @@ function legacyImage(random: Random, model: string): GeneratedBody {
   const n = random.chance(0.7) ? 1 + random.below(10) : undefined
   const body = { model, prompt: text(random), ...(n === undefined ? {} : { n }) }
   return { body, inputTokens: () => 0, outputTokens: 0, images: n ?? 1 }
+}
+
+function editedImage(random: Random, model: string): GeneratedBody {
+  return withUploads(random, legacyImage(random, model))
+}
+
+function withUploads(random: Random, generated: GeneratedBody): GeneratedBody {
+  const image = many(random, 3, () => ({ bytes: new Blob([]) }))
+  const tokens = image.length * TOKENS_PER_INTERACTION_IMAGE * ((generated.body.n as number | undefined) ?? 1)
+  return {
+    ...generated,
+    body: { ...generated.body, image },
+    inputTokens: (count) => generated.inputTokens(count) + (generated.outputImageTokens ? tokens : 0),
+  }
+}
+
+/** Tokens of a picture of each size, of the model that takes more of them: from the vendor's table. */
+const sizedTokens: Record<string, number> = { '1024x1024': 1_290, '2048x2048': 1_680, '5504x3072': 2_520 }
+
+function pictureOfTokens(random: Random, model: string): GeneratedBody {
+  const prompt = text(random)
+  const n = random.chance(0.5) ? 1 + random.below(10) : undefined
+  const size = random.pick([undefined, 'auto', ...Object.keys(sizedTokens)])
+  const body = { model, prompt, ...(n !== undefined && { n }), ...(size !== undefined && { size }) }
+  return {
+    body,
+    inputTokens: (count) => (n ?? 1) * count(prompt),
+    outputTokens: 0,
+    outputImageTokens: (n ?? 1) * (sizedTokens[size ?? ''] ?? 1_290),
+  }
 }
 
 /** What a video has where nobody says how long, and the most where the vendor chooses, of a model without figures of its own. */

@@ -20,6 +20,37 @@ const gptRefused: FamilyRow['refused'] = [
   ['partial_images', 4],
 ]
 
+/** Models whose vendor has another form: every field is sent in that one, and the answer is a list of pictures. */
+const inOpenaiForm = {
+  translated: ['**'],
+  answered: ['**'],
+  refused: [
+    ['prompt', undefined],
+    ['prompt', ''],
+    ['n', 11],
+    ['n', 'two'],
+    ['size', '9999x100'],
+    ['size', 'huge'],
+    ['quality', 'ultra'],
+    ['response_format', 'file'],
+    ['output_format', 'gif'],
+    ['background', 'transparent'],
+    ['stream', true],
+    ['partial_images', 2],
+    ['style', 'natural'],
+    ['aspect_of_nothing', '16:9'],
+  ],
+} satisfies Partial<FamilyRow>
+const editInOpenaiForm = {
+  ...inOpenaiForm,
+  refused: [
+    ...inOpenaiForm.refused.filter(([name]) => name !== 'stream'),
+    ['stream', 'true'],
+    ['image', 'https://example.com/fox.png'],
+    ['mask', 'none'],
+  ],
+} satisfies Partial<FamilyRow>
+
 export const mediaFamilyRows: Record<string, FamilyRow> = {
   'dashscope-images': {
     kind: 'dashscope',
@@ -144,6 +175,50 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       ['mask', 'none'],
       ['background', 'opaque'],
     ],
+  },
+  'openai-images-on-dashscope': {
+    kind: 'dashscope',
+    model: { upstreamModel: 'qwen-image-2.0', price: { per_image: '0.035' } },
+    ...inOpenaiForm,
+  },
+  'openai-images-on-ark': {
+    kind: 'ark',
+    model: { upstreamModel: 'seedream-4-5-251128', price: { per_image: '0.04' } },
+    ...inOpenaiForm,
+    refused: inOpenaiForm.refused.filter(([name]) => name !== 'size'),
+  },
+  'openai-images-on-gemini': {
+    kind: 'google',
+    model: { upstreamModel: 'gemini-3.1-flash-image', price: imageTokens },
+    ...inOpenaiForm,
+  },
+  'openai-image-edits-on-dashscope': {
+    kind: 'dashscope',
+    model: {
+      upstreamModel: 'qwen-image-edit-plus',
+      referenceImages: { min: 1, max: 3 },
+      price: { per_image: '0.03' },
+    },
+    ...editInOpenaiForm,
+  },
+  'openai-image-edits-on-ark': {
+    kind: 'ark',
+    model: { upstreamModel: 'seedream-4-5-251128', price: { per_image: '0.04' } },
+    ...editInOpenaiForm,
+    refused: editInOpenaiForm.refused.filter(([name]) => name !== 'size'),
+  },
+  'openai-image-edits-on-gemini': {
+    kind: 'google',
+    model: { upstreamModel: 'gemini-3.1-flash-image', price: imageTokens },
+    ...editInOpenaiForm,
+  },
+  'openai-image-edits-on-xai': {
+    kind: 'xai',
+    model: {
+      upstreamModel: 'grok-imagine-image',
+      price: { per_image: { '1k': '0.02', '2k': '0.07' }, per_input_image: '0.002' },
+    },
+    ...editInOpenaiForm,
   },
   'dashscope-video': {
     kind: 'dashscope',

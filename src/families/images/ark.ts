@@ -2,12 +2,20 @@
 // caller's text goes through with single fields edited. An image that failed must never be paid for.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { FieldRule, JsonFamily, Model, Quantities } from '../../contract/family'
+import {
+  bridgedFields,
+  type FieldRule,
+  type JsonFamily,
+  type Model,
+  type Quantities,
+} from '../../contract/family'
 import { type Made, type Reading, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
+import { parseSize } from '../../lib/pixel-size'
 import { optionalField } from '../body'
 import { otherModels } from '../surcharges'
+import { NO_USER, ONE_QUALITY, type OwnForm, openaiEditsOn, openaiImagesOn } from './openai-form'
 import { isPicture, linksIn, picturesIn } from './picture-list'
 
 /** Most references and results of one request together. */
@@ -97,9 +105,9 @@ export const arkImages: JsonFamily<Body> = {
 
   plain: {
     fields: ['n', 'size', 'images'],
-    body: ({ text, n = 1, size, images }) => ({
+    body: ({ text, n = 1, size, images }, model) => ({
       prompt: text,
-      ...(size !== undefined && { size }),
+      ...(size !== undefined && { size: enlarged(size, model) }),
       ...(images !== undefined && { image: images }),
       ...(n > 1 && {
         sequential_image_generation: 'auto',
@@ -108,6 +116,52 @@ export const arkImages: JsonFamily<Body> = {
     }),
   },
 }
+
+/** Fields of the vendor's own that may stand beside those of OpenAI's form. */
+const OWN_FIELDS = [
+  'guidance_scale',
+  'optimize_prompt_options',
+  'seed',
+  'sequential_image_generation',
+  'sequential_image_generation_options',
+  'watermark',
+] as const
+/** Fields that only OpenAI's form has. */
+const OPENAI_FIELDS = ['n', 'quality', 'style', 'moderation', 'output_compression', 'partial_images', 'user']
+
+const openaiForm: OwnForm<Body> = {
+  family: arkImages,
+  // A stream has the vendor's own events, so it is in the vendor's form.
+  takes: ({ stream, size, ...others }, model) =>
+    stream !== true &&
+    (OPENAI_FIELDS.some((name) => (others[name] ?? null) !== null) ||
+      size === 'auto' ||
+      (typeof size === 'string' && enlarged(size, model) !== size)),
+  fields: [
+    ...bridgedFields(
+      'translated',
+      ['output_format', 'the same'],
+      ...OWN_FIELDS.map((name) => [name, 'the same'] as const),
+    ),
+    ...ONE_QUALITY,
+    ...NO_USER,
+  ],
+  complete(own, asked) {
+    const passed: readonly string[] = [...OWN_FIELDS, 'output_format', 'response_format']
+    const given = Object.entries(asked).filter(([name, value]) => passed.includes(name) && value !== null)
+    return { ...own, ...Object.fromEntries(given) }
+  },
+  references: ({ referenceImages }) => referenceImages ?? { min: 0, max: MAX_REFERENCES },
+  pictures: (reply) =>
+    picturesIn(reply).map(({ url, b64_json, size }) => ({
+      ...(typeof url === 'string' && url !== ''
+        ? { url }
+        : { b64_json: String(b64_json), type: 'image/jpeg' }),
+      ...(typeof size === 'string' && { size }),
+    })),
+}
+export const openaiImagesOnArk = openaiImagesOn('ark', openaiForm)
+export const openaiImageEditsOnArk = openaiEditsOn('ark', openaiForm)
 
 interface Reply {
   data?: unknown
@@ -153,6 +207,25 @@ function checkReferences(body: Body, model: Model): void {
       `Invalid 'sequential_image_generation_options.max_images': reference images and results may be ${MAX_IMAGES} together, so with ${references.length} references at most ${MAX_IMAGES - references.length}.`,
     )
   }
+}
+
+/** The fewest pixels of a picture by the older versions and by the newer ones, which refuse smaller sizes. */
+const LEAST_PIXELS = { older: 921_600, newer: 3_686_400 }
+const OLDER = /seedream-(3|4-0)/
+/** Sides of an enlarged picture are multiples of this, in pixels. */
+const SIDE_STEP = 8
+
+/** A size such as `1024x1024` in the same shape with as many pixels as the model makes at least; words stay. */
+function enlarged(size: string, { sizes, upstreamModel }: Model): string {
+  const asked = parseSize(size, 'x')
+  if (!asked || sizes?.includes(size)) return size
+  const least = OLDER.test(upstreamModel) ? LEAST_PIXELS.older : LEAST_PIXELS.newer
+  const factor = Math.sqrt(least / (asked.width * asked.height))
+  if (factor <= 1) return size
+  const [width, height] = [asked.width, asked.height].map(
+    (side) => Math.ceil((side * factor) / SIDE_STEP) * SIDE_STEP,
+  )
+  return `${width}x${height}`
 }
 
 function checkSize({ size }: Body, model: Model): void {

@@ -3,10 +3,12 @@
 // never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { FieldRule, JsonFamily, Model } from '../../contract/family'
+import { bridgedFields, type FieldRule, type JsonFamily, type Model } from '../../contract/family'
 import { usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import type { Edit } from '../../lib/json'
+import { NO_USER, ONE_QUALITY, type OwnForm, openaiEditsOn, openaiImagesOn } from './openai-form'
+import { nearestSize, readPixels } from './shapes'
 
 /** Sizes that this gateway offers. The first is the default, which differs from the vendor's own. */
 const SIZES = [
@@ -125,22 +127,55 @@ export const dashscopeImages: JsonFamily<Body> = {
 
   plain: {
     fields: ['size', 'images'],
-    body: ({ text, size, images = [] }) => ({
+    body: ({ text, size, images = [] }, model) => ({
       input: { messages: [{ role: 'user', content: [...images.map((image) => ({ image })), { text }] }] },
-      ...(size !== undefined && { parameters: { size: size.replace('x', '*') } }),
+      ...(size !== undefined && { parameters: { size: madeSize(size, model) } }),
     }),
   },
 }
+
+/** Fields of `parameters` that may stand beside those of OpenAI's form. */
+const OWN_FIELDS = ['negative_prompt', 'prompt_extend', 'seed', 'watermark'] as const
+
+const openaiForm: OwnForm<Body> = {
+  family: dashscopeImages,
+  takes: ({ prompt, input }) => prompt !== undefined && input === undefined,
+  fields: [
+    ...bridgedFields('translated', ...OWN_FIELDS.map((name) => [name, `\`parameters.${name}\``] as const)),
+    ...ONE_QUALITY,
+    ...NO_USER,
+    ...bridgedFields('refused', ['output_format', 'the model makes PNG', ['png']]),
+  ],
+  complete({ parameters, ...own }, asked) {
+    const given = Object.entries(asked).filter(([name]) => (OWN_FIELDS as readonly string[]).includes(name))
+    const all = { ...(parameters as object | undefined), ...Object.fromEntries(given) }
+    return { ...own, ...(Object.keys(all).length > 0 && { parameters: all }) }
+  },
+  references: ({ referenceImages }) => referenceImages ?? { min: 0, max: 0 },
+  pictures(reply) {
+    const { width, height } = (reply as Reply).usage ?? {}
+    const size = Number.isInteger(width) && Number.isInteger(height) ? { size: `${width}x${height}` } : {}
+    return imagesIn(reply).map((url) => ({ url, ...size }))
+  },
+}
+export const openaiImagesOnDashscope = openaiImagesOn('dashscope', openaiForm)
+export const openaiImageEditsOnDashscope = openaiEditsOn('dashscope', openaiForm)
 
 interface Reply {
   code?: unknown
   output?: { choices?: { message?: { content?: { image?: unknown }[] } | null }[] | null } | null
   /** Usage. Newer models have another name for the count. */
-  usage?: { image_count?: unknown; output_image_count?: unknown } | null
+  usage?: { image_count?: unknown; output_image_count?: unknown; width?: unknown; height?: unknown } | null
 }
 
 function contentOf(body: Body) {
   return body.input.messages[0]?.content ?? []
+}
+
+/** The size that is made of one such as `1536x1024`: itself if it is made, else the nearest. */
+function madeSize(size: string, model: Model): string {
+  const [own, sizes] = [size.replace('x', '*'), sizesOf(model)]
+  return sizes.includes(own) ? own : nearestSize(readPixels(size), sizes)
 }
 
 function sizesOf(model: Model): readonly string[] {

@@ -3,13 +3,23 @@
 // or later than in the answer.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { FieldRule, JsonFamily, Quantities } from '../../contract/family'
+import { bridgedFields, type FieldRule, type JsonFamily, type Quantities } from '../../contract/family'
 import { HIDDEN, type Made, type Reading, SHOWN, usageReading, WORDS } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
+import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
 import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
 import { laterAnswers, otherModels, serviceTier } from '../surcharges'
 import { addresses, documentStores, earlierAnswers, namedCaches } from '../vendor-state'
+import {
+  NO_USER,
+  type OwnForm,
+  openaiEditsOn,
+  openaiImagesOn,
+  type Picture,
+  QUALITY_IS_SIZE,
+} from './openai-form'
+import { nearestShape, readPixels, shortened } from './shapes'
 
 const open = { additionalProperties: true }
 
@@ -178,12 +188,63 @@ export const geminiImages: JsonFamily<Body> = {
   },
 
   plain: {
-    fields: ['size', 'images'],
-    body: ({ text, size, images = [] }) => ({
-      input: [...images.map(imagePart), { type: 'text', text }],
-      ...(size !== undefined && { response_format: { type: 'image', image_size: size } }),
-    }),
+    fields: ['size', 'quality', 'images'],
+    body: ({ text, size, quality, images = [] }) => {
+      const format = formatOf(size, quality)
+      return {
+        input: [...images.map(imagePart), { type: 'text', text }],
+        ...(format && { response_format: { type: 'image', ...format } }),
+      }
+    },
   },
+}
+
+const openaiForm: OwnForm<Body> = {
+  family: geminiImages,
+  takes: ({ prompt, input }) => prompt !== undefined && input === undefined,
+  fields: [
+    ...bridgedFields('translated', ['output_format', '`response_format.mime_type`']),
+    ...QUALITY_IS_SIZE,
+    ...NO_USER,
+  ],
+  complete({ response_format: format, ...own }, { output_format: wanted }) {
+    if (!format && !wanted) return own
+    const mimeType = wanted ? { mime_type: `image/${wanted}` } : {}
+    return { ...own, response_format: { type: 'image', ...(format as object | undefined), ...mimeType } }
+  },
+  references: ({ referenceImages }) => referenceImages ?? { min: 0, max: MAX_REFERENCES },
+  pictures: (reply) =>
+    partsOf(reply as Interaction).flatMap(({ type, data, uri, mime_type: mimeType }): Picture[] => {
+      if (type !== 'image') return []
+      if (typeof data === 'string' && data !== '')
+        return [{ b64_json: data, ...(typeof mimeType === 'string' && { type: mimeType }) }]
+      return typeof uri === 'string' && uri !== '' ? [{ url: uri }] : []
+    }),
+}
+export const openaiImagesOnGemini = openaiImagesOn('gemini', openaiForm)
+export const openaiImageEditsOnGemini = openaiEditsOn('gemini', openaiForm)
+
+/** Most reference images of a model without a figure of its own. */
+const MAX_REFERENCES = 14
+const ASPECT_RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
+/** Most pixels that each class stands for: half way, in doublings, to the next. */
+const MOST_PIXELS = { '1K': 2 * 1024 * 1024, '2K': 8 * 1024 * 1024, '4K': 32 * 1024 * 1024 }
+
+/** The shape and the class of a size such as `1536x1024` or `2K`; undefined for the vendor's usual ones. */
+function formatOf(size: string | undefined, quality: string | undefined): Record<string, string> | undefined {
+  // High quality is more pixels here.
+  if (size === undefined) return quality === 'high' || quality === 'hd' ? { image_size: '2K' } : undefined
+  if (/^(512|[124]k)$/i.test(size)) return { image_size: size.toUpperCase() }
+  const { width, height } = readPixels(size)
+  const [name] = Object.entries(MOST_PIXELS).find(([, most]) => width * height <= most) ?? []
+  if (name === undefined) {
+    throw invalidRequest(
+      'size',
+      `Invalid value for 'size': ${shortened(size)} is more than a picture of 4K has.`,
+    )
+  }
+  const ratio = nearestShape({ width, height }, ASPECT_RATIOS)
+  return { aspect_ratio: ratio, ...(name !== '1K' && { image_size: name }) }
 }
 
 /** A part with an address, or with the picture itself for a data URL, which the vendor does not fetch. */

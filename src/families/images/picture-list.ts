@@ -6,6 +6,8 @@ import { isObject } from '../../lib/objects'
 interface Picture {
   url?: unknown
   b64_json?: unknown
+  size?: unknown
+  revised_prompt?: unknown
 }
 
 /** The items of a reply's list that are pictures. */

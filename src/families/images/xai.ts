@@ -3,14 +3,15 @@
 // image to the path that ignores it and bills.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Call, MadeFamily, Model } from '../../contract/family'
+import { bridgedFields, type Call, type MadeFamily, type Model } from '../../contract/family'
 import { SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
-import { parseSize } from '../../lib/pixel-size'
 import { optionalField } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses, fileIds } from '../vendor-state'
-import { isPicture, linksIn } from './picture-list'
+import { openaiEditsOn, QUALITY_IS_SIZE } from './openai-form'
+import { isPicture, linksIn, picturesIn } from './picture-list'
+import { nearestShape, readPixels, shortened } from './shapes'
 
 const word = <Word extends string | boolean>(name: Word) => Type.Literal(name)
 const qualities = ['auto', 'low', 'medium', 'high', 'standard', 'hd'] as const
@@ -33,6 +34,7 @@ const Body = Type.Object(
       Type.String({ description: 'In place of the pixels of `size`: `1k` or `2k`.' }),
     ),
     response_format: optionalField(Type.Union([word('url'), word('b64_json')])),
+    output_format: optionalField(Type.String()),
     stream: optionalField(word(false)),
     user: optionalField(Type.String()),
   },
@@ -55,12 +57,11 @@ const ASPECT_RATIOS = [
   '20:9',
   '9:20',
 ]
-/** Largest factor between a size and the nearest aspect ratio; beyond it the picture would be another one. */
-const MAX_RATIO_FACTOR = 1.25
 /** Half way, in doublings, from the 1 megapixel of `1k` to the 4 of `2k`. */
 const MAX_PIXELS_OF_1K = 2 * 1024 * 1024
 const MAX_PIXELS = 2048 * 2048
 const MAX_REFERENCES = 3
+const JPEG_ONLY = 'the model makes JPEG'
 
 export const xaiImages: MadeFamily<Body> = {
   kind: 'made',
@@ -74,6 +75,7 @@ export const xaiImages: MadeFamily<Body> = {
     ...otherModels,
     ...fileIds('image.file_id', 'images[].file_id', 'mask.file_id'),
     ...addresses('image', 'image.url', 'images[]', 'images[].url', 'mask.url'),
+    { field: 'output_format', plain: ['jpeg'], why: JPEG_ONLY, always: true },
   ],
   fields: ['storage_options'],
 
@@ -105,7 +107,7 @@ export const xaiImages: MadeFamily<Body> = {
     for (const [field, value] of Object.entries(settings)) set[field] = JSON.stringify(value)
     if (body.image) set.image = JSON.stringify(references[0])
     else if (references.length > 0) set.images = JSON.stringify(references)
-    const drop = ['size']
+    const drop = ['size', 'output_format']
     if (settings.quality === undefined) drop.push('quality')
     if (references.length === 0) drop.push('image', 'images')
     return {
@@ -154,6 +156,33 @@ export const xaiImages: MadeFamily<Body> = {
 
   links: (reply) => linksIn({ data: imagesOf(reply).shown }),
 }
+
+/** Editing of uploaded pictures. New ones need no translation: the usual form is OpenAI's. */
+export const openaiImageEditsOnXai = openaiEditsOn('xai', {
+  family: xaiImages,
+  fields: [
+    ...bridgedFields(
+      'translated',
+      ['aspect_ratio', 'the same'],
+      ['resolution', 'the same'],
+      ['user', 'the same'],
+    ),
+    ...QUALITY_IS_SIZE,
+    ...bridgedFields('refused', ['output_format', JPEG_ONLY, ['jpeg']]),
+  ],
+  complete(own, asked) {
+    const passed = ['aspect_ratio', 'resolution', 'response_format', 'user']
+    const given = Object.entries(asked).filter(([name, value]) => passed.includes(name) && value !== null)
+    return { ...own, ...Object.fromEntries(given) }
+  },
+  makesSeveral: true,
+  references: ({ referenceImages }) => referenceImages ?? { min: 0, max: MAX_REFERENCES },
+  pictures: (reply) =>
+    picturesIn({ data: imagesOf(reply).shown }).map(({ url, b64_json, revised_prompt: prompt }) => ({
+      ...(typeof url === 'string' && url !== '' ? { url } : { b64_json: String(b64_json) }),
+      ...(typeof prompt === 'string' && prompt !== '' && { revised_prompt: prompt }),
+    })),
+})
 
 interface Reference {
   url: string
@@ -236,44 +265,22 @@ function qualityMade(body: Body): string {
 }
 
 function readSize(text: string, model: Model): { ratio: string; resolution: string } {
-  const shown = text.slice(0, 32)
   if (model.sizes && !model.sizes.includes(text)) {
     throw invalidRequest(
       'size',
-      `Invalid value for 'size': ${model.id} has ${model.sizes.join(', ')}, but got '${shown}'.`,
+      `Invalid value for 'size': ${model.id} has ${model.sizes.join(', ')}, but got '${shortened(text)}'.`,
     )
   }
-  const size = parseSize(text, 'x')
-  if (!size) {
-    throw invalidRequest(
-      'size',
-      `Invalid value for 'size': expected a width and a height in pixels such as '1536x1024', or 'auto', but got '${shown}'.`,
-    )
-  }
+  const size = readPixels(text)
   const pixels = size.width * size.height
   if (pixels > MAX_PIXELS) {
     throw invalidRequest(
       'size',
-      `Invalid value for 'size': ${shown} is more than the ${MAX_PIXELS} pixels of 2048x2048, the most that ${model.id} makes.`,
+      `Invalid value for 'size': ${shortened(text)} is more than the ${MAX_PIXELS} pixels of 2048x2048, the most that ${model.id} makes.`,
     )
   }
   const resolution = pixels > MAX_PIXELS_OF_1K ? '2k' : '1k'
-  return { ratio: nearestRatio(size.width / size.height, shown), resolution }
-}
-
-function nearestRatio(wanted: number, size: string): string {
-  const distance = (name: string) => Math.abs(Math.log(wanted / ratioOf(name)))
-  const nearest = ASPECT_RATIOS.reduce((best, name) => (distance(name) < distance(best) ? name : best))
-  if (distance(nearest) <= Math.log(MAX_RATIO_FACTOR)) return nearest
-  throw invalidRequest(
-    'size',
-    `Invalid value for 'size': no aspect ratio of this model is near ${size}. It has ${ASPECT_RATIOS.join(', ')}.`,
-  )
-}
-
-function ratioOf(name: string): number {
-  const [width, height] = name.split(':')
-  return Number(width) / Number(height)
+  return { ratio: nearestShape(size, ASPECT_RATIOS), resolution }
 }
 
 /** The images that can be shown, and how many moderation held back: those are empty, or marked, or both. */

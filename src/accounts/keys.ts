@@ -5,6 +5,7 @@ import { openAccount } from '../billing/ledger'
 import type { BudgetPeriod, KeyLimits } from '../billing/limits'
 import { apply, type Db, type Row, tryApply, type Value } from '../db/db'
 import { GatewayError } from '../lib/errors'
+import { webhookSecretPlace } from '../webhooks/secrets'
 
 export interface Key extends KeyLimits {
   name: string
@@ -140,7 +141,7 @@ export async function createKey(
     hintOf(key.secret),
     ...settingValues(key),
     key.createdAt,
-    key.webhookSecret,
+    db.codec.encode(key.webhookSecret, webhookSecretPlace(key.id)),
   ]
   return tryApply(db, [
     {

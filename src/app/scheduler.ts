@@ -5,6 +5,7 @@ import { forgetAnswers } from '../billing/idempotency'
 import { releaseExpired } from '../billing/ledger'
 import { forgetWindows } from '../billing/limits'
 import { apply } from '../db/db'
+import type { Reencryption } from '../db/reencryption'
 import type { Gateway } from '../request/line'
 import { sweepResponses } from '../responses/keep'
 import type { Poller } from '../tasks/poller'
@@ -25,7 +26,13 @@ interface Scheduler {
 const MINUTE_MS = 60_000
 const BEAT_MS = 250
 
-export function startScheduler(world: World, gateway: Gateway, poller: Poller): Scheduler {
+interface Work {
+  gateway: Gateway
+  poller: Poller
+  reencryption: Reencryption
+}
+
+export function startScheduler(world: World, { gateway, poller, reencryption }: Work): Scheduler {
   const { db, requestLog, now } = world
   const webhooks = createWebhookSender(world)
   const jobs: Job[] = [
@@ -37,6 +44,7 @@ export function startScheduler(world: World, gateway: Gateway, poller: Poller): 
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
     { name: 'remove kept responses', everyMs: MINUTE_MS, run: () => sweepResponses(world) },
     { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
+    { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {
       name: 'forget old rows',
@@ -72,6 +80,7 @@ export function startScheduler(world: World, gateway: Gateway, poller: Poller): 
   return {
     async stop() {
       stopped = true
+      reencryption.stop()
       for (const timer of timers.values()) clearTimeout(timer)
       await Promise.all([...running, poller.stop(), webhooks.stop()])
     },

@@ -3,11 +3,13 @@
 
 import { releaseExpired } from '../billing/ledger'
 import type { Config } from '../config/schema'
+import { Reencryption } from '../db/reencryption'
 import { createGateway } from '../request/line'
 import { forgetTaskLeases } from '../tasks/leases'
 import { createPoller, type Poller } from '../tasks/poller'
 import { forgetWebhookLeases } from '../webhooks/rows'
 import { guardConnections, type Sockets } from './connection-guard'
+import { encodedTables } from './encoded-tables'
 import { type Listening, listen } from './listening'
 import { createApp } from './routes'
 import { startScheduler } from './scheduler'
@@ -50,8 +52,11 @@ export async function takeOver(world: World, poller: Poller, { alone }: { alone:
 export async function startServer(options: ServerOptions): Promise<Server> {
   const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
   const poller = createPoller(world)
+  const reencryption = new Reencryption({ ...world, tables: encodedTables })
   // With a database of its own this is the only process that serves.
-  await takeOver(world, poller, { alone: world.db.kind === 'sqlite' })
+  const alone = world.db.kind === 'sqlite'
+  if (alone) await reencryption.runAlone()
+  await takeOver(world, poller, { alone })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark)
   let listening: Listening
@@ -62,7 +67,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await world.close()
     throw error
   }
-  const scheduler = startScheduler(world, gateway, poller)
+  const scheduler = startScheduler(world, { gateway, poller, reencryption })
   const { sockets, config } = options
   const unguard = sockets && guardConnections({ sockets, door: listening, config, log: world.log })
   return {

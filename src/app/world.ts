@@ -8,9 +8,12 @@ import { type Authenticator, createAuthenticator } from '../accounts/keys'
 import type { Artifacts } from '../artifacts/artifacts'
 import { openArtifacts } from '../artifacts/open'
 import { buildCatalogue, type Catalogue } from '../catalogue/models'
-import { responseLimitsOf } from '../config/responses'
+import { type ResponseLimits, responseLimitsOf } from '../config/responses'
 import type { Config } from '../config/schema'
+import { masterKeysOf } from '../config/secrets'
+import { createCodec } from '../db/codec'
 import type { Db } from '../db/db'
+import { registerKey } from '../db/encryption-keys'
 import { migrate } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
 import { secretOf } from '../db/secrets'
@@ -26,7 +29,6 @@ import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
 import { openRequestLog, type RequestLog } from '../request/request-log'
-import { clearContent, type KeptResponses } from '../responses/content'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
@@ -47,7 +49,7 @@ export interface World extends System {
   /** Seals what callers keep for the gateway. */
   sealer: Sealer
   /** How answers of responses are kept. */
-  keptResponses: KeptResponses
+  keptResponses: ResponseLimits
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
@@ -105,8 +107,17 @@ export async function openDatabase(
   dataDir: string,
   options: { patient?: boolean } = {},
 ): Promise<Db> {
-  const db = config.database ? openPostgres(config.database, options) : openSqlite(databaseFile(dataDir))
-  await migrate(db)
+  const codec = createCodec(masterKeysOf(config.secrets), randomBytes)
+  const db = config.database
+    ? openPostgres(config.database, { ...options, codec })
+    : openSqlite(databaseFile(dataDir), { codec })
+  try {
+    await migrate(db)
+    await registerKey(db)
+  } catch (error) {
+    await db.close()
+    throw error
+  }
   return db
 }
 
@@ -114,11 +125,13 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'gateway.sqlite')
 }
 
-/** The sealer of what callers keep for the gateway, by a key that all nodes of the database share. */
-async function openSealer(db: Db, now: number): Promise<Sealer> {
+/** The sealer of what callers keep for the gateway, by the operator's key, else by one that all nodes of the database share. */
+async function openSealer({ secrets }: Config, db: Db, now: number): Promise<Sealer> {
   const makeKey = () => Buffer.from(randomBytes(KEY_BYTES)).toString('base64url')
-  const key = Buffer.from(await secretOf(db, 'sealing', makeKey, now), 'base64url')
-  return createSealer([key], 'callers', randomBytes)
+  const shared = Buffer.from(await secretOf(db, 'sealing', makeKey, now), 'base64url')
+  const { current, older } = masterKeysOf(secrets)
+  const [first, ...rest] = current ? [current, ...older, shared] : [shared, ...older]
+  return createSealer([first, ...rest], 'callers', randomBytes)
 }
 
 /** Creates the data directory, readable only by its owner. */
@@ -168,8 +181,8 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     ticker,
     uploads,
     artifacts,
-    sealer: await openSealer(db, now()),
-    keptResponses: { ...responseLimitsOf(config.responses), content: clearContent },
+    sealer: await openSealer(config, db, now()),
+    keptResponses: responseLimitsOf(config.responses),
     randomBytes,
     now,
     monotonic,

@@ -3,6 +3,7 @@
 // ever be there without the other. A request that failed frees its key, so it can be sent again.
 
 import type { Db, Statement } from '../db/db'
+import type { EncodedTable } from '../db/reencryption'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import type { Condition } from './ledger'
 
@@ -53,13 +54,30 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
 }
 
 /** The statement that saves an answer; it must be in the batch of the settlement. */
-export function saveAnswer(chargeId: string, answer: SavedAnswer): Statement {
+export function saveAnswer({ codec }: Pick<Db, 'codec'>, chargeId: string, answer: SavedAnswer): Statement {
   const text = typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('base64')
   const kept = Buffer.byteLength(text) <= MAX_SAVED_LENGTH
   return {
     sql: 'update saved_answers set status = $2, content_type = $3, body = $4 where charge = $1',
-    parameters: [chargeId, answer.status, answer.contentType, kept ? text : null],
+    parameters: [
+      chargeId,
+      answer.status,
+      answer.contentType,
+      kept ? codec.encode(text, placeOf(chargeId)) : null,
+    ],
   }
+}
+
+function placeOf(chargeId: string): string {
+  return `saved_answers.body ${chargeId}`
+}
+
+export const savedAnswerTexts: EncodedTable = {
+  table: 'saved_answers',
+  primaryKey: ['account', 'idempotency_key'],
+  columns: ['body'],
+  id: 'charge',
+  placeOf,
 }
 
 /** The statement that frees a key; it must be in the batch of the release. */
@@ -111,7 +129,7 @@ export async function answerAgain(db: Db, key: IdempotencyKey): Promise<SavedAns
     })
   }
   const contentType = row.content_type as string
-  const text = row.body as string
+  const text = db.codec.decode(row.body as string, placeOf(row.charge as string))
   const body = contentType.startsWith('audio/') ? Buffer.from(text, 'base64') : text
   return { status: row.status as number, contentType, body }
 }

@@ -13,6 +13,7 @@ import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
+import { SecretsEntry, secretFaults } from './secrets'
 
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
@@ -186,6 +187,10 @@ const ConfigSchema = Type.Object(
       '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
+    secrets: optionalSetting(
+      'Encrypts secrets and contents in the database. Default: they stand there as they are.',
+      SecretsEntry,
+    ),
     upstreams: requiredSetting(
       'Connections to vendors, each by a name of your choice.',
       Type.Record(Type.String(), UpstreamEntry),
@@ -214,6 +219,7 @@ export const settingTables = [
   { place: 'webhooks', schema: Webhooks },
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
+  { place: 'secrets', schema: SecretsEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
@@ -240,13 +246,14 @@ export function faultsOf(value: unknown): string[] {
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
-  const { webhooks, artifacts, responses, database, upstreams, models, aliases } = recordOf(value)
+  const { webhooks, artifacts, responses, secrets, database, upstreams, models, aliases } = recordOf(value)
   const ids = new Map(Object.entries(recordOf(models)))
   const names = new Set(Object.keys(recordOf(upstreams)))
   const others = [
     ...networkFaults(recordOf(webhooks).allow),
     ...artifactFaults(artifacts, database),
     ...responseFaults(responses),
+    ...secretFaults(secrets),
     ...upstreamFaults(recordOf(upstreams)),
     ...[...ids].flatMap(([id, entry]) =>
       entryFaults(id, entry, names, ids).map((fault) => `models.${id}${fault}`),

@@ -2,6 +2,8 @@
 // SQL stands in the file whose meaning it is and is the same for every database: integers and text, $1 parameters in
 // order, `returning` only where the rows are wanted, because they cost time.
 
+import type { RowCodec } from './codec'
+
 export type Value = string | number | null
 export type Row = Record<string, Value>
 
@@ -17,10 +19,17 @@ export type BatchResult = { rows: Row[][] } | { missed: number }
 
 export interface Db {
   kind: 'sqlite' | 'postgres'
+  /** For columns that a copy of the database must not give away: what is written there is encoded, what is read decoded. */
+  codec: RowCodec
   /** Reads rows. */
   query(statement: Statement): Promise<Row[]>
   /** Changes rows: all statements in order and in one transaction, durable when the promise resolves. */
   batch(statements: readonly Statement[]): Promise<BatchResult>
+  /**
+   * Rewrites the file so that nothing is left in it of what was deleted or replaced. Blocks the process meanwhile; absent
+   * where a server has the files.
+   */
+  compact?(): Promise<void>
   close(): Promise<void>
 }
 

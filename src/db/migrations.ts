@@ -247,6 +247,13 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   // The results of a task are deleted with it.
   [`create index artifacts_of_charge on artifacts (charge)`],
+  [
+    // Keys that rows may be encrypted with, by their ids. While a process encrypts with one, its uses are counted up.
+    `create table encryption_keys (
+      id text primary key,
+      uses bigint not null
+    )`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

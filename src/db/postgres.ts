@@ -2,6 +2,7 @@
 // It must never leave a transaction open between calls.
 
 import { SQL } from 'bun'
+import { clearCodec } from './codec'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
 
 const POOL_SIZE = 16
@@ -20,7 +21,7 @@ class Missed extends Error {
 }
 
 /** Opens a pool. With `patient`, statements have no time limit, but still wait only a limited time for a lock. */
-export function openPostgres(url: string, { patient = false } = {}): Db {
+export function openPostgres(url: string, { patient = false, codec = clearCodec } = {}): Db {
   const sql = new SQL(url, {
     max: POOL_SIZE,
     bigint: true,
@@ -38,6 +39,7 @@ export function openPostgres(url: string, { patient = false } = {}): Db {
 
   return {
     kind: 'postgres',
+    codec,
     async query(statement) {
       try {
         return (await run(sql, statement)).found

@@ -2,6 +2,7 @@
 // it shares a commit with others, and its promise must never resolve before the commit.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
+import { clearCodec } from './codec'
 import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
 import { type BatchOutcome, GroupCommit, type WaitingBatch } from './group-commit'
 import { makePrivate } from './private-file'
@@ -22,12 +23,13 @@ const IN_MEMORY = ':memory:'
  * Opens a database. `durable: false` leaves the sync to the system: a power failure may lose the last commits, a crash
  * of the process never does.
  */
-export function openSqlite(path: string, { durable = true } = {}): Db {
+export function openSqlite(path: string, { durable = true, codec = clearCodec } = {}): Db {
   const connection = new SqliteConnection(openDatabase(path, durable))
   const commits = new GroupCommit((group) => connection.commit(group), unavailable)
   let isClosed = false
   return {
     kind: 'sqlite',
+    codec,
     async query(statement) {
       if (isClosed) throw closed()
       try {
@@ -37,6 +39,13 @@ export function openSqlite(path: string, { durable = true } = {}): Db {
       }
     },
     batch: (statements) => (isClosed ? Promise.reject(closed()) : commits.add(statements)),
+    async compact() {
+      try {
+        connection.compact()
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
     async close() {
       if (isClosed) return
       commits.flush()
@@ -88,6 +97,12 @@ class SqliteConnection {
       if (isUnavailable(error)) throw error
       return this.transact(() => this.runSeparately(group))
     }
+  }
+
+  compact(): void {
+    this.database.run('vacuum')
+    const checkpoint = this.database.query('pragma wal_checkpoint(truncate)').get() as { busy: number }
+    if (checkpoint.busy) throw new DatabaseUnavailable('SQLite: another process reads the database')
   }
 
   close(): void {

@@ -40,7 +40,7 @@ export async function keepResults(
     if (idempotencyKey && kept.size > 0) {
       const saved = { status: 200, contentType: 'application/json', body: answer }
       // Until then the same key answers with the vendor's addresses, which are valid for a day.
-      await apply(world.db, [saveAnswer(charge.id, saved)]).catch((error) =>
+      await apply(world.db, [saveAnswer(world.db, charge.id, saved)]).catch((error) =>
         logFailure(world, reservation, error),
       )
     }

@@ -205,7 +205,9 @@ export class Reservations {
     }
     // Only a whole answer may be replayed.
     const isWhole = endedBy === 'done' && !failed
-    const also = idempotencyKey ? [isWhole ? saveAnswer(charge.id, saved) : freeKey(charge.id)] : []
+    const also = idempotencyKey
+      ? [isWhole ? saveAnswer(this.world.db, charge.id, saved) : freeKey(charge.id)]
+      : []
     if (toKeep) also.push(...keepStatements(this.world, toKeep))
     return settle(this.world.db, answered, settlement, also)
   }

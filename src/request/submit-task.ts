@@ -89,7 +89,7 @@ export async function submitTask(
   })
   const status = family.task.submittedStatus
   const body = documentOf(task, {}, 'submitted')
-  const saved = saveAnswer(charge.id, { status, contentType: 'application/json', body })
+  const saved = saveAnswer(world.db, charge.id, { status, contentType: 'application/json', body })
   const also = idempotencyKey ? [saved] : []
   const stored = await reservations.persist(reservation, async () => {
     if (upstreamId !== undefined && (await storeId(world, task, upstreamId, also))) return

@@ -4,6 +4,7 @@
 import type { Authenticator } from '../accounts/keys'
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Catalogue } from '../catalogue/models'
+import type { ResponseLimits } from '../config/responses'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import type { Sealer } from '../lib/sealing'
@@ -11,7 +12,6 @@ import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
-import type { KeptResponses } from '../responses/content'
 import type { AddressRules } from '../webhooks/address'
 import type { RequestLog } from './request-log'
 
@@ -30,7 +30,7 @@ export interface RequestWorld
   /** Seals what a caller keeps and sends back, such as reasoning. Its `associated` text is the caller's account. */
   sealer: Sealer
   /** How answers of responses are kept. */
-  keptResponses: KeptResponses
+  keptResponses: ResponseLimits
   /** Random bytes that nobody can guess. */
   randomBytes(count: number): Uint8Array
   /** The addresses that webhooks may go to. */

@@ -9,23 +9,9 @@ import { findItems, readContents } from './rows'
 /** An item of an input or output, as callers send it and get it back. */
 export type Item = Readonly<Record<string, unknown>>
 
-/** Turns content into what is stored, and back. `associated` is the id of the row. */
-export interface ContentCodec {
-  encode(plain: string, associated: string): string
-  decode(stored: string, associated: string): string
-}
-
-/** Content as it is, for a database that nobody else reads. */
-export const clearContent: ContentCodec = { encode: (plain) => plain, decode: (stored) => stored }
-
-/** The rules of keeping. */
-export interface KeptResponses extends ResponseLimits {
-  content: ContentCodec
-}
-
 export interface ContentWorld {
   db: Db
-  keptResponses: KeptResponses
+  keptResponses: ResponseLimits
 }
 
 /** A kept response with its content. */
@@ -36,7 +22,7 @@ export interface KeptContent {
 
 /** The contents of responses by their ids; those that are gone are missing. */
 export async function contentsOf(
-  { db, keptResponses: { content } }: ContentWorld,
+  { db }: ContentWorld,
   account: string,
   ids: readonly string[],
 ): Promise<Map<string, KeptContent>> {
@@ -45,8 +31,8 @@ export async function contentsOf(
     rows.map(({ id, input, answer }) => [
       id,
       {
-        input: JSON.parse(content.decode(input, id)),
-        answer: JSON.parse(content.decode(answer, id)),
+        input: JSON.parse(input),
+        answer: JSON.parse(answer),
       },
     ]),
   )

@@ -31,7 +31,7 @@ const PAGE = 100
 /** The statements that keep a response that has ended; none if it is too large. */
 export function keepStatements(world: KeepWorld, response: ResponseToKeep): Statement[] {
   const { now } = world
-  const { keepMs, maxResponseBytes, content } = world.keptResponses
+  const { keepMs, maxResponseBytes } = world.keptResponses
   const { id, account, previousId, answer } = response
   if (!answer || keepMs === undefined) return []
   const items = response.input.map((item, place) => withId(item, id, place))
@@ -40,12 +40,12 @@ export function keepStatements(world: KeepWorld, response: ResponseToKeep): Stat
   const text = JSON.stringify(answer)
   if (input.length + text.length > maxResponseBytes) return []
   const createdAt = now()
-  return insertResponse({
+  return insertResponse(world.db, {
     id,
     account,
     previousId,
-    input: content.encode(input, id),
-    answer: content.encode(text, id),
+    input,
+    answer: text,
     itemCount: items.length + output.length,
     itemIds: [...new Set([...response.input, ...output].flatMap(idOf))],
     createdAt,

@@ -2,6 +2,7 @@
 // function takes the account: a row of another account must read exactly as one that is not there.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import type { EncodedTable } from '../db/reencryption'
 
 /** A response to keep, as text. */
 export interface NewResponse {
@@ -42,14 +43,25 @@ const IDS_PER_QUERY = 32
 const ID_LIST = Array.from({ length: IDS_PER_QUERY }, (_, index) => `$${index + 2}`).join(', ')
 
 /** The statements that keep a response; they must be in the batch of the settlement. */
-export function insertResponse(response: NewResponse): Statement[] {
+export function insertResponse({ codec }: Pick<Db, 'codec'>, response: NewResponse): Statement[] {
   const { id, account, previousId, input, answer, itemCount, itemIds, createdAt, expiresAt } = response
+  // Those of the texts, which are longer where they are encrypted.
   const bytes = Buffer.byteLength(input) + Buffer.byteLength(answer)
   return [
     {
       sql: `insert into responses (id, account, previous, input, answer, items, bytes, created_at, expires_at)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-      parameters: [id, account, previousId, input, answer, itemCount, bytes, createdAt, expiresAt],
+      parameters: [
+        id,
+        account,
+        previousId,
+        codec.encode(input, placeOf(id, 'input')),
+        codec.encode(answer, placeOf(id, 'answer')),
+        itemCount,
+        bytes,
+        createdAt,
+        expiresAt,
+      ],
     },
     ...itemIds.map((itemId) => ({
       // The same item may be sent again with its id: the first place is as good as any.
@@ -63,6 +75,18 @@ export function insertResponse(response: NewResponse): Statement[] {
       parameters: [account, bytes],
     },
   ]
+}
+
+function placeOf(id: string, column: string): string {
+  return `responses.${column} ${id}`
+}
+
+export const responseTexts: EncodedTable = {
+  table: 'responses',
+  primaryKey: ['id'],
+  columns: ['input', 'answer'],
+  id: 'id',
+  placeOf,
 }
 
 /** The response and all that it continues, the oldest first; empty if it is not there. */
@@ -90,10 +114,12 @@ export async function readContents(
 ): Promise<ResponseContent[]> {
   const sql = `select id, input, answer from responses where account = $1 and id in (${ID_LIST})`
   const rows = await queryByIds(db, sql, account, ids)
-  return rows.map(({ id, input, answer }) => ({
-    id: id as string,
-    input: input as string,
-    answer: answer as string,
+  const textOf = (row: Row, column: 'input' | 'answer') =>
+    db.codec.decode(row[column] as string, placeOf(row.id as string, column))
+  return rows.map((row) => ({
+    id: row.id as string,
+    input: textOf(row, 'input'),
+    answer: textOf(row, 'answer'),
   }))
 }
 

@@ -12,7 +12,7 @@ export async function findTask(db: Db, account: string | null, id: string): Prom
       order by case when id = $1 then 0 else 1 end limit 1`,
     parameters: [id, account],
   })
-  return rows[0] && taskOfRow(rows[0])
+  return rows[0] && taskOfRow(db, rows[0])
 }
 
 /** A task of an account, or a 404 that reads the same for another's task and for none. */
@@ -64,7 +64,7 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
       order by created_at ${order}, id ${order} limit $${parameters.length}`,
     parameters,
   })
-  return rows.map(taskOfRow)
+  return rows.map((row) => taskOfRow(db, row))
 }
 
 /** Tasks that have waited for a vendor's id since before `before`, left by a process that died. At most a thousand. */
@@ -74,7 +74,7 @@ export async function findStranded(db: Db, before: number): Promise<Task[]> {
       and created_at <= $1 limit 1000`,
     parameters: [before],
   })
-  return rows.map(taskOfRow)
+  return rows.map((row) => taskOfRow(db, row))
 }
 
 /** Tasks past their deadline that nobody polls: without a vendor's id, or of an upstream outside of `upstreams`. */
@@ -86,5 +86,5 @@ export async function findOverdue(db: Db, now: number, upstreams: readonly strin
       and (upstream_id is null or upstream not in (${known})) limit 1000`,
     parameters: [now, ...upstreams],
   })
-  return rows.map(taskOfRow)
+  return rows.map((row) => taskOfRow(db, row))
 }

@@ -13,7 +13,7 @@ import { billedTable, tableNano, tariffOfJson } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'
 import { insertWebhook } from '../webhooks/rows'
-import { documentOf, type Task } from './task'
+import { documentOf, type Task, taskTextPlace } from './task'
 import { CANCELED } from './transitions'
 
 export interface Success {
@@ -67,7 +67,7 @@ export async function endTask(db: Db, task: Task, ending: TaskEnding, options: E
   const charge = await findOpenCharge(db, task.keyId, task.charge)
   if (!charge) return false
   if (ending.state === 'succeeded') return (await succeed(db, task, charge, ending, options)) !== undefined
-  const also = endStatements(task, charge, ending, 0, options)
+  const also = endStatements(db, task, charge, ending, 0, options)
   return release(db, charge, { endedBy: 'upstream', endedAt: options.now }, also)
 }
 
@@ -101,7 +101,7 @@ export async function succeed(
       endedAt: options.now,
       tokens: 0,
     },
-    endStatements(task, charge, ending, costNano, options),
+    endStatements(db, task, charge, ending, costNano, options),
     options.first,
   )
   // Only now is it known what the account could not pay. The books have it already; this is for readers of the task.
@@ -110,6 +110,7 @@ export async function succeed(
 }
 
 function endStatements(
+  db: Db,
   task: Task,
   charge: Charge,
   ending: TaskEnding,
@@ -122,6 +123,8 @@ function endStatements(
   const seed = ending.document === NOTHING_READ ? null : (task.pollContext.seed ?? null)
   const shown = { seed, ...ending.document }
   const document = documentOf(task, shown, ending.state, error)
+  const stored = (text: string | undefined, column: string) =>
+    text === undefined ? null : db.codec.encode(text, taskTextPlace(task.id, column))
   const statements: Statement[] = [
     {
       // The state that was read: submitted, or failed for a late success.
@@ -132,11 +135,11 @@ function endStatements(
         task.id,
         task.fence,
         ending.state,
-        document,
+        stored(document, 'document'),
         error?.code ?? null,
-        error?.message ?? null,
+        stored(error?.message, 'error_message'),
         now,
-        made?.videoUrl ?? null,
+        stored(made?.videoUrl, 'video_url'),
         made?.quantities ? JSON.stringify(made.quantities) : null,
         costNano,
         charge.id,
@@ -147,7 +150,9 @@ function endStatements(
   ]
   const { id, account, keyId, webhookUrl } = task
   if (webhookUrl !== null)
-    statements.push(insertWebhook(webhookId, { id, account, keyId, webhookUrl }, ending.state, document, now))
+    statements.push(
+      insertWebhook(db, webhookId, { id, account, keyId, webhookUrl }, ending.state, document, now),
+    )
   return statements
 }
 

@@ -2,7 +2,7 @@
 // never hold a task at once. A node that has lost its lease changes nothing any more, because the fence has moved.
 
 import { apply, type Db, tryApply } from '../db/db'
-import { type Task, taskOfRow } from './task'
+import { type Task, taskOfRow, taskTextPlace } from './task'
 
 /** Number of an upstream's tasks that are due, at most `limit`. */
 export async function countDue(db: Db, upstream: string, now: number, limit: number): Promise<number> {
@@ -57,7 +57,7 @@ export async function claimDue(
       parameters: [upstream, now, now + options.leaseMs, options.limit],
     },
   ])
-  return rows.map(taskOfRow)
+  return rows.map((row) => taskOfRow(db, row))
 }
 
 /** Extends a lease beyond the time of polls. False if the lease was lost. */
@@ -102,7 +102,7 @@ export async function postpone(
         task.fence,
         next.pollAt,
         next.misses,
-        next.document,
+        next.document === null ? null : db.codec.encode(next.document, taskTextPlace(task.id, 'document')),
         task.cancelAt ?? -1,
         cancelAnswer,
         next.missing,

@@ -4,7 +4,8 @@
 import { freeKey } from '../billing/idempotency'
 import { findOpenCharge, release } from '../billing/ledger'
 import { type Db, type Statement, tryApply } from '../db/db'
-import type { Task } from './task'
+import type { EncodedTable } from '../db/reencryption'
+import { type Task, taskTextPlace } from './task'
 import { UNKNOWN } from './transitions'
 
 export type NewTask = Pick<
@@ -120,6 +121,14 @@ export async function voidTask(db: Db, task: Task, now: number): Promise<boolean
     guard: true,
   }
   return release(db, charge, { endedBy: 'shutdown', endedAt: now }, [remove, freeKey(charge.id)])
+}
+
+export const taskTexts: EncodedTable = {
+  table: 'tasks',
+  primaryKey: ['id'],
+  columns: ['document', 'video_url', 'error_message'],
+  id: 'id',
+  placeOf: taskTextPlace,
 }
 
 /** Marks the answer to the submit as lost. Without effect on a task that has changed meanwhile. */

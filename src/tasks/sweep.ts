@@ -53,7 +53,7 @@ async function recover({ db, catalogue, now, log }: SweepWorld, task: Task): Pro
   const contract = model && taskOf(model.family)
   const body = documentOf(task, {}, 'submitted')
   const answer = { status: contract?.submittedStatus ?? 202, contentType: 'application/json', body }
-  await apply(db, [markUnknown(task.id), saveAnswer(task.charge, answer)])
+  await apply(db, [markUnknown(task.id), saveAnswer(db, task.charge, answer)])
   log('task_unknown', { task: task.id, upstream: task.upstream, reason: 'its process ended' })
   return true
 }

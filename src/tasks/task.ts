@@ -1,7 +1,7 @@
 // A video task in memory, and the form that callers see. Nothing here must read or change a row.
 
 import type { PollContext, Quantities } from '../contract/family'
-import type { Row } from '../db/db'
+import type { Db, Row } from '../db/db'
 import { callerView } from '../upstreams/caller-view'
 import type { TaskState } from './transitions'
 
@@ -51,7 +51,16 @@ export interface Task {
   fence: number
 }
 
-export function taskOfRow(row: Row): Task {
+/** The place of a text in the row of a task. */
+export function taskTextPlace(id: string, column: string): string {
+  return `tasks.${column} ${id}`
+}
+
+export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
+  const textOf = (column: string): string | null => {
+    const stored = row[column] as string | null
+    return stored === null ? null : codec.decode(stored, taskTextPlace(row.id as string, column))
+  }
   return {
     id: row.id as string,
     account: row.account as string,
@@ -61,7 +70,7 @@ export function taskOfRow(row: Row): Task {
     charge: row.charge as string,
     upstreamId: row.upstream_id as string | null,
     state: row.state as TaskState,
-    // Parsed on use: an unreadable row must not keep others from being read.
+    // Parsed or decoded on use: an unreadable row must not keep others from being read.
     get pollContext(): PollContext {
       return JSON.parse(row.memo as string)
     },
@@ -72,10 +81,16 @@ export function taskOfRow(row: Row): Task {
     webhookUrl: row.webhook_url as string | null,
     gatewayUrl: row.gateway_url as string,
     size: row.size as string | null,
-    document: row.document as string | null,
-    videoUrl: row.video_url as string | null,
+    get document(): string | null {
+      return textOf('document')
+    },
+    get videoUrl(): string | null {
+      return textOf('video_url')
+    },
     errorCode: row.error_code as string | null,
-    errorMessage: row.error_message as string | null,
+    get errorMessage(): string | null {
+      return textOf('error_message')
+    },
     createdAt: row.created_at as number,
     sentAt: row.sent_at as number | null,
     endedAt: row.ended_at as number | null,

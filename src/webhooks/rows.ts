@@ -2,6 +2,7 @@
 // ends its task, so that no end goes unreported. Nothing here must ever call the network.
 
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
+import type { EncodedTable } from '../db/reencryption'
 
 export interface Webhook {
   /** Stays the same over all attempts, so that receivers can drop repeats. */
@@ -11,7 +12,8 @@ export interface Webhook {
   keyId: string
   url: string
   host: string
-  body: string
+  /** The body as it is stored; `bodyOfWebhook` reads it. */
+  storedBody: string
   state: 'pending' | 'delivered' | 'failed'
   /** All attempts. */
   attempts: number
@@ -45,6 +47,7 @@ interface EndedTask {
  * callers read it.
  */
 export function insertWebhook(
+  { codec }: Pick<Db, 'codec'>,
   id: string,
   task: EndedTask,
   state: 'succeeded' | 'failed',
@@ -64,10 +67,27 @@ export function insertWebhook(
       // Checked at the submit. If it is no address after all, the task still ends, and the delivery reports what is
       // wrong.
       URL.parse(task.webhookUrl)?.host ?? '',
-      bodyOf(state, document, now),
+      codec.encode(bodyOf(state, document, now), placeOf(id)),
       now,
     ],
   }
+}
+
+/** The body of a webhook. Read for one at a time: one that cannot be read must not keep others from being sent. */
+export function bodyOfWebhook({ codec }: Pick<Db, 'codec'>, { id, storedBody }: Webhook): string {
+  return codec.decode(storedBody, placeOf(id))
+}
+
+function placeOf(id: string): string {
+  return `webhooks.body ${id}`
+}
+
+export const webhookTexts: EncodedTable = {
+  table: 'webhooks',
+  primaryKey: ['id'],
+  columns: ['body'],
+  id: 'id',
+  placeOf,
 }
 
 /**
@@ -199,7 +219,7 @@ function webhookOfRow(row: Row): Webhook {
     keyId: row.key_id as string,
     url: row.url as string,
     host: row.host as string,
-    body: row.body as string,
+    storedBody: row.body as string,
     state: row.state as Webhook['state'],
     attempts: row.attempts as number,
     step: row.step as number,

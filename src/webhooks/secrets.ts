@@ -1,7 +1,8 @@
 // The secrets that sign webhooks: one for each key, shown once, and replaced with a period in which both are in force.
-// They are stored as they are, because signing needs them; they must never be shown again or logged.
+// They are stored so that they can be read, because signing needs them; they must never be shown again or logged.
 
 import { type Db, tryApply } from '../db/db'
+import type { EncodedTable } from '../db/reencryption'
 
 /** How long the old secret signs too, in milliseconds. */
 export const OVERLAP_MS = 24 * 3_600_000
@@ -20,9 +21,22 @@ export async function webhookSecretsOf(db: Db, keyId: string, now: number): Prom
   const [row] = rows
   if (!row) return []
   const { webhook_secret: current, webhook_secret_before: before, webhook_secret_before_until: until } = row
-  return [current, before !== null && Number(until) > now ? before : null].filter(
-    (secret) => secret !== null,
-  ) as string[]
+  return [current, before !== null && Number(until) > now ? before : null]
+    .filter((stored) => stored !== null)
+    .map((stored) => db.codec.decode(stored as string, webhookSecretPlace(keyId)))
+}
+
+/** The place of the secrets of a key, of which one becomes the other as it is stored. */
+export function webhookSecretPlace(keyId: string): string {
+  return `keys.webhook_secret ${keyId}`
+}
+
+export const webhookSecretTexts: EncodedTable = {
+  table: 'keys',
+  primaryKey: ['id'],
+  columns: ['webhook_secret', 'webhook_secret_before'],
+  id: 'id',
+  placeOf: webhookSecretPlace,
 }
 
 /** Puts a new secret in force, next to the one before. False if the key does not exist or is revoked. */
@@ -36,7 +50,7 @@ export async function rollWebhookSecret(
     {
       sql: `update keys set webhook_secret_before = webhook_secret, webhook_secret_before_until = $3, webhook_secret = $2
         where id = $1 and revoked_at is null`,
-      parameters: [keyId, secret, now + OVERLAP_MS],
+      parameters: [keyId, db.codec.encode(secret, webhookSecretPlace(keyId)), now + OVERLAP_MS],
       guard: true,
     },
   ])

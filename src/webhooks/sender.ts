@@ -7,7 +7,7 @@ import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
 import { Receivers } from './receivers'
-import { claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
+import { bodyOfWebhook, claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
 import { webhookSecretsOf } from './secrets'
 
 interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 'newId'> {
@@ -222,8 +222,9 @@ class Sender implements WebhookSender {
    */
   private async attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
     const { db, wall, addressRules } = this.world
-    const { id, account, url, body } = webhook
+    const { id, account, url } = webhook
     try {
+      const body = bodyOfWebhook(db, webhook)
       const secrets = await webhookSecretsOf(db, webhook.keyId, at)
       const message = { id, account, url, body, secrets, at: wall() }
       return await attemptDelivery({ receivers: this.receivers, addressRules }, message, signal)

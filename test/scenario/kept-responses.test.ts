@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { responseLimitsOf } from '../../src/config/responses'
 import { apply, type Db } from '../../src/db/db'
-import { clearContent, type Item } from '../../src/responses/content'
+import type { Item } from '../../src/responses/content'
 import { keepStatements, makeRoomForResponse, sweepResponses } from '../../src/responses/keep'
 import { recall } from '../../src/responses/recall'
 import { deleteResponse, findChain, keptBytes, MAX_CHAIN_LENGTH } from '../../src/responses/rows'
@@ -24,7 +24,7 @@ async function openStore(kind: Db['kind'], limits = {}) {
   const world = {
     db,
     now: () => clock.now,
-    keptResponses: { ...responseLimitsOf(limits), content: clearContent },
+    keptResponses: responseLimitsOf(limits),
   }
   let made = 0
   async function keep(input: readonly Item[], previousId: string | null = null, account = 'acme') {

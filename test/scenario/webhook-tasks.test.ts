@@ -50,7 +50,7 @@ async function insertMany(gateway: TestGateway, count: number, port: number): Pr
   const webhookUrl = `http://127.0.0.1:${port}/`
   const statements = Array.from({ length: count }, (_none, index) => {
     const task = { id: `video_many_${index}`, account: 'alice', keyId, webhookUrl }
-    return insertWebhook(`msg_many_${index}`, task, 'succeeded', '{"status":"succeeded"}', now())
+    return insertWebhook(db, `msg_many_${index}`, task, 'succeeded', '{"status":"succeeded"}', now())
   })
   await apply(db, statements)
 }

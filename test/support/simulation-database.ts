@@ -167,6 +167,7 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
 
   return {
     kind: 'sqlite',
+    codec: db.codec,
     async query(statement) {
       await reached()
       count(`statement ${kindOf(statement.sql).name}`)

@@ -15,7 +15,6 @@ import type { Config } from '../../src/config/schema'
 import type { HttpRequest, Transport } from '../../src/http-client/transport'
 import { createSealer, KEY_BYTES } from '../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../src/request/line'
-import { clearContent } from '../../src/responses/content'
 import { createPoller } from '../../src/tasks/poller'
 import { createWebhookSender } from '../../src/webhooks/sender'
 import type { Random } from './random'
@@ -132,7 +131,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     uploads,
     artifacts,
     sealer,
-    keptResponses: { ...responseLimitsOf(), content: clearContent },
+    keptResponses: responseLimitsOf(),
     randomBytes: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
     now,
     monotonic,

@@ -88,7 +88,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
       const id = `video_${++made}`
       const text = document ?? `{"id":"${id}","status":"succeeded"}`
       await db.batch([
-        insertWebhook(`msg_${id}`, { id, account, keyId, webhookUrl }, 'succeeded', text, now()),
+        insertWebhook(db, `msg_${id}`, { id, account, keyId, webhookUrl }, 'succeeded', text, now()),
       ])
       return id
     },

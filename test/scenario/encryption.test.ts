@@ -1,0 +1,221 @@
+// Encryption at rest: with a master key a copy of the database gives no content and no secret away, whenever the key was
+// set; keys can be replaced while nodes run; and a process that lacks a key says so instead of starting.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { storedBy } from '../../src/db/codec'
+import { usedKeys } from '../../src/db/encryption-keys'
+import { secretOf } from '../../src/db/secrets'
+import { sealingKeyId } from '../../src/lib/sealing'
+import { rollWebhookSecret, webhookSecretsOf } from '../../src/webhooks/secrets'
+import { databaseKinds } from '../support/databases'
+import {
+  bytesOf,
+  encryptedOptions,
+  foundIn,
+  keysOfTexts,
+  masterKeys,
+  reencrypt,
+  spellingsOf,
+  storeTexts,
+} from '../support/encrypted-gateway'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { closeNodes, restart, startTwin } from '../support/nodes'
+
+setDefaultTimeout(120_000)
+
+const [first, second, foreign] = masterKeys
+const idOf = (key: string) => sealingKeyId(Buffer.from(key, 'base64'))
+const never = () => 'not made again'
+
+async function idsOf({ server }: TestGateway): Promise<string[]> {
+  return (await usedKeys(server.world.db)).map(({ id }) => id)
+}
+
+/** Starts a gateway again with other keys, and brings all rows under the new one. */
+async function rotate(
+  gateway: TestGateway,
+  secrets: Parameters<typeof encryptedOptions>[0],
+): Promise<TestGateway> {
+  const next = await restart(gateway, encryptedOptions(secrets))
+  if (next.server.world.db.kind === 'postgres') await reencrypt(next.server.world.db)
+  return next
+}
+
+for (const database of databaseKinds) {
+  describe(`on ${database}`, () => {
+    test('with a key from the beginning, nothing is ever stored as it is', async () => {
+      const gateway = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+      const { db, now } = gateway.server.world
+      const stored = await storeTexts(gateway, 'canary-from-the-beginning')
+      const own = await secretOf(db, 'sealing', never, now())
+      const bytes = await bytesOf(gateway)
+      expect(foundIn(bytes, [...stored.texts, own])).toEqual([])
+      expect(spellingsOf(first).filter((spelling) => bytes.includes(spelling))).toEqual([])
+      await stored.check(gateway)
+      const again = await restart(gateway, encryptedOptions({ key: first }))
+      await stored.check(again)
+      expect(JSON.stringify(again.log)).not.toContain('canary')
+      await again.close()
+    })
+
+    test('what was stored before the key is encrypted, and nothing of it is left', async () => {
+      const before = await startTestGateway({ database, ...encryptedOptions(undefined) })
+      const stored = await storeTexts(before, 'canary-before-the-key')
+      expect(foundIn(await bytesOf(before), stored.texts)).toEqual(stored.texts)
+      const after = await rotate(before, { key: first })
+      expect(foundIn(await bytesOf(after), stored.texts)).toEqual([])
+      expect(await idsOf(after)).toEqual([idOf(first)])
+      await stored.check(after)
+      const later = await storeTexts(after, 'canary-after-the-key')
+      expect(foundIn(await bytesOf(after), later.texts)).toEqual([])
+      await after.close()
+    })
+
+    test('a key is replaced: the older one reads until nothing is left under it, then it can go', async () => {
+      const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+      const stored = await storeTexts(before, 'canary-to-rotate')
+      const sealed = before.server.world.sealer.seal('thought', 'alice')
+      const during = await restart(before, encryptedOptions({ key: second, olderKeys: [first] }))
+      await stored.check(during)
+      expect(during.server.world.sealer.open(sealed, 'alice')).toBe('thought')
+      const after = await rotate(during, { key: second, olderKeys: [first] })
+      expect(await idsOf(after)).toEqual([idOf(second)])
+      expect(Object.keys(await keysOfTexts(after.server.world.db))).toEqual([idOf(second)])
+      const alone = await restart(after, encryptedOptions({ key: second }))
+      await stored.check(alone)
+      expect(alone.server.world.sealer.open(sealed, 'alice')).toBeUndefined()
+      await alone.close()
+    })
+
+    test('a secret of webhooks that was rolled signs beside the one before, under any key', async () => {
+      const before = await startTestGateway({ database, ...encryptedOptions(undefined) })
+      const { id } = await before.makeKey('bob', '1')
+      const { db, now } = before.server.world
+      const old = await webhookSecretsOf(db, id, now())
+      await rollWebhookSecret(db, id, 'whsec_rolled', now())
+      const secrets = ['whsec_rolled', ...old]
+      const encrypted = await rotate(before, { key: first })
+      const read = ({ server }: TestGateway) => webhookSecretsOf(server.world.db, id, server.world.now())
+      expect(await read(encrypted)).toEqual(secrets)
+      await rollWebhookSecret(encrypted.server.world.db, id, 'whsec_newest', now())
+      const rotated = await rotate(encrypted, { key: second, olderKeys: [first] })
+      expect(await read(rotated)).toEqual(['whsec_newest', 'whsec_rolled'])
+      expect(foundIn(await bytesOf(rotated), [...secrets, 'whsec_newest'])).toEqual([])
+      await rotated.close()
+    })
+
+    test('without any key again, everything is stored as it is', async () => {
+      const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+      const stored = await storeTexts(before, 'canary-back-again')
+      const after = await rotate(before, { key: null, olderKeys: [first] })
+      expect(await idsOf(after)).toEqual(['clear'])
+      const plain = await restart(after, encryptedOptions(undefined))
+      await stored.check(plain)
+      expect(foundIn(await bytesOf(plain), stored.texts)).toEqual(stored.texts)
+      await plain.close()
+    })
+
+    test('a start without the key, or with another, is refused with what to do', async () => {
+      const gateway = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+      const { dataDir, sandbox } = gateway
+      const same = { dataDir, sandbox, ...(gateway.databaseUrl && { databaseUrl: gateway.databaseUrl }) }
+      await gateway.server.stop(0)
+      const start = (secrets: Parameters<typeof encryptedOptions>[0]) =>
+        startTestGateway({ ...same, ...encryptedOptions(secrets), balance: '0' })
+      const id = idOf(first)
+      await expect(start(undefined)).rejects.toThrow(
+        `encrypted with the key ${id}, and the configuration has no such key: set it as secrets.key`,
+      )
+      await expect(start({ key: foreign })).rejects.toThrow(
+        `encrypted with the key ${id}, and secrets.key is the key ${idOf(foreign)}: if it replaces the other, add that to secrets.olderKeys`,
+      )
+      // A start that was refused has left nothing behind.
+      const right = await start({ key: first })
+      expect(await idsOf(right)).not.toContain(idOf(foreign))
+      await right.close()
+      await sandbox.stop()
+    })
+  })
+}
+
+describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one after another', () => {
+  const database = 'postgres'
+
+  test('in the documented order always read each other, and end under the new key', async () => {
+    const one = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+    const stored = [await storeTexts(one, 'canary-of-one')]
+    // First every node learns to read the new key, then each encrypts with it.
+    const knowing = await restart(one, encryptedOptions({ key: first, olderKeys: [second] }))
+    const twin = await startTwin(knowing, encryptedOptions({ key: second, olderKeys: [first] }))
+    stored.push(await storeTexts(twin, 'canary-of-twin'), await storeTexts(knowing, 'canary-meanwhile'))
+    for (const each of stored) await Promise.all([each.check(knowing), each.check(twin)])
+    // As long as one node encrypts with the older key, nothing is encrypted again for nothing.
+    for (let minute = 0; minute < 7; minute++) {
+      await reencrypt(knowing.server.world.db, 1)
+      expect(await reencrypt(twin.server.world.db, 1)).toEqual([])
+    }
+    const both = await restart(knowing, encryptedOptions({ key: second, olderKeys: [first] }))
+    const log = await reencrypt(both.server.world.db)
+    expect(log).toMatchObject([
+      { event: 'rows_encrypted', fields: { key: idOf(second), forgotten: [idOf(first), 'clear'].sort() } },
+    ])
+    expect(Object.keys(await keysOfTexts(both.server.world.db))).toEqual([idOf(second)])
+    for (const each of stored) await Promise.all([each.check(both), each.check(twin)])
+    await closeNodes([both, twin])
+    await one.sandbox.stop()
+  })
+
+  test('in the wrong order a node says which key it lacks, harms nothing, and reads all when it has it', async () => {
+    const one = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+    const twin = await startTwin(one, encryptedOptions({ key: second, olderKeys: [first] }))
+    const headers = { authorization: `Bearer ${twin.secret}`, 'idempotency-key': 'once' }
+    const answer = await (await twin.chat({}, headers)).text()
+    const refused = await one.chat({}, headers)
+    expect(refused.status).toBe(500)
+    expect(await refused.text()).not.toContain(idOf(second))
+    expect(JSON.stringify(one.log)).toContain(idOf(second))
+    expect(await reencrypt(one.server.world.db, 8)).toMatchObject(
+      Array(8).fill({ event: 'encryption_key_unknown', fields: { keys: [idOf(second)] } }),
+    )
+    const knowing = await restart(one, encryptedOptions({ key: second, olderKeys: [first] }))
+    expect(await (await knowing.chat({}, headers)).text()).toBe(answer)
+    await closeNodes([knowing, twin])
+    await one.sandbox.stop()
+  })
+
+  test('a node that does not encrypt yet is waited for', async () => {
+    const one = await startTestGateway({ database, ...encryptedOptions({ key: null, olderKeys: [first] }) })
+    const twin = await startTwin(one, encryptedOptions({ key: first }))
+    const stored = await storeTexts(one, 'canary-in-clear')
+    const job = async () => [
+      await reencrypt(one.server.world.db, 1),
+      await reencrypt(twin.server.world.db, 1),
+    ]
+    for (let minute = 0; minute < 7; minute++) await job()
+    expect((await idsOf(twin)).sort()).toEqual([idOf(first), 'clear'].sort())
+    const both = await restart(one, encryptedOptions({ key: first }))
+    await reencrypt(twin.server.world.db)
+    expect(await idsOf(twin)).toEqual([idOf(first)])
+    expect(foundIn(await bytesOf(twin), stored.texts)).toEqual([])
+    await stored.check(both)
+    await closeNodes([both, twin])
+    await one.sandbox.stop()
+  })
+})
+
+test('a row that was changed or moved to another place is not read', async () => {
+  const gateway = await startTestGateway(encryptedOptions({ key: first }))
+  const { db, now } = gateway.server.world
+  await secretOf(db, 'one', () => 'of one', now())
+  await secretOf(db, 'two', () => 'of two', now())
+  await db.batch([
+    { sql: `update secrets set value = (select value from secrets where name = 'one') where name = 'two'` },
+  ])
+  await expect(secretOf(db, 'two', never, now())).rejects.toThrow(
+    /^secrets\.value two cannot be read: .*changed since$/,
+  )
+  expect(await secretOf(db, 'one', never, now())).toBe('of one')
+  const [row] = await db.query({ sql: `select value from secrets where name = 'two'` })
+  expect(storedBy(row?.value as string)).toBe(idOf(first))
+  await gateway.close()
+})

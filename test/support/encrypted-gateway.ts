@@ -1,0 +1,147 @@
+// What tests of encryption share: keys, everything that a gateway stores as text, and all bytes of its database, in which
+// none of that may be found.
+
+import { expect } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Webhook as Verifier } from 'standardwebhooks'
+import { encodedTables } from '../../src/app/encoded-tables'
+import { storedBy } from '../../src/db/codec'
+import { apply, type Db } from '../../src/db/db'
+import { Reencryption } from '../../src/db/reencryption'
+import { contentsOf } from '../../src/responses/content'
+import { keepStatements } from '../../src/responses/keep'
+import { webhookSecretsOf } from '../../src/webhooks/secrets'
+import { type TestGateway, type TestGatewayOptions, waitFor } from './gateway'
+import { HERE, openSite } from './webhook-sending'
+
+/** Master keys as an operator sets them. */
+export const masterKeys = Array.from({ length: 3 }, () =>
+  Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'),
+) as [string, string, string]
+
+type Secrets = NonNullable<NonNullable<TestGatewayOptions['config']>['secrets']>
+
+const MINUTE_MS = 60_000
+
+/** A gateway that keeps results and sends webhooks here; its vendor works in the past, so that tasks end at once. */
+export function encryptedOptions(secrets: Secrets | undefined): TestGatewayOptions {
+  return {
+    config: { webhooks: { allow: [HERE] }, ...(secrets && { secrets }) },
+    outside: { now: () => Date.now() + MINUTE_MS },
+  }
+}
+
+/** What a gateway has stored, and whether it still gives it back. */
+export interface Stored {
+  /** Texts that a copy of the database must not give away. */
+  texts: string[]
+  /** Fails unless the gateway answers and signs as before. */
+  check(gateway: TestGateway): Promise<void>
+}
+
+/** Leaves a text in every encoded column, by the ordinary ways. `mark` stands in all of them that a caller writes. */
+export async function storeTexts(gateway: TestGateway, mark: string): Promise<Stored> {
+  using site = openSite()
+  const { db, now } = gateway.server.world
+  const headers = { 'idempotency-key': `once-${Bun.hash(mark)}` }
+  const ask = (at: TestGateway) =>
+    at.chat({ messages: [{ role: 'user', content: mark }] }, { ...headers, authorization: bearer(gateway) })
+  const answer = await (await ask(gateway)).text()
+  const submitted = await gateway.post('/v1/videos/generations', {
+    model: 'vidw2.6-t2v',
+    input: { prompt: `${mark} [sandbox task_ms=0]` },
+    parameters: { size: '1280*720', duration: 5 },
+    webhook_url: `http://127.0.0.1:${site.port}/`,
+  })
+  const { id } = (await submitted.json()) as { id: string }
+  await waitFor(() => site.received.length > 0)
+  const [delivered] = site.received
+  const task = await readTask(gateway, gateway.secret, id)
+  const kept = { id: `resp_${Bun.hash(mark)}`, input: [{ role: 'user', content: mark }] }
+  const answered = { id: kept.id, output: [{ type: 'message', content: `You said ${mark}` }] }
+  const response = { ...kept, account: 'alice', previousId: null, answer: answered }
+  await apply(db, keepStatements(gateway.server.world, response))
+  const hash = new Bun.CryptoHasher('sha256').update(gateway.secret).digest('hex')
+  const [key] = await db.query({ sql: 'select id from keys where hash = $1', parameters: [hash] })
+  const keyId = key?.id as string
+  const signing = await webhookSecretsOf(db, keyId, now())
+  expect(delivered?.body).toContain(mark)
+  expect(task).toContain(mark)
+  return {
+    texts: [...signing, mark, JSON.parse(task).video_url],
+    async check(at) {
+      expect(await (await ask(at)).text()).toBe(answer)
+      expect(await readTask(at, gateway.secret, id)).toBe(task)
+      const [content] = (await contentsOf(at.server.world, 'alice', [kept.id])).values()
+      expect(content?.answer).toEqual(answered)
+      const secrets = await webhookSecretsOf(at.server.world.db, keyId, at.server.world.now())
+      expect(secrets).toEqual(signing)
+      for (const secret of secrets)
+        new Verifier(secret).verify(delivered?.body ?? '', delivered?.headers ?? {})
+    },
+  }
+}
+
+const bearer = ({ secret }: TestGateway) => `Bearer ${secret}`
+
+async function readTask({ url }: TestGateway, secret: string, id: string): Promise<string> {
+  const headers = { authorization: `Bearer ${secret}` }
+  return (await fetch(`${url}/v1/videos/generations/${id}`, { headers })).text()
+}
+
+/** Every byte of the database: the files of SQLite, the rows of PostgreSQL. */
+export async function bytesOf({ server, dataDir }: TestGateway): Promise<Buffer> {
+  const { db } = server.world
+  if (db.kind === 'postgres') return Buffer.from(await rowsOf(db))
+  const files = readdirSync(dataDir).filter((name) => /sqlite/.test(name))
+  return Buffer.concat(files.map((name) => readFileSync(join(dataDir, name))))
+}
+
+async function rowsOf(db: Db): Promise<string> {
+  const tables = await db.query({ sql: `select tablename from pg_tables where schemaname = 'public'` })
+  const dumps = tables.map(({ tablename }) => db.query({ sql: `select t::text as line from ${tablename} t` }))
+  return (await Promise.all(dumps))
+    .flat()
+    .map(({ line }) => line)
+    .join('\n')
+}
+
+/** Those of the texts that stand in the bytes. */
+export function foundIn(bytes: Buffer, texts: readonly string[]): string[] {
+  return texts.filter((text) => bytes.includes(text))
+}
+
+/** A key in every spelling. */
+export function spellingsOf(key: string): (string | Buffer)[] {
+  const bytes = Buffer.from(key, 'base64')
+  return [bytes, bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')]
+}
+
+/** What the log of a re-encryption said. */
+export type ReencryptionLog = { event: string; fields: Record<string, unknown> }[]
+
+/** The minutes of one node, as many as another must have been silent for. */
+export async function reencrypt(db: Db, minutes = 7): Promise<ReencryptionLog> {
+  const log: ReencryptionLog = []
+  const job = new Reencryption({
+    db,
+    tables: encodedTables,
+    log: (event, fields) => log.push({ event, fields }),
+  })
+  for (let minute = 0; minute < minutes; minute++) await job.beat()
+  return log
+}
+
+/** The keys that the encoded texts of a database are under, and of how many there are. */
+export async function keysOfTexts(db: Db): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const { table, columns } of encodedTables) {
+    for (const row of await db.query({ sql: `select ${columns.join(', ')} from ${table}` })) {
+      for (const stored of Object.values(row)) {
+        if (stored !== null) counts[storedBy(String(stored))] = (counts[storedBy(String(stored))] ?? 0) + 1
+      }
+    }
+  }
+  return counts
+}

@@ -84,7 +84,7 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       ['image', { url: 'https://example.com/tree.png' }],
       ['image', ['tree.png'], 'image[0]'],
       ['size', 1024],
-      ['n', 2],
+      ['n', 11],
       ['sequential_image_generation', true],
       ['sequential_image_generation_options', 4],
       [

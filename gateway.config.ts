@@ -23,6 +23,8 @@ const tokens = (input: string, cached: string, written: string, output: string) 
 })
 // The vendor's own searches of the web, at every one of its models.
 const searches = { per_1k_web_searches: '10.00' }
+// Chat completions and responses, both of the vendor itself.
+const pgt = { family: ['openai-chat', 'openai-responses'], upstream: 'openai', ownedBy: 'openai' }
 const claude = {
   family: 'anthropic-messages',
   upstream: 'anthropic',
@@ -91,10 +93,8 @@ export default {
   models: {
     // Chat
     'pgt-5-mini': {
-      family: 'openai-chat',
-      upstream: 'openai',
+      ...pgt,
       upstreamModel: 'gpt-5-mini',
-      ownedBy: 'openai',
       reasoning: true,
       contextTokens: 400_000,
       price: {
@@ -113,10 +113,8 @@ export default {
       },
     },
     'pgt-5.4-mini': {
-      family: 'openai-chat',
-      upstream: 'openai',
+      ...pgt,
       upstreamModel: 'gpt-5.4-mini',
-      ownedBy: 'openai',
       reasoning: true,
       contextTokens: 400_000,
       price: {
@@ -128,10 +126,8 @@ export default {
       },
     },
     'pgt-6-luna': {
-      family: 'openai-chat',
-      upstream: 'openai',
+      ...pgt,
       upstreamModel: 'gpt-6-luna',
-      ownedBy: 'openai',
       reasoning: true,
       contextTokens: 1_050_000,
       price: {
@@ -142,10 +138,8 @@ export default {
       },
     },
     'pgt-4.1-mini': {
-      family: 'openai-chat',
-      upstream: 'openai',
+      ...pgt,
       upstreamModel: 'gpt-4.1-mini',
-      ownedBy: 'openai',
       contextTokens: 1_047_576,
       price: {
         ...openai,

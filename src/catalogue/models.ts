@@ -4,7 +4,7 @@
 import { type Key, mayUse } from '../accounts/keys'
 import { priceListOf } from '../config/prices'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
-import type { Durations, Model } from '../contract/family'
+import type { Durations, Family, Model } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'
 import { tariffOfVariant } from '../contract/prices'
 import type { Upstream } from '../contract/upstream'
@@ -89,14 +89,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
   const priceList = priceListOf(entry)
   const tariff = tariffOfVariant(priceList, [])
   const own = familiesOf(entry)
-  // Operations that the vendor itself speaks are not translated, unless a request shows by itself which dialect it is in.
-  const spoken = new Set(own.map(({ operation }) => operation))
-  const bridges = own.flatMap(({ name }) =>
-    [...families.values()].filter(
-      ({ over, operation, takes }) => over === name && (takes !== undefined || !spoken.has(operation)),
-    ),
-  )
-  const built: Model[] = [...own, ...bridges].map((family) => ({
+  const built: Model[] = [...own, ...bridgesOf(own)].map((family) => ({
     id,
     family,
     upstream,
@@ -119,6 +112,21 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     durations: entry.durations as Durations | undefined,
   }))
   return built.filter((model) => model.family.serves?.(model) ?? true)
+}
+
+/**
+ * The families that translate to those of a model: one for each operation, to the first of its families. Operations
+ * that the vendor itself speaks are not translated, unless a request shows by itself which dialect it is in.
+ */
+function bridgesOf(own: readonly Family[]): Family[] {
+  const served = new Set(own.map(({ operation }) => operation))
+  return own.flatMap(({ name }) =>
+    [...families.values()].filter(({ over, operation, takes }) => {
+      if (over !== name || (served.has(operation) && takes === undefined)) return false
+      served.add(operation)
+      return true
+    }),
+  )
 }
 
 /**

@@ -296,7 +296,7 @@ interface TextContract<Body> {
 interface StreamContract<Body> {
   /** Reads one event of a stream (parsed JSON). */
   read(event: unknown): Reading
-  /** The `data` that closes a complete stream; null if the vendor closes after its last event. */
+  /** The `data` that closes a complete stream; null if the event that completes the answer is the last. */
   end: string | null
   /** True if the caller wants to see the usage event. */
   showsUsage(body: Body): boolean

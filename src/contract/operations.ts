@@ -91,6 +91,17 @@ const table = [
     },
   },
   {
+    name: 'responses',
+    path: '/v1/responses',
+    body: 'json',
+    dialect: 'openai',
+    maxBodyBytes: 32 * MEBIBYTE,
+    keepsAnswers: true,
+    summary: 'Responses: text, tools and reasoning as items, for any chat model',
+    tag: 'Text',
+    asks: { text: 'Why is the sky blue?' },
+  },
+  {
     name: 'embeddings',
     path: '/v1/embeddings',
     body: 'json',

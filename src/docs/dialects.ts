@@ -2,7 +2,7 @@
 // run docs` writes it, and a test compares the two. It must hold no list of its own.
 
 import type { BridgedField, Family, FieldRule } from '../contract/family'
-import { operationOf } from '../contract/operations'
+import { type OperationName, operationOf } from '../contract/operations'
 import { rowOf } from '../contract/units'
 
 const TREATMENTS = { translated: 'Translated', ignored: 'Left out', refused: 'Refused' }
@@ -20,7 +20,7 @@ export function dialectsPage(families: ReadonlyMap<string, Family>): string {
     'A model that speaks the other dialect is asked in that one. A field that changes what the model is asked is then translated',
     'or answered with status 400 and its name; none of them is dropped. What is left out changes nothing in what is asked. A',
     'top-level field that the table does not name is refused, unless it is null.',
-    ...bridgesOf(bridges).flatMap((group) => bridgeTable(group)),
+    ...bridgesOf(bridges).flatMap((group) => bridgeTable(group, families)),
     '',
     '## Fields that cost more than the plain price, or name what the vendor keeps',
     '',
@@ -36,9 +36,11 @@ export function dialectsPage(families: ReadonlyMap<string, Family>): string {
   ].join('\n')
 }
 
-const titles: Record<string, string> = {
-  messages: 'POST /v1/messages on a model of chat completions',
-  chat: 'POST /v1/chat/completions on a model of messages',
+/** The models of an operation in the words of a title. */
+const modelsOf: Partial<Record<OperationName, string>> = {
+  chat: 'a model of chat completions',
+  messages: 'a model of messages',
+  responses: 'a model of responses',
 }
 
 /** The bridges, those with the same fields to the same family together. */
@@ -46,19 +48,21 @@ function bridgesOf(bridges: readonly Family[]): Family[][] {
   return [...Map.groupBy(bridges, ({ over, bridge }) => `${over} ${JSON.stringify(bridge)}`).values()]
 }
 
-function titleOf(group: readonly Family[]): string {
-  const [{ operation, over } = { operation: 'image' as const, over: undefined }] = group
-  const paths = group.map((family) => operationOf(family.operation).path)
-  return titles[operation] ?? `POST ${paths.join(' and ')} with a \`prompt\` on a model of \`${over}\``
+function titleOf(group: readonly Family[], families: ReadonlyMap<string, Family>): string {
+  const paths = group.map((family) => operationOf(family.operation).path).join(' and ')
+  const over = group[0]?.over ?? ''
+  const spoken = families.get(over)?.operation
+  const served = spoken && modelsOf[spoken]
+  return served ? `POST ${paths} on ${served}` : `POST ${paths} with a \`prompt\` on a model of \`${over}\``
 }
 
-function bridgeTable(group: readonly Family[]): string[] {
+function bridgeTable(group: readonly Family[], families: ReadonlyMap<string, Family>): string[] {
   const order = Object.keys(TREATMENTS)
   const bridge = group[0]?.bridge ?? []
   const sorted = bridge.toSorted((a, b) => order.indexOf(a.treatment) - order.indexOf(b.treatment))
   return [
     '',
-    `## ${titleOf(group)}`,
+    `## ${titleOf(group, families)}`,
     '',
     '| Field | | As what, or why |',
     '| --- | --- | --- |',

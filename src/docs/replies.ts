@@ -46,6 +46,15 @@ export const replySchemas: Record<string, Schema> = {
     usage: object({ input_tokens: count, output_tokens: count }),
   }),
   TokenCount: object({ input_tokens: count }),
+  Response: object({
+    id: text,
+    object: { const: 'response' },
+    created_at: count,
+    status: text,
+    model: text,
+    output: list(object({ type: text })),
+    usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
+  }),
   EmbeddingList: object({
     object: { const: 'list' },
     model: text,
@@ -147,6 +156,23 @@ export const replyExamples = {
     usage: { input_tokens: 9, output_tokens: 3 },
   },
   TokenCount: { input_tokens: 9 },
+  Response: {
+    id: 'resp_123',
+    object: 'response',
+    created_at: AT,
+    status: 'completed',
+    model: 'a-chat-model',
+    output: [
+      {
+        type: 'message',
+        id: 'msg_123',
+        status: 'completed',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: 'Hello!', annotations: [] }],
+      },
+    ],
+    usage: { input_tokens: 9, output_tokens: 3, total_tokens: 12 },
+  },
   EmbeddingList: {
     object: 'list',
     model: 'an-embedding-model',
@@ -240,6 +266,17 @@ const replies: Partial<Record<OperationName, Record<string, DescribedAnswer>>> =
         ...jsonMedia('Message'),
         ...events(
           'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello!"}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
+        ),
+      },
+    },
+  },
+  responses: {
+    '200': {
+      description: 'The response, or its events.',
+      content: {
+        ...jsonMedia('Response'),
+        ...events(
+          'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_123","output_index":0,"content_index":0,"delta":"Hello!"}\n\ndata: [DONE]\n\n',
         ),
       },
     },

@@ -20,6 +20,7 @@ interface Client {
 const clients: Partial<Record<OperationName, Client>> = {
   chat: { sdk: 'openai', call: 'chat.completions.create' },
   messages: { sdk: 'anthropic', call: 'messages.create' },
+  responses: { sdk: 'openai', call: 'responses.create' },
   embeddings: { sdk: 'openai', call: 'embeddings.create' },
   speech: { sdk: 'openai', call: 'audio.speech.create', file: 'speech.mp3' },
   image: { sdk: 'openai', call: 'images.generate' },

@@ -20,6 +20,7 @@ import { messagesOnChat } from './messages/via-chat/family'
 import { openaiModeration } from './moderation/openai'
 import { cohereRerank } from './rerank/cohere'
 import { voyageRerank } from './rerank/voyage'
+import { openaiResponses } from './responses/openai'
 import { dashscopeSpeech } from './speech/dashscope'
 import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
 import { arkVideo } from './videos/ark'
@@ -33,6 +34,7 @@ const list = [
   chatOnMessages,
   messagesOnChat,
   openaiCompletions,
+  openaiResponses,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

@@ -13,7 +13,10 @@ const PAGE = /<(?:!doctype|\?xml|html|head|body|title|script|style|center|h[1-6]
 /** The message for a body that has none. */
 export const NO_REASON = 'The upstream gave no reason.'
 
-/** Reads `{error:{…}}`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an array, and plain text. */
+/**
+ * Reads `{error:{…}}`, also within a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an
+ * array, and plain text.
+ */
 export function readErrorShape(body: unknown): ErrorShape {
   if (Array.isArray(body)) return readErrorShape(body[0])
   if (typeof body === 'string') return shape({ message: body })
@@ -21,6 +24,8 @@ export function readErrorShape(body: unknown): ErrorShape {
   const inner = outer.error
   if (typeof inner === 'string') return shape({ ...outer, message: inner })
   if (inner && typeof inner === 'object') return shape(asObject(inner))
+  const within = asObject(outer.response).error
+  if (within && typeof within === 'object') return shape(asObject(within))
   if (Array.isArray(outer.detail)) return shape({ message: outer.detail.map(detailOf).join('; ') })
   if (typeof outer.detail === 'string') return shape({ message: outer.detail })
   return shape(outer)

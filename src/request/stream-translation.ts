@@ -103,7 +103,11 @@ class TranslatingMeter implements StreamMeter {
     if (!json || this.toldError) return ''
     this.toldError = reading.end === 'failed-disguised'
     if (this.toldError) return this.options.translateError(json)
-    return this.translator.push(hasFailed(reading) ? callerComplaint(json) : json, candidate, reading)
+    const told = this.translator.push(hasFailed(reading) ? callerComplaint(json) : json, candidate, reading)
+    if (this.end !== null || reading.end !== 'finished') return told
+    // Nothing but this event closes the answer.
+    this.complete.add(candidate)
+    return this.complete.size === this.candidates.count ? told + this.finish() : told
   }
 
   private finish(): string {

@@ -112,7 +112,7 @@ function* faultyFrames(stream: EventStream, directives: Directives): Generator<E
   for (const frame of framesToTheEnd(stream, directives)) {
     if (sent === directives.cutAfter) throw new ConnectionCut()
     if (sent === directives.errorAfter) {
-      yield stream.failure
+      yield* [stream.failure].flat()
       return
     }
     yield frame

@@ -49,6 +49,13 @@ export interface Directives {
   crlf?: true
   split?: true
   shuffle?: true
+  account?: string
+  tier?: string
+  searches?: number
+  interleave?: true
+  keepalive?: true
+  rotateIds?: true
+  emptyOutput?: true
   task?: { durationMs?: number; end?: TaskEnd; pollStatus?: number }
 }
 
@@ -341,6 +348,55 @@ const rules: readonly Rule[] = [
       into.shuffle = true
     }),
   },
+  {
+    name: 'account=2',
+    meaning: "the vendor's account that answers: what another account has sealed is refused (responses)",
+    read: text((into, value) => {
+      into.account = value
+    }),
+  },
+  {
+    name: 'tier=flex',
+    meaning: 'the service tier to report instead of the requested one (responses)',
+    read: text((into, value) => {
+      into.tier = value
+    }),
+  },
+  {
+    name: 'searches=2',
+    meaning: 'how many searches of the web to report (responses)',
+    read: number(countMax, (into, value) => {
+      into.searches = value
+    }),
+  },
+  {
+    name: 'interleave',
+    meaning: 'events of several tool calls come mixed (responses)',
+    read: flag((into) => {
+      into.interleave = true
+    }),
+  },
+  {
+    name: 'keepalive',
+    meaning: 'an event that says nothing after each of the others (responses)',
+    read: flag((into) => {
+      into.keepalive = true
+    }),
+  },
+  {
+    name: 'rotate_ids',
+    meaning: 'another id of the same item in each event (responses)',
+    read: flag((into) => {
+      into.rotateIds = true
+    }),
+  },
+  {
+    name: 'empty_output',
+    meaning: 'no output in the last event, though there was some (responses)',
+    read: flag((into) => {
+      into.emptyOutput = true
+    }),
+  },
 ]
 
 export const directiveHelp: readonly { name: string; meaning: string }[] = rules.map(({ name, meaning }) => ({
@@ -392,7 +448,7 @@ function collect(value: unknown, found: string[], depth: number): void {
   }
   if (depth > depthMax || typeof value !== 'object' || value === null) return
   for (const [name, member] of Object.entries(value)) {
-    const messages = name === 'messages' ? asArray(member) : undefined
+    const messages = name === 'messages' || name === 'input' ? asArray(member) : undefined
     collect(messages ? currentMessages(messages) : member, found, depth + 1)
   }
 }
@@ -401,6 +457,7 @@ function collect(value: unknown, found: string[], depth: number): void {
 function currentMessages(messages: unknown[]): unknown[] {
   const roles = messages.map((message) => asString(asObject(message)?.role))
   const lastUser = roles.lastIndexOf('user')
+  if (lastUser === -1) return messages
   return messages.filter(
     (_message, index) => index === lastUser || roles[index] === 'system' || roles[index] === 'developer',
   )

@@ -37,8 +37,8 @@ export interface EventStream {
   frames: Iterable<EventFrame>
   /** Sent after the frames, unless a directive drops it. */
   last?: EventFrame
-  /** The error event of this vendor after the reply has begun. */
-  failure: EventFrame
+  /** The error event of this vendor after the reply has begun, or several that it sends for one error. */
+  failure: EventFrame | readonly EventFrame[]
 }
 
 export type ReplyBody =

@@ -32,6 +32,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'messages-on-chat': messagesBody,
   'chat-on-messages': (random, model) => eachByItself(chatBody(random, model)),
   'openai-completions': completionBody,
+  'openai-responses': responsesBody,
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
@@ -233,6 +234,52 @@ function completionBody(random: Random, model: string): GeneratedBody {
         typeof first === 'string' && suffix !== undefined ? count(suffix) : 0,
       ),
     outputTokens: limit * prompts.length * best,
+  }
+}
+
+/** The items of a response: the same words as messages, with flat tools. */
+function responsesBody(random: Random, model: string): GeneratedBody {
+  const limit = 16 + random.below(60)
+  const item = () => {
+    const kind = random.pick(['message', 'message', 'call', 'output', 'reasoning'])
+    if (kind === 'call') {
+      return {
+        type: 'function_call',
+        call_id: 'call_1',
+        name: 'look',
+        arguments: JSON.stringify({ of: text(random) }),
+      }
+    }
+    if (kind === 'output') return { type: 'function_call_output', call_id: 'call_1', output: text(random) }
+    if (kind === 'reasoning') {
+      return { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: text(random) }
+    }
+    return { role: 'user', content: [{ type: 'input_text', text: text(random) }] }
+  }
+  const input = random.chance(0.2)
+    ? text(random)
+    : [...many(random, 6, item), { role: 'user', content: text(random) }]
+  const tools = random.chance(0.3)
+    ? many(random, 3, () => ({ type: 'function', name: 'look', description: text(random), parameters: {} }))
+    : undefined
+  const body = {
+    model,
+    input,
+    max_output_tokens: limit,
+    ...(random.chance(0.3) ? { instructions: text(random) } : {}),
+    ...(tools === undefined ? {} : { tools }),
+    ...(random.chance(0.3) ? { stream: true } : {}),
+  }
+  const items = typeof input === 'string' ? 1 : input.length
+  return {
+    body,
+    outputTokens: limit,
+    inputTokens: (count) =>
+      TOKENS_TO_BEGIN +
+      TOKENS_PER_MESSAGE * items +
+      stringsIn(input, count) +
+      count(body.instructions ?? '') +
+      (tools === undefined ? 0 : count(JSON.stringify(tools))),
   }
 }
 

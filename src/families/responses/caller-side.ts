@@ -2,11 +2,11 @@
 // sent: that is in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
+import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
-import { optionalField } from '../body'
+import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
 
 const open = { additionalProperties: true }
 const anyObject = Type.Object({}, open)
@@ -59,13 +59,19 @@ export function checkResponses({ input }: ResponsesBody): void {
 }
 
 /** The most that a request can use. No tokenizer makes more tokens than the text has bytes. */
-export function quoteResponses({ body, byteLength }: ParsedRequest<ResponsesBody>, model: Model): Quantities {
+export function quoteResponses(parsed: ParsedRequest<ResponsesBody>, model: Model): Quantities {
+  const { body, byteLength } = parsed
   const input = Math.min(byteLength + mediaTokens(body), model.contextTokens ?? Number.POSITIVE_INFINITY)
   return {
     // A vendor with a price for cache writes writes prompts to its cache unasked.
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']: input,
-    output_token: body.max_output_tokens ?? model.reserveOutputTokens,
+    output_token: quotedOutput(body.max_output_tokens ?? undefined, parsed, model),
   }
+}
+
+export function outputOfResponses({ max_output_tokens: limit }: ResponsesBody, model: Model): OutputTokens {
+  const most = limit ?? model.maxOutputTokens ?? Number.POSITIVE_INFINITY
+  return { most, least: Math.min(most, USEFUL_OUTPUT_TOKENS), candidates: 1 }
 }
 
 /** Pictures and files of all items, those in outputs of tools too. */

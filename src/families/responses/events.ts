@@ -246,17 +246,16 @@ export class ResponseEvents {
    * Ends a broken response. Clients read either of the two events, and of the first either form. Open items stay
    * without an end, because clients run a tool when its item is done.
    */
-  fail({ code, message: text, type, param }: ResponseError): void {
+  fail(error: ResponseError): void {
     if (this.ended) return
     this.begin()
     const { isSilent } = this
     this.isSilent = true
     this.closeAll(true)
     this.isSilent = isSilent
-    const error = { code: codeOf(code, type), message: text }
-    const shape = { type: type ?? 'server_error', ...error, param }
-    this.write('error', { ...error, param, error: shape })
-    this.end({ status: 'failed', error })
+    const fields = errorFields(error)
+    this.write('error', fields)
+    this.end({ status: 'failed', error: { code: fields.code, message: fields.message } })
   }
 
   /** A sign of life. */
@@ -370,6 +369,12 @@ const CODES: ReadonlySet<string> = new Set([
 const codesByWord: Record<string, string> = {
   rate_limit_error: 'rate_limit_exceeded',
   overloaded_error: 'server_is_overloaded',
+}
+
+/** The members of an error event, in both of the forms that clients read. */
+export function errorFields({ code: word, message: text, type, param }: ResponseError) {
+  const code = codeOf(word, type)
+  return { code, message: text, param, error: { type: type ?? 'server_error', code, message: text, param } }
 }
 
 function codeOf(...words: readonly (string | null)[]): string {

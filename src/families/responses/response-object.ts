@@ -127,7 +127,7 @@ function settingsOf(body: ResponsesBody, isKept: boolean): Fields {
 /** Members by which a caller gives a remote server its secrets. */
 const SECRETS = new Set(['authorization', 'headers'])
 
-function withoutSecrets(tool: object): object {
+export function withoutSecrets(tool: object): object {
   return Object.fromEntries(Object.entries(tool).filter(([name]) => !SECRETS.has(name)))
 }
 
@@ -136,7 +136,7 @@ function withoutNulls(value: unknown): Fields {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
 
-function usageObject(usage: ResponseUsage): Fields {
+export function usageObject(usage: ResponseUsage): Fields {
   return {
     input_tokens: usage.inputTokens,
     input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens },

@@ -12,17 +12,17 @@ export interface Fault {
 
 type Kind = 'string' | 'integer' | 'decimal' | 'boolean' | 'array' | 'object'
 
-interface FieldRule {
+export interface FieldRule {
   kinds: readonly Kind[]
   min?: number
   max?: number
   values?: readonly string[]
 }
 
-const text: FieldRule = { kinds: ['string'] }
-const flag: FieldRule = { kinds: ['boolean'] }
-const object: FieldRule = { kinds: ['object'] }
-const array: FieldRule = { kinds: ['array'] }
+export const text: FieldRule = { kinds: ['string'] }
+export const flag: FieldRule = { kinds: ['boolean'] }
+export const object: FieldRule = { kinds: ['object'] }
+export const array: FieldRule = { kinds: ['array'] }
 const penalty: FieldRule = { kinds: ['decimal'], min: -2, max: 2 }
 const positive: FieldRule = { kinds: ['integer'], min: 1 }
 
@@ -82,17 +82,24 @@ export function findBodyFault(body: JsonObject): Fault | undefined {
     return badRequest('you must provide a model parameter', null, null)
   }
   if (!isGiven(body.messages)) return missingParameter('messages')
-  const unknown = Object.keys(body).find((name) => !Object.hasOwn(fieldRules, name))
-  if (unknown !== undefined) return unknownParameter(unknown)
-  for (const [name, value] of Object.entries(body)) {
-    const fault = isGiven(value) ? findFieldFault(name, value) : undefined
-    if (fault) return fault
-  }
+  const fault = findFault(body, fieldRules)
+  if (fault) return fault
   return findMessageFault(asArray(body.messages) ?? []) ?? findCombinationFault(body)
 }
 
-function unknownParameter(name: string): Fault {
-  const close = Object.keys(fieldRules).filter((known) => editDistance(known, name) <= 2)
+/** The first unknown field, or the first whose value is of a wrong type or out of its range. */
+export function findFault(body: JsonObject, rules: Readonly<Record<string, FieldRule>>): Fault | undefined {
+  const unknown = Object.keys(body).find((name) => !Object.hasOwn(rules, name))
+  if (unknown !== undefined) return unknownParameter(unknown, rules)
+  for (const [name, value] of Object.entries(body)) {
+    const fault = isGiven(value) ? findFieldFault(name, value, rules[name]) : undefined
+    if (fault) return fault
+  }
+  return undefined
+}
+
+function unknownParameter(name: string, rules: Readonly<Record<string, FieldRule>>): Fault {
+  const close = Object.keys(rules).filter((known) => editDistance(known, name) <= 2)
   const hint = close.length > 0 ? ` Did you mean ${close.map((known) => `'${known}'`).join(' or ')}?` : ''
   return badRequest(`Unknown parameter: '${name}'.${hint}`, name, 'unknown_parameter')
 }
@@ -102,8 +109,7 @@ export function invalidValue(param: string, value: unknown, values: readonly str
   return badRequest(`Invalid value: '${String(value)}'. ${supported}`, param, 'invalid_value')
 }
 
-function findFieldFault(name: string, value: unknown): Fault | undefined {
-  const rule = fieldRules[name]
+function findFieldFault(name: string, value: unknown, rule: FieldRule | undefined): Fault | undefined {
   if (!rule) return undefined
   if (!rule.kinds.some((kind) => isOfKind(value, kind))) return invalidType(name, value, rule.kinds)
   if (rule.values && !rule.values.includes(String(value))) return invalidValue(name, value, rule.values)

@@ -22,6 +22,7 @@ import {
 } from './models'
 import { answerModeration } from './moderations'
 import { answerRerank } from './rerank'
+import { answerResponse, countResponse } from './responses'
 import { answerTranscription } from './transcriptions'
 
 const embeddingModels = new Map<string, EmbeddingModel>([
@@ -36,6 +37,8 @@ const inputsMax = 2048
 const jsonServices = new Map<string, (request: VendorRequest, body: JsonObject) => Reply>([
   ['/v1/chat/completions', chat],
   ['/v1/completions', answerCompletion],
+  ['/v1/responses', answerResponse],
+  ['/v1/responses/input_tokens', countResponse],
   ['/v1/embeddings', embeddings],
   ['/v1/moderations', answerModeration],
   ['/v1/rerank', answerRerank],
@@ -49,6 +52,7 @@ export const openai: Simulator = {
   // Servers of all kinds speak this API: their fields are not checked.
   standIns: [
     ['/completions', 'local-model'],
+    ['/responses', 'local-model'],
     ['/embeddings', 'local-model'],
     ['/audio/', 'local-model'],
     ['/moderations', 'local-model'],

@@ -1,0 +1,127 @@
+// The fields of a response that the schema does not name: those that vendors bill apart, those that name what a vendor
+// keeps, and those they know besides. Data only: the families must decide what is done with a field.
+
+import type { FieldRule } from '../../contract/family'
+import {
+  ANOTHER_MODEL,
+  dearerModes,
+  laterAnswers,
+  longCache,
+  otherModels,
+  serviceTier,
+  speed,
+} from '../surcharges'
+import { addresses, documentStores, earlierAnswers, fileIds } from '../vendor-state'
+
+/** Fields that reasoning models refuse and this gateway ignores for them. */
+export const IGNORED_IN_RESPONSES = ['temperature', 'top_p', 'top_logprobs']
+
+/** Places of tools: the list, a namespace in it, and the same in an item that adds tools. */
+const toolPlaces = ['tools[]', 'tools[].tools[]', 'input[].tools[]', 'input[].tools[].tools[]'] as const
+
+/** Tools that the caller runs, or that cost no more than the tokens of their results. */
+const PLAIN_TOOLS = /^(function|custom|namespace|tool_search|local_shell|shell|apply_patch|mcp|computer\w*)$/
+
+/** Tools that search the web. */
+export const WEB_SEARCH = /^web_search/
+
+const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
+  {
+    field: `${place}.type`,
+    plain: /^(?!web_search)/,
+    why: 'it searches the web, which is billed by the search',
+    price: 'web_search',
+  },
+  {
+    field: `${place}.type`,
+    plain: new RegExp(`${PLAIN_TOOLS.source}|${WEB_SEARCH.source}`),
+    why: 'a tool that the vendor runs is billed by its use, and answers do not say how much that was',
+    instead: 'Leave it out, and give the model a function of yours that does it.',
+  },
+  {
+    field: `${place}.environment.type`,
+    plain: ['local'],
+    why: 'a container is billed by the session, and outlives the request',
+    instead: 'Leave it out, and run the commands yourself.',
+  },
+  { field: `${place}.model`, why: ANOTHER_MODEL, always: true },
+])
+
+/** Places of pictures and files: in a message, and in the output of a tool. */
+const parts = ['input[].content[]', 'input[].output[]'] as const
+
+const state: readonly FieldRule[] = [
+  ...fileIds(...parts.map((part) => `${part}.file_id`), 'input[].output.file_id'),
+  ...addresses(
+    ...parts.flatMap((part) => [`${part}.image_url`, `${part}.file_url`, `${part}.file_data`]),
+    'input[].output.image_url',
+  ),
+  ...documentStores(
+    ...toolPlaces.flatMap((place) => [
+      `${place}.vector_store_ids`,
+      `${place}.container`,
+      `${place}.environment.container_id`,
+    ]),
+  ),
+  ...earlierAnswers('prompt_cache_options.comparison_response_id'),
+]
+
+export const responsesFieldRules: readonly FieldRule[] = [
+  serviceTier,
+  speed,
+  ...dearerModes,
+  ...otherModels,
+  ...laterAnswers,
+  ...tools,
+  ...state,
+  {
+    field: 'prompt',
+    why: "it names a template in the vendor's account",
+    instead: "Leave it out, and send its text as 'instructions' and 'input'.",
+    always: true,
+  },
+  {
+    field: 'conversation',
+    why: 'conversations are not kept here',
+    instead: "Leave it out, and name the answer before with 'previous_response_id'.",
+    always: true,
+  },
+  { field: 'moderation', why: ANOTHER_MODEL, always: true },
+  {
+    field: 'reasoning.mode',
+    plain: ['standard'],
+    why: 'a mode that thinks more has prices of its own',
+  },
+  {
+    field: 'prompt_cache_options.ttl',
+    plain: ['30m'],
+    why: 'what is kept for longer costs more to write',
+    price: 'cache_write_1h_token',
+  },
+  longCache('cache_control.ttl'),
+]
+
+/** Fields of this API that the schema does not name. Names below `parameters` and `schema` are the caller's own. */
+export const responsesFields: readonly string[] = [
+  'access_programs',
+  'client_metadata',
+  'context_management',
+  'generate',
+  'image',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'input[].arguments',
+  'input[].call_id',
+  'input[].content[].image_url',
+  'input[].content[].text',
+  'input[].content[].type',
+  'input[].encrypted_content',
+  'input[].name',
+  'input[].role',
+  'input[].type',
+  'text.format.schema',
+  'text.format.type',
+  'tools[].description',
+  'tools[].name',
+  'tools[].parameters',
+]

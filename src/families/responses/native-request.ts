@@ -1,0 +1,70 @@
+// The request that a vendor of responses is sent: whole, never kept there, and without what only this gateway or
+// another vendor can read. Items must go through as they are, reasoning above all: a vendor refuses it after any change.
+
+import type { Call, Model, ParsedRequest } from '../../contract/family'
+import { isObject } from '../../lib/objects'
+import { SEALED_PREFIX } from '../../lib/sealing'
+import type { ResponsesBody } from './caller-side'
+import { WEB_SEARCH } from './fields'
+
+type Fields = Record<string, unknown>
+
+/** Searches that are allowed and held if the caller sets no limit. */
+const OPEN_SEARCHES = 10
+/** The word in `include` for reasoning in a form that can be sent back. */
+const SEALED_REASONING = 'reasoning.encrypted_content'
+
+export function responsesCall(
+  path: string,
+  { body, outputTokens }: ParsedRequest<ResponsesBody>,
+  model: Model,
+  drop: readonly string[] = [],
+): Call {
+  const sent: Fields = { ...body, model: model.upstreamModel, store: false }
+  // Here these are the gateway's own; the vendor gets the whole input.
+  for (const name of ['previous_response_id', 'conversation', 'background', 'generate', ...drop]) {
+    delete sent[name]
+  }
+  const input = readableInput(body.input)
+  if (input !== body.input) sent.input = input
+  if (model.reasoning) sent.include = [...new Set([...(body.include ?? []), SEALED_REASONING])]
+  if (outputTokens !== undefined) {
+    sent.max_output_tokens = Math.min(outputTokens, body.max_output_tokens ?? outputTokens)
+  }
+  const searches = searchesIn(body)
+  if (searches !== undefined) sent.max_tool_calls = searches
+  if (isObject(sent.prompt_cache_options)) {
+    // A request that only fills a cache has no output, for which nothing would be paid.
+    const { prewarm: _, ...options } = sent.prompt_cache_options
+    sent.prompt_cache_options = options
+  }
+  return { path, protocol: 'openai', body: { json: sent }, stream: sent.stream === true }
+}
+
+/** The most searches of a request that lets the vendor search; undefined for any other. */
+export function searchesIn({ tools, input, max_tool_calls: most }: ResponsesBody): number | undefined {
+  const added = Array.isArray(input) ? input.flatMap((item) => toolsIn((item as Fields).tools)) : []
+  const searches = [...toolsIn(tools), ...added].some(
+    ({ type }) => typeof type === 'string' && WEB_SEARCH.test(type),
+  )
+  return searches ? (most ?? OPEN_SEARCHES) : undefined
+}
+
+function toolsIn(tools: unknown): Fields[] {
+  return Array.isArray(tools) ? tools.filter(isObject) : []
+}
+
+/**
+ * The input without reasoning that this vendor cannot read: a summary alone, which it would look for among what it has
+ * kept, and what was sealed here for another. The same list if there is none.
+ */
+function readableInput(input: ResponsesBody['input']): ResponsesBody['input'] {
+  if (!Array.isArray(input) || !input.some(isUnreadable)) return input
+  return input.filter((item) => !isUnreadable(item))
+}
+
+function isUnreadable(item: object): boolean {
+  const { type, encrypted_content: sealed } = item as Fields
+  if (type !== 'reasoning' && type !== 'compaction') return false
+  return typeof sealed !== 'string' || sealed === '' || sealed.startsWith(SEALED_PREFIX)
+}

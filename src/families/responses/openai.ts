@@ -1,0 +1,64 @@
+// Responses of vendors that speak this API themselves (POST /v1/responses). The vendor keeps nothing: ids, earlier
+// answers and whether one is kept are the gateway's. Items and events must pass as the vendor made them.
+
+import type { MadeFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
+import {
+  checkResponses,
+  outputOfResponses,
+  plainResponses,
+  quoteResponses,
+  ResponsesBody,
+  textsOfResponses,
+} from './caller-side'
+import { IGNORED_IN_RESPONSES, responsesFieldRules, responsesFields } from './fields'
+import { callersResponse } from './native-answer'
+import { createNativeEvents } from './native-events'
+import { responsesCall, searchesIn } from './native-request'
+import { readResponse, readResponseEvent } from './reading'
+
+export const openaiResponses: MadeFamily<ResponsesBody> = {
+  kind: 'made',
+  name: 'openai-responses',
+  operation: 'responses',
+  units: [['input_token', 'output_token']],
+  dialect: 'openai',
+  body: ResponsesBody,
+  ignoredWhenReasoning: IGNORED_IN_RESPONSES,
+  fieldRules: responsesFieldRules,
+  fields: responsesFields,
+  check: checkResponses,
+  quote: quoteNative,
+  output: outputOfResponses,
+  call: (parsed, model) => responsesCall('/responses', parsed, model),
+  reply: ([reply], parsed, model) => callersResponse(reply, parsed, model),
+  read: readResponse,
+
+  stream: {
+    // The vendor closes after the event that completes the answer.
+    end: null,
+    showsUsage: () => true,
+    read: readResponseEvent,
+    translate: createNativeEvents,
+  },
+
+  texts: textsOfResponses,
+  plain: plainResponses,
+}
+
+/** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
+const OPEN_TOKENS = 65_536
+
+function quoteNative(parsed: ParsedRequest<ResponsesBody>, model: Model): Quantities {
+  const quantities = quoteResponses(parsed, model)
+  const searches = searchesIn(parsed.body)
+  const isOpen = searches !== undefined || parsed.body.tools?.some(({ type }) => type === 'mcp')
+  if (isOpen) {
+    // What the vendor finds is read by the model too, and may fill all that it can read.
+    for (const unit of ['input_token', 'cache_write_token'] as const) {
+      const most = quantities[unit]
+      if (most !== undefined) quantities[unit] = model.contextTokens ?? most + OPEN_TOKENS
+    }
+  }
+  if (searches) quantities.web_search = searches
+  return quantities
+}

@@ -1,0 +1,111 @@
+// Reads responses, whole and as events: what was made, its figures, and how it ended. It must never throw on items,
+// parts and events of kinds that nobody knows yet.
+
+import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../contract/reading'
+import type { Quantities } from '../../contract/units'
+import { isErrorShape } from '../../lib/error-shapes'
+import { asObject, holdsText, isObject } from '../../lib/objects'
+import { ABSURD_FIGURE, reportedCount } from '../body'
+
+type Fields = Record<string, unknown>
+
+/** Reads a whole response. */
+export function readResponse(reply: unknown): Reading {
+  const response = asObject(reply)
+  const { status, output } = response
+  const isWhole = Array.isArray(output) && (status === 'completed' || status === 'incomplete')
+  const isUnmarked = Array.isArray(output) && status === undefined && !isErrorShape(response)
+  return {
+    output: madeBy(response, true),
+    ...factsOf(response),
+    end: isWhole || isUnmarked ? 'finished' : 'failed',
+  }
+}
+
+/** Reads one event of a stream. */
+export function readResponseEvent(event: unknown): Reading {
+  const fields = event as Fields
+  const { type, delta, response } = fields
+  if (typeof delta === 'string') return delta === '' ? {} : { output: { kind: 'shown', text: delta } }
+  switch (type) {
+    case 'response.output_item.added':
+    case 'response.output_item.done': {
+      const item = asObject(fields.item)
+      return { output: item.type === 'reasoning' ? HIDDEN : holdsText(item, 'status') ? SHOWN : undefined }
+    }
+    case 'response.completed':
+    case 'response.incomplete':
+      return { output: madeBy(asObject(response), false), ...factsOf(asObject(response)), end: 'finished' }
+    case 'response.failed':
+      return { ...factsOf(asObject(response)), end: 'failed-disguised' }
+    case 'error':
+      return { end: 'failed-disguised' }
+  }
+  // Events of unknown types pass; an event without a type is not of this form.
+  return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
+}
+
+/** The output of a whole response. With `counts` its text is counted if the vendor reports no usage. */
+function madeBy({ output, usage, incomplete_details: details }: Fields, counts: boolean): Made | undefined {
+  const items = Array.isArray(output) ? output.filter(isObject) : []
+  const shown = items.filter(({ type }) => type !== 'reasoning')
+  const isOfWorth = shown.some((item) => holdsText(item, 'status'))
+  const made = counts ? shownText(items.map(textOfItem).join(''), isOfWorth) : isOfWorth ? SHOWN : undefined
+  if (made) return made
+  // The model may have thought until the limit.
+  const isUnseen = isObject(details) || items.length > 0 || (asObject(usage).output_tokens as number) > 0
+  return isUnseen ? HIDDEN : undefined
+}
+
+/** The text of an item: its words, its thoughts, and what it calls a tool with. */
+function textOfItem({ content, summary, name, arguments: called, input }: Fields): string {
+  const parts = [content, summary].flatMap((list) => (Array.isArray(list) ? list.map(asObject) : []))
+  const texts = [name, called, input, ...parts.flatMap(({ text, refusal }) => [text, refusal])]
+  return texts.filter((text) => typeof text === 'string').join('')
+}
+
+/** The vendor's figures, and the tier that decides their prices. */
+function factsOf(response: Fields): Pick<Reading, 'usage' | 'serviceTier'> {
+  const { usage, service_tier: tier } = response
+  const figures = figuresOf(response)
+  return {
+    usage: figures && { kind: 'total', figures, reported: usage },
+    serviceTier: typeof tier === 'string' ? tier : undefined,
+  }
+}
+
+/**
+ * The figures in our units. Tokens read from a cache or written to one are part of the input; thinking is part of the
+ * output, and some vendors leave it out of that but not out of the total.
+ */
+function figuresOf(response: Fields): Quantities | 'invalid' | undefined {
+  const { usage } = response
+  if (!isObject(usage)) return undefined
+  const details = asObject(usage.input_tokens_details)
+  const lifetimes = asObject(usage.cache_write_tokens_details ?? details.cache_write_tokens_details)
+  const input = reportedCount(usage.input_tokens)
+  const reported = reportedCount(usage.output_tokens)
+  const output = Math.max(reported, reportedCount(usage.total_tokens) - input)
+  const cached = reportedCount(details.cached_tokens)
+  const written = reportedCount(details.cache_write_tokens)
+  const long = reportedCount(lifetimes.ttl_12h_tokens)
+  const searches = searchesOf(response)
+  // NaN, for what is no count, fails these comparisons.
+  const isSane = Math.max(input, reported, output, cached, written, long, searches) <= ABSURD_FIGURE
+  if (!isSane || cached + written > input || long > written) return 'invalid'
+  if (usage.input_tokens === undefined || usage.output_tokens === undefined) return 'invalid'
+  const quantities: Quantities = { input_token: input - cached - written, output_token: output }
+  if (cached > 0) quantities.cached_input_token = cached
+  if (written > long) quantities.cache_write_token = written - long
+  if (long > 0) quantities.cache_write_1h_token = long
+  if (searches > 0) quantities.web_search = searches
+  return quantities
+}
+
+/** The searches that the vendor reports, else those among the items. */
+function searchesOf({ tool_usage: used, output }: Fields): number {
+  const reported = asObject(asObject(used).web_search).num_requests
+  if (reported !== undefined && reported !== null) return reportedCount(reported)
+  const items = Array.isArray(output) ? output.filter(isObject) : []
+  return items.filter(({ type }) => type === 'web_search_call').length
+}

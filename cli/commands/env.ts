@@ -1,21 +1,17 @@
-// gateway env: prints the settings that make a client use this gateway, ready to paste: variables for a shell, or a
-// command. Only lines to paste go to standard output, so that `eval` can read them. It must never print a secret that
+// gateway env: prints the settings that make a client use this gateway, ready to paste: variables for a shell, a
+// command, or a file. Only what is pasted goes to standard output, so that `eval` can read them. It must never print a secret that
 // it was not given.
 
 import { defineCommand } from 'citty'
 import { isSecret } from '../../src/accounts/keys'
 import type { Config } from '../../src/config/schema'
 import { listModels, noModel } from '../lib/catalogue'
+import { assignment, type ClientName, clientNames, clients, type Shell, shells } from '../lib/clients'
 import { WrongUsage } from '../lib/errors'
 import { commandArgs, loadConfig, type SettingsFlags } from '../lib/settings'
 import { parseWord } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
-
-const clients = ['openai', 'anthropic', 'claude-code', 'mcp', 'webhook'] as const
-type Client = (typeof clients)[number]
-const shells = ['sh', 'fish', 'powershell'] as const
-type Shell = (typeof shells)[number]
 
 const KEY_PLACEHOLDER = 'sk-YOUR-KEY'
 const WEBHOOK_PLACEHOLDER = 'whsec_YOUR-SECRET'
@@ -26,16 +22,17 @@ export const env = defineCommand({
   meta: {
     name: 'env',
     description:
-      'Print the settings that make a client use this gateway: variables for openai, anthropic, claude-code or webhook, or a command for mcp.',
+      'Print the settings that make a client use this gateway: variables of a shell, a command, or a file.',
     examples: [
       'gateway env openai --key sk-…',
       'gateway env claude-code --model claude-sonnet-5-5 --shell fish',
+      'gateway env codex --model gpt-5.5 > ~/.codex/config.toml',
       'gateway env mcp --url https://ai.example.com',
       `gateway env openai --json | jq -r .variables.OPENAI_BASE_URL`,
     ],
   },
   args: {
-    client: { type: 'positional', required: true, description: `The client: ${clients.join(', ')}` },
+    client: { type: 'positional', required: true, description: `The client: ${clientNames.join(', ')}` },
     key: {
       type: 'string',
       valueHint: 'SECRET',
@@ -44,7 +41,8 @@ export const env = defineCommand({
     model: {
       type: 'string',
       valueHint: 'ID',
-      description: 'The model that claude-code uses for everything (default: its own names, see aliases)',
+      description:
+        'The model of claude-code, codex, opencode or continue (default: the first that is ready; for claude-code its own names, see aliases)',
     },
     shell: {
       type: 'string',
@@ -63,50 +61,26 @@ export const env = defineCommand({
     const shell = args.shell === undefined ? ownShell() : parseWord('shell', args.shell, shells)
     const secret = secretOf(client, args.key)
     const { config } = await loadConfig(args)
-    if (args.model !== undefined) requireMessagesModel(client, args.model, config, args)
     const url = args.url === undefined ? addressOf(config, process.env) : parseUrl(args.url)
-    const variables = variablesOf(client, { url, secret, model: args.model })
-    const command = client === 'mcp' ? toolsCommand(url, secret) : null
-    if (args.json) return printJson({ client, url, variables, command })
-    for (const [name, value] of Object.entries(variables)) print(assignment(shell, name, value))
-    if (command !== null) print(command)
+    const model = modelOf(client, args.model, config, args)
+    const { variables, command, file, steps } = clients[client].settings({ url, secret, model })
+    if (args.json) {
+      return printJson({ client, url, variables, command: command ?? null, file: file ?? null })
+    }
+    // A file is what is pasted; the variable that it names is set beside it.
+    const assignments = Object.entries(variables).map(([name, value]) => assignment(shell, name, value))
+    if (file) {
+      say(`Put this into ${file.path}:\n`)
+      print(file.content)
+      if (assignments.length > 0) say(['\nAnd set the secret in the shell:\n', ...assignments].join('\n'))
+    } else for (const line of assignments) print(line)
+    if (command !== undefined) print(command)
+    for (const line of steps ?? []) print(line)
     for (const line of hints(client, args)) say(line)
   },
 })
 
-/** The variables that each client reads. The base URL ends with /v1 only for clients that do not add it themselves. */
-function variablesOf(
-  client: Client,
-  { url, secret, model }: { url: string; secret: string; model: string | undefined },
-): Record<string, string> {
-  const own: Record<Client, Record<string, string>> = {
-    openai: { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: secret },
-    anthropic: { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: secret },
-    'claude-code': {
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: secret,
-      ...(model !== undefined && Object.fromEntries(MODEL_VARIABLES.map((name) => [name, model]))),
-    },
-    mcp: {},
-    webhook: { GATEWAY_WEBHOOK_SECRET: secret },
-  }
-  return own[client]
-}
-
-/** All model variables of Claude Code. Without them small background calls would go to a model of another name. */
-const MODEL_VARIABLES = [
-  'ANTHROPIC_MODEL',
-  'ANTHROPIC_DEFAULT_OPUS_MODEL',
-  'ANTHROPIC_DEFAULT_SONNET_MODEL',
-  'ANTHROPIC_DEFAULT_HAIKU_MODEL',
-  'CLAUDE_CODE_SUBAGENT_MODEL',
-]
-
-function toolsCommand(url: string, secret: string): string {
-  return `claude mcp add --transport http gateway ${quote('sh', `${url}/mcp`)} --header 'Authorization: Bearer ${secret}'`
-}
-
-function hints(client: Client, args: SettingsFlags & { key?: string | undefined }): string[] {
+function hints(client: ClientName, args: SettingsFlags & { key?: string | undefined }): string[] {
   const isWebhook = client === 'webhook'
   const check =
     'Verify each webhook with it: headers webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks).'
@@ -125,14 +99,14 @@ function hints(client: Client, args: SettingsFlags & { key?: string | undefined 
   ]
 }
 
-function clientOf(word: string): Client {
-  const client = clients.find((candidate) => candidate === word)
-  if (!client) throw new WrongUsage(`CLIENT is one of ${clients.join(', ')}, not "${word}".`)
+function clientOf(word: string): ClientName {
+  const client = clientNames.find((candidate) => candidate === word)
+  if (!client) throw new WrongUsage(`CLIENT is one of ${clientNames.join(', ')}, not "${word}".`)
   return client
 }
 
 /** The secret to print. A secret that was cut when it was copied is refused here, rather than later by a 401. */
-function secretOf(client: Client, text: string | undefined): string {
+function secretOf(client: ClientName, text: string | undefined): string {
   if (client === 'webhook') {
     if (text === undefined) return WEBHOOK_PLACEHOLDER
     if (/^whsec_[A-Za-z0-9+/]{20,}={0,2}$/.test(text)) return text
@@ -145,14 +119,26 @@ function secretOf(client: Client, text: string | undefined): string {
   )
 }
 
-function requireMessagesModel(client: Client, id: string, config: Config, flags: SettingsFlags): void {
-  if (client !== 'claude-code')
-    throw new WrongUsage('--model is for claude-code; other clients name a model in each request.')
+/** The model for a client whose settings name one: that of the caller, or the first that is ready. */
+function modelOf(
+  client: ClientName,
+  id: string | undefined,
+  config: Config,
+  flags: SettingsFlags,
+): string | undefined {
+  const { operation, needsModel } = clients[client]
+  if (!operation) {
+    if (id === undefined) return undefined
+    const named = clientNames.filter((name) => clients[name].operation).join(', ')
+    throw new WrongUsage(`--model is for ${named}; other clients name a model in each request.`)
+  }
+  if (id === undefined && !needsModel) return undefined
   const serving = listModels(config, flags).filter(({ forms }) =>
-    forms.some(({ family }) => family.operation === 'messages'),
+    forms.some(({ family }) => family.operation === operation),
   )
-  if (serving.some(({ model }) => model.id === id) || isRouteTo(config, id, serving)) return
-  throw noModel(config, [id], ' for messages')
+  if (id === undefined) return serving.find(({ reason }) => reason === null)?.model.id
+  if (serving.some(({ model }) => model.id === id) || isRouteTo(config, id, serving)) return id
+  throw noModel(config, [id], ` for ${operation}`)
 }
 
 function isRouteTo(config: Config, id: string, serving: ReturnType<typeof listModels>): boolean {
@@ -186,19 +172,4 @@ function parseUrl(text: string): string {
 
 function ownShell(): Shell {
   return process.platform === 'win32' ? 'powershell' : 'sh'
-}
-
-/** A line that sets a variable for this shell and the programs started from it. */
-export function assignment(shell: Shell, name: string, value: string): string {
-  if (shell === 'fish') return `set -gx ${name} ${quote(shell, value)}`
-  if (shell === 'powershell') return `$env:${name} = ${quote(shell, value)}`
-  return `export ${name}=${quote(shell, value)}`
-}
-
-/** A value as one word of the shell. */
-function quote(shell: Shell, value: string): string {
-  if (shell === 'powershell') return `'${value.replaceAll("'", "''")}'`
-  if (/^[\w./:@%+=,-]+$/.test(value)) return value
-  if (shell === 'fish') return `'${value.replaceAll(/[\\']/g, (mark) => `\\${mark}`)}'`
-  return `'${value.replaceAll("'", "'\\''")}'`
 }

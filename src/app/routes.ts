@@ -13,6 +13,7 @@ import { healthRoutes } from '../http/routes/health'
 import { mcpRoutes } from '../http/routes/mcp'
 import { modelRoutes } from '../http/routes/models'
 import { operationRoutes } from '../http/routes/operations'
+import { responseRoutes } from '../http/routes/responses'
 import { rootRoutes } from '../http/routes/root'
 import { taskRoutes } from '../http/routes/tasks'
 import { tokenCountRoutes } from '../http/routes/token-count'
@@ -63,6 +64,7 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     .use(taskRoutes(world, mark))
     .use(videoRoutes(world, gateway, bodies, mark))
     .use(artifactRoutes(world))
+    .use(responseRoutes(world, mark))
     .use(tokenCountRoutes(world, bodies, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))

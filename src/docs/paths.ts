@@ -86,6 +86,57 @@ const models = {
   },
 }
 
+const responseId = id('The id of a response of this account.')
+const responseMissing = notFoundAnswer(
+  'response_not_found',
+  "Response with id 'resp_1' not found. It was not kept, was deleted, or is too old.",
+)
+
+const responses = {
+  '/v1/responses/{id}': {
+    get: {
+      operationId: 'getResponse',
+      tags: ['Text'],
+      summary: 'A response that was kept',
+      parameters: [responseId],
+      responses: {
+        ...ok('The response as it was answered.', 'Response'),
+        ...errorAnswers(['always', 'badAddress'], ['openai']),
+        '404': responseMissing,
+      },
+    },
+    delete: {
+      operationId: 'deleteResponse',
+      tags: ['Text'],
+      summary: 'Delete a response that was kept, with its input',
+      parameters: [responseId],
+      responses: {
+        ...ok('It is gone.', 'DeletedResponse'),
+        ...errorAnswers(['always'], ['openai']),
+        '404': responseMissing,
+      },
+    },
+  },
+  '/v1/responses/{id}/input_items': {
+    get: {
+      operationId: 'listInputItems',
+      tags: ['Text'],
+      summary: 'The whole input of a response that was kept, with what it continued',
+      parameters: [
+        responseId,
+        query('limit', 'Items on a page.', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
+        query('order', 'The newest first, or the oldest.', { enum: ['desc', 'asc'], default: 'desc' }),
+        query('after', 'The page after this item.', { type: 'string' }),
+      ],
+      responses: {
+        ...ok('A page of items.', 'InputItemList'),
+        ...errorAnswers(['always', 'badAddress'], ['openai']),
+        '404': responseMissing,
+      },
+    },
+  },
+}
+
 const tasks = {
   '/v1/videos/generations/{id}': {
     get: {
@@ -328,4 +379,4 @@ const gateway = {
   },
 }
 
-export const furtherPaths = { ...models, ...tasks, ...videos, ...others, ...gateway }
+export const furtherPaths = { ...models, ...responses, ...tasks, ...videos, ...others, ...gateway }

@@ -55,6 +55,14 @@ export const replySchemas: Record<string, Schema> = {
     output: list(object({ type: text })),
     usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
   }),
+  DeletedResponse: object({ id: text, object: { const: 'response' }, deleted: { const: true } }),
+  InputItemList: object({
+    object: { const: 'list' },
+    data: list(object({ id: text })),
+    first_id: { type: ['string', 'null'] },
+    last_id: { type: ['string', 'null'] },
+    has_more: { type: 'boolean' },
+  }),
   EmbeddingList: object({
     object: { const: 'list' },
     model: text,
@@ -191,6 +199,14 @@ export const replyExamples = {
   VideoTask: { ...task, status: 'submitted' },
   Video: { ...task, object: 'video', status: 'in_progress', progress: 40 },
   DeletedVideo: { id: 'task_0193a1b2c3d47e8f', object: 'video.deleted', deleted: true },
+  DeletedResponse: { id: 'resp_123', object: 'response', deleted: true },
+  InputItemList: {
+    object: 'list',
+    data: [{ id: 'msg_123', type: 'message', role: 'user', content: 'Hello' }],
+    first_id: 'msg_123',
+    last_id: 'msg_123',
+    has_more: false,
+  },
   VideoList: { object: 'list', data: [], first_id: null, last_id: null, has_more: false },
   Model: { id: 'a-chat-model', object: 'model', created: AT, owned_by: 'somebody' },
   ModelList: {

@@ -5,7 +5,8 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import { addressOf, assignment } from '../../cli/commands/env'
+import { addressOf } from '../../cli/commands/env'
+import { assignment } from '../../cli/lib/clients'
 import { makeSecret } from '../../src/accounts/keys'
 import { createCommandLine } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
@@ -20,6 +21,7 @@ const config = {
   upstreams: { ready: { kind: 'openai', apiKey: 'sk-vendor' }, voyage: { kind: 'voyage', apiKey: 'x' } },
   models: {
     chat: { family: 'openai-chat', upstream: 'ready', price },
+    responding: { family: 'openai-responses', upstream: 'ready', price },
     embed: { family: 'voyage-embeddings', upstream: 'voyage', price: { per_1m_input_tokens: '0.02' } },
     best: { route: ['chat'] },
   },
@@ -69,6 +71,31 @@ const printed: [line: string, lines: string[]][] = [
     `env mcp --key ${secret}`,
     [`claude mcp add --transport http gateway ${base}/mcp --header 'Authorization: Bearer ${secret}'`],
   ],
+  [
+    `env langchain --key ${secret} --shell sh`,
+    [
+      `export OPENAI_API_BASE=${base}/v1`,
+      `export OPENAI_BASE_URL=${base}/v1`,
+      `export OPENAI_API_KEY=${secret}`,
+    ],
+  ],
+  [
+    `env open-webui --key ${secret} --shell sh`,
+    [`export OPENAI_API_BASE_URL=${base}/v1`, `export OPENAI_API_KEY=${secret}`],
+  ],
+  [
+    'env codex --model responding',
+    [
+      'model = "responding"',
+      'model_provider = "gateway"',
+      '',
+      '[model_providers.gateway]',
+      'name = "Gateway"',
+      `base_url = "${base}/v1"`,
+      'env_key = "GATEWAY_API_KEY"',
+      'wire_api = "responses"',
+    ],
+  ],
   [`env webhook --shell sh --key ${webhookSecret}`, [`export GATEWAY_WEBHOOK_SECRET=${webhookSecret}`]],
   ['env webhook --shell sh', ['export GATEWAY_WEBHOOK_SECRET=whsec_YOUR-SECRET']],
 ]
@@ -103,6 +130,7 @@ test('the same as one document', async () => {
     url: base,
     variables: { OPENAI_BASE_URL: `${base}/v1`, OPENAI_API_KEY: secret },
     command: null,
+    file: null,
   })
   expect(await json('env claude-code --model best')).toMatchObject({
     variables: { ANTHROPIC_BASE_URL: base, ANTHROPIC_DEFAULT_HAIKU_MODEL: 'best' },
@@ -113,10 +141,26 @@ test('the same as one document', async () => {
   })
 })
 
+test('settings in a file name the file, and the variable with the secret beside it', async () => {
+  const { stdout, stderr } = await run(`env opencode --model chat --key ${secret} --shell sh`)
+  expect(JSON.parse(stdout)).toMatchObject({
+    model: 'gateway/chat',
+    provider: { gateway: { options: { baseURL: `${base}/v1`, apiKey: '{env:GATEWAY_API_KEY}' } } },
+  })
+  expect(stdout).not.toContain(secret)
+  expect(stderr).toContain('opencode.json')
+  expect(stderr).toContain(`export GATEWAY_API_KEY=${secret}`)
+  const chosen = await run('env continue')
+  expect(chosen.stdout).toContain('model: "chat"')
+})
+
 test('wrong words are exit 2 and say what is right', async () => {
   await allFail(2, [
     ['env', 'CLIENT'],
-    ['env gemini', 'CLIENT is one of openai, anthropic, claude-code, mcp, webhook, not "gemini"'],
+    [
+      'env gemini',
+      'CLIENT is one of openai, anthropic, claude-code, codex, opencode, continue, open-webui, langchain, ai-sdk, n8n, cursor, mcp, webhook, not "gemini"',
+    ],
     [`env openai --key ${secret.slice(0, -1)}`, '--key takes a whole secret of this gateway'],
     ['env webhook --key sk-1', 'begins with whsec_'],
     ['env openai --shell tcsh', '--shell takes sh, fish, powershell, not "tcsh"'],

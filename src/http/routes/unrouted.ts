@@ -33,6 +33,7 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
   const pathname = pathOf(request)
   const hint = pathname.startsWith('/v1/') ? '' : ' The API is below /v1.'
   const methods = methodsOf(routes, pathname)
+  if (methods.length > 0 && request.headers.get('upgrade')?.toLowerCase() === 'websocket') return noSocket()
   if (methods.length > 0) {
     return new GatewayError(405, {
       code: 'method_not_allowed',
@@ -44,6 +45,15 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
     code: 'unknown_route',
     type: 'invalid_request_error',
     message: `There is no ${method} ${pathname.slice(0, 200)} here. The API is below /v1.`,
+  })
+}
+
+/** The error for a connection by WebSocket. Clients that try it first fall back to HTTP at this status alone. */
+function noSocket(): GatewayError {
+  return new GatewayError(426, {
+    code: 'upgrade_required',
+    message:
+      'There is no WebSocket mode here. Send a POST request over HTTP; a request with "stream": true is answered with events.',
   })
 }
 

@@ -1,0 +1,116 @@
+// Kept responses: GET /v1/responses/{id} and its input items, and DELETE. Another account's response must read exactly
+// as one that does not exist.
+
+import { Elysia } from 'elysia'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { type ContentWorld, contentsOf, type Item } from '../../responses/content'
+import { itemsOfInput, recall } from '../../responses/recall'
+import { deleteResponse, findChain, type KeptHead } from '../../responses/rows'
+import { tolerated } from '../paths'
+import { queryOf } from '../target'
+import { answerKeyed, type KeyedWorld } from '../with-key'
+
+const PATH = '/v1/responses'
+/** Input items on a page, and the most that may be requested. */
+const PAGE_SIZE = 20
+const MAX_PAGE_SIZE = 100
+/** Longest id that an error repeats, in characters. */
+const MAX_SHOWN_LENGTH = 128
+
+type ResponsesWorld = KeyedWorld & ContentWorld & { now(): number }
+
+export function responseRoutes(world: ResponsesWorld, mark: Readonly<Record<string, string>>) {
+  const answer = (request: Request, read: (account: string) => Promise<object>) =>
+    answerKeyed(world, request, 'openai', async ({ account }, requestId) =>
+      Response.json(await read(account), { headers: { 'x-request-id': requestId, ...mark } }),
+    )
+
+  const show = (request: Request, id: string) =>
+    answer(request, async (account) => {
+      if (queryOf(request).get('stream') === 'true') throw noStream()
+      const { answer } = await contentOf(world, account, await headOf(world, account, id))
+      return answer
+    })
+
+  const list = (request: Request, id: string) =>
+    answer(request, async (account) => {
+      const head = await headOf(world, account, id)
+      const { input } = await contentOf(world, account, head)
+      const whole = await recall(world, account, { input, previous_response_id: head.previousId })
+      return pageOf(whole.input ?? itemsOfInput(input), queryOf(request))
+    })
+
+  const remove = (request: Request, id: string) =>
+    answer(request, async (account) => {
+      const head = await headOf(world, account, id)
+      if (!(await deleteResponse(world.db, head))) throw notFound(id)
+      return { id, object: 'response', deleted: true }
+    })
+
+  const app = new Elysia({ name: 'responses' })
+  for (const path of tolerated(PATH)) {
+    app
+      .get(`${path}/:id`, ({ request, params }) => show(request, params.id))
+      .get(`${path}/:id/input_items`, ({ request, params }) => list(request, params.id))
+      .delete(`${path}/:id`, ({ request, params }) => remove(request, params.id))
+  }
+  return app
+}
+
+async function headOf({ db, now }: ResponsesWorld, account: string, id: string): Promise<KeptHead> {
+  const head = (await findChain(db, account, id, now())).at(-1)
+  if (!head) throw notFound(id)
+  return head
+}
+
+async function contentOf(world: ContentWorld, account: string, { id }: KeptHead) {
+  const content = (await contentsOf(world, account, [id])).get(id)
+  if (!content) throw notFound(id)
+  return content
+}
+
+/** A page of the input items, the newest first unless asked otherwise. */
+function pageOf(items: readonly Item[], query: URLSearchParams): object {
+  const limit = Number(query.get('limit') ?? PAGE_SIZE)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
+    throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_PAGE_SIZE}.`)
+  }
+  const order = query.get('order') ?? 'desc'
+  if (order !== 'asc' && order !== 'desc') {
+    throw invalidRequest('order', "Invalid value for 'order'. Supported are asc and desc.")
+  }
+  const ordered = order === 'asc' ? items : items.toReversed()
+  const after = query.get('after')
+  const place = after === null ? -1 : ordered.findIndex(({ id }) => id === after)
+  if (after !== null && place === -1) {
+    throw invalidRequest('after', `Invalid 'after': there is no item '${shown(after)}' in the list.`)
+  }
+  const data = ordered.slice(place + 1, place + 1 + limit)
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: place + 1 + data.length < ordered.length,
+  }
+}
+
+function noStream(): GatewayError {
+  return invalidRequest(
+    'stream',
+    "Only a response in the background can be streamed again, and this one was not. Leave 'stream' out.",
+    'unsupported_parameter',
+  )
+}
+
+function notFound(id: string): GatewayError {
+  return new GatewayError(404, {
+    code: 'response_not_found',
+    message: `Response with id '${shown(id)}' not found. It was not kept, was deleted, or is too old.`,
+    param: 'response_id',
+  })
+}
+
+function shown(id: string): string {
+  return id.slice(0, MAX_SHOWN_LENGTH)
+}

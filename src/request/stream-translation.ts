@@ -5,7 +5,7 @@ import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
 import type { Translator } from '../contract/family'
 import { hasFailed } from '../contract/reading'
-import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../lib/sse'
+import { createEventSplitter, dataIn, objectIn, splitEvents } from '../lib/sse'
 import { callerComplaint } from '../upstreams/caller-view'
 import { candidateOf } from './candidates'
 import { hasText } from './event-search'
@@ -53,7 +53,7 @@ class TranslatingMeter implements StreamMeter {
   push(piece: Uint8Array): { bytes: Buffer; end: boolean; excess: boolean } {
     if (this.ended) return { bytes: NOTHING, end: false, excess: hasText(piece) }
     let written = ''
-    for (const event of splitEvents(this.splitter.push(piece).toString('latin1'))) {
+    for (const event of splitEvents(this.splitter.push(piece).toString('utf8'))) {
       written += this.translate(event)
     }
     const { ended } = this
@@ -62,7 +62,7 @@ class TranslatingMeter implements StreamMeter {
   }
 
   close(): Buffer {
-    const rest = this.splitter.rest().toString('latin1').trimEnd()
+    const rest = this.splitter.rest().toString('utf8').trimEnd()
     const last = rest === '' ? '' : this.translate(`${rest}\n\n`)
     // A vendor may just close after its last event.
     const isWhole = this.tallies.every((tally, candidate) => this.complete.has(candidate) || tally.finished())
@@ -88,7 +88,7 @@ class TranslatingMeter implements StreamMeter {
       this.excess ||= event.trim() !== ''
       return ''
     }
-    const data = dataOfEvent(event)
+    const data = dataIn(event)
     if (data === undefined) return ''
     if (data !== this.end) return this.write(data, tally, candidate)
     this.complete.add(candidate)

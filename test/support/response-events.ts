@@ -24,6 +24,8 @@ interface Open {
   text: string
   logprobs: Json[]
   isPartOpen: boolean
+  /** The type of the part that is open. */
+  kind: string
   hasText: boolean
   isFilled: boolean
 }
@@ -155,6 +157,7 @@ function readAdded({ output_index: place, item }: Json, { open, items, deltas, i
     text: '',
     logprobs: [],
     isPartOpen: false,
+    kind: '',
     hasText: false,
     isFilled: false,
   })
@@ -172,15 +175,15 @@ function readText(event: Json, open: Open, write: (delta: string) => void): void
     expect(!open.isPartOpen, 'two parts at once')
     Object.assign(open, { isPartOpen: true, hasText: false, text: '', logprobs: [] })
     same(open.parts.length, index, 'a part out of turn')
-    open.item.part = event.part
+    open.kind = event.part.type
     const { text = '', refusal = '' } = event.part
     expect(text === '' && refusal === '', 'a part that begins with words')
     return
   }
   expect(open.isPartOpen, `${name} without a part`)
-  const { type } = open.item.part
+  const { kind: type } = open
   const kind = { summary_text: 'reasoning_summary_text', output_text: 'output_text', refusal: 'refusal' }[
-    type as string
+    type
   ]
   if (name === `${kind}.delta`) {
     expect(!open.hasText, 'a delta after the text')
@@ -245,4 +248,15 @@ function same(value: unknown, expected: unknown, what: string): void {
 
 function expect(isTrue: boolean, fault: string): asserts isTrue {
   if (!isTrue) throw new Error(fault)
+}
+
+/** The events in short, without their ends of texts and parts: `0 + message`, `0 : Hello`, `0 - completed`, `completed`. */
+export function outlineOf(events: readonly Json[]): string[] {
+  return events.flatMap(({ type, output_index: place, item, delta }) => {
+    const name = type.replace('response.', '')
+    if (name === 'output_item.added') return [`${place} + ${item.type}`]
+    if (name === 'output_item.done') return [`${place} - ${item.status ?? item.type}`]
+    if (delta !== undefined) return [`${place} : ${delta}`]
+    return place === undefined && name !== 'created' && name !== 'in_progress' ? [name] : []
+  })
 }

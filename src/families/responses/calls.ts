@@ -113,11 +113,14 @@ function isBegunObject(text: string): boolean {
   return `{"${CUSTOM_INPUT}":"`.startsWith(text.replaceAll(/\s/g, ''))
 }
 
-/** The body of a string without the quote and the brace after it, if it has them. */
+/** The body of a string without the quote and the brace after it, as far as they have come. */
 function withoutEnd(body: string): string {
   const object = body.trimEnd()
-  const string = object.endsWith('}') ? object.slice(0, -1).trimEnd() : ''
-  return string.endsWith('"') && !string.endsWith('\\"') ? string.slice(0, -1) : body
+  const string = object.endsWith('}') ? object.slice(0, -1).trimEnd() : object
+  const quote = string.length - 1
+  let escaping = quote
+  while (string[escaping - 1] === '\\') escaping--
+  return string[quote] === '"' && (quote - escaping) % 2 === 0 ? string.slice(0, -1) : body
 }
 
 const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }

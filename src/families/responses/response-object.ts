@@ -3,7 +3,7 @@
 
 import type { ParsedRequest, Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
-import { isObject } from '../../lib/objects'
+import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 
 export type Fields = Record<string, unknown>
@@ -101,7 +101,7 @@ function settingsOf(body: ResponsesBody, isKept: boolean): Fields {
   return {
     instructions: body.instructions ?? null,
     previous_response_id: body.previous_response_id ?? null,
-    tools: (tools ?? []).map(withoutSecrets),
+    tools: (tools ?? []).map(toolEcho),
     tool_choice: body.tool_choice ?? 'auto',
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     max_output_tokens: body.max_output_tokens ?? null,
@@ -112,7 +112,7 @@ function settingsOf(body: ResponsesBody, isKept: boolean): Fields {
     frequency_penalty: 0,
     top_logprobs: body.top_logprobs ?? 0,
     truncation: 'disabled',
-    text: { format: { type: 'text' }, ...withoutNulls(text) },
+    text: textEcho(text),
     reasoning: { effort: null, summary: null, ...withoutNulls(reasoning) },
     background: false,
     store: isKept,
@@ -124,11 +124,27 @@ function settingsOf(body: ResponsesBody, isKept: boolean): Fields {
   }
 }
 
+/** Members that strict clients require in a function and in a format, whether or not the caller sent them. */
+const FUNCTION_MEMBERS = { description: null, parameters: null, strict: null }
+const FORMAT_MEMBERS = { description: null, schema: null, strict: null }
+
 /** Members by which a caller gives a remote server its secrets. */
 const SECRETS = new Set(['authorization', 'headers'])
 
+function toolEcho(tool: { type: string }): object {
+  return tool.type === 'function' ? { ...FUNCTION_MEMBERS, ...tool } : withoutSecrets(tool)
+}
+
+/** A tool without what its caller must keep to itself. */
 export function withoutSecrets(tool: object): object {
   return Object.fromEntries(Object.entries(tool).filter(([name]) => !SECRETS.has(name)))
+}
+
+function textEcho(text: unknown): Fields {
+  const { format, ...rest } = withoutNulls(text)
+  const { type = 'text' } = asObject(format)
+  const members = type === 'json_schema' ? FORMAT_MEMBERS : {}
+  return { format: { type, ...members, ...asObject(format) }, ...rest }
 }
 
 function withoutNulls(value: unknown): Fields {

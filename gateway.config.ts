@@ -582,7 +582,8 @@ export default {
       ownedBy: 'xai',
       durations: { min: 1, max: 15, default: 8 },
       referenceImages: { min: 0, max: 7 },
-      price: { ...xai, per_second: { '480p': '0.05', '720p': '0.07' } },
+      // What is edited is billed too: by third parties.
+      price: { ...xai, per_second: { '480p': '0.05', '720p': '0.07' }, per_input_second: '0.01' },
     },
     'gkx-imagine-video-1.5-preview': {
       family: 'xai-video',

@@ -58,6 +58,8 @@ export interface ParsedRequest<Body = unknown> {
   at: number
   /** The vendor's ids of the earlier tasks that the body names, by the ids in the body; absent if it names none. */
   earlierTasks?: ReadonlyMap<string, string>
+  /** The video that the request makes another of; absent: it makes a new one. */
+  remixOf?: EarlierVideo
   /** Headers of the caller for vendors of this operation. */
   headers?: Readonly<Record<string, string>>
   /**
@@ -79,6 +81,18 @@ export interface AnswerContext {
   seal(text: string): string
   /** The text that was sealed for this account; undefined for anything else. */
   open(sealed: string): string | undefined
+}
+
+/** A finished video of the same account and model. */
+export interface EarlierVideo {
+  /** The id of the task. */
+  id: string
+  /** The address at the vendor. */
+  url: string
+  /** The length as billed. */
+  seconds: number
+  /** The facts about its request that its family has stored. */
+  pollContext: PollContext
 }
 
 /**
@@ -387,6 +401,11 @@ interface TaskContract<Body = unknown> {
   pollContext(body: Body, model: Model): PollContext
   /** The ids of earlier tasks that a request names, each with its place. Absent: it can name none. */
   earlier?(body: Body): { field: string; id: unknown }[]
+  /**
+   * The body, without its model, of a request that makes another video of an earlier one. Throws 400 where the model
+   * cannot. Absent: no model of the family can.
+   */
+  remix?(prompt: string, earlier: EarlierVideo, model: Model): Record<string, unknown>
   poll(upstreamId: string): Call
   /** The call that stops a task. Absent: the vendor cannot. */
   cancel?(upstreamId: string): Call

@@ -130,6 +130,8 @@ export const unitTable = {
     per: 1,
     variants: true,
   },
+  /** Seconds of video input. */
+  input_second: { key: 'per_input_second', of: 'seconds of video that is edited', per: 1, most: AS_QUOTED },
   /** Seconds of audio input. */
   audio_second: {
     key: 'per_audio_minute',

@@ -232,6 +232,35 @@ const videos = {
       },
     },
   },
+  '/v1/videos/{id}/remix': {
+    post: {
+      operationId: 'remixVideo',
+      tags: ['Video'],
+      summary: 'Submit another video of a finished one, as long and as large, where its model can make it',
+      parameters: [id('The id of the finished task.'), idempotencyKey],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              required: ['prompt'],
+              properties: {
+                prompt: { type: 'string', minLength: 1 },
+                webhook_url: { type: ['string', 'null'] },
+              },
+            },
+            examples: { remix: { value: { prompt: 'Make it night' } } },
+          },
+        },
+      },
+      responses: {
+        ...ok('The new task.', 'Video'),
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
+        '404': taskMissing,
+      },
+    },
+  },
   '/v1/videos/{id}/content': {
     get: {
       operationId: 'getVideoContent',

@@ -4,7 +4,7 @@
 import type { Key } from '../accounts/keys'
 import { tariffOf } from '../billing/metering'
 import { type Catalogue, resolveModels } from '../catalogue/models'
-import type { AnswerContext, Family, Model, ParsedRequest } from '../contract/family'
+import type { AnswerContext, EarlierVideo, Family, Model, ParsedRequest } from '../contract/family'
 import { bodyOfForm, type Form, readPlaces } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { type Dialect, GatewayError, invalidRequest } from '../lib/errors'
@@ -117,6 +117,7 @@ function inOneDialect(
 interface RequestSource {
   headers: Readonly<Record<string, string>>
   reword?: Reword
+  remixOf?: EarlierVideo
 }
 
 interface Asked extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'> {}
@@ -134,6 +135,7 @@ function tryModel(
     const own = bodyFor(model, form ? bodyOfForm(form, model.family.body) : body)
     const parsed: ParsedRequest = { body: own, byteLength, at: now, headers: from.headers }
     if (answer) parsed.answer = answer
+    if (from.remixOf) parsed.remixOf = from.remixOf
     checkFor(model, parsed, form !== undefined)
     return { parsed, source, fingerprint }
   } catch (error) {

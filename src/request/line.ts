@@ -7,6 +7,7 @@ import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/idem
 import { rateHeadersOf } from '../billing/limits'
 import { resolveModels } from '../catalogue/models'
 import { endedByOf, shuttingDown } from '../contract/failures'
+import type { EarlierVideo } from '../contract/family'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
@@ -55,6 +56,8 @@ export interface Incoming {
   rest?(): void
   /** Rewrites a request that is not in the form of its model's family. */
   reword?: Reword
+  /** The video that the request makes another of. */
+  remixOf?: EarlierVideo
   /** Width and height of a video, if the request has a field for them. Not called before `reword`. */
   videoSize?(): string | undefined
   /** A request that can cost more is refused before anything is sent, in nano-dollars. */

@@ -156,7 +156,10 @@ function newTask(
     model: model.id,
     upstream: model.upstream.name,
     charge: charge.id,
-    pollContext: family.task.pollContext(parsed.body, model),
+    pollContext: {
+      ...family.task.pollContext(parsed.body, model),
+      ...(parsed.remixOf && { remixOf: parsed.remixOf.id }),
+    },
     quantities: family.quote(parsed, model),
     costNano: charge.heldNano,
     webhookUrl: webhookUrl ?? null,

@@ -2,7 +2,7 @@
 // Duration and resolution must always be sent to the vendor, so that what is billed is what it makes.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { TaskFamily, TaskOutcome } from '../../contract/family'
+import type { Call, EarlierVideo, Model, TaskFamily, TaskOutcome } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
 import { optionalField } from '../body'
@@ -79,13 +79,15 @@ export const xaiVideo: TaskFamily<Body> = {
 
   tier: (body) => ({ field: 'resolution', names: [resolutionOf(body)] }),
 
-  quote: ({ body }, model) => ({
+  quote: ({ body, remixOf }, model) => ({
     ...quoteSeconds(body.duration, model),
     // The vendor bills references; a price list without them has them in the price of the second.
     ...(hasPrice(model.priceList, 'input_image') && { input_image: referencesOf(body).length }),
+    ...(remixOf && hasPrice(model.priceList, 'input_second') && { input_second: remixOf.seconds }),
   }),
 
-  call({ body }, model) {
+  call({ body, remixOf }, model) {
+    if (remixOf) return editCall(body, remixOf, model)
     return {
       path: '/videos/generations',
       protocol: 'native',
@@ -111,7 +113,8 @@ export const xaiVideo: TaskFamily<Body> = {
   task: {
     submittedStatus: 200,
     id: (reply) => textOf((reply as Reply).request_id),
-    pollContext: () => ({}),
+    pollContext: (body) => ({ resolution: resolutionOf(body) }),
+    remix,
     poll: (upstreamId) => ({
       method: 'GET',
       path: `/videos/${encodeURIComponent(upstreamId)}`,
@@ -138,6 +141,41 @@ export const xaiVideo: TaskFamily<Body> = {
       }
     },
   },
+}
+
+/**
+ * Seconds of the longest video that the vendor edits. Lengths are whole, and the edited video is as long as the earlier
+ * one.
+ */
+const EDITED_SECONDS = 8
+/** The resolution of an edited video at most, where that of the earlier one is not known. */
+const EDITED_RESOLUTION = '720p'
+
+function remix(
+  prompt: string,
+  { id, seconds, pollContext }: EarlierVideo,
+  { id: model, referenceImages }: Model,
+): Record<string, unknown> {
+  if ((referenceImages?.min ?? 0) > 0) {
+    throw invalidRequest('id', `${model} makes videos from images: it cannot make another one of ${id}.`)
+  }
+  if (seconds > EDITED_SECONDS) {
+    throw invalidRequest(
+      'id',
+      `${id} has ${seconds} seconds: ${model} makes another one of a video of up to ${EDITED_SECONDS} seconds.`,
+    )
+  }
+  return { prompt, duration: seconds, resolution: textOf(pollContext.resolution) ?? EDITED_RESOLUTION }
+}
+
+/** The vendor takes length, shape and resolution from the earlier video. */
+function editCall({ prompt }: Body, { url }: EarlierVideo, model: Model): Call {
+  return {
+    path: '/videos/edits',
+    protocol: 'native',
+    body: { json: { model: model.upstreamModel, prompt, video: { url } } },
+    stream: false,
+  }
 }
 
 interface Reply {

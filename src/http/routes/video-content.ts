@@ -37,7 +37,7 @@ export async function sendVideo(
   return kept ? sendArtifact(world, kept, request, requestId) : relay(world, task, url, request, requestId)
 }
 
-/** The address of a video at the vendor. */
+/** The address of a video at the vendor. Throws 404 for a task that has failed, and 409 for one that has not ended. */
 function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): string {
   if (state === 'failed') {
     throw new GatewayError(404, {
@@ -52,6 +52,13 @@ function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): stri
     type: 'invalid_request_error',
     headers: { 'x-should-retry': 'false' },
   })
+}
+
+/** The address of a video at the vendor, for the vendor itself. Throws 404 and 409, also where it is gone by now. */
+export function freshAddressOf(task: Task, now: number): string {
+  const url = addressOf(task)
+  if (now - (task.endedAt ?? 0) >= VENDOR_KEEPS_MS) throw gone(task)
+  return url
 }
 
 /** The copy that is kept here; undefined if there never was one, or it has expired. */
@@ -115,6 +122,7 @@ function copyHeaders(from: (name: string) => string | null, to: Headers, names: 
   }
 }
 
+/** The error for a video that nobody has any more. */
 function gone({ id }: Task): GatewayError {
   return new GatewayError(404, {
     code: 'video_expired',

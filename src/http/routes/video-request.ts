@@ -1,11 +1,13 @@
-// POST /v1/videos: translates a video request of OpenAI's API to a model's own. A field that the model cannot be asked
+// POST /v1/videos and /v1/videos/{id}/remix: translates a video request of OpenAI's API to a model's own. A field that the model cannot be asked
 // in these terms must be refused, never dropped silently.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { Model, Upload } from '../../contract/family'
+import { type EarlierVideo, type Model, taskOf, type Upload } from '../../contract/family'
 import type { Form } from '../../contract/form'
 import { GatewayError, invalidRequest } from '../../lib/errors'
+import { parseBody, scanBody } from '../../lib/json-body'
 import { createValidator } from '../../lib/validate'
+import type { Task } from '../../tasks/task'
 import type { BodyReader } from '../body'
 import { type FormTools, readForm } from '../form'
 
@@ -21,9 +23,16 @@ const Body = Type.Object({
 })
 type Body = Static<typeof Body>
 
+const RemixBody = Type.Object({
+  prompt: Type.String({ minLength: 1 }),
+  webhook_url: optional(Type.String()),
+})
+
 const validate = createValidator(Body)
+const validateRemix = createValidator(RemixBody)
 const IMAGE = 'input_reference'
 const FIELDS = Object.keys(Body.properties)
+const REMIX_FIELDS = Object.keys(RemixBody.properties)
 /** The families' names of fields that have another name here. */
 const NAMES: Readonly<Record<string, string>> = { duration: 'seconds', resolution: 'size' }
 
@@ -47,7 +56,7 @@ export async function readVideoRequest(
 
 /** The request in the terms of its model's family. */
 export function reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
-  refuseUnknown(body)
+  refuseUnknown(body, FIELDS)
   validate(body)
   const { prompt, seconds, size, input_reference: reference, webhook_url: webhookUrl } = body as Body
   const { plain } = model.family
@@ -66,6 +75,36 @@ export function reword(body: Record<string, unknown>, model: Model): Record<stri
     model,
   )
   return { ...own, model: body.model, ...(given(webhookUrl) && { webhook_url: webhookUrl }) }
+}
+
+/** A request for another video, with what the address tells: its model, and the video that it is made of. */
+export function remixRequest(bytes: Uint8Array, { id, model }: Pick<Task, 'id' | 'model'>): Uint8Array {
+  const body = parseBody(scanBody(bytes))
+  refuseUnknown(body, REMIX_FIELDS)
+  validateRemix(body)
+  return Buffer.from(JSON.stringify({ ...body, model, remixed_from_video_id: id }))
+}
+
+/** The request for another video in the terms of its model's family. */
+export function rewordRemix(
+  body: Record<string, unknown>,
+  model: Model,
+  earlier: EarlierVideo,
+): Record<string, unknown> {
+  const { prompt, webhook_url: webhookUrl } = body as Static<typeof RemixBody>
+  const remix = taskOf(model.family)?.remix
+  if (!remix) {
+    throw invalidRequest(
+      'id',
+      `${model.id} cannot make another video of ${earlier.id}. Make a new one with POST /v1/videos.`,
+      'unsupported_operation',
+    )
+  }
+  return {
+    ...remix(prompt, earlier, model),
+    model: model.id,
+    ...(given(webhookUrl) && { webhook_url: webhookUrl }),
+  }
 }
 
 /** The error with the field names that this caller knows. */
@@ -99,13 +138,13 @@ async function dataUrlOf({ bytes, contentType, picture }: Upload): Promise<strin
   return `data:${contentType};base64,${Buffer.from(await bytes.arrayBuffer()).toString('base64')}`
 }
 
-function refuseUnknown(body: Record<string, unknown>): void {
-  const unknown = Object.keys(body).find((name) => !FIELDS.includes(name))
+function refuseUnknown(body: Record<string, unknown>, fields: readonly string[]): void {
+  const unknown = Object.keys(body).find((name) => !fields.includes(name))
   if (unknown === undefined) return
   const shown = unknown.slice(0, 128)
   throw invalidRequest(
     shown,
-    `Unknown parameter: '${shown}'. This form of request has ${FIELDS.join(', ')}; what else a model takes goes to POST /v1/videos/generations.`,
+    `Unknown parameter: '${shown}'. This form of request has ${fields.join(', ')}; what else a model takes goes to POST /v1/videos/generations.`,
     'unknown_parameter',
   )
 }

@@ -7,6 +7,7 @@ import type { Reply, VendorRequest } from '../simulator'
 import { jobId, newJob, stateOf, VIDEO_FILE } from '../video-jobs'
 
 const SUBMIT = '/v1/videos/generations'
+const EDIT = '/v1/videos/edits'
 const TASKS = '/v1/videos/'
 const PREFIX = 'gv-'
 const DEFAULT_SECONDS = 8
@@ -18,7 +19,7 @@ const REFERENCES_MAX = 7
 /** The reply to a video's submit or poll; undefined for any other path. */
 export function videoReply(request: VendorRequest): Reply | undefined {
   const { method, path } = request
-  if (method === 'POST' && path === SUBMIT) return submit(request)
+  if (method === 'POST' && (path === SUBMIT || path === EDIT)) return submit(request)
   if (method !== 'GET' || !path.startsWith(TASKS)) return undefined
   return poll(request, path.slice(TASKS.length))
 }
@@ -39,7 +40,7 @@ function submit(request: VendorRequest): Reply {
       `Failed to deserialize the JSON body into the target type: image: invalid type: string "${body.image}", expected struct ImageUrl`,
     )
   }
-  const fault = faultOf(model, body)
+  const fault = request.path === EDIT ? editFault(model, body) : faultOf(model, body)
   if (fault) return coded(400, 'Client specified an invalid argument', fault)
   const job = newJob(
     { seconds: asNumber(body.duration) ?? DEFAULT_SECONDS, model, echo: {} },
@@ -65,6 +66,16 @@ function faultOf(model: string, body: JsonObject): string | undefined {
     return `Unsupported resolution: ${resolution}`
   }
   for (const field of ['seed', 'negative_prompt', 'size']) {
+    if (isGiven(body[field])) return `Argument not supported: ${field}`
+  }
+  return undefined
+}
+
+function editFault(model: string, body: JsonObject): string | undefined {
+  if (needsImage.test(model)) return 'This model does not edit videos.'
+  if (!isGiven(body.prompt)) return 'A prompt is required.'
+  if (asString(asObject(body.video)?.url) === undefined) return 'A video is required.'
+  for (const field of ['duration', 'resolution', 'aspect_ratio']) {
     if (isGiven(body[field])) return `Argument not supported: ${field}`
   }
   return undefined

@@ -1,0 +1,108 @@
+// Submits videos in OpenAI's form: new ones, and others of an earlier one. Their requests must go through the same line as
+// those of POST /v1/videos/generations, and are never sent twice.
+
+import type { EarlierVideo, Model } from '../../contract/family'
+import { operationOf } from '../../contract/operations'
+import type { Db } from '../../db/db'
+import type { CheckModel, Gateway } from '../../request/line'
+import { findTask, requireTask } from '../../tasks/find'
+import type { Task } from '../../tasks/task'
+import { authorizationOf } from '../authorization'
+import type { BodyReader } from '../body'
+import type { Listener } from '../connection'
+import { errorResponse } from '../errors'
+import type { KeyedWorld } from '../with-key'
+import { HttpIncoming, type IncomingWorld } from './operations'
+import { freshAddressOf, type VideoWorld } from './video-content'
+import { type TaskDocument, videoOf } from './video-object'
+import { inTheseWords, readVideoRequest, remixRequest, reword, rewordRemix } from './video-request'
+
+/** A request in OpenAI's form, which is the same for every family. */
+class VideoIncoming extends HttpIncoming {
+  #size: string | undefined
+
+  override body(check: CheckModel) {
+    this.rest()
+    return readVideoRequest(this.request, this.world, this.bodies, () => this.exempt(), check)
+  }
+
+  reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
+    const own = reword(body, model)
+    this.#size = (body.size as string | null | undefined) ?? undefined
+    return own
+  }
+
+  videoSize(): string | undefined {
+    return this.#size
+  }
+}
+
+/** A request for another video of an earlier one. */
+class RemixIncoming extends VideoIncoming {
+  readonly remixOf: EarlierVideo
+  readonly #model: string
+
+  constructor({ task, url }: { task: Task; url: string }, ...of: Parts) {
+    super(...of)
+    const { id, model, quantities, pollContext } = task
+    this.remixOf = { id, url, seconds: quantities.second ?? 0, pollContext }
+    this.#model = model
+  }
+
+  override async body(check: CheckModel) {
+    const bytes = await super.body(check)
+    return remixRequest(bytes, { id: this.remixOf.id, model: this.#model })
+  }
+
+  override reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
+    return rewordRemix(body, model, this.remixOf)
+  }
+}
+
+type Parts = ConstructorParameters<typeof HttpIncoming>
+
+export type SubmitWorld = KeyedWorld & IncomingWorld & VideoWorld & { db: Db }
+
+/** Creates what submits videos: `create` a new one, `remix` another one of the task with an id. */
+export function createVideoSubmission(
+  world: SubmitWorld,
+  gateway: Gateway,
+  bodies: BodyReader,
+  mark: Readonly<Record<string, string>>,
+) {
+  const operation = operationOf('video')
+
+  async function submit(
+    request: Request,
+    listener: Listener | null,
+    incoming: (parts: Parts) => VideoIncoming | Promise<VideoIncoming>,
+  ): Promise<Response> {
+    const requestId = world.newId('req')
+    try {
+      const parts: Parts = [world, bodies, operation, request, listener, requestId]
+      const response = await gateway.handle(await incoming(parts))
+      const document = (await response.json()) as TaskDocument
+      // The vendor has begun: an answer without some fields is better than an error, after which clients send the
+      // request again.
+      const task = await findTask(world.db, null, document.id).catch(() => undefined)
+      const headers = new Headers({ ...Object.fromEntries(response.headers), ...mark })
+      return Response.json(videoOf(document, task), { headers })
+    } catch (error) {
+      const response = errorResponse(inTheseWords(error), operation.dialect, requestId, world.log)
+      return bodies.answer(request, response, listener)
+    }
+  }
+
+  const create = (request: Request, listener: Listener | null) =>
+    submit(request, listener, (parts) => new VideoIncoming(...parts))
+
+  const remix = (request: Request, id: string, listener: Listener | null) =>
+    submit(request, listener, async (parts) => {
+      const asked = authorizationOf(request.headers, world.config, operation.dialect)
+      const { account } = await world.authenticator.authenticate(asked)
+      const task = await requireTask(world.db, account, id)
+      return new RemixIncoming({ task, url: freshAddressOf(task, world.now()) }, ...parts)
+    })
+
+  return { create, remix }
+}

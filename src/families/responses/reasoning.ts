@@ -44,10 +44,14 @@ export function wantsReasoning(model: Model): boolean {
 /** Makes of chat models whose vendors ask for `reasoning_content` of earlier turns. */
 const REASONING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi', 'minimax', 'glm', 'mimo'])
 
-/** The make of a model, by the first word of the vendor's name for it: `claude`, `deepseek`, `kimi`. */
+/**
+ * The make of a model, by the vendor's name for it: `claude`, `deepseek`, `kimi`. Names of the cloud before it, and
+ * versions with a dot, are not part of it.
+ */
 function makeOf({ upstreamModel }: Model): string {
-  const name = upstreamModel.slice(upstreamModel.lastIndexOf('/') + 1).toLowerCase()
-  return /[a-z]+/.exec(name)?.[0] ?? name
+  const name = upstreamModel.toLowerCase()
+  const part = name.split(/[/.]/).findLast((each) => /^[a-z]/.test(each)) ?? name
+  return /^[a-z]+/.exec(part)?.[0] ?? part
 }
 
 function isBlock(block: unknown): block is ThinkingBlock {

@@ -200,6 +200,11 @@ interface Contract<Body> {
   output?(body: Body, model: Model): OutputTokens | undefined
   /** Reads a whole reply (parsed JSON): its usage, or that it is an error despite its status. */
   read(reply: unknown, parsed: ParsedRequest<Body>, model: Model): Reading
+  /** Asks the vendor for the number of tokens of a request, which costs nothing. Absent: its texts are counted here. */
+  tokenCount?: {
+    call(parsed: ParsedRequest<Body>, model: Model): Call
+    read(reply: object): number | undefined
+  }
   /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
   texts?(body: Body, model: Model): string[] | undefined
   /** The family's form of a plain request, for commands and tools, which know no family. */
@@ -218,11 +223,6 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
   /** Absent: every answer that is no stream is JSON. */
   text?: TextContract<Body>
   links?: FindLinks<Body>
-  /** Asks the vendor for the number of tokens of a request, which costs nothing. Absent: its texts are counted here. */
-  tokenCount?: {
-    call(parsed: ParsedRequest<Body>, model: Model): Call
-    read(reply: object): number | undefined
-  }
 }
 
 /** Makes the answer itself, from the vendor's answers to one call or to the parts of a batch. */
@@ -235,6 +235,8 @@ export interface MadeFamily<Body = unknown> extends Contract<Body> {
    * without them the call has stand-ins.
    */
   call(parsed: ParsedRequest<Body>, model: Model, dataUrls?: DataUrls): Call | Call[]
+  /** The call that is tried once in place of a refused one; undefined if the refusal stands. Absent: it always does. */
+  callAfter?(refusal: GatewayError, parsed: ParsedRequest<Body>, model: Model): Call | undefined
   /** Addresses in the vendor's replies whose files the reply holds as base64. Absent: none. */
   files?(replies: readonly unknown[], body: Body): readonly string[]
   /**

@@ -325,6 +325,26 @@ const others = {
       },
     },
   },
+  '/v1/responses/input_tokens': {
+    post: {
+      operationId: 'countInputTokens',
+      tags: ['Text'],
+      summary: 'How many input tokens a request of responses has, for nothing',
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: { type: 'object', required: ['model', 'input'] },
+            examples: { count: { value: { model: 'a-chat-model', input: 'Hello!' } } },
+          },
+        },
+      },
+      responses: {
+        ...ok('The count.', 'ResponseTokenCount'),
+        ...errorAnswers(['always', 'withBody', 'vendor'], ['openai']),
+      },
+    },
+  },
   '/v1/artifacts/{id}': {
     get: {
       operationId: 'getFile',

@@ -46,6 +46,7 @@ export const replySchemas: Record<string, Schema> = {
     usage: object({ input_tokens: count, output_tokens: count }),
   }),
   TokenCount: object({ input_tokens: count }),
+  ResponseTokenCount: object({ object: { const: 'response.input_tokens' }, input_tokens: count }),
   Response: object({
     id: text,
     object: { const: 'response' },
@@ -164,6 +165,7 @@ export const replyExamples = {
     usage: { input_tokens: 9, output_tokens: 3 },
   },
   TokenCount: { input_tokens: 9 },
+  ResponseTokenCount: { object: 'response.input_tokens', input_tokens: 9 },
   Response: {
     id: 'resp_123',
     object: 'response',

@@ -43,3 +43,9 @@ export function countedFigure(value: unknown): number {
   const figure = figureOf(value)
   return Number.isInteger(figure) ? figure : Number.NaN
 }
+
+/** The number of tokens in a vendor's answer to a count; undefined if it has none. */
+export function countedTokens(reply: object): number | undefined {
+  const { input_tokens: tokens } = reply as { input_tokens?: unknown }
+  return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined
+}

@@ -40,12 +40,22 @@ export function isErrorShape(body: unknown): boolean {
 /** The HTTP status named in a body, for an error that came with status 200. */
 export function statedStatus(body: unknown): number | undefined {
   const outer = asObject(Array.isArray(body) ? body[0] : body)
-  for (const { code, status, status_code: stated } of [asObject(outer.error), outer]) {
+  const places = [asObject(outer.error), asObject(asObject(outer.response).error), outer]
+  for (const { code, status, status_code: stated } of places) {
     const found = [code, status, stated].map(Number).find((number) => number >= 400 && number <= 599)
     if (Number.isInteger(found)) return found
   }
-  return undefined
+  const { code, type } = readErrorShape(body)
+  return statusByWord.get(code ?? '') ?? statusByWord.get(type ?? '')
 }
+
+/** The status that belongs to a vendor's word for a failure which is not the caller's. */
+const statusByWord: ReadonlyMap<string, number> = new Map([
+  ['server_error', 500],
+  ['rate_limit_exceeded', 429],
+  ['server_is_overloaded', 503],
+  ['overloaded_error', 503],
+])
 
 /** Detail lists as Python validation libraries write them, as text: `body.loc.0: message`. */
 function detailOf(detail: unknown): string {

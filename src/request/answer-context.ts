@@ -29,16 +29,25 @@ export async function beginAnswer(
   const { key, given } = read
   const { account } = key
   const body = wellFormed(given.body)
-  const { input, addedBytes } = await recall(world, account, body)
+  await completeInput(world, read)
   const isKept = body.store !== false && fits(world, given.byteLength)
   if (isKept) await makeRoomForResponse(world, account, given.byteLength)
   const id = `resp_${Buffer.from(world.randomBytes(ID_BYTES)).toString('hex')}`
   read.answer = contextOf(world, account, id, isKept)
-  if (input)
-    read.given = { ...given, body: { ...given.body, input }, byteLength: given.byteLength + addedBytes }
   if (!isKept) return undefined
   const previousId = body.previous_response_id ?? null
   return { id, account, previousId, input: itemsOfInput(body.input), answer: undefined }
+}
+
+/** Puts what a request continues into its input. Throws 400 or 404 for what it names and is not kept. */
+export async function completeInput(
+  world: Parameters<typeof recall>[0],
+  read: Pick<ReadRequest, 'key' | 'given'>,
+): Promise<void> {
+  const { given } = read
+  const { input, addedBytes } = await recall(world, read.key.account, wellFormed(given.body))
+  if (!input) return
+  read.given = { ...given, body: { ...given.body, input }, byteLength: given.byteLength + addedBytes }
 }
 
 /** The fields as far as they have the right form; the check refuses the others. */

@@ -4,6 +4,7 @@
 import { measure, outcomeOfReply, sumOutcomes } from '../billing/metering'
 import type { Call, MadeFamily } from '../contract/family'
 import { hasFailed } from '../contract/reading'
+import { GatewayError } from '../lib/errors'
 import { callerView } from '../upstreams/caller-view'
 import { isEventStream, readReply, usageJsonOf } from '../upstreams/reply'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
@@ -28,17 +29,22 @@ export async function answerMade(
   const called = family.call(parsed, model, uploads && (await dataUrlsOf(uploads)))
   const calls = Array.isArray(called) ? called : [called]
   if (calls[0]?.stream) return answerStreams(line, reservation, family, calls, caller)
-  return made(line, reservation, family, await callAll(line, reservation, calls))
+  return made(line, reservation, family, await callAll(line, reservation, family, calls))
 }
 
 /** The replies to the parts of a batch, in their order. */
-async function callAll(line: Line, reservation: Reservation, calls: readonly Call[]): Promise<object[]> {
+async function callAll(
+  line: Line,
+  reservation: Reservation,
+  family: MadeFamily,
+  calls: readonly Call[],
+): Promise<object[]> {
   const { model, cancelToken } = reservation
   const replies: object[] = []
   const queue = [...calls.entries()]
   const work = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
-      const { response, done } = await send(line.world, reservation, next[1])
+      const { response, done } = await sendOrInstead(line, reservation, family, next[1])
       replies[next[0]] = (await readReply(response, model, cancelToken.signal).finally(done)).json
     }
   }
@@ -52,6 +58,23 @@ async function callAll(line: Line, reservation: Reservation, calls: readonly Cal
   }
 }
 
+/** Sends a call, or once the one that the family has in place of it when the vendor refuses it. */
+async function sendOrInstead(
+  { world }: Line,
+  reservation: Reservation,
+  family: MadeFamily,
+  call: Call,
+): ReturnType<typeof send> {
+  try {
+    return await send(world, reservation, call)
+  } catch (error) {
+    const { parsed, model } = reservation
+    const other = error instanceof GatewayError ? family.callAfter?.(error, parsed, model) : undefined
+    if (!other) throw error
+    return send(world, reservation, other)
+  }
+}
+
 /** Streams candidates that the vendor makes one by one: parallel streams become one answer. */
 async function answerStreams(
   line: Line,
@@ -61,7 +84,7 @@ async function answerStreams(
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
   const { model, cancelToken } = reservation
-  const sent = calls.map((call) => send(line.world, reservation, call))
+  const sent = calls.map((call) => sendOrInstead(line, reservation, family, call))
   const done = () => {
     for (const each of sent) each.then((one) => one.done()).catch(() => {})
   }

@@ -1,4 +1,4 @@
-// Counts the tokens of a messages request: by the vendor if it can, else here from the texts. It costs nothing, so it
+// Counts the tokens of a request: by the vendor if it can, else here from the texts. It costs nothing, so it
 // must never crowd out paid requests: it counts in the key's limit of requests, and only a few texts are counted at a
 // time.
 
@@ -6,21 +6,22 @@ import type { Authenticator } from '../accounts/keys'
 import { countFreeRequest } from '../billing/limits'
 import { type Catalogue, resolveModels } from '../catalogue/models'
 import { callerLeft, garbage, timedOut } from '../contract/failures'
-import type { JsonFamily, Model } from '../contract/family'
-import { operationOf } from '../contract/operations'
-import type { Db } from '../db/db'
+import type { Call, Family, Model } from '../contract/family'
+import type { Operation } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
 import { editObject, scanObject } from '../lib/json'
 import { BODY_LIMITS } from '../lib/json-body'
 import { createSemaphore } from '../lib/semaphore'
 import type { System } from '../lib/system'
 import type { TokenCounter } from '../media/token-counter'
+import type { ContentWorld } from '../responses/content'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
+import { completeInput } from './answer-context'
 import { type CheckedRequest, checkRequest, readRequest } from './check'
 
 interface CountRequest {
   authorization: string | null
-  /** Headers for vendors of messages. */
+  /** Headers for vendors of the operation. */
   headers: Readonly<Record<string, string>>
   /** Reads the body. `check` may get the model that a large body names, before the rest of it is read. */
   body(check: (model: string) => void): Promise<Uint8Array>
@@ -34,25 +35,24 @@ const MOST_COUNTS = 2
 /** How long a vendor may take, in milliseconds. */
 const TIMEOUT_MS = 30_000
 
-export const messagesOperation = operationOf('messages')
-
-export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'> {
+export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'>, ContentWorld {
   authenticator: Authenticator
   catalogue: Catalogue
-  db: Db
   tokenCounter: TokenCounter
 }
 
-export function createTokenCount(world: TokenCountWorld): CountTokens {
+/** Creates the counter of an operation's requests. */
+export function createTokenCount(world: TokenCountWorld, operation: Operation): CountTokens {
   const semaphore = createSemaphore(MOST_COUNTS)
 
   async function count(request: CountRequest, controller: AbortController): Promise<number> {
     const key = await world.authenticator.authenticate(request.authorization)
     const body = await request.body((model) => {
-      resolveModels(world.catalogue, key, messagesOperation, model, world.random)
+      resolveModels(world.catalogue, key, operation, model, world.random)
     })
-    const content = withLimit(body)
-    const read = readRequest(world.catalogue, key, messagesOperation, content, world.random)
+    const content = operation.name === 'messages' ? withLimit(body) : body
+    const read = readRequest(world.catalogue, key, operation, content, world.random)
+    if (operation.keepsAnswers) await completeInput(world, read)
     const checked = checkRequest(read, request, world.now())
     await countFreeRequest(world.db, key, world.now())
     const asked = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
@@ -105,11 +105,11 @@ async function askUpstream(
   const { upstream } = model
   const tokenCount = tokenCountOf(model)
   const call = tokenCount?.call(parsed, model)
-  if (!call?.body || !('edit' in call.body) || !source) return undefined
+  const text = call && textOf(call, source)
+  if (!call || text === undefined) return undefined
   const { signal } = controller
   const cancel = after(TIMEOUT_MS, () => controller.abort(timedOut(model)))
   try {
-    const text = editObject(source.text, source.scanned, call.body.edit)
     const { response, done } = await upstream.send(call, text, signal, account)
     const document = { mostBytes: MAX_DOCUMENT_BYTES }
     const { json } = await readReply(response, model, signal, document).finally(done)
@@ -121,8 +121,14 @@ async function askUpstream(
   }
 }
 
-function tokenCountOf({ family }: Model): JsonFamily['tokenCount'] {
-  return family.kind === 'json' ? family.tokenCount : undefined
+/** The text of a call's body; undefined if the call has none of JSON. */
+function textOf({ body }: Call, source: CheckedRequest['source']): string | undefined {
+  if (body && 'json' in body) return JSON.stringify(body.json)
+  return body && 'edit' in body && source ? editObject(source.text, source.scanned, body.edit) : undefined
+}
+
+function tokenCountOf({ family }: Model): Family['tokenCount'] {
+  return family.tokenCount
 }
 
 /** The body with a limit of the answer, which the families of messages require, and a count may leave out. */

@@ -1,9 +1,10 @@
 // Responses of models whose vendor speaks this API itself: what goes to the vendor, what comes back, and what is paid.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { readResponse } from '../support/response-events'
+import { type Played, play, type Scenario } from '../support/scenario'
 
 const tokens = { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '3' }
 
@@ -19,6 +20,12 @@ beforeAll(async () => {
         upstreamModel: 'gpt-5-mini',
         reasoning: true,
         price: { ...tokens, service_tiers: { flex: '0.5' } },
+      },
+      searcher: {
+        family: 'openai-responses',
+        upstream: 'openai',
+        upstreamModel: 'gpt-5-mini',
+        price: { ...tokens, per_1k_web_searches: '10' },
       },
     },
     balance: '1000',
@@ -75,4 +82,179 @@ test.each([
   const { response, events } = readResponse(await streamed(body))
   expect(response.model).toBe('thinker')
   for (const event of events) expect(event).not.toHaveProperty('obfuscation')
+})
+
+/** Plays one row on the model that thinks. */
+function ask(body: Record<string, unknown>, expected: Partial<Scenario> = {}): Promise<Played> {
+  const rest = { status: 200, vendorCalls: 1, charges: 1, ...expected }
+  return play(gateway, { name: 'ask', path: '/v1/responses', body: { model: 'thinker', ...body }, ...rest })
+}
+
+const sentBy = ({ calls }: Played) => calls.map(({ body }) => JSON.parse(body))
+
+describe('the vendor is sent', () => {
+  test('the whole, under its own name, and keeps nothing', async () => {
+    const input = [
+      { role: 'developer', content: 'Be brief.' },
+      { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello' }] },
+    ]
+    const more = {
+      text: { verbosity: 'low' },
+      prompt_cache_key: 'k',
+      client_metadata: { a: 'b' },
+      metadata: {},
+    }
+    const [sent] = sentBy(await ask({ input, store: true, generate: false, ...more }))
+    expect(sent).toEqual({
+      ...more,
+      input,
+      model: 'gpt-5-mini',
+      store: false,
+      include: ['reasoning.encrypted_content'],
+    })
+  })
+
+  test('no words by which it would only fill a cache: they cost, and have no output', async () => {
+    const options = { mode: 'auto', prewarm: true }
+    const played = await ask({ input: 'Hello', prompt_cache_options: options, generate: false })
+    expect(sentBy(played)[0].prompt_cache_options).toEqual({ mode: 'auto' })
+    expect(sentBy(played)[0]).not.toHaveProperty('generate')
+    expect(played.charges[0]).toMatchObject({ state: 'settled' })
+  })
+
+  test('its own reasoning byte for byte, and none of others', async () => {
+    const first = (await ask({ input: 'Hello', store: false })).json
+    const [reasoning, message] = first.output
+    expect([reasoning.type, reasoning.id.slice(0, 3)]).toEqual(['reasoning', 'rs_'])
+    const foreign = { type: 'reasoning', id: 'rs_other', summary: [{ type: 'summary_text', text: 'x' }] }
+    const sealed = { ...foreign, id: 'rs_sealed', encrypted_content: 'gw1.000000000000.abc' }
+    const next = { role: 'user', content: 'And then?' }
+    const [sent] = sentBy(await ask({ input: [foreign, sealed, reasoning, message, next], store: false }))
+    expect(sent.input).toEqual([reasoning, message, next])
+  })
+
+  test('the request once more without reasoning that another account has sealed', async () => {
+    const { output } = (await ask({ input: 'Hello', store: false })).json
+    const next = { role: 'user', content: '[sandbox account=2] And then?' }
+    for (const stream of [false, true]) {
+      const played = await ask({ input: [...output, next], store: false, stream }, { vendorCalls: 2 })
+      const [refused, sent] = sentBy(played)
+      expect(refused.input).toEqual([...output, next])
+      expect(sent.input).toEqual([output[1], next])
+    }
+    // Another fault of the same request is told at once.
+    const wrong = { role: 'user', content: '[sandbox status=400] And then?' }
+    await ask({ input: [...output, wrong], store: false }, { status: 400 })
+  })
+})
+
+describe('what is paid', () => {
+  test('by the tier that answers, not the one that was asked for', async () => {
+    const cheap = await ask({ input: '[sandbox prompt_tokens=1000 tier=flex] Hello', max_output_tokens: 100 })
+    expect(cheap.json.service_tier).toBe('flex')
+    const dear = await ask({ input: '[sandbox prompt_tokens=1000] Hello', max_output_tokens: 100 })
+    expect(Number(dear.charges[0]?.amount)).toBe(2 * Number(cheap.charges[0]?.amount))
+    await ask({ input: 'Hello', service_tier: 'priority' }, { status: 400, vendorCalls: 0, charges: 0 })
+  })
+
+  test('cached input at its own price, whole and streamed', async () => {
+    for (const stream of [false, true]) {
+      const { charges } = await ask({ input: '[sandbox prompt_tokens=1000 cached=600] Hello', stream })
+      const { output_tokens: output } = JSON.parse(charges[0]?.usage as string)
+      expect(charges[0]?.amount).toBe(400 * 1_000 + 600 * 100 + output * 3_000)
+    }
+  })
+
+  test('thinking up to the limit, of which nothing is shown', async () => {
+    const { json, charges } = await ask({ input: '[sandbox reasoning=90] Hello', max_output_tokens: 40 })
+    expect(json).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
+    expect(charges[0]).toMatchObject({ state: 'settled' })
+  })
+
+  test('searches of the web, at most as many as are held', async () => {
+    const search = { input: '[sandbox searches=2] Look it up', tools: [{ type: 'web_search' }] }
+    await ask(search, { status: 400, vendorCalls: 0, charges: 0, words: ['per_1k_web_searches'] })
+    const played = await ask({ ...search, model: 'searcher' })
+    expect(sentBy(played)[0].max_tool_calls).toBe(10)
+    expect(Number(played.charges[0]?.amount)).toBeWithin(2 * 10_000_000, 3 * 10_000_000)
+    const fewer = await ask({ ...search, model: 'searcher', max_tool_calls: 3 })
+    expect(sentBy(fewer)[0].max_tool_calls).toBe(3)
+    expect(Number(played.charges[0]?.held) - Number(fewer.charges[0]?.held)).toBeWithin(
+      69_000_000,
+      71_000_000,
+    )
+  })
+
+  test('nothing for a failure', async () => {
+    const failed = { status: 502, words: ['server_error'.slice(0, 6)] }
+    await ask({ input: '[sandbox status=500 soft] Hello' }, failed)
+    await ask({ input: '[sandbox error_after=2] Hello', stream: true })
+    expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'released', amount: 0 })
+  })
+})
+
+test.each([
+  [
+    'another item',
+    { input: [{ type: 'message', role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] },
+    'input[0].content[0].file_id',
+  ],
+  ['a template', { input: 'x', prompt: { id: 'pmpt_1' } }, 'prompt'],
+  [
+    'documents',
+    { input: 'x', tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] },
+    'tools[0].type',
+  ],
+  [
+    'a container',
+    { input: 'x', tools: [{ type: 'shell', environment: { type: 'container_auto' } }] },
+    'tools[0].environment.type',
+  ],
+  [
+    'tools in an item',
+    { input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'code_interpreter' }] }] },
+    'input[0].tools[0].type',
+  ],
+  ['another model', { input: 'x', models: ['gpt-5'] }, 'models'],
+  ['a dearer mode', { input: 'x', reasoning: { mode: 'pro' } }, 'reasoning.mode'],
+  ['a conversation', { input: 'x', conversation: 'conv_1' }, 'conversation'],
+  ['an answer for later', { input: 'x', background: true }, 'background'],
+])("what reaches the vendor's account or its bill is refused: %s", async (_, body, param) => {
+  await ask(body, { status: 400, vendorCalls: 0, charges: 0, error: { param } })
+})
+
+test('secrets of remote tools are never told', async () => {
+  const tool = {
+    type: 'mcp',
+    server_label: 'a',
+    server_url: 'https://example.com',
+    authorization: 'hush',
+    headers: { x: 'hush' },
+  }
+  const { text } = await ask({ input: 'Hello', tools: [tool] })
+  expect(text).toContain('server_label')
+  expect(text).not.toContain('hush')
+  expect(await streamed({ input: 'Hello', tools: [tool] })).not.toContain('hush')
+})
+
+describe('input tokens', () => {
+  test('are counted by the vendor, for nothing', async () => {
+    const { input_tokens: tokens, object } = await client.responses.inputTokens.count({
+      model: 'thinker',
+      input: '[sandbox prompt_tokens=321] Hello',
+    })
+    expect({ tokens, object }).toEqual({ tokens: 321, object: 'response.input_tokens' })
+    const count = { path: '/v1/responses/input_tokens?beta=true', charges: 0, journalRows: 0 }
+    const played = await ask({ input: 'Hello', stream: true, store: true, max_output_tokens: 50 }, count)
+    expect(played.calls[0]?.path).toBe('/v1/responses/input_tokens')
+    expect(sentBy(played)[0]).toEqual({ model: 'gpt-5-mini', input: 'Hello' })
+  })
+
+  test('are those of what the request continues too', async () => {
+    const first = (await ask({ input: 'Hello' })).json
+    const count = { path: '/v1/responses/input_tokens', charges: 0, journalRows: 0 }
+    const played = await ask({ input: 'And then?', previous_response_id: first.id }, count)
+    expect(sentBy(played)[0].input).toHaveLength(4)
+    await ask({ input: 'x', previous_response_id: 'resp_no' }, { ...count, status: 400, vendorCalls: 0 })
+  })
 })

@@ -3,6 +3,7 @@
 // the gateway.
 
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
+import { countedTokens } from '../body'
 import {
   MessagesBody,
   outputOfMessages,
@@ -44,10 +45,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
 
   tokenCount: {
     call: (parsed, model) => callOf('/messages/count_tokens', parsed, model, NOT_COUNTED),
-    read(reply) {
-      const { input_tokens: tokens } = reply as { input_tokens?: unknown }
-      return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined
-    },
+    read: countedTokens,
   },
 
   texts: textsOfMessages,

@@ -2,6 +2,7 @@
 // another vendor can read. Items must go through as they are, reasoning above all: a vendor refuses it after any change.
 
 import type { Call, Model, ParsedRequest } from '../../contract/family'
+import type { GatewayError } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { SEALED_PREFIX } from '../../lib/sealing'
 import type { ResponsesBody } from './caller-side'
@@ -14,17 +15,22 @@ const OPEN_SEARCHES = 10
 /** The word in `include` for reasoning in a form that can be sent back. */
 const SEALED_REASONING = 'reasoning.encrypted_content'
 
-export function responsesCall(
-  path: string,
-  { body, outputTokens }: ParsedRequest<ResponsesBody>,
-  model: Model,
-  drop: readonly string[] = [],
-): Call {
+/** Fields by which a vendor would keep or continue an answer. The vendor gets the whole input instead. */
+const OWN_FIELDS = ['previous_response_id', 'conversation', 'background', 'generate'] as const
+/** Fields besides the input that a vendor counts. */
+const COUNTED_FIELDS = [
+  'instructions',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
+  'tool_choice',
+  'tools',
+  'truncation',
+] as const
+
+export function responsesCall({ body, outputTokens }: ParsedRequest<ResponsesBody>, model: Model): Call {
   const sent: Fields = { ...body, model: model.upstreamModel, store: false }
-  // Here these are the gateway's own; the vendor gets the whole input.
-  for (const name of ['previous_response_id', 'conversation', 'background', 'generate', ...drop]) {
-    delete sent[name]
-  }
+  for (const name of OWN_FIELDS) delete sent[name]
   const input = readableInput(body.input)
   if (input !== body.input) sent.input = input
   if (model.reasoning) sent.include = [...new Set([...(body.include ?? []), SEALED_REASONING])]
@@ -38,7 +44,40 @@ export function responsesCall(
     const { prewarm: _, ...options } = sent.prompt_cache_options
     sent.prompt_cache_options = options
   }
-  return { path, protocol: 'openai', body: { json: sent }, stream: sent.stream === true }
+  return {
+    path: '/responses',
+    protocol: 'openai',
+    body: { json: sent },
+    stream: sent.stream === true,
+  }
+}
+
+/**
+ * The call of a request without its reasoning; undefined if the vendor refused something else. Another account of the
+ * vendor, or another vendor, has sealed it then, and an answer without earlier thoughts is better than none.
+ */
+export function callWithoutReasoning(
+  { status, code, message }: GatewayError,
+  parsed: ParsedRequest<ResponsesBody>,
+  model: Model,
+): Call | undefined {
+  const { input } = parsed.body
+  const isSealing = code === 'invalid_encrypted_content' || UNVERIFIED.test(message)
+  if (status !== 400 || !isSealing || !Array.isArray(input)) return undefined
+  const rest = input.filter((item) => (item as Fields).type !== 'reasoning')
+  if (rest.length === input.length) return undefined
+  return responsesCall({ ...parsed, body: { ...parsed.body, input: rest } }, model)
+}
+
+/** Words of a refusal that has no code. */
+const UNVERIFIED = /encrypted[ _]content.*could not be (verified|decrypted)/is
+
+/** Asks for the number of input tokens of a request. */
+export function countCall({ body }: ParsedRequest<ResponsesBody>, model: Model): Call {
+  const fields: Fields = body
+  const sent: Fields = { model: model.upstreamModel, input: readableInput(body.input) }
+  for (const name of COUNTED_FIELDS) if (name in fields) sent[name] = fields[name]
+  return { path: '/responses/input_tokens', protocol: 'openai', body: { json: sent }, stream: false }
 }
 
 /** The most searches of a request that lets the vendor search; undefined for any other. */

@@ -2,6 +2,7 @@
 // answers and whether one is kept are the gateway's. Items and events must pass as the vendor made them.
 
 import type { MadeFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
+import { countedTokens } from '../body'
 import {
   checkResponses,
   outputOfResponses,
@@ -13,7 +14,7 @@ import {
 import { IGNORED_IN_RESPONSES, responsesFieldRules, responsesFields } from './fields'
 import { callersResponse } from './native-answer'
 import { createNativeEvents } from './native-events'
-import { responsesCall, searchesIn } from './native-request'
+import { callWithoutReasoning, countCall, responsesCall, searchesIn } from './native-request'
 import { readResponse, readResponseEvent } from './reading'
 
 export const openaiResponses: MadeFamily<ResponsesBody> = {
@@ -29,7 +30,8 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   check: checkResponses,
   quote: quoteNative,
   output: outputOfResponses,
-  call: (parsed, model) => responsesCall('/responses', parsed, model),
+  call: responsesCall,
+  callAfter: callWithoutReasoning,
   reply: ([reply], parsed, model) => callersResponse(reply, parsed, model),
   read: readResponse,
 
@@ -39,6 +41,11 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
     showsUsage: () => true,
     read: readResponseEvent,
     translate: createNativeEvents,
+  },
+
+  tokenCount: {
+    call: countCall,
+    read: countedTokens,
   },
 
   texts: textsOfResponses,

@@ -1,8 +1,9 @@
-// POST /v1/messages/count_tokens: the number of tokens of a request, free of charge. It must never hold or charge
-// anything.
+// The number of tokens of a request, free of charge: POST /v1/messages/count_tokens, POST /v1/responses/input_tokens. It
+// must never hold or charge anything.
 
 import { Elysia } from 'elysia'
-import { createTokenCount, messagesOperation, type TokenCountWorld } from '../../request/token-count'
+import { type Operation, operationOf } from '../../contract/operations'
+import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { exempt, type Listener, rest } from '../connection'
@@ -11,38 +12,56 @@ import { tolerated } from '../paths'
 import type { KeyedWorld } from '../with-key'
 import { forwardedOf } from './operations'
 
-const PATH = `${messagesOperation.path}/count_tokens`
+/** A path at which requests of an operation are counted, and the form of the answer. */
+interface Count {
+  operation: Operation
+  path: string
+  answer(tokens: number): object
+}
+
+const counts: readonly Count[] = [
+  {
+    operation: operationOf('messages'),
+    path: '/count_tokens',
+    answer: (tokens) => ({ input_tokens: tokens }),
+  },
+  {
+    operation: operationOf('responses'),
+    path: '/input_tokens',
+    answer: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  },
+]
 
 export function tokenCountRoutes(
   world: KeyedWorld & TokenCountWorld,
   bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
 ) {
-  const countTokens = createTokenCount(world)
-
-  async function answer(request: Request, listener: Listener | null): Promise<Response> {
-    const requestId = world.newId('req')
-    rest(listener, request, world.config)
-    try {
-      const tokens = await countTokens({
-        authorization: authorizationOf(request.headers, world.config, messagesOperation.dialect),
-        headers: forwardedOf(messagesOperation, request.headers),
-        body: (check) => bodies.read(request, messagesOperation.name, () => exempt(listener, request), check),
-        signal: request.signal,
-      })
-      rest(listener, request, world.config)
-      const headers = { 'x-request-id': requestId, 'request-id': requestId, ...mark }
-      return Response.json({ input_tokens: tokens }, { headers })
-    } catch (error) {
-      rest(listener, request, world.config)
-      const response = errorResponse(error, messagesOperation.dialect, requestId, world.log)
-      return bodies.answer(request, response, listener)
-    }
-  }
-
   const app = new Elysia({ name: 'token count' })
-  for (const path of tolerated(PATH)) {
-    app.post(path, ({ request, server }) => answer(request, server), { parse: 'none' })
+  for (const { operation, path, answer } of counts) {
+    const { dialect } = operation
+    const countTokens = createTokenCount(world, operation)
+    const count = async (request: Request, listener: Listener | null): Promise<Response> => {
+      const requestId = world.newId('req')
+      rest(listener, request, world.config)
+      try {
+        const tokens = await countTokens({
+          authorization: authorizationOf(request.headers, world.config, dialect),
+          headers: forwardedOf(operation, request.headers),
+          body: (check) => bodies.read(request, operation.name, () => exempt(listener, request), check),
+          signal: request.signal,
+        })
+        rest(listener, request, world.config)
+        const ids = { 'x-request-id': requestId, ...(dialect === 'messages' && { 'request-id': requestId }) }
+        return Response.json(answer(tokens), { headers: { ...ids, ...mark } })
+      } catch (error) {
+        rest(listener, request, world.config)
+        return bodies.answer(request, errorResponse(error, dialect, requestId, world.log), listener)
+      }
+    }
+    for (const each of tolerated(operation.path + path)) {
+      app.post(each, ({ request, server }) => count(request, server), { parse: 'none' })
+    }
   }
   return app
 }

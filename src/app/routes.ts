@@ -8,6 +8,7 @@ import { headersTimeoutSeconds, rest } from '../http/connection'
 import { createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { artifactRoutes } from '../http/routes/artifacts'
+import { audioListRoutes } from '../http/routes/audio-lists'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
 import { mcpRoutes } from '../http/routes/mcp'
@@ -68,6 +69,7 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     .use(tokenCountRoutes(world, bodies, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))
+    .use(audioListRoutes(world))
     .use(healthRoutes(world))
     .use(rootRoutes())
     .use(docsRoutes(world, version))

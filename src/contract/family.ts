@@ -266,6 +266,8 @@ export interface SpeechFamily<Body = unknown> extends Contract<Body> {
   kind: 'speech'
   call(parsed: ParsedRequest<Body>, model: Model): Call
   audio: AudioContract<Body>
+  /** The voices of a model that every caller may use, by the names that a request has. */
+  voices(model: Model): readonly string[]
 }
 
 /** Answers with a task: the vendor sends its id, and makes the result afterwards. */

@@ -137,6 +137,28 @@ const responses = {
   },
 }
 
+const optionalKey = { security: [{ key: [] }, {}] }
+const audioLists = {
+  '/v1/audio/models': {
+    get: {
+      ...optionalKey,
+      operationId: 'listSpeechModels',
+      tags: ['Speech'],
+      summary: 'The models that speak: those that the key may use, or all without a key',
+      responses: { ...ok('The list.', 'SpeechModelList'), ...errorAnswers(['always'], ['openai']) },
+    },
+  },
+  '/v1/audio/voices': {
+    get: {
+      ...optionalKey,
+      operationId: 'listVoices',
+      tags: ['Speech'],
+      summary: 'The voices of these models',
+      responses: { ...ok('The list.', 'VoiceList'), ...errorAnswers(['always'], ['openai']) },
+    },
+  },
+}
+
 const tasks = {
   '/v1/videos/generations/{id}': {
     get: {
@@ -428,4 +450,12 @@ const gateway = {
   },
 }
 
-export const furtherPaths = { ...models, ...responses, ...tasks, ...videos, ...others, ...gateway }
+export const furtherPaths = {
+  ...models,
+  ...audioLists,
+  ...responses,
+  ...tasks,
+  ...videos,
+  ...others,
+  ...gateway,
+}

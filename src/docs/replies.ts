@@ -132,6 +132,8 @@ export const replySchemas: Record<string, Schema> = {
   }),
   Model: object({ id: text, object: { const: 'model' }, created: count, owned_by: text }),
   ModelList: object({ object: { const: 'list' }, data: list(schemaOf('Model')) }),
+  SpeechModelList: object({ models: list(object({ id: text, name: text })) }),
+  VoiceList: object({ voices: list(object({ id: text, name: text })) }),
   MessagesModel: object({ type: { const: 'model' }, id: text, display_name: text, created_at: text }),
   MessagesModelList: object({
     data: list(schemaOf('MessagesModel')),
@@ -215,6 +217,8 @@ export const replyExamples = {
     object: 'list',
     data: [{ id: 'a-chat-model', object: 'model', created: AT, owned_by: 'somebody' }],
   },
+  SpeechModelList: { models: [{ id: 'a-speech-model', name: 'a-speech-model' }] },
+  VoiceList: { voices: [{ id: 'Cherry', name: 'Cherry' }] },
   MessagesModel: {
     type: 'model',
     id: 'a-chat-model',

@@ -14,12 +14,62 @@ const PATH = '/services/aigc/multimodal-generation/generation'
 const EVENTS = { 'x-dashscope-sse': 'enable' }
 
 const DEFAULT_VOICE = 'Cherry'
-/** The names of this vendor's voices. Only the vendor knows which of them a model has. */
-const OWN_VOICES =
-  'Cherry,Serena,Ethan,Chelsie,Momo,Vivian,Moon,Maia,Kai,Nofish,Bella,Eldric Sage,Mia,Mochi,Bellona,Vincent,Bunny,Neil,Elias,Arthur,Nini,Ebona,Seren,Pip,Stella,Bodega,Sonrisa,Alek,Dolce,Sohee,Ono Anna,Lenn,Emilien,Andre,Radio Gol,Jennifer,Ryan,Katerina,Aiden,Jada,Dylan,Li,Marcus,Roy,Peter,Sunny,Eric,Rocky,Kiki'
+/** Voices of all models. */
+const VOICES = [
+  ...[
+    DEFAULT_VOICE,
+    'Serena',
+    'Ethan',
+    'Chelsie',
+    'Momo',
+    'Vivian',
+    'Moon',
+    'Maia',
+    'Kai',
+    'Nofish',
+    'Bella',
+  ],
+  ...[
+    'Eldric Sage',
+    'Mia',
+    'Mochi',
+    'Bellona',
+    'Vincent',
+    'Bunny',
+    'Neil',
+    'Elias',
+    'Arthur',
+    'Nini',
+    'Seren',
+  ],
+  ...['Pip', 'Stella'],
+]
+/** Voices of models that take no instructions. */
+const PLAIN_VOICES = [
+  ...[
+    'Jennifer',
+    'Ryan',
+    'Katerina',
+    'Aiden',
+    'Jada',
+    'Dylan',
+    'Li',
+    'Marcus',
+    'Roy',
+    'Peter',
+    'Sunny',
+    'Eric',
+  ],
+  ...['Rocky', 'Kiki'],
+]
+/** Voices that only some versions of a model have, which the vendor alone knows. */
+const FURTHER_VOICES = [
+  ...['Ebona', 'Bodega', 'Sonrisa', 'Alek', 'Dolce', 'Sohee', 'Ono Anna', 'Lenn', 'Emilien', 'Andre'],
+  'Radio Gol',
+]
 /** The vendor's naming of voices: a voice with a number or a word after it, or a custom voice. */
 const OWN_NAMING = new RegExp(
-  `^(?:${OWN_VOICES.replaceAll(',', '|')})(?:\\d+|[-_ ].+)?$|^(?:qwen|cosyvoice|sambert|long[a-z]{2,})[\\w-]*$`,
+  `^(?:${[...VOICES, ...PLAIN_VOICES, ...FURTHER_VOICES].join('|')})(?:\\d+|[-_ ].+)?$|^(?:qwen|cosyvoice|sambert|long[a-z]{2,})[\\w-]*$`,
   'i',
 )
 /** DashScope's own fields, for callers who know them. */
@@ -121,6 +171,8 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
       return status >= 400 && status <= 599 ? status : undefined
     },
   },
+
+  voices: (model) => (takesInstructions(model) ? VOICES : [...VOICES, ...PLAIN_VOICES]),
 
   plain: { fields: [], body: ({ text }) => ({ input: text }) },
 }

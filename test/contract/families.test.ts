@@ -372,12 +372,10 @@ const BROKEN = 0
 
 let lastCharge = ''
 
-/** The charge of the request that was just answered; undefined when it has none. Ids are in the order of time. */
+/** The charge of the request that was just answered; undefined when it has none. */
 async function newCharge(): Promise<Row | undefined> {
-  const { db } = gateway.server.world
-  const [charge] = await db.query({ sql: 'select * from charges order by id desc limit 1' })
-  if (!charge || charge.id === lastCharge) return undefined
-  lastCharge = charge.id as string
+  const [charge] = await gateway.charges(lastCharge)
+  if (charge) lastCharge = charge.id as string
   return charge
 }
 

@@ -50,8 +50,10 @@ export interface TestGateway {
     settings?: Partial<KeySettings>,
   ): Promise<{ secret: string; id: string }>
   balance(account?: string): Promise<Balance>
-  charges(): Promise<Row[]>
-  journal(): Promise<Row[]>
+  /** All charges, or those of requests that came after the one with this id. */
+  charges(after?: string): Promise<Row[]>
+  /** All rows of the request log, or those after the one with this number. */
+  journal(after?: number): Promise<Row[]>
   audit(): Promise<Audit>
   /** Stops the server, and fails when the books are wrong. */
   close(): Promise<void>
@@ -192,10 +194,12 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       if (!balance) throw new Error(`no account ${account}`)
       return balance
     },
-    charges: () => db.query({ sql: 'select * from charges order by created_at, id' }),
-    async journal() {
+    charges: (after = '') =>
+      db.query({ sql: 'select * from charges where id > $1 order by created_at, id', parameters: [after] }),
+    async journal(after = 0) {
       await requestLog.flush()
-      return (await requestLog.recent(100_000)).reverse()
+      const [last] = await requestLog.recent(1)
+      return (await requestLog.recent(Number(last?.number ?? 0) - after)).reverse()
     },
     audit: () => audit(db, now()),
     async close() {

@@ -86,7 +86,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
 /** Sends the row's request and collects what it left behind. */
 async function request(gateway: TestGateway, scenario: Scenario): Promise<Played> {
   const { method = 'POST', path = '/v1/chat/completions', key = gateway.secret } = scenario
-  const before = await traces(gateway)
+  const before = await stateOf(gateway)
   const body = bodyOf(scenario.body)
   const response = await fetch(`${gateway.url}${path}`, {
     method,
@@ -99,26 +99,31 @@ async function request(gateway: TestGateway, scenario: Scenario): Promise<Played
     ...(body === undefined ? {} : { body }),
   })
   const text = await response.text()
-  const after = await traces(gateway)
   return {
     response,
     text,
     json: parsed(text),
-    calls: after.calls
-      .slice(before.calls.length)
+    calls: gateway.sandbox.calls
+      .slice(before.calls)
       .filter(({ path }) => !before.tasks.some((id) => path.includes(id))),
-    charges: after.charges.slice(before.charges.length),
-    journal: after.journal.slice(before.journal.length),
+    charges: await gateway.charges(before.charge),
+    journal: await gateway.journal(before.logRow),
   }
 }
 
-async function traces(gateway: TestGateway) {
-  const calls = [...gateway.sandbox.calls]
-  const rows = await gateway.server.world.db.query({
-    sql: 'select upstream_id as id from tasks where upstream_id is not null',
-  })
-  const tasks = rows.map(({ id }) => id as string)
-  return { calls, tasks, charges: await gateway.charges(), journal: await gateway.journal() }
+/** What there is before a request: how many calls, the newest charge and row of the log, and the vendors' ids of tasks. */
+async function stateOf({ sandbox, server }: TestGateway) {
+  const { db, requestLog } = server.world
+  const rows = await db.query({ sql: 'select upstream_id as id from tasks where upstream_id is not null' })
+  const [newest] = await db.query({ sql: 'select max(id) as id from charges' })
+  await requestLog.flush()
+  const [logged] = await requestLog.recent(1)
+  return {
+    calls: sandbox.calls.length,
+    tasks: rows.map(({ id }) => id as string),
+    charge: (newest?.id ?? '') as string,
+    logRow: (logged?.number ?? 0) as number,
+  }
 }
 
 function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> | ReadableStream | undefined {

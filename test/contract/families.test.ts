@@ -48,6 +48,8 @@ beforeAll(async () => {
   const now = () => startedAt + CLOCK_SPEED * (Date.now() - startedAt)
   gateway = await startTestGateway({ models, upstreams, balance: '1000000', outside: { now } })
   poorKey = (await gateway.makeKey('poor', '0')).secret
+  // Thousands of charges, of which the newest is read after each request.
+  await gateway.server.world.db.batch([{ sql: 'create index ended_ids on ended_charges (id)' }])
 })
 
 afterAll(async () => {
@@ -166,7 +168,9 @@ function translatesOnce(family: Family, record: Fixture): void {
   expect(JSON.stringify(sent)).not.toContain('"model":"other"')
 }
 
-const ABSURD = [undefined, null, -1, 1.5, '7', 1e15, 1e300, true, [3], { tokens: 3 }]
+const ABSURD = process.env.TEST_QUICK
+  ? [undefined, -1, '7', 1e300]
+  : [undefined, null, -1, 1.5, '7', 1e15, 1e300, true, [3], { tokens: 3 }]
 
 async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void> {
   const figures = figuresIn(record)
@@ -183,12 +187,14 @@ async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void
   }
 }
 
-const ODD = process.env.TEST_QUICK ? [undefined, 7] : [undefined, null, 7, 'x', [], [null], {}]
+const ODD = [undefined, null, 7, 'x', [], [null], {}]
+/** What stands in place of one part of a reply, by turns in the quick tests. */
+const oddValues = (turn: number) => (process.env.TEST_QUICK ? [ODD[turn % ODD.length]] : ODD)
 
 /** Any part of a reply may be missing or of another type: there is an answer or an error of the vendor, never a crash. */
 async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
-  for (const path of branchesOf(record.events ?? record.reply)) {
-    for (const value of ODD) {
+  for (const [turn, path] of branchesOf(record.events ?? record.reply).entries()) {
+    for (const value of oddValues(turn)) {
       const { seen, status, charge } = await spoil(family, record, path, value)
       // A sound that has begun can only end by breaking off.
       const fine = [200, 400, 502, ...(family.kind === 'speech' ? [BROKEN] : [])].includes(status)

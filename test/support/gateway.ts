@@ -203,9 +203,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     },
     audit: () => audit(db, now()),
     async close() {
-      await waitFor(
-        async () => (await db.query({ sql: `select id from charges where state = 'held'` })).length === 0,
-      )
+      await waitFor(async () => (await db.query({ sql: 'select id from open_charges' })).length === 0)
       const { problems } = await gateway.audit()
       await server.stop(0)
       if (!options.sandbox) await sandbox.stop()

@@ -451,6 +451,26 @@ describe('a call comes back', () => {
     })
   })
 
+  test('as a patch that is whole when it is first seen, and in its place where another call is mixed with it', () => {
+    const deltas = [
+      piece(0, '{"type":"delete_file"', { id: 'call_1', name: 'apply_patch' }),
+      piece(0, ',"path":"a"}'),
+    ]
+    const patch = { tools: [{ type: 'apply_patch' }, { type: 'function', name: 'plain' }] }
+    const operation = { type: 'delete_file', path: 'a' }
+    const alone = readDeltas(deltas, 'tool_calls', patch).events.filter(({ item }) => item)
+    expect(alone.map(({ item }) => [item.status, item.operation])).toEqual([
+      ['in_progress', operation],
+      ['completed', operation],
+    ])
+    const plain = piece(1, '{}', { id: 'call_2', name: 'plain' })
+    const mixed = readDeltas([deltas[0], plain, deltas[1]], 'tool_calls', patch)
+    expect(mixed.items).toMatchObject([{ operation }, { name: 'plain' }])
+    const half = streamOf([deltas[0]]).split('data: {"choices":[{"index":0,"delta":{}').at(0)
+    const { response } = readResponse(translated(`${half}data: {"error":"No"}\n\n`, [], patch).events)
+    expect(response.output).toMatchObject([{ type: 'apply_patch_call', status: 'incomplete' }])
+  })
+
   test('with arguments as text where a server parses them (new-api/5800)', () => {
     const call = { index: 0, id: 'call_1', function: { name: 'plain', arguments: { a: [1] } } }
     expect(readDeltas([{ tool_calls: [call] }]).items[0]?.arguments).toBe('{"a":[1]}')

@@ -67,14 +67,7 @@ describe('a call of', () => {
       {
         type: 'local_shell_call',
         call_id: 'call_1',
-        action: {
-          type: 'exec',
-          command: ['ls', '-l'],
-          env: {},
-          timeout_ms: 5,
-          working_directory: '/tmp',
-          user: null,
-        },
+        action: { type: 'exec', command: ['ls', '-l'], env: {}, timeout_ms: 5, working_directory: '/tmp' },
       },
     ],
     [
@@ -84,7 +77,7 @@ describe('a call of', () => {
       {
         type: 'shell_call',
         call_id: 'call_1',
-        action: { commands: ['ls', 'pwd'], timeout_ms: null, max_output_length: 9 },
+        action: { commands: ['ls', 'pwd'], max_output_length: 9 },
         environment: { type: 'local' },
       },
     ],

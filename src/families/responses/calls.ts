@@ -3,12 +3,14 @@
 
 import { asObject, isObject } from '../../lib/objects'
 import { callInput } from '../chat/answer-parts'
-import type { Fields, NewItem, OutputItem } from './response-object'
+import { type Fields, type NewItem, type OutputItem, withoutNulls } from './response-object'
 import { CUSTOM_INPUT, type ToolOrigin } from './tools'
 
 interface CallForm {
   /** Prefix of the item's id. */
   prefix: string
+  /** True if pieces of the arguments, or of the input, have events of their own. */
+  hasPieces?: true
   /** Members besides the id and the status, before any argument is known. */
   empty(callId: string, origin: ToolOrigin): NewItem
   /** Sets what the arguments say. */
@@ -20,6 +22,7 @@ const named = ({ name, namespace }: ToolOrigin) => ({ name, ...(namespace !== un
 const forms: Record<ToolOrigin['kind'], CallForm> = {
   function: {
     prefix: 'fc',
+    hasPieces: true,
     empty: (callId, origin) => ({
       type: 'function_call',
       call_id: callId,
@@ -32,6 +35,7 @@ const forms: Record<ToolOrigin['kind'], CallForm> = {
   },
   custom: {
     prefix: 'ctc',
+    hasPieces: true,
     empty: (callId, origin) => ({ type: 'custom_tool_call', call_id: callId, ...named(origin), input: '' }),
     fill(item, text) {
       item.input = customInput(text)
@@ -75,6 +79,11 @@ const forms: Record<ToolOrigin['kind'], CallForm> = {
 /** Prefix of the id of a call's item. */
 export function callPrefix({ kind }: ToolOrigin): string {
   return forms[kind].prefix
+}
+
+/** Whether pieces of a call have events of their own; the item of another call is sent when it is whole. */
+export function hasPieces({ kind }: ToolOrigin): boolean {
+  return forms[kind].hasPieces === true
 }
 
 /** The item of a call that has just begun, without id and status. */
@@ -155,18 +164,12 @@ function localAction({ command, env, timeout_ms, working_directory, user }: Fiel
     type: 'exec',
     command: typeof command === 'string' ? ['bash', '-lc', command] : textsOf(command),
     env: asObject(env),
-    timeout_ms: timeout_ms ?? null,
-    working_directory: working_directory ?? null,
-    user: user ?? null,
+    ...withoutNulls({ timeout_ms, working_directory, user }),
   }
 }
 
 function shellAction({ commands, command, timeout_ms, max_output_length }: Fields): Fields {
-  return {
-    commands: textsOf(commands ?? command),
-    timeout_ms: timeout_ms ?? null,
-    max_output_length: max_output_length ?? null,
-  }
+  return { commands: textsOf(commands ?? command), ...withoutNulls({ timeout_ms, max_output_length }) }
 }
 
 function patchOperation({ type, path, diff }: Fields): Fields {

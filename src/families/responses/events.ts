@@ -3,7 +3,7 @@
 
 import type { ParsedRequest } from '../../contract/family'
 import type { ResponsesBody } from './caller-side'
-import { callPrefix, emptyCall, fillCall } from './calls'
+import { callPrefix, emptyCall, fillCall, hasPieces } from './calls'
 import {
   type Fields,
   itemId,
@@ -112,6 +112,8 @@ export class ResponseEvents {
   private readonly output: OutputItem[] = []
   private readonly calls = new Set<OpenCall>()
   private readonly callIds = new Set<string>()
+  /** The last call, if clients are to see it for the first time when it is whole. */
+  private unseen: OpenCall | undefined
   private written = ''
   private sequence = 0
   private begun: Fields | undefined
@@ -200,10 +202,12 @@ export class ResponseEvents {
   openCall(origin: ToolOrigin, callId: string): OpenCall {
     this.closeItem()
     const empty = { ...emptyCall(origin, this.freeCallId(callId)), status: 'in_progress' }
-    const [place, item] = this.add(empty, callPrefix(origin))
+    const [place, item] = this.place(empty, callPrefix(origin))
     const at = `,"item_id":${JSON.stringify(item.id)},"output_index":${place},"delta":`
     const call = { place, item, origin, text: '', beforeDelta: at }
     this.calls.add(call)
+    if (hasPieces(origin)) this.writeAdded(place, item)
+    else this.unseen = call
     return call
   }
 
@@ -223,6 +227,7 @@ export class ResponseEvents {
     // Clients parse the arguments.
     if (isFunction && status === 'completed' && call.text.trim() === '') this.appendArguments(call, '{}')
     fillCall(origin, item, call.text)
+    if (this.unseen === call) this.showUnseen()
     item.status = status
     const at = { item_id: item.id, output_index: place }
     if (isFunction) {
@@ -249,6 +254,7 @@ export class ResponseEvents {
   fail(error: ResponseError): void {
     if (this.ended) return
     this.begin()
+    this.showUnseen()
     const { isSilent } = this
     this.isSilent = true
     this.closeAll(true)
@@ -310,13 +316,31 @@ export class ResponseEvents {
     return this.item
   }
 
-  private add({ type, ...fields }: NewItem, prefix: string): [place: number, item: OutputItem] {
+  private add(fields: NewItem, prefix: string): [place: number, item: OutputItem] {
+    const [place, item] = this.place(fields, prefix)
+    this.writeAdded(place, item)
+    return [place, item]
+  }
+
+  /** Gives an item its place, by which it has its id. */
+  private place({ type, ...fields }: NewItem, prefix: string): [place: number, item: OutputItem] {
     this.begin()
+    // Clients add items in the order of their places.
+    this.showUnseen()
     const place = this.output.length
     const item = { type, id: itemId(this.parsed, prefix, place), ...fields }
     this.output.push(item)
-    this.write('response.output_item.added', { output_index: place, item })
     return [place, item]
+  }
+
+  private showUnseen(): void {
+    const { unseen } = this
+    this.unseen = undefined
+    if (unseen) this.writeAdded(unseen.place, unseen.item)
+  }
+
+  private writeAdded(place: number, item: OutputItem): void {
+    this.write('response.output_item.added', { output_index: place, item })
   }
 
   /** The id of a call, or one made here if the vendor gave none or gave it twice: results name their call by it. */

@@ -147,9 +147,10 @@ function textEcho(text: unknown): Fields {
   return { format: { type, ...members, ...asObject(format) }, ...rest }
 }
 
-function withoutNulls(value: unknown): Fields {
+/** The members that have a value; none of what is no object. */
+export function withoutNulls(value: unknown): Fields {
   if (!isObject(value)) return {}
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => (member ?? null) !== null))
 }
 
 export function usageObject(usage: ResponseUsage): Fields {

@@ -31,6 +31,7 @@ const claude = {
   ownedBy: 'anthropic',
   contextTokens: 1_000_000,
   maxOutputTokens: 128_000,
+  inputModalities: ['image' as const, 'file' as const],
 }
 const smaller = { contextTokens: 200_000, maxOutputTokens: 64_000 }
 // The same, with what is written to a cache for an hour.
@@ -97,6 +98,7 @@ export default {
       upstreamModel: 'gpt-5-mini',
       reasoning: true,
       contextTokens: 400_000,
+      inputModalities: ['image'],
       price: {
         ...openai,
         per_1m_input_tokens: '0.25',
@@ -117,6 +119,7 @@ export default {
       upstreamModel: 'gpt-5.4-mini',
       reasoning: true,
       contextTokens: 400_000,
+      inputModalities: ['image'],
       price: {
         ...openai,
         per_1m_input_tokens: '0.75',
@@ -130,6 +133,7 @@ export default {
       upstreamModel: 'gpt-6-luna',
       reasoning: true,
       contextTokens: 1_050_000,
+      inputModalities: ['image'],
       price: {
         ...openai,
         ...tokens('0.10', '0.01', '0.125', '0.50'),
@@ -141,6 +145,7 @@ export default {
       ...pgt,
       upstreamModel: 'gpt-4.1-mini',
       contextTokens: 1_047_576,
+      inputModalities: ['image'],
       price: {
         ...openai,
         per_1m_input_tokens: '0.40',
@@ -170,6 +175,7 @@ export default {
       upstreamModel: 'grok-4.3',
       ownedBy: 'xai',
       contextTokens: 1_000_000,
+      inputModalities: ['image'],
       // The vendor's page says that requests above 200,000 tokens cost more; how much is what resellers say.
       price: {
         ...xai,
@@ -189,6 +195,7 @@ export default {
       upstreamModel: 'gemini-3.5-flash-lite',
       ownedBy: 'google',
       contextTokens: 1_048_576,
+      inputModalities: ['image'],
       price: {
         ...google,
         per_1m_input_tokens: '0.30',
@@ -202,6 +209,7 @@ export default {
       upstreamModel: 'gemini-2.5-flash-lite',
       ownedBy: 'google',
       contextTokens: 1_048_576,
+      inputModalities: ['image'],
       price: {
         ...google,
         per_1m_input_tokens: '0.10',

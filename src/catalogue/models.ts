@@ -95,7 +95,8 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     upstream,
     upstreamModel: entry.upstreamModel ?? id,
     share,
-    ownedBy: entry.ownedBy ?? upstream.name,
+    // Not the name of the upstream, which is the operator's own affair.
+    ownedBy: entry.ownedBy ?? upstream.kind,
     priceList,
     tariff,
     strictFields: entry.strictFields ?? false,
@@ -103,6 +104,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
     maxOutputTokens: entry.maxOutputTokens,
     contextTokens: entry.contextTokens,
+    inputModalities: entry.inputModalities,
     dimensions: entry.dimensions,
     batchSize: entry.batchSize,
     batchTokens: entry.batchTokens,

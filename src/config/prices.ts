@@ -283,6 +283,11 @@ export function aboveKey(above: number): string {
   return above % 1_000 === 0 ? `above_${above / 1_000}k` : `above_${above}`
 }
 
+/** Pico-dollars as dollars. */
+export function dollarsOfOne(pico: number): string {
+  return formatDecimal(BigInt(pico), DECIMALS)
+}
+
 /** Dollars as they were written, also where the price of one was rounded up. */
 function dollars(pico: number, per: number): string {
   const rounding = (BigInt(pico) * BigInt(per)) % 10n ** BigInt(zerosOf(per))

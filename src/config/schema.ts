@@ -131,6 +131,10 @@ const ModelEntry = Type.Object(
       'The most tokens that a request can have, which bounds every hold.',
       Count,
     ),
+    inputModalities: optionalSetting(
+      'What a chat model reads besides text, as `GET /v1/models` tells it. Default: nothing else.',
+      Type.Array(Type.Union(['image', 'file', 'audio', 'video'].map((name) => Type.Literal(name)))),
+    ),
     dimensions: optionalSetting(
       'Dimensions that an embedding model offers: a list, or `{ min, max }`.',
       Type.Union([Type.Array(Count, { minItems: 1 }), Type.Object({ min: Count, max: Count }, closed)]),

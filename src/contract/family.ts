@@ -460,6 +460,8 @@ export interface Model {
   maxOutputTokens: number | undefined
   /** Most tokens that a request can have: an upper bound of every hold on input. */
   contextTokens: number | undefined
+  /** Kinds of input that a chat model reads besides text. */
+  inputModalities: readonly string[] | undefined
   /** Dimensions that an embedding model accepts: a list, or every whole number of a range. */
   dimensions: readonly number[] | { min: number; max: number } | undefined
   /** Most inputs that the vendor takes in one call. */

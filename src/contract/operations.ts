@@ -22,6 +22,8 @@ interface OperationRow {
   tag: string
   /** True if a request may name no model: it then goes to the first one of the catalogue that serves the operation. */
   modelIsOptional?: true
+  /** Kinds of input and output, in the words of model lists. */
+  modalities: { input: readonly string[]; output: readonly string[] }
   /** The plain request of the documentation's example. */
   asks: { text: string; resolution?: string }
   /** Name of the file that the example of a form sends. */
@@ -52,6 +54,7 @@ const table = [
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Chat completion: text, multimodal, tools, reasoning, streaming',
     tag: 'Text',
+    modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
   },
   {
@@ -64,6 +67,7 @@ const table = [
     forwards: ['anthropic-version', 'anthropic-beta'],
     summary: 'Messages: the native format of one provider, for any chat model',
     tag: 'Text',
+    modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
   },
   {
@@ -75,6 +79,7 @@ const table = [
     summary:
       'Completion of a plain text, by models that speak this older form, such as those of local servers',
     tag: 'Text',
+    modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'The sky is blue because' },
     answer: {
       description: 'The text that follows each prompt, or its pieces as events.',
@@ -99,6 +104,7 @@ const table = [
     keepsAnswers: true,
     summary: 'Responses: text, tools and reasoning as items, for any chat model',
     tag: 'Text',
+    modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
   },
   {
@@ -109,6 +115,7 @@ const table = [
     maxBodyBytes: 16 * MEBIBYTE,
     summary: 'Text embeddings',
     tag: 'Embeddings',
+    modalities: { input: ['text'], output: ['embeddings'] },
     asks: { text: 'The sky is blue.' },
   },
   {
@@ -119,6 +126,7 @@ const table = [
     maxBodyBytes: MEBIBYTE,
     summary: 'Text to speech: the answer is the sound itself',
     tag: 'Speech',
+    modalities: { input: ['text'], output: ['speech'] },
     asks: { text: 'The sky is blue.' },
   },
   {
@@ -130,6 +138,7 @@ const table = [
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Image generation, from a text or from reference images; the payload depends on the model',
     tag: 'Images',
+    modalities: { input: ['text'], output: ['image'] },
     asks: { text: 'A lighthouse in a storm, in oil' },
   },
   {
@@ -140,6 +149,7 @@ const table = [
     maxBodyBytes: 256 * MEBIBYTE,
     summary: 'Image editing, from uploaded images and a mask',
     tag: 'Images',
+    modalities: { input: ['text', 'image'], output: ['image'] },
     asks: { text: 'Make it night' },
     exampleFile: 'picture.png',
   },
@@ -152,6 +162,7 @@ const table = [
     maxBodyBytes: 32 * MEBIBYTE,
     summary: 'Video generation: submits a task, whose end is polled or told to a webhook',
     tag: 'Video',
+    modalities: { input: ['text'], output: ['video'] },
     asks: { text: 'Waves break at a lighthouse', resolution: '720p' },
   },
   {
@@ -162,6 +173,7 @@ const table = [
     maxBodyBytes: 64 * MEBIBYTE,
     summary: 'Transcription: audio to text, JSON or subtitles, in the language that is spoken',
     tag: 'Speech',
+    modalities: { input: ['audio'], output: ['transcription'] },
     asks: { text: '' },
     exampleFile: 'speech.mp3',
     answer: {
@@ -179,6 +191,7 @@ const table = [
     maxBodyBytes: 64 * MEBIBYTE,
     summary: 'Translation: audio to English text, JSON or subtitles',
     tag: 'Speech',
+    modalities: { input: ['audio'], output: ['transcription'] },
     asks: { text: '' },
     exampleFile: 'speech.mp3',
     answer: {
@@ -195,6 +208,7 @@ const table = [
     maxBodyBytes: 16 * MEBIBYTE,
     summary: 'Reranking: how well each of several documents answers a query',
     tag: 'Rerank',
+    modalities: { input: ['text'], output: ['rerank'] },
     asks: { text: 'Why is the sky blue?' },
     answer: {
       description: 'The documents by their places in the request, the most relevant first.',
@@ -213,6 +227,7 @@ const table = [
     modelIsOptional: true,
     summary: 'Moderation: whether texts or a picture are harmful, and in what way',
     tag: 'Moderation',
+    modalities: { input: ['text'], output: ['moderation'] },
     asks: { text: 'I want to hurt them.' },
     answer: {
       description: 'A result for each text, or one for all parts.',

@@ -28,6 +28,8 @@ interface UnitRow {
   most?: { times: number; more: number }
   /** True for an action of the vendor's own tools, which it counts and bills one by one. */
   call?: true
+  /** Name of the price of one in lists of models, as their clients know it. */
+  pricing?: string
 }
 
 const READ = ['input_token', 'cached_input_token'] as const
@@ -41,11 +43,12 @@ const AS_CALLED = { times: 4, more: 100 } as const
 const AS_HEARD = { times: 4, more: 52_500 } as const
 
 export const unitTable = {
-  request: { key: 'per_request', of: 'each request', per: 1, flat: true },
+  request: { key: 'per_request', of: 'each request', per: 1, flat: true, pricing: 'request' },
   input_token: {
     key: 'per_1m_input_tokens',
     of: 'text in, and whatever else is sent and has no price of its own',
     per: 1_000_000,
+    pricing: 'prompt',
     tokens: 'input',
     becomes: ['cached_input_token'],
   },
@@ -53,6 +56,7 @@ export const unitTable = {
     key: 'per_1m_cached_input_tokens',
     of: 'input that the vendor read from a cache',
     per: 1_000_000,
+    pricing: 'input_cache_read',
     tokens: 'input',
     fallback: 'input_token',
   },
@@ -61,6 +65,7 @@ export const unitTable = {
     key: 'per_1m_cache_write_tokens',
     of: 'input that it wrote to a cache for its usual time',
     per: 1_000_000,
+    pricing: 'input_cache_write',
     tokens: 'input',
     fallback: 'input_token',
     becomes: READ,
@@ -69,6 +74,7 @@ export const unitTable = {
     key: 'per_1m_cache_write_1h_tokens',
     of: 'input that it wrote to a cache for an hour',
     per: 1_000_000,
+    pricing: 'input_cache_write_1h',
     tokens: 'input',
     fallback: 'cache_write_token',
     becomes: [...READ, 'cache_write_token'],
@@ -77,12 +83,14 @@ export const unitTable = {
     key: 'per_1m_output_tokens',
     of: 'text out, and whatever else comes back and has no price of its own',
     per: 1_000_000,
+    pricing: 'completion',
     tokens: 'output',
   },
   input_image_token: {
     key: 'per_1m_input_image_tokens',
     of: 'pictures in, of models that count them as tokens',
     per: 1_000_000,
+    pricing: 'image_token',
     tokens: 'input',
     becomes: READ,
   },
@@ -97,6 +105,7 @@ export const unitTable = {
     key: 'per_1m_input_audio_tokens',
     of: 'sound in',
     per: 1_000_000,
+    pricing: 'audio',
     tokens: 'input',
     fallback: 'input_token',
     becomes: READ,
@@ -105,6 +114,7 @@ export const unitTable = {
     key: 'per_1m_output_audio_tokens',
     of: 'sound out',
     per: 1_000_000,
+    pricing: 'audio_output',
     tokens: 'output',
     fallback: 'output_token',
     becomes: ['output_token'],
@@ -114,6 +124,7 @@ export const unitTable = {
     key: 'per_image',
     of: 'pictures made: one amount, or one for each size or quality',
     per: 1,
+    pricing: 'image_output',
     variants: true,
     most: AS_QUOTED,
   },
@@ -121,6 +132,7 @@ export const unitTable = {
     key: 'per_input_image',
     of: 'reference pictures: one amount, or one for each size',
     per: 1,
+    pricing: 'image',
     variants: true,
     most: AS_QUOTED,
   },
@@ -151,6 +163,7 @@ export const unitTable = {
     key: 'per_1k_web_searches',
     of: 'searches that the vendor runs and counts in its answer',
     per: 1_000,
+    pricing: 'web_search',
     flat: true,
     most: AS_CALLED,
     call: true,

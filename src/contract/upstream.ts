@@ -42,6 +42,8 @@ export interface UpstreamError {
 
 export interface Upstream {
   name: string
+  /** Name of the vendor's kind. */
+  kind: string
   onAbort: 'cancel' | 'drain'
   streamUsage: boolean
   /** True if several customers use the account: none of them may then name what is kept in it. */

@@ -53,6 +53,13 @@ const models = {
       summary: 'The models that this key may use',
       parameters: [
         messagesVersion,
+        query('operation', 'Only models that serve this operation, such as `chat`.', { type: 'string' }),
+        query('output_modalities', 'Only models that make one of these, such as `text,image`; `all`: any.', {
+          type: 'string',
+        }),
+        query('supported_parameters', 'Only chat models that take all of these fields, such as `tools`.', {
+          type: 'string',
+        }),
         query('limit', 'Models on a page, for clients of messages.', {
           type: 'integer',
           minimum: 1,

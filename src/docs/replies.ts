@@ -130,11 +130,37 @@ export const replySchemas: Record<string, Schema> = {
     last_id: { type: ['string', 'null'] },
     has_more: { type: 'boolean' },
   }),
-  Model: object({ id: text, object: { const: 'model' }, created: count, owned_by: text }),
+  Model: object({
+    id: text,
+    object: { const: 'model' },
+    created: count,
+    owned_by: text,
+    name: text,
+    operations: { ...list(text), description: 'What it can be asked: chat, image, embeddings …' },
+    architecture: object({ modality: text, input_modalities: list(text), output_modalities: list(text) }),
+    context_length: { type: ['integer', 'null'], description: 'Tokens; 0 for a model that reads none.' },
+    max_completion_tokens: { type: ['integer', 'null'] },
+    top_provider: object({
+      context_length: { type: ['integer', 'null'] },
+      max_completion_tokens: { type: ['integer', 'null'] },
+      is_moderated: { type: 'boolean' },
+    }),
+    pricing: {
+      ...object({ prompt: text, completion: text }),
+      description: 'Dollars for one token, picture or request; the highest where they depend on a size.',
+    },
+  }),
   ModelList: object({ object: { const: 'list' }, data: list(schemaOf('Model')) }),
   SpeechModelList: object({ models: list(object({ id: text, name: text })) }),
   VoiceList: object({ voices: list(object({ id: text, name: text })) }),
-  MessagesModel: object({ type: { const: 'model' }, id: text, display_name: text, created_at: text }),
+  MessagesModel: object({
+    type: { const: 'model' },
+    id: text,
+    display_name: text,
+    created_at: text,
+    max_input_tokens: { type: ['integer', 'null'] },
+    max_tokens: { type: ['integer', 'null'] },
+  }),
   MessagesModelList: object({
     data: list(schemaOf('MessagesModel')),
     has_more: { type: 'boolean' },
@@ -147,6 +173,26 @@ export const replySchemas: Record<string, Schema> = {
 const AT = 1_767_225_600
 const task = { id: 'task_0193a1b2c3d47e8f', model: 'a-video-model', created_at: AT }
 const file = 'https://gateway.example.com/v1/artifacts/art_0193?expires=1767312000&signature=1f2e'
+
+const limits = { context_length: 200_000, max_completion_tokens: 64_000 }
+const model = {
+  id: 'a-chat-model',
+  object: 'model',
+  created: AT,
+  owned_by: 'somebody',
+  name: 'a-chat-model',
+  operations: ['chat', 'messages'],
+  architecture: {
+    modality: 'text+image->text',
+    input_modalities: ['text', 'image'],
+    output_modalities: ['text'],
+  },
+  ...limits,
+  top_provider: { ...limits, is_moderated: false },
+  pricing: { prompt: '0.000001', completion: '0.000005', input_cache_read: '0.0000001' },
+  prices: { per_1m_input_tokens: '1', per_1m_output_tokens: '5', per_1m_cached_input_tokens: '0.1' },
+  supported_parameters: ['max_tokens', 'temperature', 'tools'],
+}
 
 export const replyExamples = {
   ChatCompletion: {
@@ -212,11 +258,8 @@ export const replyExamples = {
     has_more: false,
   },
   VideoList: { object: 'list', data: [], first_id: null, last_id: null, has_more: false },
-  Model: { id: 'a-chat-model', object: 'model', created: AT, owned_by: 'somebody' },
-  ModelList: {
-    object: 'list',
-    data: [{ id: 'a-chat-model', object: 'model', created: AT, owned_by: 'somebody' }],
-  },
+  Model: model,
+  ModelList: { object: 'list', data: [model] },
   SpeechModelList: { models: [{ id: 'a-speech-model', name: 'a-speech-model' }] },
   VoiceList: { voices: [{ id: 'Cherry', name: 'Cherry' }] },
   MessagesModel: {
@@ -224,6 +267,8 @@ export const replyExamples = {
     id: 'a-chat-model',
     display_name: 'a-chat-model',
     created_at: '2026-01-01T00:00:00Z',
+    max_input_tokens: 200_000,
+    max_tokens: 64_000,
   },
   MessagesModelList: { data: [], has_more: false, first_id: null, last_id: null },
   Health: { status: 'ok' },

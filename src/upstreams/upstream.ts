@@ -33,6 +33,7 @@ export function createUpstream(
 
 class LimitedUpstream implements Upstream {
   readonly name: string
+  readonly kind: string
   readonly onAbort: Upstream['onAbort']
   readonly sharedAccount: boolean
   readonly streamUsage: boolean
@@ -49,6 +50,7 @@ class LimitedUpstream implements Upstream {
 
   constructor(name: string, kind: UpstreamKind, config: UpstreamConfig, world: UpstreamWorld) {
     this.name = name
+    this.kind = kind.kind
     this.onAbort = config.onAbort ?? 'cancel'
     this.sharedAccount = config.sharedAccount ?? true
     this.streamUsage = config.streamUsage ?? true

@@ -2,8 +2,10 @@
 // get the list in the form that they know.
 
 import { Elysia } from 'elysia'
+import { cardOf, type ModelCard } from '../../catalogue/model-card'
 import type { Catalogue } from '../../catalogue/models'
 import { idOfName, type ListedModel, modelsOf } from '../../catalogue/models'
+import { operations } from '../../contract/operations'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import { tolerated } from '../paths'
@@ -22,8 +24,23 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
   const startedAt = world.now()
   const created = Math.floor(startedAt / 1000)
   const createdAt = new Date(created * 1000).toISOString().replace('.000Z', 'Z')
-  const show: Show = ({ id, ownedBy }) => ({ id, object: 'model', created, owned_by: ownedBy })
-  const showForMessages: Show = ({ id }) => ({ type: 'model', id, display_name: id, created_at: createdAt })
+  const cards = new Map<string, ModelCard | undefined>()
+  const card = ({ id }: ListedModel): ModelCard | undefined => {
+    if (!cards.has(id)) cards.set(id, cardOf(world.catalogue, id))
+    return cards.get(id)
+  }
+  const show: Show = (model) => {
+    const { id, ownedBy } = model
+    return { id, object: 'model', created, owned_by: ownedBy, name: id, ...card(model) }
+  }
+  const showForMessages: Show = (model) => ({
+    type: 'model',
+    id: model.id,
+    display_name: model.id,
+    created_at: createdAt,
+    max_input_tokens: card(model)?.context_length || null,
+    max_tokens: card(model)?.max_completion_tokens ?? null,
+  })
 
   function answer(request: Request, read: (models: ListedModel[], forMessages: boolean) => unknown) {
     const forMessages = request.headers.has(MESSAGES_VERSION)
@@ -34,11 +51,12 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
   }
 
   const list = (request: Request) =>
-    answer(request, (models, forMessages) =>
-      forMessages
-        ? pageOf(models, queryOf(request), showForMessages)
-        : { object: 'list', data: models.map(show) },
-    )
+    answer(request, (all, forMessages) => {
+      const query = queryOf(request)
+      const isWanted = filterOf(query)
+      const models = all.filter((model) => isWanted(card(model)))
+      return forMessages ? pageOf(models, query, showForMessages) : { object: 'list', data: models.map(show) }
+    })
 
   const find = (request: Request, id: string) =>
     answer(request, (models, forMessages) => {
@@ -58,6 +76,28 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
     app.get(`${path}/*`, ({ request, params }) => find(request, decoded(params['*'])))
   }
   return app
+}
+
+/**
+ * The filter that a query asks for: by operation, or by what comes out and by fields, as clients of other lists ask.
+ * Throws 400 for an operation that does not exist.
+ */
+function filterOf(query: URLSearchParams): (card: ModelCard | undefined) => boolean {
+  const operation = query.get('operation')
+  if (operation !== null && !operations.some(({ name }) => name === operation)) {
+    const known = operations.map(({ name }) => name).join(', ')
+    throw invalidRequest('operation', `Invalid 'operation': expected one of ${known}.`)
+  }
+  const output = query.get('output_modalities')?.split(',') ?? []
+  const parameters = query.get('supported_parameters')?.split(',') ?? []
+  const isOutput = ({ architecture }: ModelCard) =>
+    output.length === 0 ||
+    output.some((name) => name === 'all' || architecture.output_modalities.includes(name))
+  return (card) =>
+    card !== undefined &&
+    (operation === null || card.operations.some((name) => name === operation)) &&
+    isOutput(card) &&
+    parameters.every((name) => card.supported_parameters?.includes(name))
 }
 
 /** A page of the list, with the ids at its ends, from which a client continues. */

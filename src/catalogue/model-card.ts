@@ -1,0 +1,147 @@
+// The facts that GET /v1/models tells of a model: what it can be asked, what goes in and comes out, its limits, and what
+// it costs, in the fields that clients of model lists read. It must never tell what the upstream is called or is paid.
+
+import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/prices'
+import type { Model } from '../contract/family'
+import { type OperationName, operationOf } from '../contract/operations'
+import type { PriceList } from '../contract/prices'
+import { rowOf, type Unit, units } from '../contract/units'
+import type { Catalogue } from './models'
+
+export interface ModelCard {
+  operations: readonly OperationName[]
+  architecture: {
+    modality: string
+    input_modalities: readonly string[]
+    output_modalities: readonly string[]
+  }
+  /** Tokens; null if unknown, 0 for a model that reads none. */
+  context_length: number | null
+  /** Tokens; null if unknown. */
+  max_completion_tokens: number | null
+  top_provider: {
+    context_length: number | null
+    max_completion_tokens: number | null
+    is_moderated: boolean
+  }
+  /** Dollars for one of each, as text: the highest where they depend on a size. */
+  pricing: Readonly<Record<string, string>>
+  /** The whole price list; absent for a route, whose models have their own. */
+  prices?: DescribedPrices
+  /** Fields of a chat completion; absent for a model without chat. */
+  supported_parameters?: readonly string[]
+}
+
+/** Names of fields that clients look for. */
+const PARAMETERS = [
+  'frequency_penalty',
+  'logit_bias',
+  'logprobs',
+  'max_completion_tokens',
+  'max_tokens',
+  'parallel_tool_calls',
+  'presence_penalty',
+  'reasoning_effort',
+  'response_format',
+  'seed',
+  'stop',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_k',
+  'top_logprobs',
+  'top_p',
+  'verbosity',
+] as const
+
+/** Operations whose input and output are tokens of a conversation. */
+const TALKS: readonly OperationName[] = ['chat', 'messages', 'completions', 'responses']
+/** Prices that clients of model lists expect of every model. */
+const ALWAYS_PRICED: readonly Unit[] = ['input_token', 'output_token']
+
+/** The card of a model or a route; undefined if nothing of that id can be asked. */
+export function cardOf(
+  { models, routes }: Pick<Catalogue, 'models' | 'routes'>,
+  id: string,
+): ModelCard | undefined {
+  const route = routes.get(id)?.models
+  const forms = (route ?? [id]).flatMap((each) => models.get(each) ?? [])
+  const [first] = forms
+  if (!first) return undefined
+  const context = contextOf(forms)
+  const most = leastOf(forms.map(({ maxOutputTokens }) => maxOutputTokens))
+  const parameters = parametersOf(forms)
+  return {
+    operations: [...new Set(forms.map(({ family }) => family.operation))],
+    architecture: architectureOf(forms),
+    context_length: context,
+    max_completion_tokens: most,
+    top_provider: { context_length: context, max_completion_tokens: most, is_moderated: false },
+    pricing: pricingOf([...new Set(forms.map(({ priceList }) => priceList))]),
+    ...(!route && { prices: describePriceList(first.priceList) }),
+    ...(parameters && { supported_parameters: parameters }),
+  }
+}
+
+function architectureOf(forms: readonly Model[]): ModelCard['architecture'] {
+  const input = [...new Set(forms.flatMap(inputOf))]
+  const output = [...new Set(forms.flatMap(({ family }) => operationOf(family.operation).modalities.output))]
+  return {
+    modality: `${input.join('+')}->${output.join('+')}`,
+    input_modalities: input,
+    output_modalities: output,
+  }
+}
+
+function inputOf({ family, inputModalities = [], referenceImages }: Model): readonly string[] {
+  const { input } = operationOf(family.operation).modalities
+  if (TALKS.includes(family.operation)) return [...input, ...inputModalities]
+  return (referenceImages?.max ?? 0) > 0 ? [...input, 'image'] : input
+}
+
+function contextOf(forms: readonly Model[]): number | null {
+  const known = leastOf(forms.map(({ contextTokens }) => contextTokens))
+  return known ?? (forms.some(({ family }) => TALKS.includes(family.operation)) ? null : 0)
+}
+
+function leastOf(figures: readonly (number | undefined)[]): number | null {
+  const known = figures.filter((figure) => figure !== undefined)
+  return known.length > 0 ? Math.min(...known) : null
+}
+
+/** The prices of one of each unit, the highest of all lists. Longer prompts and other tiers are left to the list itself. */
+function pricingOf(lists: readonly PriceList[]): Record<string, string> {
+  return Object.fromEntries(
+    units.flatMap((unit) => {
+      const { pricing } = rowOf(unit)
+      const most = Math.max(0, ...lists.flatMap(({ tables: [base] }) => amountsOf(base?.listed[unit])))
+      const isTold = pricing !== undefined && (most > 0 || ALWAYS_PRICED.includes(unit))
+      return isTold ? [[pricing, most === 0 ? '0' : dollarsOfOne(most)]] : []
+    }),
+  )
+}
+
+function amountsOf(price: number | { [variant: string]: number } | undefined): number[] {
+  if (price === undefined) return []
+  return typeof price === 'number' ? [price] : Object.values(price)
+}
+
+/** The fields that every chat model among the forms takes; undefined if there is none. */
+function parametersOf(forms: readonly Model[]): string[] | undefined {
+  const chats = forms.filter(({ family }) => family.operation === 'chat')
+  if (chats.length === 0) return undefined
+  const sets = chats.map(fieldsOf)
+  const shared = PARAMETERS.filter((name) => sets.every((fields) => fields.has(name)))
+  return shared.includes('response_format') ? [...shared, 'structured_outputs'] : shared
+}
+
+function fieldsOf({ family, reasoning }: Model): Set<string> {
+  const { bridge, body, fields = [], ignoredWhenReasoning = [] } = family
+  const named = bridge
+    ? bridge
+        .filter(({ treatment }) => treatment === 'translated')
+        .map(({ field }) => field.split(/[.[]/)[0] ?? '')
+    : [...Object.keys(body.properties ?? {}), ...fields]
+  const ignored: readonly string[] = reasoning ? ignoredWhenReasoning : []
+  return new Set(named.filter((name) => !ignored.includes(name)))
+}

@@ -4,6 +4,7 @@
 import { savedAnswerTexts } from '../billing/idempotency'
 import type { EncodedTable } from '../db/reencryption'
 import { secretTexts } from '../db/secrets'
+import { backgroundTexts } from '../responses/background-rows'
 import { responseTexts } from '../responses/rows'
 import { taskTexts } from '../tasks/rows'
 import { webhookTexts } from '../webhooks/rows'
@@ -16,4 +17,5 @@ export const encodedTables: readonly EncodedTable[] = [
   taskTexts,
   webhookTexts,
   responseTexts,
+  ...backgroundTexts,
 ]

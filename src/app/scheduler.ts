@@ -33,7 +33,7 @@ interface Work {
 }
 
 export function startScheduler(world: World, { gateway, poller, reencryption }: Work): Scheduler {
-  const { db, requestLog, now } = world
+  const { db, requestLog, backgroundResponses, now } = world
   const webhooks = createWebhookSender(world)
   const jobs: Job[] = [
     { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
@@ -43,6 +43,8 @@ export function startScheduler(world: World, { gateway, poller, reencryption }: 
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
     { name: 'remove kept responses', everyMs: MINUTE_MS, run: () => sweepResponses(world) },
+    { name: 'follow responses', everyMs: BEAT_MS, run: () => backgroundResponses.beat() },
+    { name: 'end responses', everyMs: 10_000, run: () => backgroundResponses.sweep() },
     { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
     { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
@@ -82,7 +84,7 @@ export function startScheduler(world: World, { gateway, poller, reencryption }: 
       stopped = true
       reencryption.stop()
       for (const timer of timers.values()) clearTimeout(timer)
-      await Promise.all([...running, poller.stop(), webhooks.stop()])
+      await Promise.all([...running, poller.stop(), webhooks.stop(), backgroundResponses.stop()])
     },
   }
 }

@@ -29,6 +29,7 @@ import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
 import { openRequestLog, type RequestLog } from '../request/request-log'
+import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
@@ -50,6 +51,7 @@ export interface World extends System {
   sealer: Sealer
   /** How answers of responses are kept. */
   keptResponses: ResponseLimits
+  backgroundResponses: BackgroundResponses
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
@@ -139,15 +141,18 @@ export function makeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
 }
 
+/** The clock that ours follows: that of a database that several machines share, else the machine's own. */
+async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): Promise<Reference> {
+  if (db.kind !== 'postgres') return { at: wall, look: async () => {} }
+  return followDatabase(() => databaseTime(db), monotonic)
+}
+
 export async function openWorld(config: Config, dataDir: string, from: Outside = outside): Promise<World> {
   makeDataDir(dataDir)
   const uploads = openUploads(join(dataDir, 'uploads'), newId)
   const db = await openDatabase(config, dataDir)
   const { monotonic, wall, after, transport, log } = from
-  const reference: Reference =
-    db.kind === 'postgres'
-      ? await followDatabase(() => from.databaseTime(db), monotonic)
-      : { at: wall, look: async () => {} }
+  const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
   const logDb = openSqlite(join(dataDir, 'journal.sqlite'), { durable: false })
   const requestLog = await openRequestLog(logDb, log)
@@ -169,6 +174,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     log,
   })
   const catalogue = buildCatalogue(config, from)
+  const keptResponses = responseLimitsOf(config.responses)
   return {
     config,
     db,
@@ -182,7 +188,8 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     uploads,
     artifacts,
     sealer: await openSealer(config, db, now()),
-    keptResponses: responseLimitsOf(config.responses),
+    keptResponses,
+    backgroundResponses: new BackgroundResponses({ db, now, after, log, keepMs: keptResponses.keepMs }),
     randomBytes,
     now,
     monotonic,

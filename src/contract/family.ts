@@ -77,6 +77,8 @@ export interface AnswerContext {
   id: string
   /** True if the answer is kept for later requests of the account. */
   isKept: boolean
+  /** True if the answer is made while no caller waits. */
+  isInBackground: boolean
   /** Seals a text for the account of the caller, who sends it back and cannot read or change it. */
   seal(text: string): string
   /** The text that was sealed for this account; undefined for anything else. */

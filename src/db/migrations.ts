@@ -254,6 +254,28 @@ export const migrations: readonly (readonly string[])[] = [
       uses bigint not null
     )`,
   ],
+  [
+    // Large texts stand between keys: see responses.
+    `create table background_responses (
+      id text not null unique,
+      account text not null,
+      answer text not null,
+      has_ended bigint not null,
+      is_cancelled bigint not null,
+      lease_until bigint not null,
+      created_at bigint not null,
+      expires_at bigint not null
+    )`,
+    `create index background_by_lease on background_responses (lease_until) where has_ended = 0`,
+    `create index background_by_end on background_responses (expires_at)`,
+    `create table background_events (
+      response text not null,
+      first bigint not null,
+      last bigint not null,
+      events text not null,
+      unique (response, first)
+    )`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -105,9 +105,18 @@ const responses = {
       operationId: 'getResponse',
       tags: ['Text'],
       summary: 'A response that was kept',
-      parameters: [responseId],
+      parameters: [
+        responseId,
+        query('stream', 'Whether to follow the events of a response in the background.', {
+          type: 'boolean',
+        }),
+        query('starting_after', 'The number of the last event that is known.', {
+          type: 'integer',
+          minimum: 0,
+        }),
+      ],
       responses: {
-        ...ok('The response as it was answered.', 'Response'),
+        ...ok('The response as it stands.', 'Response'),
         ...errorAnswers(['always', 'badAddress'], ['openai']),
         '404': responseMissing,
       },
@@ -120,6 +129,19 @@ const responses = {
       responses: {
         ...ok('It is gone.', 'DeletedResponse'),
         ...errorAnswers(['always'], ['openai']),
+        '404': responseMissing,
+      },
+    },
+  },
+  '/v1/responses/{id}/cancel': {
+    post: {
+      operationId: 'cancelResponse',
+      tags: ['Text'],
+      summary: 'Stop a response in the background',
+      parameters: [responseId],
+      responses: {
+        ...ok('The response as it stands. What was made until then is paid.', 'Response'),
+        ...errorAnswers(['always', 'badAddress'], ['openai']),
         '404': responseMissing,
       },
     },

@@ -2,6 +2,7 @@
 // part of its input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
 
 import type { AnswerContext } from '../contract/family'
+import { invalidRequest } from '../lib/errors'
 import type { Item } from '../responses/content'
 import { makeRoomForResponse, type ResponseToKeep } from '../responses/keep'
 import { itemsOfInput, recall } from '../responses/recall'
@@ -18,25 +19,55 @@ interface Body extends Record<string, unknown> {
   store?: boolean | null
 }
 
+/** The wishes of a request besides its answer. */
+export interface AnswerWishes {
+  /** The response to keep at the end; undefined if it is not kept. */
+  toKeep: ResponseToKeep | undefined
+  /** Absent unless the answer is made in the background: whether the caller follows its events all the same. */
+  background?: { isFollowed: boolean }
+}
+
 /**
- * Completes a request, and gives it the context of its answer. Returns what is to be kept at its end; undefined if
- * nothing is. Throws 400 or 404 for what it names and is not kept.
+ * Completes a request, and gives it the context of its answer. Throws 400 or 404 for what it names and is not kept, and
+ * 400 for a background without keeping.
  */
 export async function beginAnswer(
   world: RequestWorld,
   read: ReadRequest,
-): Promise<ResponseToKeep | undefined> {
+  idempotencyKey: string | null,
+): Promise<AnswerWishes> {
   const { key, given } = read
   const { account } = key
   const body = wellFormed(given.body)
+  const isInBackground = given.body.background === true
   await completeInput(world, read)
   const isKept = body.store !== false && fits(world, given.byteLength)
+  if (isInBackground) checkBackground(isKept, idempotencyKey)
   if (isKept) await makeRoomForResponse(world, account, given.byteLength)
   const id = `resp_${Buffer.from(world.randomBytes(ID_BYTES)).toString('hex')}`
-  read.answer = contextOf(world, account, id, isKept)
-  if (!isKept) return undefined
+  read.answer = contextOf(world, account, { id, isKept, isInBackground })
+  if (isInBackground)
+    read.given = { ...read.given, body: { ...read.given.body, background: null, stream: true } }
+  if (!isKept) return { toKeep: undefined }
   const previousId = body.previous_response_id ?? null
-  return { id, account, previousId, input: itemsOfInput(body.input), answer: undefined }
+  const toKeep = { id, account, previousId, input: itemsOfInput(body.input), answer: undefined }
+  return { toKeep, ...(isInBackground && { background: { isFollowed: given.body.stream === true } }) }
+}
+
+function checkBackground(isKept: boolean, idempotencyKey: string | null): void {
+  if (!isKept) {
+    throw invalidRequest(
+      'background',
+      "A response in the background must be kept: leave out 'store', or 'background'. This gateway may be configured to keep none.",
+      'unsupported_parameter',
+    )
+  }
+  if (idempotencyKey === null) return
+  throw invalidRequest(
+    'background',
+    'A request in the background takes no Idempotency-Key: its answer is read by its id. Leave out one of them.',
+    'unsupported_parameter',
+  )
 }
 
 /** Puts what a request continues into its input. Throws 400 or 404 for what it names and is not kept. */
@@ -63,10 +94,13 @@ function fits({ keptResponses }: RequestWorld, byteLength: number): boolean {
   return keptResponses.keepMs !== undefined && byteLength <= keptResponses.maxResponseBytes
 }
 
-function contextOf({ sealer }: RequestWorld, account: string, id: string, isKept: boolean): AnswerContext {
+function contextOf(
+  { sealer }: RequestWorld,
+  account: string,
+  facts: Pick<AnswerContext, 'id' | 'isKept' | 'isInBackground'>,
+): AnswerContext {
   return {
-    id,
-    isKept,
+    ...facts,
     seal: (text) => sealer.seal(text, account),
     open: (sealed) => sealer.open(sealed, account),
   }

@@ -17,10 +17,12 @@ import {
   type Answered,
   answer,
   type FileAnswer,
+  type Requester,
   type StreamAnswer,
   type TaskBegun,
   type WholeAnswer,
 } from './answer'
+import { answerInBackground, NOBODY } from './answer-background'
 import { beginAnswer } from './answer-context'
 import { endOfTask } from './answer-task'
 import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
@@ -119,7 +121,9 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     })
     // 3. Check the request: operation, model, fields. 400.
     const read = readRequest(catalogue, key, incoming.operation, content, world.random)
-    const toKeep = incoming.operation.keepsAnswers ? await beginAnswer(world, read) : undefined
+    const wishes = incoming.operation.keepsAnswers
+      ? await beginAnswer(world, read, incoming.idempotencyKey)
+      : undefined
     request = checkRequest(read, incoming, logRow.at)
     if (request.family.kind === 'task') await checkTask(world, request, logRow)
     else describe(logRow, request)
@@ -132,10 +136,10 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
-    reservation.toKeep = toKeep
+    if (wishes) Object.assign(reservation, wishes)
     reservations.add(reservation)
     // 6, 7. Call the vendor and read its answer, one model of a route after the other. 502, 504.
-    const answered = await answerOfAny(line, reservation, incoming)
+    const answered = await answerOfAny(line, reservation, reservation.background ? NOBODY : incoming)
     // 8, 9. Settle and log, before the last byte of the answer is sent.
     return await ended(line, reservation, answered, incoming)
   } catch (error) {
@@ -143,7 +147,7 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     throw request ? inDialect(shown, request.family.dialect) : shown
   } finally {
     if (counted) running.leave(counted)
-    if (reservation && !reservation.isEnded) reservation.caller = incoming
+    if (reservation && !reservation.isEnded && !reservation.background) reservation.caller = incoming
     else incoming.rest?.()
     // The vendor has received the files, or does not need them any more.
     if (content && !(content instanceof Uint8Array)) await content.dispose()
@@ -164,11 +168,11 @@ function describe(logRow: RequestLogRow, { model, parsed }: CheckedRequest): voi
 }
 
 /** The answer of the first model that can give one. */
-async function answerOfAny(line: Line, reservation: Reservation, incoming: Incoming): Promise<Answered> {
+async function answerOfAny(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
   const { others, charge } = reservation
   for (let tried = 0; ; tried++) {
     try {
-      return await answer(line, reservation, incoming)
+      return await answer(line, reservation, caller)
     } catch (error) {
       const next = isOthersChance(reservation, error) ? others[tried] : undefined
       if (!next) throw error
@@ -205,7 +209,9 @@ function ended(
     case 'file':
       return endedFile(line, reservation, answered)
     case 'stream':
-      return begun(line, reservation, answered)
+      return reservation.background
+        ? begunInBackground(line, reservation, answered)
+        : begun(line, reservation, answered)
   }
 }
 
@@ -246,6 +252,20 @@ function begun({ world }: Line, reservation: Reservation, { body, headers }: Str
   const { logRow } = reservation
   logRow.firstByteMs ??= world.monotonic() - logRow.startedAt
   return new Response(body, { headers: withIds(headers, reservation) })
+}
+
+/** Starts a stream that is read here, whoever waits for it. */
+async function begunInBackground(
+  { world }: Line,
+  reservation: Reservation,
+  answered: StreamAnswer,
+): Promise<Response> {
+  const { toKeep, background } = reservation
+  if (!toKeep || !background) throw new Error('a response in the background is always kept')
+  const { backgroundResponses } = world
+  const shown = await answerInBackground(backgroundResponses, toKeep, answered, background.isFollowed)
+  const headers = withIds({ 'content-type': shown.contentType, 'cache-control': 'no-cache' }, reservation)
+  return new Response(shown.body, { headers })
 }
 
 async function endedTask(

@@ -34,6 +34,8 @@ export interface Reservation extends CheckedRequest, Member {
   task: NewTask | undefined
   /** The answer that is kept for later requests; undefined if it is not. */
   toKeep: ResponseToKeep | undefined
+  /** Absent unless the answer is made in the background. */
+  background?: { isFollowed: boolean }
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
 }

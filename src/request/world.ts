@@ -12,6 +12,7 @@ import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
+import type { BackgroundResponses } from '../responses/background'
 import type { AddressRules } from '../webhooks/address'
 import type { RequestLog } from './request-log'
 
@@ -31,6 +32,7 @@ export interface RequestWorld
   sealer: Sealer
   /** How answers of responses are kept. */
   keptResponses: ResponseLimits
+  backgroundResponses: BackgroundResponses
   /** Random bytes that nobody can guess. */
   randomBytes(count: number): Uint8Array
   /** The addresses that webhooks may go to. */

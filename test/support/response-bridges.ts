@@ -15,6 +15,7 @@ import type { Json } from './scenario'
 export const openSeals: AnswerContext = {
   id: `resp_${'a1'.repeat(16)}`,
   isKept: true,
+  isInBackground: false,
   seal: (text) => `sealed ${text}`,
   open: (sealed) => (sealed.startsWith('sealed ') ? sealed.slice(7) : undefined),
 }

@@ -15,6 +15,7 @@ import type { Config } from '../../src/config/schema'
 import type { HttpRequest, Transport } from '../../src/http-client/transport'
 import { createSealer, KEY_BYTES } from '../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../src/request/line'
+import { BackgroundResponses } from '../../src/responses/background'
 import { createPoller } from '../../src/tasks/poller'
 import { createWebhookSender } from '../../src/webhooks/sender'
 import type { Random } from './random'
@@ -132,6 +133,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     artifacts,
     sealer,
     keptResponses: responseLimitsOf(),
+    backgroundResponses: new BackgroundResponses({ db, now, after: life.after, log, keepMs: undefined }),
     randomBytes: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
     now,
     monotonic,

@@ -73,7 +73,7 @@ export function responseObject(
     incomplete_details: null,
     model,
     output,
-    ...settingsOf(body, answer?.isKept ?? false),
+    ...settingsOf(body, answer?.isKept ?? false, answer?.isInBackground ?? false),
     usage: null,
   }
   if (!end) return response
@@ -96,7 +96,7 @@ function tierOf(tier: string): string {
 }
 
 /** The settings of the request as they were used. */
-function settingsOf(body: ResponsesBody, isKept: boolean): Fields {
+function settingsOf(body: ResponsesBody, isKept: boolean, isInBackground: boolean): Fields {
   const { text, reasoning, tools = [], user, safety_identifier: identifier } = body
   return {
     instructions: body.instructions ?? null,
@@ -114,7 +114,7 @@ function settingsOf(body: ResponsesBody, isKept: boolean): Fields {
     truncation: 'disabled',
     text: textEcho(text),
     reasoning: { effort: null, summary: null, ...withoutNulls(reasoning) },
-    background: false,
+    background: isInBackground,
     store: isKept,
     service_tier: 'default',
     user: user ?? null,

@@ -1,8 +1,10 @@
-// Kept responses: GET /v1/responses/{id} and its input items, and DELETE. Another account's response must read exactly
+// Kept responses, and those in the background: GET /v1/responses/{id} and its input items, cancel and DELETE. Another account's response must read exactly
 // as one that does not exist.
 
 import { Elysia } from 'elysia'
 import { GatewayError, invalidRequest } from '../../lib/errors'
+import { streamOfEvents } from '../../request/answer-background'
+import type { BackgroundResponses } from '../../responses/background'
 import { type ContentWorld, contentsOf, type Item } from '../../responses/content'
 import { itemsOfInput, recall } from '../../responses/recall'
 import { deleteResponse, findChain, type KeptHead } from '../../responses/rows'
@@ -17,19 +19,47 @@ const MAX_PAGE_SIZE = 100
 /** Longest id that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
-type ResponsesWorld = KeyedWorld & ContentWorld & { now(): number }
+type ResponsesWorld = KeyedWorld & ContentWorld & { now(): number; backgroundResponses: BackgroundResponses }
 
 export function responseRoutes(world: ResponsesWorld, mark: Readonly<Record<string, string>>) {
+  const { backgroundResponses } = world
   const answer = (request: Request, read: (account: string) => Promise<object>) =>
     answerKeyed(world, request, 'openai', async ({ account }, requestId) =>
       Response.json(await read(account), { headers: { 'x-request-id': requestId, ...mark } }),
     )
 
   const show = (request: Request, id: string) =>
-    answer(request, async (account) => {
-      if (queryOf(request).get('stream') === 'true') throw noStream()
+    answerKeyed(world, request, 'openai', async ({ account }, requestId) => {
+      const headers = { 'x-request-id': requestId, ...mark }
+      const running = await backgroundResponses.find(account, id)
+      const query = queryOf(request)
+      if (query.get('stream') === 'true') {
+        if (!running) throw noStream()
+        const events = backgroundResponses.events(account, id, numberOf(query))
+        return new Response(streamOfEvents(events), {
+          headers: {
+            ...headers,
+            'content-type': 'text/event-stream; charset=utf-8',
+            'cache-control': 'no-cache',
+          },
+        })
+      }
+      if (running)
+        return new Response(running.answer, { headers: { ...headers, 'content-type': 'application/json' } })
       const { answer } = await contentOf(world, account, await headOf(world, account, id))
-      return answer
+      return Response.json(answer, { headers })
+    })
+
+  const cancel = (request: Request, id: string) =>
+    answer(request, async (account) => {
+      const cancelled = await backgroundResponses.cancel(account, id)
+      if (cancelled) return JSON.parse(cancelled.answer)
+      await headOf(world, account, id)
+      throw invalidRequest(
+        'response_id',
+        'Only a response in the background can be cancelled, and this one was not.',
+        'unsupported_parameter',
+      )
     })
 
   const list = (request: Request, id: string) =>
@@ -42,8 +72,9 @@ export function responseRoutes(world: ResponsesWorld, mark: Readonly<Record<stri
 
   const remove = (request: Request, id: string) =>
     answer(request, async (account) => {
-      const head = await headOf(world, account, id)
-      if (!(await deleteResponse(world.db, head))) throw notFound(id)
+      const wasRunning = await backgroundResponses.delete(account, id)
+      const head = (await findChain(world.db, account, id, world.now())).at(-1)
+      if (head ? !(await deleteResponse(world.db, head)) : !wasRunning) throw notFound(id)
       return { id, object: 'response', deleted: true }
     })
 
@@ -52,9 +83,18 @@ export function responseRoutes(world: ResponsesWorld, mark: Readonly<Record<stri
     app
       .get(`${path}/:id`, ({ request, params }) => show(request, params.id))
       .get(`${path}/:id/input_items`, ({ request, params }) => list(request, params.id))
+      .post(`${path}/:id/cancel`, ({ request, params }) => cancel(request, params.id))
       .delete(`${path}/:id`, ({ request, params }) => remove(request, params.id))
   }
   return app
+}
+
+/** The number of the event after which a stream goes on; -1 for the first. */
+function numberOf(query: URLSearchParams): number {
+  const text = query.get('starting_after')
+  if (text === null) return -1
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw invalidRequest('starting_after', "Invalid 'starting_after': expected the number of an event.")
 }
 
 async function headOf({ db, now }: ResponsesWorld, account: string, id: string): Promise<KeptHead> {

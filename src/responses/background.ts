@@ -1,0 +1,283 @@
+// Responses in the background: their events are read and kept while no caller waits, so that any caller of the account
+// can look, follow the stream from any event, or cancel. Reading must go on whatever callers do, because what the vendor
+// makes is paid; the request line settles it as for any stream.
+
+import type { Db } from '../db/db'
+import { apply, tryApply } from '../db/db'
+import { asObject } from '../lib/objects'
+import { createEventSplitter, dataOfEvent, fromLatin1, objectIn, splitEvents, toLatin1 } from '../lib/sse'
+import type { After, Log } from '../lib/system'
+import {
+  abandonedResponses,
+  askToCancel,
+  type BackgroundResponse,
+  deleteBackground,
+  endBackground,
+  eventsAfter,
+  findBackground,
+  forgetBackground,
+  insertBackground,
+  insertEvents,
+  renewLease,
+} from './background-rows'
+
+type Fields = Record<string, unknown>
+
+export interface BackgroundWorld {
+  db: Db
+  now(): number
+  after: After
+  log: Log
+  /** Milliseconds that a response is kept; undefined if nothing is kept. */
+  keepMs: number | undefined
+}
+
+/** The reader of a stream of events. */
+interface EventReader {
+  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
+  cancel(): Promise<void>
+}
+
+/** A response that this process makes. */
+interface Running {
+  id: string
+  account: string
+  /** The response as of its newest event that has one. */
+  response: Fields
+  /** Items that are done, by their places. */
+  items: Fields[]
+  /** Events that are not written yet. */
+  unwritten: { first: number; last: number; text: string } | undefined
+  /** Length of all events that are kept, in characters. */
+  length: number
+  nextNumber: number
+  hasEnded: boolean
+  isCancelled: boolean
+  leaseUntil: number
+  reader: EventReader
+}
+
+/** How long a response counts as running after its process has been heard of, in milliseconds. */
+const LEASE_MS = 30_000
+const RENEW_MS = 1_000
+/** How often a follower of the stream looks for new events, in milliseconds. */
+const LOOK_MS = 100
+/** Length of events that are kept of one response, in characters: beyond it only the end is. */
+const MAX_LENGTH = 32 * 1024 * 1024
+/** How long a cancel waits for the end, in milliseconds. */
+const CANCEL_MS = 10_000
+const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed'])
+const DONE = 'data: [DONE]\n\n'
+
+export class BackgroundResponses {
+  private readonly running = new Map<string, Running>()
+
+  constructor(private readonly world: BackgroundWorld) {}
+
+  /** Reads a stream of events to its end, whoever waits. Resolves with the response when its row is written. */
+  async begin(id: string, account: string, events: ReadableStream<Uint8Array>): Promise<Fields> {
+    const { db, now, keepMs = 0 } = this.world
+    const run: Running = {
+      id,
+      account,
+      response: { id, object: 'response', status: 'in_progress', output: [] },
+      items: [],
+      unwritten: undefined,
+      length: 0,
+      nextNumber: 0,
+      hasEnded: false,
+      isCancelled: false,
+      leaseUntil: now() + LEASE_MS,
+      reader: events.getReader(),
+    }
+    const splitter = createEventSplitter()
+    await this.readOn(run, splitter)
+    const times = { now: now(), leaseUntil: run.leaseUntil, expiresAt: now() + keepMs }
+    await apply(db, [insertBackground(db, { id, account, answer: JSON.stringify(run.response) }, times)])
+    this.running.set(id, run)
+    this.follow(run, splitter).catch((error) => this.world.log('background_failed', { error: String(error) }))
+    return run.response
+  }
+
+  /** Writes what has come, renews leases, and stops what was cancelled at another node. Called by the scheduler. */
+  async beat(): Promise<void> {
+    for (const run of this.running.values()) await this.write(run)
+  }
+
+  /** Ends responses whose process is gone, and forgets old ones. Called by the scheduler. */
+  async sweep(): Promise<void> {
+    const { db, now } = this.world
+    for (const { id, answer } of await abandonedResponses(db, now())) {
+      await tryApply(db, [endBackground(db, id, JSON.stringify(failed(JSON.parse(answer))))])
+    }
+    await apply(db, forgetBackground(now()))
+  }
+
+  /** Writes what is left when the process stops. */
+  async stop(): Promise<void> {
+    await this.beat()
+  }
+
+  find(account: string, id: string): Promise<BackgroundResponse | undefined> {
+    return findBackground(this.world.db, account, id, this.world.now())
+  }
+
+  /** Stops a response that runs, here or at another node. Returns it as it then is; undefined if there is none. */
+  async cancel(account: string, id: string): Promise<BackgroundResponse | undefined> {
+    const endsAt = this.world.now() + CANCEL_MS
+    let found = await this.find(account, id)
+    if (!found || found.hasEnded) return found
+    await askToCancel(this.world.db, account, id)
+    const own = this.running.get(id)
+    if (own) await this.stopReading(own)
+    while (found && !found.hasEnded && this.world.now() < endsAt) {
+      await this.pause()
+      found = await this.find(account, id)
+    }
+    return found
+  }
+
+  async delete(account: string, id: string): Promise<boolean> {
+    await this.cancel(account, id)
+    return deleteBackground(this.world.db, account, id)
+  }
+
+  /** The events after a number, and those that come until the end. */
+  async *events(account: string, id: string, after: number): AsyncGenerator<string> {
+    let last = after
+    let isWhole = false
+    for (;;) {
+      // Looked at first: events that are written before the end are then found below.
+      const found = await this.find(account, id)
+      const pieces = await eventsAfter(this.world.db, id, last)
+      for (const piece of pieces) {
+        const text = piece.first > last ? piece.text : eventsFrom(piece.text, last)
+        if (text !== '') yield text
+        last = piece.last
+        isWhole ||= hasEnd(text)
+      }
+      if (pieces.length > 0) continue
+      if (!found || found.hasEnded) {
+        // A response that was cancelled, or whose process is gone, has no last event of its own.
+        if (found && !isWhole) yield lastEvent(JSON.parse(found.answer), last + 1)
+        yield DONE
+        return
+      }
+      await this.pause()
+    }
+  }
+
+  private async follow(run: Running, splitter: ReturnType<typeof createEventSplitter>): Promise<void> {
+    try {
+      while (await this.readOn(run, splitter));
+    } catch (error) {
+      this.world.log('background_cut', { response: run.id, reason: String(error) })
+    }
+    run.hasEnded = true
+    await this.write(run).catch((error) =>
+      // The next beat tries again.
+      this.world.log('background_not_written', { response: run.id, reason: String(error) }),
+    )
+  }
+
+  /** Reads what comes next. False at the end. */
+  private async readOn(run: Running, splitter: ReturnType<typeof createEventSplitter>): Promise<boolean> {
+    const { done, value } = await run.reader.read()
+    if (done || !value) return false
+    for (const event of splitEvents(splitter.push(value).toString('latin1'))) take(run, event)
+    return true
+  }
+
+  private async write(run: Running): Promise<void> {
+    const { db, now } = this.world
+    const { unwritten } = run
+    if (unwritten) {
+      run.unwritten = undefined
+      try {
+        await apply(db, [insertEvents(db, run.id, unwritten)])
+      } catch (error) {
+        run.unwritten = joined(unwritten, run.unwritten)
+        throw error
+      }
+    }
+    if (run.hasEnded && !run.unwritten) await this.end(run)
+    else if (run.leaseUntil - LEASE_MS + RENEW_MS <= now()) await this.renew(run)
+  }
+
+  private async renew(run: Running): Promise<void> {
+    run.leaseUntil = this.world.now() + LEASE_MS
+    const isCancelled = await renewLease(this.world.db, run.id, run.leaseUntil)
+    if (isCancelled !== false) await this.stopReading(run)
+  }
+
+  private async end(run: Running): Promise<void> {
+    const { db } = this.world
+    await tryApply(db, [endBackground(db, run.id, JSON.stringify(ended(run)))])
+    this.running.delete(run.id)
+  }
+
+  /** Leaves the stream as a caller would: the line stops the vendor and settles what was made. */
+  private async stopReading(run: Running): Promise<void> {
+    run.isCancelled = true
+    await run.reader.cancel()
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) => this.world.after(LOOK_MS, resolve))
+  }
+}
+
+/** Notes one event. */
+function take(run: Running, event: string): void {
+  const fields = asObject(objectIn(dataOfEvent(event) ?? ''))
+  const { type, sequence_number: number, response, item, output_index: place } = fields
+  if (typeof type !== 'string' || typeof number !== 'number' || type === 'keepalive') return
+  run.nextNumber = number + 1
+  if (typeof response === 'object' && response !== null) run.response = response as Fields
+  if (type === 'response.output_item.done' && typeof place === 'number') run.items[place] = asObject(item)
+  const isLast = TERMINAL.has(type)
+  if (run.length > MAX_LENGTH && !isLast) return
+  run.length += event.length
+  run.unwritten = joined(run.unwritten, { first: number, last: number, text: fromLatin1(event) })
+}
+
+function joined(one: Running['unwritten'], other: Running['unwritten']): Running['unwritten'] {
+  if (!one || !other) return one ?? other
+  return { first: one.first, last: other.last, text: one.text + other.text }
+}
+
+/** The events of a piece after a number. */
+function eventsFrom(text: string, after: number): string {
+  const later = splitEvents(toLatin1(text)).filter(
+    (event) => Number(asObject(objectIn(dataOfEvent(event) ?? '')).sequence_number) > after,
+  )
+  return fromLatin1(later.join(''))
+}
+
+function hasEnd(events: string): boolean {
+  for (const type of TERMINAL) if (events.includes(`event: ${type}\n`)) return true
+  return false
+}
+
+/** The event that ends a stream, in the kinds that clients know. */
+function lastEvent(response: Fields, number: number): string {
+  const type = TERMINAL.has(`response.${response.status}`)
+    ? `response.${response.status}`
+    : 'response.incomplete'
+  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, response })}\n\n`
+}
+
+/** The response as it has ended. */
+function ended({ response, items, isCancelled }: Running): Fields {
+  if (TERMINAL.has(`response.${response.status}`)) return response
+  const output = items.filter((item) => item !== undefined)
+  return isCancelled ? { ...response, status: 'cancelled', output } : failed({ ...response, output })
+}
+
+function failed(response: Fields): Fields {
+  const error = {
+    code: 'server_error',
+    message: 'The process that made this response has stopped. Send the request again.',
+  }
+  return { ...response, status: 'failed', error }
+}

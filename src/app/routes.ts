@@ -21,7 +21,7 @@ import { tokenCountRoutes } from '../http/routes/token-count'
 import { methodsAnswer, type Route, unrouted } from '../http/routes/unrouted'
 import { videoRoutes } from '../http/routes/videos'
 import { checkHost, pathOf } from '../http/target'
-import { type Dialect, GatewayError } from '../lib/errors'
+import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/errors'
 import type { Gateway } from '../request/line'
 import type { World } from './world'
 
@@ -59,7 +59,11 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     .onAfterHandle(({ request, response }) => {
       // Requests with a body set the timeouts of their connection themselves.
       if (request.method === 'GET') rest(app.server, request, world.config)
-      if (isShared(request) && response instanceof Response) cors.share(request, response.headers)
+      if (!(response instanceof Response)) return
+      // Errors that are no GatewayError, such as a part of a file that is not there.
+      if (response.status >= 400 && !response.headers.has(SHOULD_RETRY))
+        response.headers.set(SHOULD_RETRY, String(canRepeatHelp(response.status)))
+      if (isShared(request)) cors.share(request, response.headers)
     })
     .options('/v1/*', ({ request }) => cors.preflight(request) ?? methodsAnswer(app.routes, request))
     .use(taskRoutes(world, mark))

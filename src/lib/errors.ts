@@ -45,15 +45,18 @@ export class GatewayError extends Error {
     this.param = details.param ?? null
     this.relayed = details.relayed
     this.details = details.details
-    this.headers = { 'x-should-retry': String(canRepeatHelp(status, details.headers)), ...details.headers }
+    this.headers = { [SHOULD_RETRY]: String(canRepeatHelp(status, details.headers)), ...details.headers }
   }
 }
+
+/** The header that says whether a repeat can help. */
+export const SHOULD_RETRY = 'x-should-retry'
 
 /**
  * Whether the same request can succeed soon, sent as `x-should-retry`. Official SDKs repeat a request where it is true,
  * waiting a minute at most, and raise the error at once where it is false.
  */
-function canRepeatHelp(status: number, headers: Record<string, string> = {}): boolean {
+export function canRepeatHelp(status: number, headers: Record<string, string> = {}): boolean {
   if (Number(headers['retry-after'] ?? 0) > MAX_WAIT_SECONDS) return false
   return status === 408 || status === 409 || status === 429 || status >= 500
 }

@@ -1,5 +1,5 @@
-// Answers requests without a route: 404, or 405 with the methods of the path. The methods must be read from the routes
-// themselves, so that no list can forget one.
+// Answers requests without a route: 404 with the path that may be meant, or 405 with the methods of the path. Both must
+// be read from the routes themselves, so that no list can forget one.
 
 import { GatewayError } from '../../lib/errors'
 import { pathOf } from '../target'
@@ -41,11 +41,58 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
       headers: { allow: methods.join(', ') },
     })
   }
-  return new GatewayError(404, {
+  const served = nearestOf(routes, method, pathname)
+  const meant = served ? ` Did you mean ${served.method} ${served.path.replace(/:(\w+)/g, '{$1}')}?` : ''
+  return new GatewayError(isRepeated(method, pathname) ? 400 : 404, {
     code: 'unknown_route',
     type: 'invalid_request_error',
-    message: `There is no ${method} ${pathname.slice(0, 200)} here. The API is below /v1.`,
+    message: `There is no ${method} ${pathname.slice(0, 200)} here. The API is below /v1.${meant} GET /openapi.json lists all that is served, and /docs shows it.`,
   })
+}
+
+/**
+ * Whether clients that send such a request repeat it after a 404, whatever the answer says of repeats. A 400 they show
+ * at once: coding clients of the Responses API ask a wrong base URL six times otherwise.
+ */
+function isRepeated(method: string, pathname: string): boolean {
+  return method === 'POST' && /\/responses(\/|$)/.test(pathname)
+}
+
+/** Paths for clients with a doubled prefix, and those that stand for many. */
+const NOT_SHOWN = /^\/v1\/(v1\/|mcp$)|\*/
+/** Letters at the beginning by which words are compared. */
+const ALIKE_LENGTH = 5
+/** Longest path that is compared, in characters. */
+const COMPARED_LENGTH = 200
+
+/** The route whose path has most words in common with a path; undefined if none has any. */
+function nearestOf(routes: readonly Route[], method: string, pathname: string): Route | undefined {
+  const asked = wordsOf(pathname.slice(0, COMPARED_LENGTH))
+  let nearest: Route | undefined
+  let most = 0
+  for (const route of routes) {
+    if (route.method === 'OPTIONS' || NOT_SHOWN.test(route.path)) continue
+    const words = wordsOf(route.path)
+    const common = words.filter((word) => asked.some((other) => isAlike(word, other))).length
+    // Of equals the one of the same method, and then the one with fewest other words.
+    const score = common === 0 ? 0 : common * 100 + (route.method === method ? 50 : 0) - words.length
+    if (score > most) [nearest, most] = [route, score]
+  }
+  return nearest
+}
+
+/** The words of a path but for the version: `audio`, `speech`. */
+function wordsOf(path: string): string[] {
+  return path
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .filter((word) => word.length > 2)
+}
+
+/** Whether two words begin alike, as `completion` and `completions` do, and `transcribe` and `transcriptions`. */
+function isAlike(one: string, other: string): boolean {
+  const length = Math.min(one.length, other.length, ALIKE_LENGTH)
+  return one.slice(0, length) === other.slice(0, length)
 }
 
 /** The error for a connection by WebSocket. Clients that try it first fall back to HTTP at this status alone. */

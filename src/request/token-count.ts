@@ -57,9 +57,10 @@ export function createTokenCount(world: TokenCountWorld, operation: Operation): 
     await countFreeRequest(world.db, key, world.now())
     const asked = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
     if (asked !== undefined) return asked
-    const texts = checked.family.texts?.(checked.parsed.body, checked.model) ?? []
+    const { family, parsed, model } = checked
+    const texts = family.texts?.(parsed.body, model) ?? []
     const counted = await semaphore.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
-    return counted.tokens
+    return counted.tokens + (family.mediaTokens?.(parsed.body) ?? 0)
   }
 
   return async (request) => {

@@ -249,6 +249,31 @@ function quantitiesOf(usage: Stream['usage']) {
   return { input_token: input, ...(cached > 0 && { cached_input_token: cached }), output_token: output }
 }
 
+describe('the start of a stream', () => {
+  const started = (text: string): number => eventsOf(text)[0].message.usage.input_tokens
+
+  test('tells an estimate of the input, and its end what was counted', async () => {
+    const prose = 'The quick brown fox jumps over the lazy dog, and then it rests in the shade of a tree. '
+    for (const times of [10, 100, 1_000]) {
+      const { text, message } = await request({ stream: true, messages: say(prose.repeat(times)) })
+      const exact = message?.usage.input_tokens
+      expect(exact).toBeGreaterThan(15 * times)
+      // Close enough for a bar that shows how full a conversation is.
+      expect(started(text) / exact).toBeWithin(0.7, 1.5)
+    }
+  })
+
+  test('counts pictures by their usual size, not by their bytes', async () => {
+    const source = { type: 'base64', media_type: 'image/png', data: 'QUJD'.repeat(50_000) }
+    const content = [
+      { type: 'image', source },
+      { type: 'text', text: 'What is this?' },
+    ]
+    const { text } = await request({ stream: true, messages: [{ role: 'user', content }] })
+    expect(started(text)).toBeWithin(1_500, 1_600)
+  })
+})
+
 describe('the reader of these tests refuses', () => {
   const [start, open, delta, close, end, stop] = [
     {
@@ -686,6 +711,20 @@ describe('the official SDK', () => {
     // These two vendors show what a model thinks.
     const shown = message.content[0]?.type === 'thinking'
     expect(shown).toBe(model === 'test-dashscope' || model === 'test-xai')
+  })
+
+  test('the figures of a stream as they come, and a count before it', async () => {
+    const client = connect()
+    const messages = say('How is the weather in the north of Norway in the middle of the winter?')
+    const stream = client.messages.stream({ model: 'test-chat', max_tokens: 500, messages })
+    let first = 0
+    stream.on('streamEvent', (event) => {
+      if (event.type === 'message_start') first = event.message.usage.input_tokens
+    })
+    const { usage } = await stream.finalMessage()
+    const { input_tokens: counted } = await client.messages.countTokens({ model: 'test-chat', messages })
+    expect(first).toBeWithin(15, 80)
+    expect(usage.input_tokens).toBeWithin(counted, counted + 10)
   })
 
   test.each(chatModels)('a loop of tools on %s, streamed', async (model) => {

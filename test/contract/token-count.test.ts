@@ -130,7 +130,7 @@ describe('counted here', () => {
     expect(json).toEqual({ input_tokens: 5 })
   })
 
-  test('for the models of other formats: all texts, not the pictures', async () => {
+  test('for the models of other formats: all texts, and pictures by their usual size', async () => {
     const body = { ...valid, model: 'test-chat' }
     const plain = (await count(body, here)).json.input_tokens
     expect(plain).toBe(5)
@@ -144,7 +144,9 @@ describe('counted here', () => {
     )
     const turn = (content: unknown) => ({ messages: [...valid.messages, { role: 'user', content }] })
     const source = { type: 'base64', media_type: 'image/png', data: 'QUJD'.repeat(1_000) }
-    expect(await more(turn([{ type: 'image', source }]))).toBeWithin(0, 2)
+    expect(await more(turn([{ type: 'image', source }]))).toBeWithin(1_500, 1_502)
+    const only = { ...body, messages: [{ role: 'user', content: [{ type: 'image', source }] }] }
+    expect((await count(only, here)).json.input_tokens).toBe(1_500)
     const result = {
       type: 'tool_result',
       tool_use_id: 'toolu_1',

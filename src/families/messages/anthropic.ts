@@ -6,6 +6,7 @@ import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/fami
 import { countedTokens } from '../body'
 import {
   MessagesBody,
+  mediaTokensOfMessages,
   outputOfMessages,
   plainMessages,
   quoteMessages,
@@ -49,6 +50,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   },
 
   texts: textsOfMessages,
+  mediaTokens: mediaTokensOfMessages,
   plain: plainMessages,
 }
 

@@ -104,6 +104,26 @@ export const textsOfMessages = (body: MessagesBody): string[] => [
   ...(body.tools ? [JSON.stringify(body.tools)] : []),
 ]
 
+/** Tokens of a picture or a document of a usual size. */
+const USUAL_MEDIA_TOKENS = 1_500
+/** A common average of English prose and code; other scripts have more bytes and tokens. */
+const BYTES_PER_TOKEN = 4
+
+/** Tokens of the pictures and documents in a request, which have no text to count: an estimate. */
+export function mediaTokensOfMessages(body: MessagesBody): number {
+  return contentsOf(body).media * USUAL_MEDIA_TOKENS
+}
+
+/**
+ * Tokens of the input before anybody has counted them: an estimate from the length of the request, made once when a
+ * stream begins. The tokenizer would take milliseconds of a long conversation, which the first event must not wait for;
+ * the exact figure follows at the end.
+ */
+export function estimateInput({ body, byteLength }: ParsedRequest<MessagesBody>): number {
+  const { pictureBytes, media } = contentsOf(body)
+  return Math.ceil((byteLength - pictureBytes) / BYTES_PER_TOKEN) + media * USUAL_MEDIA_TOKENS
+}
+
 export const plainMessages: PlainForm = {
   fields: [],
   body: ({ text }, model) => ({
@@ -121,6 +141,8 @@ const PICTURE_TOKENS = 4_784
 const TOKENS_PER_DOCUMENT_CHARACTER = 3
 /** Sources of a document within the request; a document of any other kind may be as long as the model can read. */
 const INLINE_SOURCES = new Set<unknown>(['base64', 'text', 'content'])
+/** Sources of a document whose text is counted. */
+const TEXT_SOURCES = new Set<unknown>(['text', 'content'])
 /** Tokens that a vendor adds before the tools, and for each tool of its own. */
 const TOOL_TOKENS = 1_000
 /** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
@@ -133,6 +155,8 @@ const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
 interface Contents {
   /** Bytes of the request that are pictures, which count by their size in pixels. */
   pictureBytes: number
+  /** Number of pictures and documents that are no text. */
+  media: number
   addedTokens: number
   /** True if the vendor fetches or unpacks something of unknown length: it may fill all that the model reads. */
   isOpen: boolean
@@ -147,6 +171,7 @@ function contentsOf(body: MessagesBody): Contents {
   const vendorTools = tools.filter(({ type }) => typeof type === 'string' && type !== 'custom')
   const contents: Contents = {
     pictureBytes: 0,
+    media: 0,
     addedTokens: tools.length > 0 ? TOOL_TOKENS * (1 + vendorTools.length) : 0,
     isOpen: vendorTools.some(({ type }) => VENDOR_TOOL.test(type as string)) || 'mcp_servers' in body,
     inputUnit: 'input_token',
@@ -163,6 +188,7 @@ function contentsOf(body: MessagesBody): Contents {
     const isElsewhere = block.type === 'document' && !INLINE_SOURCES.has(source.type)
     contents.isOpen ||= isElsewhere || block.type === 'container_upload'
     if (block.type !== 'image' && block.type !== 'document') continue
+    if (block.type === 'image' || !TEXT_SOURCES.has(source.type)) contents.media++
     const inline = source.type === 'base64' && typeof source.data === 'string' ? source.data.length : 0
     contents.pictureBytes += inline
     if (block.type === 'image') contents.addedTokens += PICTURE_TOKENS

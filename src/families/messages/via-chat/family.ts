@@ -4,7 +4,14 @@
 
 import type { MadeFamily } from '../../../contract/family'
 import { CHAT_END, readChunk, readCompletion } from '../../chat/caller-side'
-import { MessagesBody, outputOfMessages, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
+import {
+  MessagesBody,
+  mediaTokensOfMessages,
+  outputOfMessages,
+  plainMessages,
+  quoteMessages,
+  textsOfMessages,
+} from '../caller-side'
 import { messagesOnChatFieldRules, messagesOnChatFields } from './fields'
 import { messageOf } from './reply'
 import { chatRequest } from './request'
@@ -49,6 +56,7 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
   },
 
   texts: textsOfMessages,
+  mediaTokens: mediaTokensOfMessages,
   plain: plainMessages,
 }
 

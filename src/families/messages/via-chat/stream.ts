@@ -15,7 +15,7 @@ import {
   partIn,
   reasoningTokens,
 } from '../../chat/answer-parts'
-import type { MessagesBody } from '../caller-side'
+import { estimateInput, type MessagesBody } from '../caller-side'
 import { cutEvent, messageEvent as eventOf } from '../follower'
 import { messageUsage } from '../usage'
 import { madeId, messageId, stopOf } from './reply'
@@ -49,7 +49,7 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
       stop_reason: null,
       stop_sequence: null,
       // No vendor of chat counts before the end.
-      usage: messageUsage({}),
+      usage: messageUsage({ input_token: estimateInput(parsed) }),
     }
     return eventOf({ type: 'message_start', message })
   }

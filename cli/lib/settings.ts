@@ -79,8 +79,9 @@ export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
  */
 function inForce(written: unknown, flags: SettingsFlags): unknown {
   if (typeof written !== 'object' || written === null) return written
-  const { database: fileDatabase, artifacts, secrets, ...config } = written as Partial<Config>
+  const { database: fileDatabase, artifacts, secrets: fileSecrets, ...config } = written as Partial<Config>
   const database = databaseUrl() ?? fileDatabase
+  const secrets = secretsKey() ? { ...keylessOf(fileSecrets), key: secretsKey() } : fileSecrets
   const { s3, ...onDisk } = artifacts ?? {}
   const kept = flags.sandbox && s3 ? onDisk : artifacts
   return {
@@ -166,6 +167,16 @@ function databaseUrl(): string | undefined {
     throw new CommandFailed('GATEWAY_DATABASE_URL must begin with postgres://.')
   }
   return url || undefined
+}
+
+/** The key that encrypts the database. */
+function secretsKey(): string | undefined {
+  return process.env.GATEWAY_SECRETS_KEY || undefined
+}
+
+function keylessOf(secrets: Config['secrets']): Config['secrets'] {
+  const { keyFile: _file, ...rest } = secrets ?? {}
+  return rest
 }
 
 function dataHome(): string {

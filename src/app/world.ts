@@ -2,7 +2,7 @@
 // Nothing else must create these; tests make their own.
 
 import { lookup } from 'node:dns/promises'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Authenticator, createAuthenticator } from '../accounts/keys'
 import type { Artifacts } from '../artifacts/artifacts'
@@ -13,7 +13,7 @@ import type { Config } from '../config/schema'
 import { masterKeysOf } from '../config/secrets'
 import { createCodec } from '../db/codec'
 import type { Db } from '../db/db'
-import { registerKey } from '../db/encryption-keys'
+import { type Encryption, readEncryption, registerKey } from '../db/encryption-keys'
 import { migrate } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
 import { secretOf } from '../db/secrets'
@@ -109,10 +109,7 @@ export async function openDatabase(
   dataDir: string,
   options: { patient?: boolean } = {},
 ): Promise<Db> {
-  const codec = createCodec(masterKeysOf(config.secrets), randomBytes)
-  const db = config.database
-    ? openPostgres(config.database, { ...options, codec })
-    : openSqlite(databaseFile(dataDir), { codec })
+  const db = connect(config, dataDir, options)
   try {
     await migrate(db)
     await registerKey(db)
@@ -121,6 +118,24 @@ export async function openDatabase(
     throw error
   }
   return db
+}
+
+function connect(config: Config, dataDir: string, options: { patient?: boolean } = {}): Db {
+  const codec = createCodec(masterKeysOf(config.secrets), randomBytes)
+  return config.database
+    ? openPostgres(config.database, { ...options, codec })
+    : openSqlite(databaseFile(dataDir), { codec })
+}
+
+/** How the database of a configuration is encrypted, without a change to it; undefined while there is none. */
+export async function encryptionOf(config: Config, dataDir: string): Promise<Encryption | undefined> {
+  if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
+  const db = connect(config, dataDir)
+  try {
+    return await readEncryption(db)
+  } finally {
+    await db.close()
+  }
 }
 
 export function databaseFile(dataDir: string): string {

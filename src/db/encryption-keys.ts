@@ -2,7 +2,7 @@
 // them must not start. Only ids of keys stand here; a key itself must never be in the database.
 
 import { CLEAR } from './codec'
-import { apply, type Db, type Statement } from './db'
+import { apply, DatabaseUnavailable, type Db, type Statement } from './db'
 
 /** Thrown where rows may be encrypted with a key that the configuration lacks. The message says what to do. */
 export class KeyMissing extends Error {
@@ -23,7 +23,7 @@ export async function usedKeys(db: Db): Promise<UsedKey[]> {
 }
 
 /** Why this process cannot read all rows, and what to do; undefined if it can. */
-export function missingKeyFault({ codec }: Db, used: readonly UsedKey[]): string | undefined {
+function missingKeyFault({ codec }: Db, used: readonly UsedKey[]): string | undefined {
   const missing = used.filter(({ id }) => !codec.knows(id)).map(({ id }) => id)
   if (missing.length === 0) return undefined
   const names = `${missing.length === 1 ? 'the key' : 'the keys'} ${missing.join(', ')}`
@@ -31,6 +31,28 @@ export function missingKeyFault({ codec }: Db, used: readonly UsedKey[]): string
     return `rows of the database are encrypted with ${names}, and the configuration has no such key: set it as secrets.key`
   }
   return `rows of the database are encrypted with ${names}, and secrets.key is the key ${codec.currentId}: if it replaces the other, add that to secrets.olderKeys; if not, set the right one`
+}
+
+/** How a database is encrypted, as an operator reads it. */
+export interface Encryption {
+  /** The id of the key that encrypts here; `clear` without one. */
+  key: string
+  /** Ids of other keys that rows may still be encrypted with, `clear` among them. */
+  before: string[]
+  /** Why the rows cannot all be read, and what to do; undefined if they can. */
+  fault: string | undefined
+}
+
+/** How a database is encrypted that may not have the tables of this version yet; undefined if nothing ever was. */
+export async function readEncryption(db: Db): Promise<Encryption | undefined> {
+  const used = await usedKeys(db).catch((error) => {
+    if (error instanceof DatabaseUnavailable) throw error
+    return []
+  })
+  const { currentId } = db.codec
+  if (used.length === 0 && currentId === CLEAR) return undefined
+  const before = used.map(({ id }) => id).filter((id) => id !== currentId)
+  return { key: currentId, before, fault: missingKeyFault(db, used) }
 }
 
 /** Notes the key of this process, before anything is encrypted with it. Throws `KeyMissing` if it lacks one. */

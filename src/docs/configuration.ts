@@ -54,6 +54,7 @@ const environment = `## Environment
 | \`GATEWAY_CONFIG\` | the configuration file, as \`--config\` |
 | \`GATEWAY_DATA_DIR\` | the data directory, as \`--data-dir\` |
 | \`GATEWAY_DATABASE_URL\` | the database, as \`database\` |
+| \`GATEWAY_SECRETS_KEY\` | the key that encrypts, as \`secrets.key\` |
 | \`GATEWAY_HOST\`, \`GATEWAY_PORT\` | the address and port to listen on, as \`--host\` and \`--port\` |
 | \`HTTPS_PROXY\`, \`HTTP_PROXY\`, \`NO_PROXY\` | a proxy that upstreams are called through, and hosts that are called without |
 | \`BUN_CONFIG_MAX_HTTP_REQUESTS\` | requests through a proxy at a time; 256 without it |

@@ -2,12 +2,18 @@
 // set; keys can be replaced while nodes run; and a process that lacks a key says so instead of starting.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { storedBy } from '../../src/db/codec'
-import { usedKeys } from '../../src/db/encryption-keys'
+import { join } from 'node:path'
+import { randomBytes } from '../../src/app/world'
+import { answerAgain, saveAnswer, takeKey } from '../../src/billing/idempotency'
+import { masterKeysOf } from '../../src/config/secrets'
+import { createCodec, storedBy } from '../../src/db/codec'
+import type { Db } from '../../src/db/db'
+import { registerKey, usedKeys } from '../../src/db/encryption-keys'
+import { migrate } from '../../src/db/migrations'
 import { secretOf } from '../../src/db/secrets'
 import { sealingKeyId } from '../../src/lib/sealing'
 import { rollWebhookSecret, webhookSecretsOf } from '../../src/webhooks/secrets'
-import { databaseKinds } from '../support/databases'
+import { databaseAddress, databaseKinds, openAddress } from '../support/databases'
 import {
   bytesOf,
   encryptedOptions,
@@ -15,11 +21,13 @@ import {
   keysOfTexts,
   masterKeys,
   reencrypt,
+  reencryptAlone,
   spellingsOf,
   storeTexts,
 } from '../support/encrypted-gateway'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { closeNodes, restart, startTwin } from '../support/nodes'
+import { createRandom, seedOf } from '../support/random'
 
 setDefaultTimeout(120_000)
 
@@ -27,8 +35,27 @@ const [first, second, foreign] = masterKeys
 const idOf = (key: string) => sealingKeyId(Buffer.from(key, 'base64'))
 const never = () => 'not made again'
 
+/** What the documentation says to run when a key is lost. */
+async function removalStatements(): Promise<string[]> {
+  const page = await Bun.file(join(import.meta.dir, '../../docs/encryption.md')).text()
+  const [, sql = ''] = /```sql\n([^`]*)```/.exec(page) ?? []
+  return sql
+    .split(';')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+}
+
 async function idsOf({ server }: TestGateway): Promise<string[]> {
   return (await usedKeys(server.world.db)).map(({ id }) => id)
+}
+
+/** What a caller was given by one node opens at the other, for that account alone. */
+function expectSameSeal(...nodes: [TestGateway, TestGateway]): void {
+  for (const [one, other] of [nodes, [...nodes].reverse()] as [TestGateway, TestGateway][]) {
+    const sealed = one.server.world.sealer.seal('thought', 'alice')
+    expect(other.server.world.sealer.open(sealed, 'alice')).toBe('thought')
+    expect(other.server.world.sealer.open(sealed, 'bob')).toBeUndefined()
+  }
 }
 
 /** Starts a gateway again with other keys, and brings all rows under the new one. */
@@ -104,6 +131,43 @@ for (const database of databaseKinds) {
       await rotated.close()
     })
 
+    test('what changes while rows are encrypted again is not overwritten, and its key not forgotten', async () => {
+      const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+      const { id } = await before.makeKey('bob', '1')
+      await before.server.stop(0)
+      await before.sandbox.stop()
+      const address = before.databaseUrl ?? join(before.dataDir, 'gateway.sqlite')
+      const old = openAddress(
+        address,
+        createCodec(masterKeysOf({ key: first, olderKeys: [second] }), randomBytes),
+      )
+      const next = openAddress(
+        address,
+        createCodec(masterKeysOf({ key: second, olderKeys: [first] }), randomBytes),
+      )
+      await registerKey(next)
+      // A command with the older key, between the reading of a row and its change.
+      const between: Db = {
+        ...next,
+        async query(statement) {
+          const rows = await next.query(statement)
+          if (rows[0]?.webhook_secret === undefined) return rows
+          await registerKey(old)
+          await rollWebhookSecret(old, id, 'whsec_rolled', 1)
+          return rows
+        },
+      }
+      const log = await reencryptAlone(between)
+      expect(log.at(-1)?.fields.forgotten).not.toContain(idOf(first))
+      const read = await webhookSecretsOf(next, id, 1)
+      expect([read.length, read[0]]).toEqual([2, 'whsec_rolled'])
+      // The next pass finds what was left.
+      await reencryptAlone(next)
+      expect(Object.keys(await keysOfTexts(next))).toEqual([idOf(second)])
+      expect(await webhookSecretsOf(next, id, 1)).toEqual(read)
+      await Promise.all([old.close(), next.close()])
+    })
+
     test('without any key again, everything is stored as it is', async () => {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const stored = await storeTexts(before, 'canary-back-again')
@@ -113,6 +177,26 @@ for (const database of databaseKinds) {
       await stored.check(plain)
       expect(foundIn(await bytesOf(plain), stored.texts)).toEqual(stored.texts)
       await plain.close()
+    })
+
+    test('a key that is lost takes what it encrypted with it, and no money or key of a caller', async () => {
+      const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
+      await storeTexts(before, 'canary-of-a-lost-key')
+      const balance = await before.balance()
+      const plain = openAddress(before.databaseUrl ?? join(before.dataDir, 'gateway.sqlite'))
+      await plain.batch((await removalStatements()).map((sql) => ({ sql })))
+      await plain.close()
+      const after = await restart(before, encryptedOptions({ key: second }))
+      if (database === 'postgres') await reencrypt(after.server.world.db)
+      expect(await idsOf(after)).toEqual([idOf(second)])
+      expect(await after.balance()).toEqual(balance)
+      const caller = { authorization: `Bearer ${before.secret}` }
+      expect((await after.chat({}, caller)).status).toBe(200)
+      const { data } = (await (await fetch(`${after.url}/v1/videos`, { headers: caller })).json()) as {
+        data: object[]
+      }
+      expect(data).toMatchObject([{ status: 'completed' }])
+      await after.close()
     })
 
     test('a start without the key, or with another, is refused with what to do', async () => {
@@ -149,6 +233,7 @@ describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one af
     const twin = await startTwin(knowing, encryptedOptions({ key: second, olderKeys: [first] }))
     stored.push(await storeTexts(twin, 'canary-of-twin'), await storeTexts(knowing, 'canary-meanwhile'))
     for (const each of stored) await Promise.all([each.check(knowing), each.check(twin)])
+    expectSameSeal(knowing, twin)
     // As long as one node encrypts with the older key, nothing is encrypted again for nothing.
     for (let minute = 0; minute < 7; minute++) {
       await reencrypt(knowing.server.world.db, 1)
@@ -187,6 +272,7 @@ describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one af
     const one = await startTestGateway({ database, ...encryptedOptions({ key: null, olderKeys: [first] }) })
     const twin = await startTwin(one, encryptedOptions({ key: first }))
     const stored = await storeTexts(one, 'canary-in-clear')
+    expectSameSeal(one, twin)
     const job = async () => [
       await reencrypt(one.server.world.db, 1),
       await reencrypt(twin.server.world.db, 1),
@@ -202,6 +288,67 @@ describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one af
     await one.sandbox.stop()
   })
 })
+
+/** Rows of a database that a process brings under a key, until it is killed. */
+const WORKER = join(import.meta.dir, '../support/reencrypt-until-killed.ts')
+const ROWS = 1_000
+
+/** Runs it, and kills it after a number of changes. True if it came to its end before. */
+async function runKilled(words: readonly string[], changes: number): Promise<boolean> {
+  const child = Bun.spawn([process.execPath, WORKER, ...words], { stdout: 'pipe', stderr: 'inherit' })
+  let output = ''
+  for await (const piece of child.stdout) {
+    output += new TextDecoder().decode(piece)
+    if (output.split('changed').length > changes) child.kill('SIGKILL')
+  }
+  await child.exited
+  if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL') throw new Error(`it failed: ${output}`)
+  return child.exitCode === 0
+}
+
+for (const kind of databaseKinds) {
+  test(`a process that is killed while it encrypts rows again loses none of them, on ${kind}`, async () => {
+    const address = await databaseAddress(kind)
+    const seed = seedOf('ENCRYPTION_SEED')
+    const random = createRandom(seed)
+    const texts = new Map(
+      Array.from({ length: ROWS }, (_, index) => [`charge_${index}`, `canary ${index} `.repeat(50)]),
+    )
+    const plain = openAddress(address)
+    await migrate(plain)
+    const key = (charge: string) => ({ account: 'alice', value: charge, requestHash: 'hash' })
+    for (const [charge, body] of texts) {
+      const answer = { status: 200, contentType: 'application/json', body }
+      await plain.batch([takeKey(key(charge), charge, 1).statement, saveAnswer(plain, charge, answer)])
+    }
+    await plain.close()
+    const check = async (keys: Parameters<typeof masterKeysOf>[0]) => {
+      const db = openAddress(address, createCodec(masterKeysOf(keys), randomBytes))
+      for (const [charge, body] of texts) {
+        expect({ seed, charge, body: (await answerAgain(db, key(charge)))?.body }).toEqual({
+          seed,
+          charge,
+          body,
+        })
+      }
+      const counts = await keysOfTexts(db)
+      await db.close()
+      return counts
+    }
+    let halfway = 0
+    for (const [newest, older] of [
+      [first, ''],
+      [second, first],
+    ] as const) {
+      while (!(await runKilled([address, newest, older], 2 + random.below(25)))) {
+        const counts = await check({ key: newest, olderKeys: older ? [older] : [] })
+        if (Object.keys(counts).length === 2) halfway++
+      }
+      expect(await check({ key: newest })).toEqual({ [idOf(newest)]: ROWS })
+    }
+    expect({ seed, halfway: halfway > 0 }).toEqual({ seed, halfway: true })
+  })
+}
 
 test('a row that was changed or moved to another place is not read', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))

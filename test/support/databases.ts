@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SQL } from 'bun'
+import { clearCodec } from '../../src/db/codec'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
@@ -49,8 +50,8 @@ export async function databaseAddress(kind: DatabaseKind): Promise<string> {
   return kind === 'sqlite' ? join(temporaryFolder(), 'gateway.sqlite') : postgresUrl()
 }
 
-export function openAddress(address: string): Db {
-  return address.startsWith('postgres:') ? openPostgres(address) : openSqlite(address)
+export function openAddress(address: string, codec = clearCodec): Db {
+  return address.startsWith('postgres:') ? openPostgres(address, { codec }) : openSqlite(address, { codec })
 }
 
 /** A new database with the gateway's tables. */

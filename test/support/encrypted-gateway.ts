@@ -121,15 +121,23 @@ export function spellingsOf(key: string): (string | Buffer)[] {
 /** What the log of a re-encryption said. */
 export type ReencryptionLog = { event: string; fields: Record<string, unknown> }[]
 
+function openJob(db: Db): { job: Reencryption; log: ReencryptionLog } {
+  const log: ReencryptionLog = []
+  const parts = { db, tables: encodedTables }
+  return { job: new Reencryption({ ...parts, log: (event, fields) => log.push({ event, fields }) }), log }
+}
+
 /** The minutes of one node, as many as another must have been silent for. */
 export async function reencrypt(db: Db, minutes = 7): Promise<ReencryptionLog> {
-  const log: ReencryptionLog = []
-  const job = new Reencryption({
-    db,
-    tables: encodedTables,
-    log: (event, fields) => log.push({ event, fields }),
-  })
+  const { job, log } = openJob(db)
   for (let minute = 0; minute < minutes; minute++) await job.beat()
+  return log
+}
+
+/** The start of the only node. */
+export async function reencryptAlone(db: Db): Promise<ReencryptionLog> {
+  const { job, log } = openJob(db)
+  await job.runAlone()
   return log
 }
 

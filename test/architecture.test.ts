@@ -20,7 +20,7 @@ const ROOT = `${import.meta.dir}/..`
 const FILE_LINES_MOST = 500
 const FUNCTION_LINES_MOST = 70
 
-/** What is longer than it may be, rounded up to tens: an entry may only become smaller, and goes when it is no longer needed. */
+/** Files and functions that are longer than they may be, in lines rounded up to tens. An entry may only become smaller. */
 const longFilesAllowed: Record<string, number> = {}
 const longFunctionsAllowed: Record<string, number> = {
   'test/cli/commands.test.ts test': 80,
@@ -43,6 +43,10 @@ const program = await read('{src,cli}/**/*.ts', 'gateway.config.ts')
 /** The catalogue is data: it is as long as there are models. */
 const programs = program.filter(({ path }) => path !== 'gateway.config.ts')
 const around = await read('{bench,test}/**/*.ts', 'build.ts')
+// This file and the rules name the forbidden words.
+const all = [...program, ...around].filter(
+  ({ path }) => !/^test\/(architecture\.test|support\/source-rules)\.ts$/.test(path),
+)
 
 describe('the source keeps', () => {
   test('its levels', () => expect(importFaults(program)).toEqual([]))
@@ -50,16 +54,8 @@ describe('the source keeps', () => {
   test('process, clock and network at the edge', () => expect(wordingFaults(program)).toEqual([]))
   test('vendors in their folders', () => expect(vendorFaults(program)).toEqual([]))
   test('one file for each name that is exported', () => expect(doubledNames(program)).toEqual([]))
-  test('files that say what they are for', () => {
-    // This file and the rules name the forbidden words.
-    const others = around.filter(
-      ({ path }) => !/^test\/(architecture\.test|support\/source-rules)\.ts$/.test(path),
-    )
-    expect(fileFaults([...program, ...others])).toEqual([])
-  })
-  test('comments that stand alone, in usual words', () => {
-    expect(proseFaults([...program, ...around.filter(({ path }) => !path.startsWith('test/'))])).toEqual([])
-  })
+  test('files that say what they are for', () => expect(fileFaults(all)).toEqual([]))
+  test('comments that stand alone, in usual words', () => expect(proseFaults(all)).toEqual([]))
   test(`files of at most ${FILE_LINES_MOST} lines`, () => {
     expect(over(longFiles(programs, FILE_LINES_MOST), longFilesAllowed)).toEqual([])
   })
@@ -254,7 +250,7 @@ const breaches: readonly Breach[] = [
     bad: { 'src/b.ts': 'export type A = 2', 'src/a.ts': 'export const A = 1' },
   },
   {
-    title: 'a file without a first word',
+    title: 'a file without a comment at its start',
     find: fileFaults,
     good: { 'cli/a.ts': '#!/usr/bin/env bun\n// What it does.\n' },
     bad: { 'cli/a.ts': 'export const a = 1\n// What it does.\n' },
@@ -311,7 +307,7 @@ describe('a rule notices', () => {
   }
 })
 
-/** The same body, just short enough and one line too long, in every form of a function. */
+/** A body that is just short enough and one that is a line too long, in every form of a function. */
 function longFunctionBreaches(): Breach[] {
   const heads: Record<string, [head: string, end: string]> = {
     'a long function': ['export async function f(a: number): Promise<void> {', '}'],

@@ -14,7 +14,7 @@ const QUICK = ['architecture', 'unit/', 'contract/']
 const ALL = ['architecture', 'unit/', 'contract/', 'scenario/', 'cli/']
 /** Takes as long as many others together, on processors of its own: it begins with them, lest it is left over at the end. */
 const LONGEST = 'scenario/simulation.test.ts'
-/** They fill the machine by themselves, and want to know what it then still does. */
+/** Tests that fill the machine by themselves and look at what it still does then. */
 const ALONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. */
 const WORKERS_PER_CORE = 2

@@ -405,7 +405,7 @@ async function makeHistory(data: string): Promise<void> {
   await release(db, failed, { endedBy: 'upstream', endedAt: now })
   await settle(db, beyond, { ...ending, priceNano: 1_000_000_000, usageSource: 'counted' })
   await db.close()
-  const journal = await openRequestLog(openSqlite(join(data, 'journal.sqlite')), () => {})
+  const requestLog = await openRequestLog(openSqlite(join(data, 'journal.sqlite')), () => {})
   const entry = {
     account: 'alice',
     keyId: key.id,
@@ -417,8 +417,8 @@ async function makeHistory(data: string): Promise<void> {
   }
   const ended = { usageSource: 'upstream', endedBy: 'done', operation: 'chat', errorCode: null, at: now }
   const figures = { inputTokens: 3, outputTokens: 4, amountNano: 150_000_000, status: 200, model: 'chat' }
-  journal.write({ id: 'req_1', ...entry, ...ended, ...figures })
-  journal.write({
+  requestLog.write({ id: 'req_1', ...entry, ...ended, ...figures })
+  requestLog.write({
     id: 'req_9',
     ...entry,
     ...ended,
@@ -427,7 +427,7 @@ async function makeHistory(data: string): Promise<void> {
     errorCode: 'slow',
     amountNano: null,
   })
-  await journal.close()
+  await requestLog.close()
 }
 
 test('usage sums the charges and lists the newest requests', async () => {

@@ -18,7 +18,7 @@ setDefaultTimeout(180_000)
 
 const SECRET = 'sk-from-the-environment'
 
-/** The same configuration in every format. */
+/** One configuration in every format. */
 const formats: Record<string, string> = {
   ts: `export default { upstreams: { a: { kind: 'openai', apiKey: process.env.A_KEY } }, models: { found: { family: 'openai-chat', upstream: 'a', free: true } } } as const`,
   js: `export default { upstreams: { a: { kind: 'openai', apiKey: process.env.A_KEY } }, models: { found: { family: 'openai-chat', upstream: 'a', free: true } } }`,

@@ -68,7 +68,7 @@ test('databases, what lies beside them, uploads, kept results and the lock are t
     })(),
   )
   await waitFor(() => readdirSync(join(dataDir, 'uploads')).length > 0)
-  await gateway.journal()
+  await gateway.requestLog()
   const modes = modesIn(dataDir)
   const files = Object.entries(modes).filter(([path]) => statSync(join(dataDir, path)).isFile())
   for (const name of [

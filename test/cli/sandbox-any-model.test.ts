@@ -20,7 +20,7 @@ setDefaultTimeout(180_000)
 const chatPrice = { per_1m_input_tokens: '0.05', per_1m_output_tokens: '0.20' }
 const kinds = [...upstreamKinds.keys()]
 
-/** What the README shows, and a server of one's own at an odd address. */
+/** The upstream that the README shows, and a server at an unusual address. */
 const ownServers: Config = {
   upstreams: { ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1?x=1', apiKey: null } },
   models: {

@@ -92,7 +92,7 @@ async function statusOf(response: Promise<Response>): Promise<number> {
   return status
 }
 
-/** What the shell makes of a line that was printed to be pasted. */
+/** Runs a printed line in a shell, as a user pastes it. */
 async function paste(line: string | undefined): Promise<string> {
   const shell = Bun.spawn(['sh', '-c', line ?? 'false'], {
     cwd: folder,
@@ -116,7 +116,7 @@ test('the lines that it prints work when they are pasted', async () => {
   const answer = await paste(lines.find((line) => line.startsWith('curl ')))
   expect(answer).toContain('data: {')
   expect(answer).toEndWith('data: [DONE]\n\n')
-  // The journal is written a moment after the answer.
+  // The request log is written a moment after the answer.
   let usage = ''
   await waitFor(async () => {
     usage = await paste(lines.find((line) => line.includes('usage --requests')))
@@ -127,7 +127,7 @@ test('the lines that it prints work when they are pasted', async () => {
   expect(await server.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('Stopping') })
 })
 
-/** What `serve` shows on a terminal of 80 columns, which is then told to stop. */
+/** The output of `serve` on a terminal of 80 columns; the server is stopped then. */
 async function onTerminal(words: string[], untilShown: string, more: Record<string, string> = {}) {
   let shown = ''
   const decoder = new TextDecoder()

@@ -32,7 +32,7 @@ async function get(
 const keyFor = async (...models: string[]) => (await gateway.makeKey('alice', '1', { models })).secret
 const named = (ids: readonly string[]) => ids.map((id) => ({ id, name: id }))
 
-/** What Open WebUI makes of the answers. */
+/** The lists that Open WebUI reads from the answers. */
 const modelsShown = (json: Json) => json.models.map(({ id }: Json) => id)
 const voicesShown = (json: Json) =>
   Object.fromEntries(json.voices.map(({ id, name }: Json): [string, string] => [id, name]))

@@ -1,5 +1,5 @@
 // What callers get wrong: each mistake is one row with the answer that tells them what to change.
-// None of them may reach a vendor, hold money, or go unrecorded in the journal.
+// None of them may reach a vendor, hold money, or go unrecorded in the request log.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { makeSecret, revokeKey, rollKey } from '../../src/accounts/keys'
@@ -252,7 +252,7 @@ describe('models', () => {
 })
 
 describe('fields of a chat', () => {
-  /** What is wrong, the field that the answer names, its code, and words of its text. */
+  /** The wrong value, the field that the answer names, its code, and words of its text. */
   const rows: [wrong: Record<string, unknown>, param: string, code: string, word: string][] = [
     [
       { messages: undefined },
@@ -719,10 +719,10 @@ describe('names that readers take differently', () => {
 })
 
 describe('routes', () => {
-  const notFound = { status: 404, journalRows: 0, error: { code: 'unknown_route', param: null } }
+  const notFound = { status: 404, logRows: 0, error: { code: 'unknown_route', param: null } }
   const wrongMethod = {
     status: 405,
-    journalRows: 0,
+    logRows: 0,
     error: { code: 'method_not_allowed', type: 'invalid_request_error' },
     answers: { allow: 'POST' },
   }

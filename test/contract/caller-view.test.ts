@@ -38,7 +38,7 @@ afterAll(async () => {
 })
 
 const ORGANIZATION = 'org-Abc123Def456Ghi789'
-/** What the vendors on record put beside their figures. */
+/** The members that vendors on record put beside their figures. */
 const COSTS = {
   cost: 0.00012,
   cost_details: { upstream_inference_cost: null, upstream_inference_prompt_cost: 7e-7 },

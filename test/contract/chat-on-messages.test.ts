@@ -95,7 +95,7 @@ const textOf = (events: readonly unknown[]) =>
 /** Asks for a completion; the rows are those that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
-  const [charges, journal] = [await gateway.charges(), await gateway.journal()]
+  const [charges, logRows] = [await gateway.charges(), await gateway.requestLog()]
   const whole = { model: 'test-messages', max_tokens: 500, messages: say('Hi'), ...body }
   const response = await gateway.post('/v1/chat/completions', whole, headers)
   const text = await response.text()
@@ -116,7 +116,7 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
     sent: gateway.sandbox.calls.slice(calls).map((call): Json => JSON.parse(call.body)),
     paths: gateway.sandbox.calls.slice(calls).map(({ path }) => path),
     charges: (await gateway.charges()).length - charges.length,
-    journal: (await gateway.journal()).slice(journal.length),
+    logRows: (await gateway.requestLog()).slice(logRows.length),
   }
 }
 
@@ -413,16 +413,16 @@ describe('a conversation with two tools at once', () => {
       calls: [],
       said: expect.stringContaining('get_time is fine'),
     })
-    for (const { charge, charges, journal, paths } of [first, second]) {
+    for (const { charge, charges, logRows, paths } of [first, second]) {
       expect(charge).toMatchObject({
         state: 'settled',
         operation: 'chat',
         model: 'test-messages',
         usage_source: 'upstream',
       })
-      expect({ charges, journal: journal.length, paths }).toEqual({
+      expect({ charges, logRows: logRows.length, paths }).toEqual({
         charges: 1,
-        journal: 1,
+        logRows: 1,
         paths: ['/v1/messages'],
       })
     }
@@ -431,7 +431,7 @@ describe('a conversation with two tools at once', () => {
 
 type Answered = Awaited<ReturnType<typeof request>>
 
-/** The same of an answer, whole or streamed. */
+/** A translated answer, whole or streamed. */
 function messageOf({ json, completion, text }: Answered) {
   if (completion) return completion
   const [choice] = json?.choices ?? []
@@ -450,8 +450,8 @@ function messageOf({ json, completion, text }: Answered) {
 }
 
 describe('several candidates', () => {
-  test.each([2, 6])('%d are as many calls, one charge for all, and one journal row', async (n) => {
-    const { json, charge, charges, journal, sent, headers } = await request({
+  test.each([2, 6])('%d are as many calls, one charge for all, and one row in the log', async (n) => {
+    const { json, charge, charges, logRows, sent, headers } = await request({
       n,
       messages: say('[sandbox prompt_tokens=100 cached=30 written=20 tokens=10] Hi'),
     })
@@ -468,9 +468,9 @@ describe('several candidates', () => {
     const amount = n * (50 * 1_000 + 30 * 100 + 20 * 1_250 + 10 * 2_000)
     expect(charge).toMatchObject({ state: 'settled', amount, usage_source: 'upstream' })
     expect(Number(charge.held)).toBeGreaterThanOrEqual(amount)
-    expect({ charges, journal: journal.length, sent: sent.length }).toEqual({
+    expect({ charges, logRows: logRows.length, sent: sent.length }).toEqual({
       charges: 1,
-      journal: 1,
+      logRows: 1,
       sent: n,
     })
     expect(Number(headers.get('x-gateway-cost-usd'))).toBe(amount / 1e9)
@@ -510,14 +510,14 @@ describe('several candidates', () => {
   }
 
   test('are streamed side by side, each with its index, and paid as one answer', async () => {
-    const { events, chunks, of, status, sent, charge, charges, journal } = await streamed({
+    const { events, chunks, of, status, sent, charge, charges, logRows } = await streamed({
       messages: say('[sandbox tokens=10 cached=30 written=20 prompt_tokens=100] Hi'),
     })
-    expect({ status, sent: sent.length, charges, journal: journal.length }).toEqual({
+    expect({ status, sent: sent.length, charges, logRows: logRows.length }).toEqual({
       status: 200,
       sent: 3,
       charges: 1,
-      journal: 1,
+      logRows: 1,
     })
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
     expect(events.filter((data) => data === '[DONE]')).toHaveLength(1)

@@ -558,11 +558,11 @@ describe('what is paid is what the vendor used', () => {
         const body = { model, messages: say(`[sandbox ${directive}] Hello!`), ...extra }
         const whole = await chat(body)
         const streamed = await chat({ ...body, stream: true })
-        for (const { charges, journal } of [whole, streamed]) {
+        for (const { charges, logRows } of [whole, streamed]) {
           expect(charges).toMatchObject([
             { state: 'settled', amount: paidNano, usage_source: 'upstream', shortfall: 0 },
           ])
-          expect(journal).toMatchObject([{ amount: paidNano, usage_source: 'upstream', ended_by: 'done' }])
+          expect(logRows).toMatchObject([{ amount: paidNano, usage_source: 'upstream', ended_by: 'done' }])
         }
         // The vendor's own words are kept for a later audit, and what it cost the operator is shown to no caller.
         const { cost_in_usd_ticks: cost, ...figures } = JSON.parse(String(whole.charges[0]?.usage))
@@ -608,7 +608,7 @@ describe('what is paid is what the vendor used', () => {
 })
 
 describe('GET /v1/models', () => {
-  const list = { method: 'GET', path: '/v1/models', name: 'models', status: 200, journalRows: 0 }
+  const list = { method: 'GET', path: '/v1/models', name: 'models', status: 200, logRows: 0 }
 
   test('lists the whole catalogue for a key without restrictions', async () => {
     const { json } = await play(gateway, list)

@@ -8,7 +8,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-/** What the scripts of a page can reach beside the browser's own. */
+/** The test's own members of a page's `window`. */
 interface PageWindow {
   OpenAI: typeof import('openai').default
   Anthropic: typeof import('@anthropic-ai/sdk').default
@@ -40,7 +40,7 @@ async function bundle(): Promise<string> {
   return (outputs[0] as Blob).text()
 }
 
-/** The same page on two origins. */
+/** Two origins that serve one page. */
 function servePages(script: string) {
   const servers = [1, 2].map(() =>
     Bun.serve({

@@ -300,7 +300,7 @@ const ofChat: Bridge = {
   },
 }
 
-/** The same request without the field, wherever it stands. */
+/** The request without the field, wherever it stands. */
 function without(value: unknown, field: string): unknown {
   const [, type] = field.split(' ')
   const last = field.replaceAll('[]', '').split(/[. ]/).at(-1) as string

@@ -54,7 +54,7 @@ function vectorsOf({ json }: Played): number[][] {
   return json.data.map((item: Json) => item.embedding)
 }
 
-/** What the vendors were asked, in the order of the inputs. */
+/** Inputs that the vendors received, in the order of the request. */
 function vendorBodies({ calls }: Played): Json[] {
   return calls.map((call) => JSON.parse(call.body))
 }
@@ -146,7 +146,7 @@ describe('batches', () => {
   }
 
   test('usage and price are the sums over all parts', async () => {
-    const { json, charges, journal } = await embed(
+    const { json, charges, logRows } = await embed(
       { model: 'text-embedding-v4', input: texts(25).fill('[sandbox prompt_tokens=70] x', 10, 11) },
       { vendorCalls: 3 },
     )
@@ -158,7 +158,7 @@ describe('batches', () => {
     expect(reported[1].prompt_tokens).toBe(70)
     expect(reported.reduce((sum, usage) => sum + usage.prompt_tokens, 0)).toBe(tokens)
     expect(charges).toMatchObject([{ state: 'settled', amount: tokens * 1_000, usage_source: 'upstream' }])
-    expect(journal).toMatchObject([{ input_tokens: tokens, output_tokens: 0, amount: tokens * 1_000 }])
+    expect(logRows).toMatchObject([{ input_tokens: tokens, output_tokens: 0, amount: tokens * 1_000 }])
   })
 
   for (const model of ['gmx-embedding-001', 'test-unnumbered']) {

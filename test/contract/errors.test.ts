@@ -113,7 +113,7 @@ test('a tool tells its model both, in its result', async () => {
   expect(loggedAbout(gateway, fault.request_id)).toEqual(['internal_error'])
 })
 
-/** What a model reads that asks for its balance. */
+/** The result of the balance tool, as a model reads it. */
 async function resultOfTool(gateway: TestGateway): Promise<Json> {
   const text = await (await postMessage(gateway.url, gateway.secret, toolMessage('get_balance', {}))).text()
   const message = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) as Json

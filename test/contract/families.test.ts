@@ -43,7 +43,7 @@ beforeAll(async () => {
     models[`simulated-${family}`] = { ...model, family, upstream: kind }
     upstreams[`recorded-${kind}`] = { kind, baseUrl: vendor.url, apiKey: 'none' }
   }
-  // Tasks are asked after seconds later: an hour of them shall not take the tests a minute.
+  // Tasks are asked after seconds later: the clock of the gateway is faster, so that the tests do not wait for it.
   const startedAt = Date.now()
   const now = () => startedAt + CLOCK_SPEED * (Date.now() - startedAt)
   gateway = await startTestGateway({ models, upstreams, balance: '1000000', outside: { now } })
@@ -188,7 +188,7 @@ async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void
 }
 
 const ODD = [undefined, null, 7, 'x', [], [null], {}]
-/** What stands in place of one part of a reply, by turns in the quick tests. */
+/** Values in place of one part of a reply: all of them, or one by turns in the quick tests. */
 const oddValues = (turn: number) => (process.env.TEST_QUICK ? [ODD[turn % ODD.length]] : ODD)
 
 /** Any part of a reply may be missing or of another type: there is an answer or an error of the vendor, never a crash. */
@@ -331,7 +331,7 @@ interface Answer {
   json: Json
   events: Json[]
   charge: Row
-  /** What the recorded vendor was sent; undefined when it was not asked. */
+  /** Body that the recorded vendor received; undefined if it was not called. */
   received: Json
   isForm: boolean
 }
@@ -403,7 +403,7 @@ function formOf(body: Record<string, Json>): FormData {
   return form
 }
 
-/** What is no text already, as JSON. */
+/** A text as it is, everything else as JSON. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
@@ -468,7 +468,7 @@ function filesNamed({ files = {} }: Fixture): Record<string, string> {
   )
 }
 
-/** With another id of the vendor's, where it answers with one: no vendor gives the same to two tasks. */
+/** A record with a new vendor's id, if it has one: no vendor gives one id to two tasks. */
 function asNewTask(family: Family, record: Fixture): Fixture {
   const id = taskOf(family)?.id(record.reply)
   return id ? JSON.parse(JSON.stringify(record).replaceAll(id, crypto.randomUUID())) : record

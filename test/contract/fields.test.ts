@@ -208,7 +208,7 @@ describe(`random bodies (FIELDS_SEED=${seed})`, () => {
     }
   }
 
-  /** What vendors call the tier of all who ask for none has the usual price, whichever of them says it. */
+  /** Names of the tier without extra price, which every vendor may report. */
   function isUsualTier({ price }: FieldRule, value: unknown): boolean {
     return (
       price === 'service_tier' && ['auto', 'default', 'standard', 'standard_only'].includes(value as string)

@@ -368,7 +368,7 @@ describe('a caller who leaves in the middle of a form', () => {
   const form = rawForm([...lion.slice(0, 2), file('image', new Uint8Array(MEBIBYTE))])
   for (const how of ways) {
     test(`by ${how}: nothing is sent, nothing is held, nothing is left`, async () => {
-      const [charges, rows] = [await gateway.charges(), await gateway.journal()]
+      const [charges, rows] = [await gateway.charges(), await gateway.requestLog()]
       const caller = await RawCaller.connect(gateway.url)
       caller.send(headOf({ 'content-length': String(form.length) }))
       caller.send(form.slice(0, MEBIBYTE / 2))
@@ -377,8 +377,8 @@ describe('a caller who leaves in the middle of a form', () => {
       caller.leave(how)
       await waitFor(() => uploaded().length === 0)
       expect(uploaded()).toEqual([])
-      await waitFor(async () => (await gateway.journal()).length > rows.length)
-      const [row, ...others] = (await gateway.journal()).slice(rows.length)
+      await waitFor(async () => (await gateway.requestLog()).length > rows.length)
+      const [row, ...others] = (await gateway.requestLog()).slice(rows.length)
       expect(row).toMatchObject({ operation: 'image-edit', status: 499, error_code: 'caller_left' })
       expect(others).toEqual([])
       expect(await gateway.charges()).toEqual(charges)

@@ -86,7 +86,7 @@ function refuse(
   return edit(model, parts, { status: 400, vendorCalls: 0, charges: 0, ...(error && { error }), words })
 }
 
-/** What reached the vendor: names and texts, files by their name and type. */
+/** Fields that reached the vendor: texts, and files by their name and type. */
 function vendorParts({ calls }: Played): [name: string, value: string][] {
   return (calls[0]?.form ?? []).map(([name, value]) => [
     name,
@@ -114,7 +114,7 @@ describe('an edit', () => {
         ['size', '1024x1536'],
         ['quality', 'medium'],
       ]
-      const { json, charges, journal } = await edit(model, parts)
+      const { json, charges, logRows } = await edit(model, parts)
       expect(Object.keys(json).sort()).toEqual([
         'background',
         'created',
@@ -134,7 +134,7 @@ describe('an edit', () => {
         { state: 'settled', usage_source: 'upstream', amount, shortfall: 0, operation: 'image-edit' },
       ])
       expect(Number(charges[0]?.held)).toBeGreaterThanOrEqual(amount)
-      expect(journal).toMatchObject([
+      expect(logRows).toMatchObject([
         { input_tokens: json.usage.input_tokens, output_tokens: output, amount },
       ])
     })
@@ -255,7 +255,7 @@ describe('what reaches the vendor', () => {
     expect(vendorParts(played).map(([name]) => name)).toEqual(['model', 'prompt', 'image'])
   })
 
-  test('how true it shall be to the image, which the newer model refuses itself', async () => {
+  test('the fidelity to the image, which the newer model refuses itself', async () => {
     const parts: Part[] = [['input_fidelity', 'high']]
     const older = await edit('pgt-image-1', parts)
     expect(textsOf(older)).toMatchObject({ input_fidelity: 'high' })

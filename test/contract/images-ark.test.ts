@@ -127,7 +127,7 @@ describe('one image', () => {
     expect(played.charges).toMatchObject([
       { state: 'settled', held: CENT, amount: CENT, usage_source: 'upstream' },
     ])
-    expect(played.journal).toMatchObject([{ model, operation: 'image', amount: CENT }])
+    expect(played.logRows).toMatchObject([{ model, operation: 'image', amount: CENT }])
     expect(sent(played)).toEqual({ model: catalogue[model]?.upstreamModel, prompt: 'a red fox' })
     expect(played.calls[0]).toMatchObject({ vendor: 'ark', path: '/api/v3/images/generations' })
   })

@@ -98,7 +98,7 @@ describe('text to image', () => {
     ])
     expect(imagesOf(played)).toHaveLength(1)
     expect(played.charges).toMatchObject([{ state: 'settled', amount: CENT, usage_source: 'upstream' }])
-    expect(played.journal).toMatchObject([{ model, amount: CENT, operation: 'image' }])
+    expect(played.logRows).toMatchObject([{ model, amount: CENT, operation: 'image' }])
     expect(played.response.headers.get('x-gateway-cost-usd')).toBe('0.01')
     // What the spec promises to a request that names no size; the vendor's own would be another.
     expect(sent(played)).toEqual({

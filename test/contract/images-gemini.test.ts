@@ -121,7 +121,7 @@ describe('what passes', () => {
 
 describe('what it costs', () => {
   test('the tokens of each kind, as the vendor counts them', async () => {
-    const { json, charges, journal, response } = await interact({
+    const { json, charges, logRows, response } = await interact({
       input: '[sandbox prompt_tokens=100 reasoning=40] a fox',
       response_format: { type: 'image', image_size: '2K' },
     })
@@ -129,7 +129,7 @@ describe('what it costs', () => {
     const amount = price({ input_token: 100, output_token: 40 + text, output_image_token: 1_680 })
     expect(charges).toMatchObject([{ state: 'settled', amount, usage_source: 'upstream', shortfall: 0 }])
     expect(JSON.parse(String(charges[0]?.usage))).toEqual(json.usage)
-    expect(journal).toMatchObject([
+    expect(logRows).toMatchObject([
       { operation: 'image', input_tokens: 100, output_tokens: 40 + text + 1_680, amount },
     ])
     expect(Number(response.headers.get('x-gateway-cost-usd'))).toBe(amount / 1e9)
@@ -225,7 +225,7 @@ function interaction(content: unknown[], usage: unknown, rest: Record<string, un
   }
 }
 
-/** What is paid when the vendor does not say: all that was held. */
+/** Price of an answer without figures: all that was held. */
 const quoted = 'quoted'
 
 interface Counted {
@@ -688,7 +688,7 @@ describe('streams', () => {
     test(name, async () => {
       vendor.answer = () => eventStream(body)
       const logs = gateway.log.length
-      const played = await interact({ model: odd, stream: true }, { journalRows: 1 })
+      const played = await interact({ model: odd, stream: true }, { logRows: 1 })
       const [charge] = played.charges
       const amount = paid === quoted ? charge?.held : price(paid)
       expect(charge).toMatchObject({ state, amount, shortfall: 0 })

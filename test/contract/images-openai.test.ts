@@ -104,7 +104,7 @@ describe('a picture', () => {
         { state: 'settled', usage_source: 'upstream', amount, shortfall: 0 },
       ])
       expect(Number(played.charges[0]?.held)).toBeGreaterThanOrEqual(amount)
-      expect(played.journal).toMatchObject([
+      expect(played.logRows).toMatchObject([
         { input_tokens: usage.input_tokens, output_tokens: tokens, amount },
       ])
     })

@@ -17,7 +17,7 @@ const MILLI = 1_000_000
 
 const plain = 'gkx-imagine-image'
 const quality = 'gkx-imagine-image-quality'
-/** Of the generation that has several qualities, which cost differently. */
+/** A model of the generation with several qualities at different prices. */
 const second = 'test-second-generation'
 const odd = 'test-odd'
 
@@ -56,7 +56,7 @@ function draw(body: Record<string, unknown>, expected: Partial<Scenario> = {}): 
   return play(gateway, { name: 'image', path: '/v1/images/generations', body: whole, ...rest })
 }
 
-/** What the vendor was asked, without what every request has. */
+/** Path of the call to the vendor, and the members of its body besides model and prompt. */
 function asked({ calls }: Played): { path: string | undefined; body: Json } {
   const { model, prompt, ...body } = JSON.parse(calls[0]?.body ?? '{}')
   expect([typeof model, prompt]).toEqual(['string', 'a cat in a tree'])
@@ -71,7 +71,7 @@ const catSent = { type: 'image_url', url: 'https://example.com/cat.jpg' }
 interface Translation {
   body: Record<string, unknown>
   path?: string
-  /** What the vendor gets beside model and prompt. */
+  /** Members that the vendor gets beside model and prompt. */
   sent: Record<string, unknown>
   /** Thousandths of a dollar. */
   paid: number
@@ -187,7 +187,7 @@ describe('what the vendor gets, and what it costs', () => {
           shortfall: 0,
         },
       ])
-      expect(played.journal).toMatchObject([{ operation: 'image', amount: paid * MILLI }])
+      expect(played.logRows).toMatchObject([{ operation: 'image', amount: paid * MILLI }])
       expect(Number(played.response.headers.get('x-gateway-cost-usd'))).toBe(paid / 1000)
     })
   }

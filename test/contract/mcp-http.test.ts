@@ -266,7 +266,7 @@ function eventsIn(text: string): Json[] {
   return text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []))
 }
 
-/** What a tool answers. */
+/** Result of a tool call. */
 async function resultOf(message: object): Promise<Json> {
   return eventsIn(await (await post(message)).text()).at(-1)?.result
 }

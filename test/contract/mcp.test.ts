@@ -185,12 +185,12 @@ const priced: Record<string, Scenario> = {
 describe('an answer has the exact cost, and is one charge', () => {
   for (const [name, { tool, args, cost, content, structured }] of Object.entries(priced)) {
     test(name, async () => {
-      const { result, json, calls, charges, journal } = await call(tool, args)
+      const { result, json, calls, charges, logRows } = await call(tool, args)
       expect(result.isError).toBeUndefined()
       expect(json).toEqual(result.structuredContent)
       expect(result.structuredContent).toMatchObject({ ...structured, cost_usd: cost, model: args.model })
       expect(result.content.map(({ type }) => type)).toEqual(content as never[])
-      expect([calls, charges.length, journal.length]).toEqual([1, 1, 1])
+      expect([calls, charges.length, logRows.length]).toEqual([1, 1, 1])
       expect(charges[0]).toMatchObject({
         id: json.request_id,
         state: 'settled',

@@ -84,7 +84,7 @@ function translated(text: string, cuts: readonly number[] = []): { events: strin
 /** Asks for a message; the rows are those that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
-  const [charges, journal] = [await gateway.charges(), await gateway.journal()]
+  const [charges, logRows] = [await gateway.charges(), await gateway.requestLog()]
   const whole = { model: 'test-chat', max_tokens: 500, messages: say('Hi'), ...body }
   const response = await gateway.post('/v1/messages', whole, headers)
   const { status } = response
@@ -103,7 +103,7 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
     charge: (await chargeOf()) as Row,
     sent: gateway.sandbox.calls.slice(calls).map((call): Json => JSON.parse(call.body)),
     charges: (await gateway.charges()).length - charges.length,
-    journal: (await gateway.journal()).slice(journal.length),
+    logRows: (await gateway.requestLog()).slice(logRows.length),
   }
 }
 
@@ -507,7 +507,7 @@ describe('refused before anything is sent', () => {
     ['no length', { max_tokens: undefined }, 'max_tokens', 'Missing'],
   ]
   test.each(rows)('%s', async (_, body, field, word) => {
-    const { status, json, sent, charges, journal, id, charge } = await request(body)
+    const { status, json, sent, charges, logRows, id, charge } = await request(body)
     expect(json).toEqual({
       type: 'error',
       error: { type: 'invalid_request_error', message: expect.stringContaining(`'${field}'`) },
@@ -516,7 +516,7 @@ describe('refused before anything is sent', () => {
     expect(json.error.message).toContain(word)
     expect({ status, sent, charges }).toEqual({ status: 400, sent: [], charges: 0 })
     expect(charge).toBeUndefined()
-    expect(journal).toMatchObject([{ id, status: 400, operation: 'messages' }])
+    expect(logRows).toMatchObject([{ id, status: 400, operation: 'messages' }])
   })
 })
 

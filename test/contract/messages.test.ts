@@ -254,9 +254,9 @@ describe('what is paid', () => {
   for (const [directives, amount] of rows) {
     for (const stream of [false, true]) {
       test(`${directives}${stream ? ', streamed' : ''}: $${amount / 1e9}`, async () => {
-        const { charges, journal } = await ask(prompt(`[sandbox ${directives}] Hello!`, { stream }))
+        const { charges, logRows } = await ask(prompt(`[sandbox ${directives}] Hello!`, { stream }))
         expect(charges).toMatchObject([{ state: 'settled', amount, usage_source: 'upstream', shortfall: 0 }])
-        expect(journal).toMatchObject([{ amount, ended_by: 'done' }])
+        expect(logRows).toMatchObject([{ amount, ended_by: 'done' }])
         // All of the vendor's figures, so that the price can be found again.
         expect(JSON.parse(String(charges[0]?.usage))).toMatchObject({
           input_tokens: expect.any(Number),

@@ -52,7 +52,7 @@ function connect(apiKey: string, to = gateway): OpenAI {
   return new OpenAI({ baseURL: `${to.url}/v1`, apiKey, maxRetries: 0 })
 }
 
-/** What the vendor got in the last submit. */
+/** Body of the last submit to the vendor. */
 function lastSubmit(): Json {
   return JSON.parse(gateway.sandbox.calls.findLast(({ method }) => method === 'POST')?.body ?? '')
 }

@@ -244,7 +244,7 @@ describe('input tokens', () => {
       input: '[sandbox prompt_tokens=321] Hello',
     })
     expect({ tokens, object }).toEqual({ tokens: 321, object: 'response.input_tokens' })
-    const count = { path: '/v1/responses/input_tokens?beta=true', charges: 0, journalRows: 0 }
+    const count = { path: '/v1/responses/input_tokens?beta=true', charges: 0, logRows: 0 }
     const played = await ask({ input: 'Hello', stream: true, store: true, max_output_tokens: 50 }, count)
     expect(played.calls[0]?.path).toBe('/v1/responses/input_tokens')
     expect(sentBy(played)[0]).toEqual({ model: 'gpt-5-mini', input: 'Hello' })
@@ -252,7 +252,7 @@ describe('input tokens', () => {
 
   test('are those of what the request continues too', async () => {
     const first = (await ask({ input: 'Hello' })).json
-    const count = { path: '/v1/responses/input_tokens', charges: 0, journalRows: 0 }
+    const count = { path: '/v1/responses/input_tokens', charges: 0, logRows: 0 }
     const played = await ask({ input: 'And then?', previous_response_id: first.id }, count)
     expect(sentBy(played)[0].input).toHaveLength(4)
     await ask({ input: 'x', previous_response_id: 'resp_no' }, { ...count, status: 400, vendorCalls: 0 })

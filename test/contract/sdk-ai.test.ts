@@ -29,7 +29,7 @@ globalThis.AI_SDK_LOG_WARNINGS = false
 const catalogue: Record<string, ModelConfig> = shipped.models
 const ids = ['pgt-4.1-mini', 'claude-haiku-4-5', 'gkx-imagine-image', 'text-embedding-v4']
 
-/** With what their vendors say when a stream fails. The second is translated to another dialect and back. */
+/** Models with the words of their vendors when a stream fails. The second is translated to another dialect and back. */
 const languageModels = [
   { id: 'pgt-4.1-mini', said: expect.stringContaining('The server had an error') },
   { id: 'claude-haiku-4-5', said: 'Overloaded' },

@@ -46,7 +46,7 @@ function sizeOf(base64: string | undefined): string {
   return `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`
 }
 
-/** What the vendor got in the last call. */
+/** Body of the last call to the vendor. */
 function lastForm(): string[] {
   const { form = [] } = installation.sandbox.calls.at(-1) ?? {}
   return form.map(([name, value]) =>

@@ -10,7 +10,7 @@ setDefaultTimeout(180_000)
 
 const { 'qnx3-tts-flash': flash, 'qnx3-tts-instruct-flash': instruct } = speechModels
 const SAMPLES_PER_CHARACTER = 1_440
-/** What an encoder may add: its delay, and samples that fill its last frame. */
+/** Samples that an encoder may add: its delay, and the rest of its last frame. */
 const ADDED_SAMPLES = 1_105 + 2 * 576
 
 let installation: Installation

@@ -25,11 +25,11 @@ import {
 
 setDefaultTimeout(180_000)
 
-/** What the simulated vendor makes of one character, and the pitch of its first voice. */
+/** Samples of a character at the simulated vendor, and the pitch of its first voice. */
 const SAMPLES_PER_CHARACTER = 1_440
 const CHERRY_HERTZ = 440
 const SERENA_HERTZ = 460
-/** What an encoder may add: its delay, and samples that fill its last frame. */
+/** Samples that an encoder may add: its delay, and the rest of its last frame. */
 const ADDED_SAMPLES = 1_105 + 2 * 576
 const FLASH = 'qnx3-tts-flash'
 const INSTRUCT = 'qnx3-tts-instruct-flash'
@@ -48,15 +48,15 @@ afterAll(async () => {
 
 const vendorInput = ({ calls }: Spoken) => JSON.parse(calls[0]?.body ?? '{}').input
 
-function expectPaid({ response, charges, journal, isBroken }: Spoken, characters: number): void {
+function expectPaid({ response, charges, logRows, isBroken }: Spoken, characters: number): void {
   const amount = characters * CHARACTER
   expect({ status: response.status, isBroken }).toEqual({ status: 200, isBroken: false })
   expect(charges).toMatchObject([
     { state: 'settled', amount, held: amount, usage_source: 'counted', ended_by: 'done', shortfall: 0 },
   ])
   const id = response.headers.get('x-request-id')
-  expect(journal).toMatchObject([{ id, operation: 'speech', status: 200, amount, error_code: null }])
-  expect(journal[0]?.first_byte_ms).toBeNumber()
+  expect(logRows).toMatchObject([{ id, operation: 'speech', status: 200, amount, error_code: null }])
+  expect(logRows[0]?.first_byte_ms).toBeNumber()
   expect(Number(response.headers.get('x-gateway-cost-usd'))).toBe(amount / 1e9)
 }
 
@@ -417,7 +417,7 @@ describe('the same key', () => {
       expect(second.response.headers.get('content-length')).toBe(String(first.bytes.length))
       expect(Buffer.compare(second.bytes, first.bytes)).toBe(0)
       expect({ calls: second.calls.length, charges: second.charges.length }).toEqual({ calls: 0, charges: 0 })
-      expect(second.journal).toMatchObject([{ status: 200, amount: 0 }])
+      expect(second.logRows).toMatchObject([{ status: 200, amount: 0 }])
     })
   }
 

@@ -32,9 +32,9 @@ afterAll(async () => {
 const PATH = '/v1/messages/count_tokens'
 const valid = { model: 'test-messages', messages: say('How long is this?') }
 
-/** Nothing is ever charged, and there is no row in the journal of what is paid for. */
+/** Nothing is ever charged, and there is no row in the log of what is paid for. */
 function count(body: unknown, expected: Partial<Scenario> = {}): Promise<Played> {
-  const rest = { status: 200, vendorCalls: 1, charges: 0, journalRows: 0, ...expected }
+  const rest = { status: 200, vendorCalls: 1, charges: 0, logRows: 0, ...expected }
   return play(gateway, { name: 'count', path: PATH, body, ...rest })
 }
 

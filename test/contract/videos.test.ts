@@ -57,7 +57,7 @@ function refuse(body: unknown, param: string | null, words: string[], more: Part
   return submit(body, { status: 400, vendorCalls: 0, charges: 0, error, words, ...more })
 }
 
-/** What the vendor was sent. */
+/** Body that the vendor received. */
 function sent({ calls }: Played): Json {
   return JSON.parse(calls[0]?.body ?? 'null')
 }
@@ -248,7 +248,7 @@ describe('submit', () => {
       method: 'GET',
       path: `/v1/video/generations/${json.id}`,
       status: 200,
-      journalRows: 0,
+      logRows: 0,
     })
     expect(read.json).toMatchObject(json)
     for (const path of [PATH, '/v1/video/generations']) {
@@ -258,7 +258,7 @@ describe('submit', () => {
         path,
         status: 405,
         answers: { allow: 'POST' },
-        journalRows: 0,
+        logRows: 0,
       })
     }
   })
@@ -594,7 +594,7 @@ describe('reading', () => {
         status: 404,
         error: { code: 'task_not_found', param: 'id', type: 'invalid_request_error' },
         words: ['no task', 'on this account'],
-        journalRows: 0,
+        logRows: 0,
       })
       texts.add(text.replace(id.slice(0, 128), 'ID').replace(/req_\w+/, 'REQ'))
     }
@@ -606,7 +606,7 @@ describe('reading', () => {
         path: `${PATH}/${json.id}`,
         key,
         status: 401,
-        journalRows: 0,
+        logRows: 0,
       })
     }
   })

@@ -32,7 +32,7 @@ beforeAll(() => {
 })
 afterAll(() => vendor.stop())
 
-/** What lies in the data directory beside the databases. */
+/** Files of the data directory besides the databases. */
 function filesIn(gateway: TestGateway, folder: 'artifacts' | 'uploads'): string[] {
   const path = join(gateway.dataDir, folder)
   if (!existsSync(path)) return []

@@ -70,8 +70,8 @@ for (const database of databaseKinds) {
       caller.leave('fin')
       const [charge] = (await endedCharges(gateway, charges + 1)).slice(charges)
       const [call] = gateway.sandbox.calls.slice(calls)
-      await waitFor(async () => (await gateway.journal()).some(({ id }) => id === charge?.id))
-      const [entry] = (await gateway.journal()).filter(({ id }) => id === charge?.id)
+      await waitFor(async () => (await gateway.requestLog()).some(({ id }) => id === charge?.id))
+      const [entry] = (await gateway.requestLog()).filter(({ id }) => id === charge?.id)
       return { received, charge, call: call as SandboxCall, entry }
     }
 
@@ -188,9 +188,9 @@ interface Moment {
   paused?: boolean
   callers: number
   leavesWhen(caller: RawCaller, called: () => boolean): Promise<unknown>
-  /** What must be there of each caller afterwards. */
+  /** Calls and rows that each caller must leave behind. */
   vendorCalls: 0 | 1
-  journal: { status: number; error_code: string | null; ended_by: string | null }
+  logRow: { status: number; error_code: string | null; ended_by: string | null }
   charge?: { state: string; usage_source: string | null }
 }
 
@@ -202,7 +202,7 @@ const moments: readonly Moment[] = [
     callers: 300,
     leavesWhen: () => Bun.sleep(20),
     vendorCalls: 0,
-    journal: { status: 499, error_code: 'caller_left', ended_by: null },
+    logRow: { status: 499, error_code: 'caller_left', ended_by: null },
   },
   {
     name: 'before the vendor answers',
@@ -210,7 +210,7 @@ const moments: readonly Moment[] = [
     callers: 300,
     leavesWhen: (_caller, called) => waitFor(called),
     vendorCalls: 1,
-    journal: { status: 499, error_code: 'caller_left', ended_by: 'client' },
+    logRow: { status: 499, error_code: 'caller_left', ended_by: 'client' },
     charge: { state: 'released', usage_source: null },
   },
   {
@@ -219,7 +219,7 @@ const moments: readonly Moment[] = [
     callers: 300,
     leavesWhen: (caller) => waitFor(() => contentIn(caller.head()).length > 2),
     vendorCalls: 1,
-    journal: { status: 200, error_code: null, ended_by: 'client' },
+    logRow: { status: 200, error_code: null, ended_by: 'client' },
     charge: { state: 'settled', usage_source: 'counted' },
   },
   {
@@ -230,7 +230,7 @@ const moments: readonly Moment[] = [
     // Long enough for every buffer on the way to be full, so that the vendor waits too.
     leavesWhen: () => Bun.sleep(600),
     vendorCalls: 1,
-    journal: { status: 200, error_code: null, ended_by: 'client' },
+    logRow: { status: 200, error_code: null, ended_by: 'client' },
     charge: { state: 'settled', usage_source: 'counted' },
   },
 ]
@@ -253,7 +253,7 @@ describe('hundreds of callers who leave', () => {
   })
 
   async function leaveAll(moment: Moment, how: Leaving): Promise<void> {
-    const before = { charges: (await gateway.charges()).length, journal: (await gateway.journal()).length }
+    const before = { charges: (await gateway.charges()).length, logRows: (await gateway.requestLog()).length }
     gateway.sandbox.calls.length = 0
     const calls = new Map<string, SandboxCall>()
     const find = (name: string) => {
@@ -278,15 +278,15 @@ describe('hundreds of callers who leave', () => {
       }
     }
     await Promise.all(Array.from({ length: AT_A_TIME }, work))
-    const journalRows = before.journal + moment.callers
-    await waitFor(async () => (await gateway.journal()).length >= journalRows)
+    const expectedRows = before.logRows + moment.callers
+    await waitFor(async () => (await gateway.requestLog()).length >= expectedRows)
     find('')
     await expectTraces(moment, before, calls)
   }
 
   async function expectTraces(
     moment: Moment,
-    before: { charges: number; journal: number },
+    before: { charges: number; logRows: number },
     calls: Map<string, SandboxCall>,
   ): Promise<void> {
     expect(calls.size).toBe(moment.vendorCalls * moment.callers)
@@ -300,9 +300,9 @@ describe('hundreds of callers who leave', () => {
       expect(charge).toMatchObject({ ended_by: 'client', ...moment.charge })
       expect((charge.amount as number) > 0).toBe(charge.state === 'settled')
     }
-    const entries = (await gateway.journal()).slice(before.journal)
+    const entries = (await gateway.requestLog()).slice(before.logRows)
     expect(entries).toHaveLength(moment.callers)
-    for (const entry of entries) expect(entry).toMatchObject(moment.journal)
+    for (const entry of entries) expect(entry).toMatchObject(moment.logRow)
     expect((await gateway.balance()).heldNano).toBe(0)
     expect(gateway.log).toEqual([])
   }

@@ -8,7 +8,7 @@ import { chatRequest, RawCaller } from '../support/raw-caller'
 
 setDefaultTimeout(180_000)
 
-/** What Bun may add, and a busy machine. */
+/** Time that Bun and a busy machine may add. */
 const PATIENCE_MS = 50_000
 
 let gateway: TestGateway

@@ -102,7 +102,7 @@ describe('kill -9 at a point of the line', () => {
     body: Record<string, unknown>
     /** True when the request has come to the point. */
     reached(installation: Installation, received: () => string): Promise<boolean> | boolean
-    /** Of the charge after the restart. */
+    /** The charge after the restart. */
     charge: Partial<Row>
     calls: number
   }

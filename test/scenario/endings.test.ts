@@ -22,7 +22,7 @@ interface Way {
   path?: string
   body: Record<string, unknown>
   headers?: Record<string, string>
-  /** What the request log says of it. */
+  /** The row in the request log. */
   row: { status: number; error_code: string | null; ended_by: string | null }
   /** How the charge stands then; undefined where there is none. */
   charge: 'settled' | 'released' | 'held' | undefined
@@ -121,18 +121,18 @@ const others: readonly Way[] = [
 
 /** Sends a request and collects what it left behind, whether or not its answer came whole. */
 async function run({ path = '/v1/chat/completions', body, headers }: Way) {
-  const [rows, charges] = [(await gateway.journal()).length, (await gateway.charges()).length]
+  const [rows, charges] = [(await gateway.requestLog()).length, (await gateway.charges()).length]
   const chat = { model: 'test-chat', messages: say('Hi'), ...body }
   const response = await gateway.post(path, path.endsWith('/completions') ? chat : body, headers)
   const isWhole = await response.arrayBuffer().then(
     () => true,
     () => false,
   )
-  await waitFor(async () => (await gateway.journal()).length > rows)
+  await waitFor(async () => (await gateway.requestLog()).length > rows)
   return {
     response,
     isWhole,
-    rows: (await gateway.journal()).slice(rows),
+    rows: (await gateway.requestLog()).slice(rows),
     charges: (await gateway.charges()).slice(charges),
   }
 }

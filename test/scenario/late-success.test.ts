@@ -412,7 +412,7 @@ function chargesOf(db: Db) {
   return db.query({ sql: 'select id, state, amount, shortfall from ended_charges order by ended_at, id' })
 }
 
-/** What webhooks say, in the order in which they came to be. */
+/** States that webhooks report, oldest first. */
 async function toldOf(db: Db): Promise<string[]> {
   const rows = await db.query({ sql: 'select body from webhooks order by created_at, id' })
   return rows.map(({ body }) => JSON.parse(body as string).type)

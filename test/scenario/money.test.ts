@@ -146,7 +146,7 @@ function overdraftTests(kind: DatabaseKind): void {
     expect((await first.charges()).map(({ state, amount }) => [state, amount])).toEqual(
       Array.from({ length: 10 }, () => ['settled', CENT]),
     )
-    const journals = await Promise.all(nodes.map((node) => node.journal()))
+    const journals = await Promise.all(nodes.map((node) => node.requestLog()))
     expect(journals.flat()).toHaveLength(1_000)
     await closeNodes(nodes)
   })
@@ -455,7 +455,7 @@ interface UsageFault {
   logged: boolean
 }
 
-/** What vendors report, and what then counts. Never nothing, and never a credit. */
+/** Usage that vendors report, and the usage that is charged: never nothing, and never a credit. */
 const usageFaults: UsageFault[] = [
   { fault: 'missing', source: 'counted', logged: false },
   { fault: 'negative', source: 'estimated', logged: true },

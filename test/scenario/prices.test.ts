@@ -36,7 +36,7 @@ function tariffOf(price: PriceConfig): Tariff {
   return tariff
 }
 
-/** What is wrong with prices, as `gateway config check` says it. */
+/** Faults of prices, in the words of `gateway config check`. */
 function faultsOfPrice(price: unknown, fields: Partial<ModelConfig> = {}): string[] {
   const model = { family: 'openai-chat', upstream: 'any', price, ...fields }
   return faultsOf({ upstreams: { any: { kind: 'openai', apiKey: 'none' } }, models: { m: model } })

@@ -33,7 +33,7 @@ type Name = (typeof names)[number]
 
 /** Nano-dollars for a token of input, and twice as much for one of output. The second is the dearest. */
 const EACH = { first: 1_000, second: 3_000, third: 2_000 }
-/** What every vendor reports. */
+/** Usage that every vendor reports. */
 const [INPUT, OUTPUT] = [10, 20]
 
 const vendors = Object.fromEntries(names.map((name) => [name, startVendor()])) as Record<Name, OddVendor>
@@ -125,14 +125,14 @@ async function ask(
   body: Record<string, Json> = {},
   { from = gateway, headers = {} as Record<string, string>, path = '/v1/chat/completions' } = {},
 ) {
-  const [charges, journal, log] = [await from.charges(), await from.journal(), from.log.length]
+  const [charges, earlierRows, log] = [await from.charges(), await from.requestLog(), from.log.length]
   const whole = { model: 'routed', max_tokens: 100, messages: say('Hi'), ...body }
   const response = await from.post(path, whole, headers)
   const text = await response.text()
   const newCharges = async () => (await from.charges()).slice(charges.length)
   await waitFor(async () => (await newCharges()).every(({ state }) => state !== 'held'))
   const [charge] = await newCharges()
-  const rows = (await from.journal()).slice(journal.length)
+  const rows = (await from.requestLog()).slice(earlierRows.length)
   expect(rows).toHaveLength(1)
   return {
     status: response.status,
@@ -141,7 +141,7 @@ async function ask(
     json: (text.startsWith('{') ? JSON.parse(text) : undefined) as Json,
     charge: charge as Row,
     charges: (await newCharges()).length,
-    journal: rows[0] as Row,
+    logRow: rows[0] as Row,
     turns: from.log.slice(log).flatMap(({ event, fields }) => (event === 'route_next' ? [fields] : [])),
   }
 }
@@ -150,7 +150,7 @@ type Answered = Awaited<ReturnType<typeof ask>>
 
 /** The one that answered is named and paid, and nobody else. */
 function expectAnsweredBy(name: Name, answer: Answered): void {
-  const { status, charge, charges, journal, turns, text } = answer
+  const { status, charge, charges, logRow, turns, text } = answer
   expect({ status, text }).toEqual({ status: 200, text })
   if (answer.json) expect(answer.json.model).toBe(name)
   else expect([...text.matchAll(/"model":"([^"]*)"/g)].map(([, model]) => model)).toEqual([name, name])
@@ -164,7 +164,7 @@ function expectAnsweredBy(name: Name, answer: Answered): void {
   expect(JSON.parse(charge.prices as string)).toMatchObject([
     { pico: { input_token: 1000 * EACH[name], output_token: 2000 * EACH[name] } },
   ])
-  expect(journal).toMatchObject({ model: name, upstream: name, status: 200, amount: priceOf(name) })
+  expect(logRow).toMatchObject({ model: name, upstream: name, status: 200, amount: priceOf(name) })
   expect(turns.map(({ from, to }) => [from, to])).toEqual(
     names.slice(0, names.indexOf(name)).map((each, index) => [each, names[index + 1]]),
   )
@@ -230,11 +230,11 @@ describe('a route', () => {
   test('of which nobody can answer tells what the last one said, for nothing', async () => {
     for (const name of names) vendors[name].answer = failing(500)
     vendors.third.answer = failing(429, { error: { message: 'Slow down' } }, { 'retry-after': '7' })
-    const { status, json, headers, charge, charges, journal } = await ask()
+    const { status, json, headers, charge, charges, logRow } = await ask()
     expect({ status, message: json.message }).toEqual({ status: 429, message: 'Slow down' })
     expect(headers.get('retry-after')).toBe('7')
     expect({ charges, ...charge }).toMatchObject({ charges: 1, state: 'released', amount: 0 })
-    expect(journal).toMatchObject({ model: 'third', upstream: 'third', status: 429, amount: null })
+    expect(logRow).toMatchObject({ model: 'third', upstream: 'third', status: 429, amount: null })
     expect(asked()).toEqual([1, 1, 1])
   })
 
@@ -253,11 +253,11 @@ describe('a route', () => {
 
   test.each([400, 413, 415, 422])('stops at a %d: the next one would be asked the same', async (status) => {
     vendors.first.answer = failing(status, { error: { message: 'An odd wish' } })
-    const { json, charge, charges, journal, ...answer } = await ask()
+    const { json, charge, charges, logRow, ...answer } = await ask()
     expect(answer.status).toBe(status === 422 ? 400 : status)
     expect(json.error.message).toBe('An odd wish')
     expect({ charges, ...charge }).toMatchObject({ charges: 1, state: 'released', amount: 0, model: 'first' })
-    expect(journal).toMatchObject({ model: 'first', upstream: 'first' })
+    expect(logRow).toMatchObject({ model: 'first', upstream: 'first' })
     expect(asked()).toEqual([1, 0, 0])
   })
 
@@ -402,12 +402,12 @@ describe('a route', () => {
       vendors.first.answer = failing(500)
       const calls = gateway.sandbox.calls.length
       for (const stream of [false, true]) {
-        const { status, text, charge, journal } = await ask({ model: 'any-form', stream }, { path })
+        const { status, text, charge, logRow } = await ask({ model: 'any-form', stream }, { path })
         expect({ status, text }).toEqual({ status: 200, text })
         expect(text).toContain('"model":"test-messages"')
         expect(text).toContain(path === '/v1/messages' ? '"input_tokens"' : 'chat.completion')
         expect(charge).toMatchObject({ state: 'settled', model: 'test-messages', usage_source: 'upstream' })
-        expect(journal).toMatchObject({ model: 'test-messages', upstream: 'anthropic' })
+        expect(logRow).toMatchObject({ model: 'test-messages', upstream: 'anthropic' })
       }
       expect(gateway.sandbox.calls.slice(calls).map((call) => call.path)).toEqual([
         '/v1/messages',
@@ -571,10 +571,10 @@ describe('equal connections', () => {
     vendors.first.answer = failing(503)
     const upstreamsSeen = new Set<unknown>()
     for (let count = 0; count < 20; count++) {
-      const { status, json, charge, journal } = await ask({ model: 'equals' })
+      const { status, json, charge, logRow } = await ask({ model: 'equals' })
       expect({ status, model: json.model }).toEqual({ status: 200, model: 'equals' })
       expect(charge).toMatchObject({ state: 'settled', model: 'equals', amount: priceOf('first') })
-      upstreamsSeen.add(journal.upstream)
+      upstreamsSeen.add(logRow.upstream)
     }
     expect([...upstreamsSeen]).toEqual(['second'])
     expect(asked()[1]).toBe(20)
@@ -648,10 +648,10 @@ describe('an alias', () => {
     ['third', 'third'],
     ['thirst', 'second'],
   ] as const)('%s is %s, by name and price', async (alias, name) => {
-    const { status, json, charge, journal } = await ask({ model: alias })
+    const { status, json, charge, logRow } = await ask({ model: alias })
     expect({ status, model: json.model }).toEqual({ status: 200, model: name })
     expect(charge).toMatchObject({ model: name, amount: priceOf(name) })
-    expect(journal.model).toBe(name)
+    expect(logRow.model).toBe(name)
   })
 
   test.each(['claude-haiku', 'any-name-2', 'keyless', 'not-there'])('%s is none', async (model) => {

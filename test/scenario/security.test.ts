@@ -422,7 +422,7 @@ describe('S11: canaries', () => {
       .join('\n')
   }
 
-  test('neither a prompt, nor a caller’s key, nor a vendor’s key is in any error, header, log line, journal row or file', async () => {
+  test('neither a prompt, nor a caller’s key, nor a vendor’s key is in any error, header, log line, log row or file', async () => {
     const poor = await gateway.makeKey('poor', '0')
     const wrong = newSecret()
     // A vendor whose answer is the prompt itself, as words that are not JSON.
@@ -443,12 +443,12 @@ describe('S11: canaries', () => {
     shown.push(await internalError())
     shown.push(await (await fetch(`${gateway.url}/health`)).text())
 
-    const journal = await gateway.journal()
-    expect(journal.length).toBeGreaterThan(requests.length)
+    const logRows = await gateway.requestLog()
+    expect(logRows.length).toBeGreaterThan(requests.length)
     const traces = {
       answers: shown.join('\n'),
       log: JSON.stringify(gateway.log),
-      journal: JSON.stringify(journal),
+      logRows: JSON.stringify(logRows),
       files: filesOf(gateway.dataDir),
     }
     // The places are the right ones: what belongs there is there.

@@ -23,7 +23,7 @@ const first = seeds === undefined ? 1 : Math.floor(Math.random() * 2 ** 31)
 const last = seeds === 'unbounded' ? Number.POSITIVE_INFINITY : first + Number(seeds ?? SEEDS) - 1
 if (Number.isNaN(last)) throw new Error('SIMULATION_SEEDS is a number of seeds, or unbounded')
 
-/** What must have happened in the suite's seeds: nothing is found where nothing happens. */
+/** Events that must have occurred in the suite's seeds: where nothing happens, nothing is found. */
 const HAPPENINGS = [
   ...['1 nodes', '2 nodes', '3 nodes', 'crash', 'stop', 'pause', 'set the clock', 'database away', 'operate'],
   ...['replayed', 'stream replayed', 'redelivered', 'asked again', 'route_next', 'charge_not_ended_yet'],

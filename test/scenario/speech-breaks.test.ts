@@ -91,13 +91,13 @@ async function expectFree(
   vendorCalls = 1,
 ) {
   const before = await gateway.balance()
-  const { response, json, calls, charges, journal } = await speak(gateway, body)
+  const { response, json, calls, charges, logRows } = await speak(gateway, body)
   expect({ status: response.status, code: json?.error.code }).toEqual({ status, code })
   expect(json.error.message).toContain(words)
   expect(response.headers.get('x-gateway-cost-usd')).toBeNull()
   if (body.model === undefined) expect(calls).toHaveLength(vendorCalls)
   expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
-  expect(journal).toMatchObject([{ status, error_code: code }])
+  expect(logRows).toMatchObject([{ status, error_code: code }])
   expect(await gateway.balance()).toEqual(before)
 }
 
@@ -284,12 +284,12 @@ describe('the vendor’s file', () => {
 
 describe('a sound that breaks off on its way', () => {
   async function expectBroken(body: Record<string, unknown>, endedBy: string, errorCode: string) {
-    const { response, bytes, isBroken, charges, journal } = await speak(gateway, body)
+    const { response, bytes, isBroken, charges, logRows } = await speak(gateway, body)
     expect({ status: response.status, isBroken }).toEqual({ status: 200, isBroken: true })
     expect(bytes.length).toBeGreaterThan(0)
     const amount = String(body.input ?? 'Hello!').length * CHARACTER
     expect(charges).toMatchObject([{ state: 'settled', amount, ended_by: endedBy }])
-    expect(journal).toMatchObject([{ status: 200, amount, ended_by: endedBy, error_code: errorCode }])
+    expect(logRows).toMatchObject([{ status: 200, amount, ended_by: endedBy, error_code: errorCode }])
   }
 
   const rows: [directive: string, errorCode: string][] = [

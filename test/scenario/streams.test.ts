@@ -107,7 +107,7 @@ interface Case {
   state?: 'settled' | 'released'
   endedBy?: string
   source: 'upstream' | 'counted' | 'estimated' | null
-  /** What is paid for; the counted text of prompt and answer where the vendor gave no figures. */
+  /** Quantities that are paid for: the counted text of prompt and answer if the vendor reported none. */
   paid: Quantities | 'counted'
   /** The code of the error event that ends a stream; absent: the stream is complete. */
   error?: string | null
@@ -400,7 +400,7 @@ async function playCase(gateway: TestGateway, row: Case, stream: boolean): Promi
   })
   const logged = gateway.log.slice(logBefore).map(({ event }) => event)
   expect(logged).toEqual(row.logged ? ['upstream_usage_invalid'] : [])
-  const [entry] = (await gateway.journal()).filter(({ id }) => id === answer.id)
+  const [entry] = (await gateway.requestLog()).filter(({ id }) => id === answer.id)
   expect(entry).toMatchObject({ status: 200, amount: price(paid), ended_by: row.endedBy ?? 'done' })
 }
 

@@ -70,7 +70,7 @@ async function expectPaid({ installation }: Place, paidNano: number): Promise<vo
   expect(paid).toEqual(paidNano === 0 ? [] : [{ amount: paidNano }])
 }
 
-/** What a point of the way needs before the request, and how to see that the process has come to it. */
+/** A point on the way of a task: its preparation, and how to see that the process has reached it. */
 interface Point {
   title: string
   /** A change before which the process is stopped. */
@@ -79,7 +79,7 @@ interface Point {
   deaf?: boolean
   arrange?(place: Place): void
   reached(place: Place, stall: Stall | undefined, deaf: { connections: number }): Promise<boolean> | boolean
-  /** What the next process makes of it. */
+  /** The task and its charge after the next start. */
   leaves: 'nothing' | 'unknown' | 'followed' | 'ended'
   /** Submits that reached the vendor before the kill, and deliveries that reached the receiver. */
   submits: number

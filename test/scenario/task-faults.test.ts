@@ -50,7 +50,7 @@ const answers: [name: string, answer: (id: string) => Response, kinds?: readonly
   ['a text that the database cannot store', unstorable, ['postgres']],
 ]
 
-/** What may stand in a row that an older, newer or broken program has left behind. */
+/** Columns as an older, newer or broken program may have left them. */
 const rows: [name: string, sql: string][] = [
   ['notes that are no JSON', `update tasks set memo = '{"seed":'`],
   ['quantities that are no JSON', `update tasks set quantities = ''`],

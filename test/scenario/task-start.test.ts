@@ -29,7 +29,7 @@ setDefaultTimeout(180_000)
 const MINUTE_MS = 60_000
 const BALANCE_NANO = 100_000_000_000
 const HOOK = 'http://192.0.2.1/ended'
-/** Of both kinds together more than one look finds. */
+/** Number of tasks of each kind: both together are more than one look finds. */
 const MANY = 600
 
 describe('a start on SQLite, where nobody else can be serving', () => {
@@ -276,7 +276,7 @@ async function stateOfCharge(db: Db, id: string): Promise<unknown> {
   return rows[0]?.state
 }
 
-/** What an operator does with a task that the vendor never began. */
+/** Ends a task that the vendor never began, as an operator does. */
 async function giveUp(db: Db, { id }: Pick<NewTask, 'id'>): Promise<void> {
   const error = { code: 'not_begun', message: 'It was never begun.' }
   const task = await readTask(db, id)

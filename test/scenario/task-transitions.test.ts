@@ -90,7 +90,7 @@ const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
   'late success: succeed': ({ db, seen }) => succeedLate(db, seen, success, options()),
 }
 
-/** What is done with a task by whoever has got its lease. */
+/** Changes by the owner of a lease. */
 function polled(act: (db: Db, task: Task) => Promise<unknown>) {
   return async ({ db, task }: Trial) => {
     const [claimed] = await claimDue(db, task.upstream, NOW, { limit: 1, leaseMs: 45_000 })
@@ -98,7 +98,7 @@ function polled(act: (db: Db, task: Task) => Promise<unknown>) {
   }
 }
 
-/** What is done with a task that a look has found. */
+/** Changes of a task that a look has found. */
 function swept(
   look: (db: Db, now: number) => Promise<Task[]>,
   act: (db: Db, task: Task) => Promise<unknown>,
@@ -115,7 +115,7 @@ interface Books {
   charges: { id: string; state: string; held: number; amount: number }[]
 }
 
-/** What the money of a task must be after a change. */
+/** State of the money of a task after a change. */
 const effects: Record<Effect, (before: Books, charge: string) => Books> = {
   held: (before, charge) => ({
     balanceNano: before.balanceNano,
@@ -238,7 +238,7 @@ async function bring(db: Db, way: readonly Transition[]): Promise<Trial> {
   return trial
 }
 
-/** What is wrong with what one change does to a task in its stage. */
+/** Faults of one change of a task in one stage. */
 async function tryChange(trial: Trial, name: string): Promise<string[]> {
   const { stage, seen } = trial
   const listed = transitions.find((each) => nameOf(each) === name && each.from.includes(stage))
@@ -288,7 +288,7 @@ function nameOf({ by, change }: Transition): string {
   return `${by}: ${change}`
 }
 
-/** What somebody would hold in the hand who has never seen its row. */
+/** A task as a process knows it that has never read its row. */
 function unwritten(task: NewTask): Task {
   return {
     ...task,

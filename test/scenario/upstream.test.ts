@@ -26,7 +26,7 @@ function chat(words: string, model = 'test-chat', more: object = {}) {
   return { model, messages: say(`[sandbox ${words}]`), ...more }
 }
 
-/** Of vendors that do not answer, by a clock that stands still until a test moves it. */
+/** Time limit of vendors that do not answer, by a clock that stands still until a test moves it. */
 const TIMEOUT_MS = 60_000
 
 function embed(words: string, model: string) {
@@ -47,7 +47,7 @@ async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** What callers read of trouble that is the operator's. */
+/** The answer to callers when the operator has to act. */
 const OPERATOR = {
   status: 503,
   error: { code: 'upstream_unavailable', type: 'server_error' },
@@ -573,7 +573,7 @@ describe('several keys of one vendor', () => {
   let gateway: TestGateway
   let shiftMs = 0
   let used: string[] = []
-  /** What the vendor answers to a key; absent: it serves it. */
+  /** The vendor's answers by key; a key that is absent is served. */
   let verdicts: Record<string, () => Response> = {}
 
   beforeAll(async () => {

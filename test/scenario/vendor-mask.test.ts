@@ -61,7 +61,7 @@ afterAll(async () => {
 
 /** In no log line and in no file of the data directory, which holds both databases. */
 async function nothingHasTheKey(): Promise<void> {
-  await gateway.journal()
+  await gateway.requestLog()
   expectClean(JSON.stringify(gateway.log))
   for (const name of readdirSync(gateway.dataDir, { recursive: true, withFileTypes: true })) {
     if (name.isFile()) expectClean(readFileSync(join(name.parentPath, name.name), 'latin1'), name.name)
@@ -279,7 +279,7 @@ describe('the key is masked in', () => {
       const response = await other.post('/v1/chat/completions', chat)
       expect(await response.text()).not.toContain(key)
     }
-    expect(JSON.stringify([await other.charges(), await other.journal(), other.log])).not.toContain(key)
+    expect(JSON.stringify([await other.charges(), await other.requestLog(), other.log])).not.toContain(key)
     await other.close()
   })
 

@@ -29,7 +29,7 @@ const breaking = startBreakingVendor()
 let vendor: OddVendor
 let gateway: TestGateway
 let submitReply: (id: string) => Response | Promise<Response>
-/** What is answered to the polls of a task, one after the other; then that it is done. */
+/** Answers to the polls of a task, one after the other; after them it is done. */
 let pollReplies: Map<string, (() => Response | Promise<Response>)[]>
 /** When each task was asked after. */
 let polls: Map<string, number[]>
@@ -179,7 +179,7 @@ describe('a submit', () => {
   test('whose wait meets a fault of the gateway is answered with the task, and logged once', async () => {
     const { db } = gateway.server.world
     submitReply = taken
-    const [calls, rows] = [vendor.requests, (await gateway.journal()).length]
+    const [calls, rows] = [vendor.requests, (await gateway.requestLog()).length]
     const answer = gateway.post(`${PATH}?wait=5`, { model: 'odd', ...form.body('x') })
     const isAccepted = 'select id from tasks where model = $1 and upstream_id = $2'
     await passUntil(
@@ -198,7 +198,7 @@ describe('a submit', () => {
     const task = (await response.json()) as Json
     expect([response.status, task.status]).toEqual([200, 'submitted'])
     expect((await rowsOf(gateway, task.id)).upstream_id).toBe(`task-${calls + 1}`)
-    expect((await gateway.journal()).slice(rows)).toMatchObject([{ status: 200, error_code: null }])
+    expect((await gateway.requestLog()).slice(rows)).toMatchObject([{ status: 200, error_code: null }])
   })
 
   /** The caller has a task that they can ask after; it has no id of the vendor's, and its price is held. */
@@ -215,7 +215,7 @@ describe('a submit', () => {
       charge_state: 'held',
       held: 5 * CENT,
     })
-    const [row] = (await gateway.journal()).slice(-1)
+    const [row] = (await gateway.requestLog()).slice(-1)
     expect(row).toMatchObject({ status: 200, error_code: null })
   }
 })

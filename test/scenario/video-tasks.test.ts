@@ -18,7 +18,7 @@ const price = { per_second: { '480p': '0.005', '720p': '0.01', '720p silent': '0
 const clock = makeClock()
 let vendor: OddVendor
 let gateway: TestGateway
-/** What the vendor answers to a poll of each task, by its id; the ids are numbers in a row. */
+/** The vendor's answers to polls by the task's id; the ids are consecutive numbers. */
 let replies: Map<string, () => Response>
 let polled: Map<string, number>
 let form: VideoVendorForm

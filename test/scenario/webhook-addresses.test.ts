@@ -23,7 +23,7 @@ const USER = 'must not have a user name or a password'
 const PORT = 'webhooks go to the ports 80, 443, 8080 and 8443'
 const UNKNOWN_NAME = 'has a host name that cannot be resolved'
 
-/** What names stand for. */
+/** Addresses of names. */
 const names: Record<string, string[]> = {
   'public.example': ['93.184.215.14'],
   'private.example': ['10.1.2.3'],

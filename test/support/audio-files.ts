@@ -120,7 +120,7 @@ export function recordedWebm(seconds: number): Promise<Blob> {
   return audioFile('webm', seconds, new WebMOutputFormat({ appendOnly: true }))
 }
 
-/** Of silence: 4,096 samples of 16 bits at 48 kHz, in one channel. */
+/** A FLAC frame of silence: 4,096 samples of 16 bits at 48 kHz, in one channel. */
 function flacFrame(index: number): Uint8Array {
   const head = [0xff, 0xf8, 0xca, 0x08, ...utf8Of(index)]
   const start = Uint8Array.from([...head, crc(head, 8, 0x07)])

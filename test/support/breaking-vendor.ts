@@ -10,7 +10,7 @@ export interface BreakingVendor {
   requests: number
 }
 
-/** It is stopped by `using`. */
+/** Starts a vendor; `using` stops it. */
 export function startBreakingVendor(): BreakingVendor & Disposable {
   const listener = Bun.listen<{ text: string }>({
     hostname: '127.0.0.1',

@@ -5,7 +5,7 @@ import { expect } from 'bun:test'
 import { join, resolve } from 'node:path'
 import type { Json } from './scenario'
 
-/** What is run: the executable of the whole run, or the source where a file runs by itself. */
+/** The program under test: the executable of the whole run, or the source if a file runs by itself. */
 export const PROGRAM: readonly string[] = process.env.TEST_EXECUTABLE
   ? [process.env.TEST_EXECUTABLE]
   : [process.execPath, resolve(import.meta.dir, '../../cli/main.ts')]
@@ -33,7 +33,7 @@ export interface CommandLine {
   allFail(code: number, rows: readonly (readonly [string, string])[], data?: string): Promise<void>
 }
 
-/** What a command that writes says on standard error. */
+/** The line on standard error of a command that writes. */
 export const WRITTEN = /^Written to \S.*\.\n/m
 
 /** More processes at a time would only wait for each other. */

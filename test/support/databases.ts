@@ -13,7 +13,7 @@ import { whenTestsEnd } from './ending'
 import { type PostgresServer, startPostgres, TEMPLATE } from './postgres'
 
 export type DatabaseKind = Db['kind']
-/** What is tested on every kind of database; the quick tests do without the one that has to be started. */
+/** Databases for tests of both kinds; the quick tests leave out the one that must be started. */
 export const databaseKinds: readonly DatabaseKind[] = process.env.TEST_QUICK
   ? ['sqlite']
   : ['sqlite', 'postgres']
@@ -40,7 +40,7 @@ export async function postgresUrl({ template = TEMPLATE } = {}): Promise<string>
   }
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   await using admin = new SQL(server, { max: 1 })
-  // Without a journal of its own, which takes longer than the copy.
+  // Without a write-ahead log of its own, which takes longer than the copy.
   await admin.unsafe(`create database ${name} template ${template} strategy file_copy`)
   return new URL(name, server).href
 }

@@ -32,7 +32,7 @@ export function encryptedOptions(secrets: Secrets | undefined): TestGatewayOptio
   }
 }
 
-/** What a gateway has stored, and whether it still gives it back. */
+/** Contents that a gateway has stored, and whether they can still be read. */
 export interface Stored {
   /** Texts that a copy of the database must not give away. */
   texts: string[]
@@ -118,7 +118,7 @@ export function spellingsOf(key: string): (string | Buffer)[] {
   return [bytes, bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')]
 }
 
-/** What the log of a re-encryption said. */
+/** Events in the log of a re-encryption. */
 export type ReencryptionLog = { event: string; fields: Record<string, unknown> }[]
 
 function openJob(db: Db): { job: Reencryption; log: ReencryptionLog } {

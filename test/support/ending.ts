@@ -3,7 +3,7 @@
 
 import { afterAll, setDefaultTimeout } from 'bun:test'
 
-/** Of a test that does not say: it only bounds what hangs, on a machine that is busy with other things. */
+/** The time limit of tests without their own. It only bounds what hangs, also on a busy machine. */
 setDefaultTimeout(180_000)
 
 const works: (() => unknown)[] = []

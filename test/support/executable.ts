@@ -52,7 +52,7 @@ export interface Installation {
   configFile: string
   /** Runs a command such as `keys list`. */
   command(words: string[], options?: Pick<StartOptions, 'cwd' | 'environment'>): Promise<Finished>
-  /** The same with --json; fails unless the command succeeds. */
+  /** Runs a command with --json; fails unless the command succeeds. */
   // biome-ignore lint/suspicious/noExplicitAny: each command has its own document, and the tests say what they expect of it
   json(...words: string[]): Promise<any>
   /** Makes a key on an account of its own name and answers the secret. */

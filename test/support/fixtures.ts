@@ -22,7 +22,7 @@ export interface Fixture {
   /** For a family that translates: what the vendor is sent but for its model, and what the caller gets. */
   sent?: Json
   answer?: Json
-  /** What there is to pay for; absent where only an estimate can be had. */
+  /** Quantities that are charged; absent if only an estimate is possible. */
   usage?: Quantities
   /** Where these figures are from: the vendor, unless they can only be counted here. */
   source?: 'counted'

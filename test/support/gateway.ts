@@ -53,7 +53,7 @@ export interface TestGateway {
   /** All charges, or those of requests that came after the one with this id. */
   charges(after?: string): Promise<Row[]>
   /** All rows of the request log, or those after the one with this number. */
-  journal(after?: number): Promise<Row[]>
+  requestLog(after?: number): Promise<Row[]>
   audit(): Promise<Audit>
   /** Stops the server, and fails when the books are wrong. */
   close(): Promise<void>
@@ -196,7 +196,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     },
     charges: (after = '') =>
       db.query({ sql: 'select * from charges where id > $1 order by created_at, id', parameters: [after] }),
-    async journal(after = 0) {
+    async requestLog(after = 0) {
       await requestLog.flush()
       const [last] = await requestLog.recent(1)
       return (await requestLog.recent(Number(last?.number ?? 0) - after)).reverse()

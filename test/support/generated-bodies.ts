@@ -283,7 +283,7 @@ function responsesBody(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** What the vendor writes before the tools, by its documentation. */
+/** Tokens that the vendor adds for tools, by its documentation. */
 const TOKENS_BEFORE_TOOLS = 530
 /** Where each candidate is a call of its own, each reads the input. */
 function eachByItself(generated: GeneratedBody): GeneratedBody {
@@ -463,7 +463,7 @@ const imageTokens: Record<string, Record<string, number>> = {
   '1792x1024': { high: 5_063 },
   '3840x2160': { high: 13_342 },
 }
-/** Of an upload at high fidelity, and of each unfinished picture. */
+/** Tokens of an upload at high fidelity, and of each unfinished picture. */
 const TOKENS_PER_UPLOAD = 65 + 129 + 6_240
 const TOKENS_PER_PARTIAL_IMAGE = 100
 
@@ -533,7 +533,7 @@ function pictureOfTokens(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** What a video has where nobody says how long, and the most where the vendor chooses, of a model without figures of its own. */
+/** Seconds of a video without a duration, and the most if the vendor chooses, for models without figures of their own. */
 const SECONDS_UNSAID = 5
 const SECONDS_CHOSEN = 60
 

@@ -14,7 +14,7 @@ const SILENT = new Set([
   'title',
 ])
 
-/** What does not fit, with its place; nothing where all fits. */
+/** Values that do not fit, with their places; empty if all fit. */
 export function misfits(document: object, schema: Schema, value: unknown, place = ''): string[] {
   return Object.entries(schema).flatMap(([keyword, expected]) => {
     if (SILENT.has(keyword) && keyword !== 'properties') return []
@@ -92,7 +92,7 @@ const checks: Record<string, (question: Question) => string[]> = {
   maxItems: bound(items, atMost),
 }
 
-/** What a reference inside of the document stands for. */
+/** The schema behind a reference inside the document. */
 export function lookUp(document: object, reference: string): Schema {
   const found = reference
     .slice(2)

@@ -3,7 +3,7 @@
 
 const wasmBase64: string = require('undici/lib/llhttp/llhttp-wasm.js')
 
-/** What llhttp makes of the bytes of a connection, up to the end of the first final response. */
+/** Result of llhttp for the bytes of a connection, up to the end of the first final response. */
 export interface Reference {
   /** The number of bytes up to the response's end; undefined where it did not end. */
   end: number | undefined

@@ -13,7 +13,7 @@ export interface Framing {
   isProper?: true
 }
 
-/** What more is sent, and when it comes: with the answer, as the next packet, or later. */
+/** Further bytes and their time: with the answer, as the next packet, or later. */
 export const extras = {
   'nothing more': undefined,
   'more in the same packet': 'same packet',

@@ -25,7 +25,7 @@ const pictured = [
   'dle-2',
   'gkx-imagine-image',
 ]
-/** What hears and ranks. */
+/** Models that transcribe and rank. */
 const others = ['whisper-1', 'rerank-v4.0-fast']
 const entries = [...pictured, ...others, 'gmx-3-pro-image'].map((id) => [id, catalogue[id] as ModelConfig])
 
@@ -57,7 +57,7 @@ export interface Called {
   /** Calls to vendors. */
   calls: number
   charges: Row[]
-  journal: Row[]
+  logRows: Row[]
   progress: Progress[]
 }
 
@@ -70,7 +70,7 @@ export async function callTool(
 ): Promise<Called> {
   const calls = gateway.sandbox.calls.length
   const charges = (await gateway.charges()).length
-  const journal = (await gateway.journal()).length
+  const logRows = (await gateway.requestLog()).length
   const progress: Progress[] = []
   const onprogress = (each: Progress) => progress.push(each)
   const result = (await client.callTool({ name, arguments: args }, undefined, {
@@ -82,7 +82,7 @@ export async function callTool(
     json: text?.type === 'text' ? JSON.parse(text.text) : undefined,
     calls: gateway.sandbox.calls.length - calls,
     charges: (await gateway.charges()).slice(charges),
-    journal: (await gateway.journal()).slice(journal),
+    logRows: (await gateway.requestLog()).slice(logRows),
     progress,
   }
 }

@@ -87,7 +87,7 @@ function block(
   return { start: { type: kind, [kind]: first }, deltas }
 }
 
-/** Its input in pieces, whole at the start, both, or none at all. */
+/** How the input of a tool arrives: in pieces, whole at the start, both, or not at all. */
 function call(random: Random, index: number, calls: GeneratedMessage['calls']): Block {
   const value = Array.from({ length: 1 + random.below(5) }, () => random.pick(words)).join('')
   const input = random.pick([{}, { query: value }, { deep: [{ query: value }], n: random.below(9) }])
@@ -111,7 +111,7 @@ function cut(random: Random, text: string): string[] {
   return pieces
 }
 
-/** What a chat completion has no place for. */
+/** Blocks that a chat completion has no place for. */
 function otherBlock(random: Random): Block {
   return random.pick([
     { start: { type: 'redacted_thinking', data: 'c2VjcmV0' }, deltas: [] },

@@ -9,7 +9,7 @@ export interface ObjectStore {
   calls: string[]
   /** Reads are answered when it has come. */
   reads: Promise<void> | undefined
-  /** Of objects that were read. */
+  /** Bytes of objects that were sent to readers. */
   sentBytes: number
   /** Answers every request with this error while it is set. */
   broken: boolean

@@ -80,7 +80,7 @@ function randomAmount(random: Random, decimals: number): string {
   return fraction === '' ? `${whole}` : `${whole}.${fraction}`
 }
 
-/** What quantities cost in nano-dollars, by the prices of a service tier that the vendor reports. */
+/** Price of quantities in nano-dollars, at the service tier that the vendor reports. */
 export function costOf(price: PriceConfig, quantities: Record<string, number>, tier: string | null): number {
   const { service_tiers: tiers = {}, minimum = '0', ...base } = price
   const named = tier === null ? undefined : tiers[tier]

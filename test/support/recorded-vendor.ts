@@ -3,9 +3,9 @@
 
 export interface RecordedVendor {
   url: string
-  /** What it answers from now on. */
+  /** The answer to requests from now on. */
   answer: Recorded
-  /** What it says of a task. */
+  /** The answer to polls from now on. */
   poll: unknown
   /** The body of the last request: JSON, or the fields and files of a form. */
   received: unknown

@@ -86,7 +86,7 @@ export function sourceOf(pieces: readonly Uint8Array[], end: 'close' | 'break' =
   return { body, taken: () => taken, cancelled: () => cancelled }
 }
 
-/** What of a stream's reader a caller needs; the types of Bun and of node differ in the rest. */
+/** The part of a stream's reader that a caller needs; the types of Bun and of node differ in the rest. */
 export interface Reader {
   read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
   cancel(): Promise<void>
@@ -94,7 +94,7 @@ export interface Reader {
 
 export interface Relaying {
   reader: Reader
-  /** What `finish` was called with: never more than once. */
+  /** Arguments of `finish`, which is called once at most. */
   outcomes: Outcome[]
   /** How often the call to the vendor was stopped. */
   aborts(): number

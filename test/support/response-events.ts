@@ -10,7 +10,7 @@ export interface ReadResponse {
   response: Json
   /** Items as they were done, by their place; undefined for those that a failure has left open. */
   items: Json[]
-  /** What the deltas of each item say, in the order of the items. */
+  /** Text of the deltas of each item, in the order of the items. */
   deltas: string[]
   error?: Json
 }

@@ -1,5 +1,5 @@
 // Requests as table rows: what is sent, what the caller must see, and what it may have cost.
-// Every row counts its side effects (calls to vendors, charges, journal rows): a right status alone proves little.
+// Every row counts its side effects (calls to vendors, charges, log rows): a right status alone proves little.
 
 import { expect } from 'bun:test'
 import type { Row } from '../../src/db/db'
@@ -28,10 +28,10 @@ export interface Scenario {
   absent?: string[]
   /** Headers of the answer; null: not there. */
   answers?: Record<string, string | RegExp | null>
-  /** Side effects; by default the request never gets past its check: no call, no charge, one journal row. */
+  /** Side effects; by default the request never gets past its check: no call, no charge, one row in the log. */
   vendorCalls?: number
   charges?: number
-  journalRows?: number
+  logRows?: number
 }
 
 export interface Played {
@@ -41,13 +41,13 @@ export interface Played {
   json: Json
   calls: SandboxCall[]
   charges: Row[]
-  journal: Row[]
+  logRows: Row[]
 }
 
 /** Plays one row against a gateway that nobody else uses meanwhile, and checks all that the row says. Tasks of earlier
  * requests may go on: polls of them are not counted. */
 export async function play(gateway: TestGateway, scenario: Scenario): Promise<Played> {
-  const { vendorCalls = 0, charges = 0, journalRows = 1 } = scenario
+  const { vendorCalls = 0, charges = 0, logRows = 1 } = scenario
   const played = await request(gateway, scenario)
   const { response, text, json } = played
   // With the body beside it a wrong status explains itself.
@@ -61,7 +61,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
     if (value instanceof RegExp) expect(header ?? '').toMatch(value)
     else expect(header).toBe(value)
   }
-  // Every answer can be found again in the log and the journal.
+  // Every answer can be found again in the log and the request log.
   const requestId = response.headers.get('x-request-id')
   expect(requestId).toMatch(/^req_[0-9a-f]{32}$/)
   // The form of messages has the id beside its error, and no place for the code.
@@ -70,9 +70,9 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
   expect({
     vendorCalls: played.calls.length,
     charges: played.charges.length,
-    journalRows: played.journal.length,
-  }).toEqual({ vendorCalls, charges, journalRows })
-  for (const row of played.journal) {
+    logRows: played.logRows.length,
+  }).toEqual({ vendorCalls, charges, logRows })
+  for (const row of played.logRows) {
     const { id, status, error_code } = row
     expect({ id, status, error_code }).toEqual({
       id: requestId,
@@ -107,11 +107,11 @@ async function request(gateway: TestGateway, scenario: Scenario): Promise<Played
       .slice(before.calls)
       .filter(({ path }) => !before.tasks.some((id) => path.includes(id))),
     charges: await gateway.charges(before.charge),
-    journal: await gateway.journal(before.logRow),
+    logRows: await gateway.requestLog(before.logRow),
   }
 }
 
-/** What there is before a request: how many calls, the newest charge and row of the log, and the vendors' ids of tasks. */
+/** State before a request: the number of calls, the newest charge and row of the log, and the vendors' ids of tasks. */
 async function stateOf({ sandbox, server }: TestGateway) {
   const { db, requestLog } = server.world
   const rows = await db.query({ sql: 'select upstream_id as id from tasks where upstream_id is not null' })

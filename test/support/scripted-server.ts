@@ -19,7 +19,7 @@ export interface ScriptedServer {
   receivedBytes: number
   /** Says something on every open connection, whatever has come on it. */
   say(text: string): void
-  /** What is done with each request from now on. */
+  /** Answers each request from now on. */
   answer: (socket: Socket, request: string) => void
   stop(): void
 }

@@ -8,7 +8,7 @@ import { CHARACTER_NANO, FILE_HOST, IMAGE_NANO, TOKEN_NANO } from './simulation-
 export interface Made {
   pieces: string[]
   contentType: string
-  /** What it costs if it is told to its end, in nano-dollars. */
+  /** Price of the whole answer in nano-dollars. */
   nano: number
   /** Pieces from here on are not sent by a vendor that breaks off. */
   cutAt: number
@@ -133,7 +133,7 @@ export function editAnswer(wish: Wish): Made {
   return whole({ created: 1, data: [{ b64_json: Buffer.from(wish.mark).toString('base64') }], usage }, nano)
 }
 
-/** What lies at the address of a result. */
+/** Content at the address of a result. */
 export function fileAt(path: string): string {
   return `the file at ${path}`
 }

@@ -153,7 +153,7 @@ function checkModels({ customers, count }: Simulation, ended: readonly Row[]): v
 
 const KEPT = /https:\/\/gateway\.example\/v1\/artifacts\/(art_[0-9a-f]{32})/
 
-/** What an answer says is kept is kept, whole, for that account; what is not kept has a reason; nothing else lies there. */
+/** Results that an answer calls kept are kept, whole, for that account; others have a reason; the store has nothing else. */
 async function checkResults(
   { database, store, asked, log }: Simulation,
   tasks: readonly Row[],

@@ -17,7 +17,7 @@ export interface SharedDatabase {
   isCalm: boolean
   /** Changes so far. */
   changes: number
-  /** What no process may ever do. */
+  /** Actions that no process may ever take. */
   violations: string[]
 }
 

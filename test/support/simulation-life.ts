@@ -11,7 +11,7 @@ export interface Life {
   crash(): void
   /** False where its last pause is not long ago: holds and leases need not outlive several of them. */
   pause(milliseconds: number): boolean
-  /** What is awaited through it comes to the process when it is awake, and never when it is dead. */
+  /** Resolves when the process is awake, and never after it has died. */
   alive<Result>(work: Promise<Result>): Promise<Result>
   after: World['after']
 }

@@ -30,7 +30,7 @@ export interface NodeParts {
   time: VirtualTime
   random: Random
   config: Config
-  /** What all nodes share, and what is wrong with it now. */
+  /** Database that all nodes share, and whether it can be reached now. */
   database: SharedDatabase
   store: FileStore
   vendor: SimulatedVendor

@@ -19,7 +19,7 @@ import { FILE_HOST, VENDOR_SECRET } from './simulation-config'
 import { type Life, LONGEST_PAUSE_MS } from './simulation-life'
 import type { VirtualTime } from './simulation-time'
 
-/** What a vendor made of a request, told apart by the mark in its prompt. */
+/** A vendor's work on a request, found by the mark in its prompt. */
 export interface Work {
   /** Submits of videos that were begun. */
   begun: number
@@ -33,7 +33,7 @@ export interface VendorTask {
   endsAt: number
   result: (typeof RESULTS)[number]
   cancelled: boolean
-  /** What any poll was answered, whether or not that arrived. */
+  /** States that polls were answered with, whether or not the answers arrived. */
   toldFailed: boolean
   toldSucceeded: boolean
   toldMissing: number
@@ -80,7 +80,7 @@ export class SimulatedVendor {
   readonly tasks = new Map<string, VendorTask>()
   readonly deliveries: Delivery[] = []
   readonly running = new Set<RunningCall>()
-  /** What no gateway may ever do. */
+  /** Actions that no gateway may ever take. */
   readonly violations: string[] = []
   private readonly time: VirtualTime
   private readonly random: Random
@@ -189,7 +189,7 @@ export class SimulatedVendor {
     return new HttpResponse({ status, get: (name) => given[name] ?? null }, content)
   }
 
-  /** What is made at once, whole or in pieces. */
+  /** Answers with something that is made at once, whole or in pieces. */
   private async make(exchange: Exchange, made: (wish: Wish) => Made): Promise<HttpResponse> {
     const { mark, text } = exchange
     await this.pause()
@@ -323,7 +323,7 @@ export class SimulatedVendor {
     throw new Error('reset')
   }
 
-  /** What is paid for. */
+  /** Does work that is paid for. */
   private work(exchange: Exchange): Promise<HttpResponse> {
     const { request, text } = exchange
     if (request.path.endsWith('/chat/completions')) return this.make(exchange, chatAnswer)

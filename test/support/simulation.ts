@@ -56,7 +56,7 @@ export interface Simulation {
 }
 
 export interface SimulationResult {
-  /** The same for the same seed. */
+  /** Hash of all that happened, equal for equal seeds. */
   trace: string
   events: number
   counts: Record<string, number>
@@ -326,7 +326,7 @@ function act(simulation: Simulation): string {
   return operate(simulation)
 }
 
-/** What an operator does beside the gateway, over the command line. */
+/** Commands of an operator beside the gateway. */
 function operate(simulation: Simulation): string {
   const { random, database, customers, vendor, time, log, newId, count } = simulation
   if (time.monotonic() < database.awayUntil) return 'nothing'
@@ -371,7 +371,7 @@ async function sendTask({ database, redelivered, time, count }: Simulation, task
   count('redelivered')
 }
 
-/** The same while it is on its way: what comes of that attempt then counts for nothing. */
+/** Delivers a webhook again while an attempt is running: the result of that attempt counts for nothing then. */
 function sendAgain(simulation: Simulation, id: string): void {
   const { database, time, log } = simulation
   const work = async () => {

@@ -5,7 +5,7 @@ import { MPEGDecoder } from 'mpg123-decoder'
 export interface Heard {
   sampleRate: number
   channels: number
-  /** Of the first channel. */
+  /** Samples of the first channel. */
   samples: Float32Array
 }
 

@@ -66,7 +66,7 @@ const packageOwners: Record<string, RegExp> = {
   'bun:ffi': /^cli\//,
 }
 
-/** What is read or sent as it is: the facts about the program, and the documentation's page. */
+/** Imports that are read or sent as they are: the facts about the program, and the documentation's page. */
 const NOT_CODE = /^(\.\.\/)+(package\.json|docs\/page\/\w+\.js|docs\/guides\/\w+\.md)$/
 
 export function importFaults(files: readonly SourceFile[]): string[] {

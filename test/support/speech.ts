@@ -33,7 +33,7 @@ export interface Spoken {
   json: Json
   calls: SandboxCall[]
   charges: Row[]
-  journal: Row[]
+  logRows: Row[]
 }
 
 /** Speaks, and collects what there is the moment that the last byte has come. Nobody else uses the gateway meanwhile. */
@@ -44,7 +44,7 @@ export async function speak(
 ): Promise<Spoken> {
   const calls = gateway.sandbox.calls.length
   const charges = (await gateway.charges()).length
-  const journal = (await gateway.journal()).length
+  const logRows = (await gateway.requestLog()).length
   const request = { model: 'qnx3-tts-flash', input: 'Hello!', ...body }
   const response = await gateway.post('/v1/audio/speech', request, headers)
   const { bytes, isBroken } = await collect(response)
@@ -56,7 +56,7 @@ export async function speak(
     json: isJson ? JSON.parse(bytes.toString()) : undefined,
     calls: gateway.sandbox.calls.slice(calls),
     charges: (await gateway.charges()).slice(charges),
-    journal: (await gateway.journal()).slice(journal),
+    logRows: (await gateway.requestLog()).slice(logRows),
   }
 }
 
@@ -70,14 +70,14 @@ async function collect(response: Response): Promise<{ bytes: Buffer; isBroken: b
   }
 }
 
-/** The charge and the journal row of the newest request, as soon as both have ended. */
+/** The charge and the log row of the newest request, as soon as both have ended. */
 export async function endOf(
   gateway: TestGateway,
 ): Promise<{ charge: Row | undefined; entry: Row | undefined }> {
   const newest = async () => (await gateway.charges()).at(-1)
   await waitFor(async () => (await newest())?.state !== 'held')
   const charge = await newest()
-  const find = async () => (await gateway.journal()).find(({ id }) => id === charge?.id)
+  const find = async () => (await gateway.requestLog()).find(({ id }) => id === charge?.id)
   await waitFor(async () => (await find()) !== undefined)
   return { charge, entry: await find() }
 }

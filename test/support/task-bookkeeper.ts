@@ -7,7 +7,7 @@ import { SECOND_NANO } from './task-rows'
 /** A task as the database must have it. */
 export interface Line {
   task: NewTask
-  /** Its charge, and what that holds or has paid. */
+  /** State of its charge, and the amount that it holds or has paid. */
   charge: string
   heldNano: number
   costNano: number
@@ -67,7 +67,7 @@ export class TaskBookkeeper {
     return line?.state === 'submitted' ? line : undefined
   }
 
-  /** The same, if whoever looked before is still the one who holds it. */
+  /** The open line, if whoever looked before still owns its lease. */
   private owned(seen: Line): Line | undefined {
     const line = this.open(seen)
     return line?.fence === seen.fence ? line : undefined
@@ -150,7 +150,7 @@ export class TaskBookkeeper {
     if (line?.sent && line.upstreamId === null) line.code = 'unknown'
   }
 
-  /** What is claimed, the longest due first, as it then stands. */
+  /** Claimed tasks after the claim, the longest due first. */
   claim(account: string, now: number, limit: number, leaseMs: number): Line[] {
     const due = [...this.sheet(account).lines.values()]
       .filter((line) => line.state === 'submitted' && line.upstreamId !== null)
@@ -186,7 +186,7 @@ export class TaskBookkeeper {
     return this.endOwned(seen, 'failed', code, 0)
   }
 
-  /** What is paid, and what is not, for a task that had failed. */
+  /** Ends a failed task as succeeded after all: the amount that is paid, and the shortfall. */
   succeedLate(seen: Line, seconds: number): { paidNano: number; shortfallNano: number } | undefined {
     const line = this.mendable(seen)
     if (!line) return undefined

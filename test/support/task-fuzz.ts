@@ -54,7 +54,7 @@ export class TaskFuzz {
     this.random = random
   }
 
-  /** With accounts that have a balance. */
+  /** A database with accounts that have a balance. */
   static async open(db: Db, random: Random): Promise<TaskFuzz> {
     const fuzz = new TaskFuzz(db, random)
     for (const account of fuzz.accounts) {
@@ -287,7 +287,7 @@ function kindOf(answer: unknown): string | undefined {
   return answer.shortfallNano === 0 ? 'paid' : 'short'
 }
 
-/** What somebody who saw the task then hands to the functions under test. */
+/** Arguments for the functions under test from somebody who read the task at that time. */
 function taskOf(line: Line): Task {
   const { task, code, ...rest } = line
   return {

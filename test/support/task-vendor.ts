@@ -18,7 +18,7 @@ export interface TaskVendor {
 
 /** Seconds of every video. */
 export const VIDEO_SECONDS = 5
-/** What a video of them costs at the prices of the tests. */
+/** Price of a video at the prices of the tests. */
 export const VIDEO_NANO = 50_000_000
 
 /** A request for a video. The prompt tells the tasks apart. */
@@ -33,7 +33,7 @@ export function videoBody(prompt: string, more: object = {}) {
   }
 }
 
-/** It is stopped by `using`. */
+/** Starts a vendor; `using` stops it. */
 export function startTaskVendor(): TaskVendor & Disposable {
   const running = new Map<string, number>()
   const server = Bun.serve({
@@ -84,7 +84,7 @@ export function taken(id: string): Response {
   return Response.json({ request_id: 'r', output: { task_status: 'PENDING', task_id: id } })
 }
 
-/** It is not ready. */
+/** Answers that the task is not ready. */
 export function working(id: string): Response {
   return Response.json({ request_id: 'r', output: { task_id: id, task_status: 'RUNNING' } })
 }

@@ -23,7 +23,7 @@ export interface VideoRow {
   /** JSON, or text as it is. */
   reply: Json
   becomes: 'submitted' | 'succeeded' | 'failed'
-  /** Of a task that failed. */
+  /** Error of a task that failed. */
   error?: { code: string; message: string }
   /** More of what readers see; null: not there. */
   shows?: Record<string, Json>

@@ -7,10 +7,10 @@ export interface WebhookReceiver {
   answer: () => Response | Promise<Response>
 }
 
-/** What a configuration must allow before webhooks go to it. */
+/** The network that a configuration must allow before webhooks are sent to a receiver. */
 export const RECEIVER_NETWORK = '127.0.0.0/8'
 
-/** It is stopped by `using`. */
+/** Starts a receiver; `using` stops it. */
 export function startReceiver(): WebhookReceiver & Disposable {
   const server = Bun.serve({
     hostname: '127.0.0.1',

@@ -24,7 +24,7 @@ export interface SendingOptions {
   allow?: string[]
   lookup?: Lookup
   lookupTimeoutMs?: number
-  /** What every random number is. */
+  /** The value of every random number. */
   random?: number
   /** A database that another sender has used. */
   db?: Db

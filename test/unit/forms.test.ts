@@ -584,7 +584,7 @@ describe('what is refused', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  /** They cost no more than their bytes, and what they say is not heard. */
+  /** Forms that cost no more than their bytes; their content is not used. */
   const harmless: [string, string][] = [
     ['dashes without end behind the last boundary', `--${BOUNDARY}${'-'.repeat(8 * MEBIBYTE)}`],
     [

@@ -134,7 +134,7 @@ function anyDecimal(random: Random): string {
   return `${random.chance(0.3) ? '-' : ''}${digits(1 + random.below(7))}${places === 0 ? '' : `.${digits(places)}`}`
 }
 
-/** The same in whole numbers of any size. */
+/** The calculation in whole numbers of any size. */
 function oracle(text: string): bigint {
   const [dollars = '', decimals = ''] = text.replace('-', '').split('.')
   const nano = BigInt(dollars + decimals.padEnd(9, '0'))

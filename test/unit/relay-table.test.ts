@@ -59,7 +59,7 @@ const settling: readonly RelayAction[] = [
   'settleTimeout',
   'settleLeft',
 ]
-/** What may be answered by another event before it returns. */
+/** Actions that another event may answer before they return. */
 const answering: readonly RelayAction[] = ['begin', 'resume', 'read', 'send', 'giveUpCaller', ...settling]
 /** States in which the answer is being settled. */
 const unsettled: readonly RelayState[] = ['closing', 'closing-ended', 'completing', 'failing']

@@ -37,25 +37,25 @@ function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal
   return openRequestLog(openSqlite(file, { durable: false }), () => {})
 }
 
-async function idsOf(journal: RequestLog, limit: number): Promise<unknown[]> {
-  return (await journal.recent(limit)).map(({ id }) => id)
+async function idsOf(requestLog: RequestLog, limit: number): Promise<unknown[]> {
+  return (await requestLog.recent(limit)).map(({ id }) => id)
 }
 
 /** Writes pages of these sizes, with ids that count up. */
-async function writePages(journal: RequestLog, sizes: readonly number[], at?: (id: number) => number) {
+async function writePages(requestLog: RequestLog, sizes: readonly number[], at?: (id: number) => number) {
   let id = 0
   for (const size of sizes) {
-    for (let index = 0; index < size; index++) journal.write(entry(`${++id}`, at?.(id)))
-    await journal.flush()
+    for (let index = 0; index < size; index++) requestLog.write(entry(`${++id}`, at?.(id)))
+    await requestLog.flush()
   }
 }
 
-describe('the journal', () => {
+describe('the request log', () => {
   test('gives every field back as it was written', async () => {
-    const journal = await open()
-    journal.write(entry('req_1'))
-    await journal.flush()
-    expect(await journal.recent(10)).toEqual([
+    const requestLog = await open()
+    requestLog.write(entry('req_1'))
+    await requestLog.flush()
+    expect(await requestLog.recent(10)).toEqual([
       {
         number: 1,
         id: 'req_1',
@@ -77,20 +77,20 @@ describe('the journal', () => {
         ended_by: 'done',
       },
     ])
-    await journal.close()
+    await requestLog.close()
   })
 
   test('lists the newest first across pages of any size, and no more than was asked for', async () => {
-    const journal = await open()
-    expect(await journal.recent(10)).toEqual([])
-    await writePages(journal, [1, 5, 2, 300, 1])
+    const requestLog = await open()
+    expect(await requestLog.recent(10)).toEqual([])
+    await writePages(requestLog, [1, 5, 2, 300, 1])
     const newestFirst = Array.from({ length: 309 }, (_none, index) => `${309 - index}`)
     for (const limit of [1, 2, 300, 301, 302, 303, 304, 308, 309, 10_000]) {
-      expect(await idsOf(journal, limit)).toEqual(newestFirst.slice(0, limit))
+      expect(await idsOf(requestLog, limit)).toEqual(newestFirst.slice(0, limit))
     }
-    const numbers = (await journal.recent(309)).map(({ number }) => number)
+    const numbers = (await requestLog.recent(309)).map(({ number }) => number)
     expect(numbers).toEqual(Array.from({ length: 309 }, (_none, index) => 309 - index))
-    await journal.close()
+    await requestLog.close()
   })
 
   test('writes 256 rows without waiting, and goes on counting when it is opened again', async () => {
@@ -114,13 +114,13 @@ describe('the journal', () => {
   })
 
   test('drops pages that are older than 30 days, and keeps one that is old only in part', async () => {
-    const journal = await open()
-    await writePages(journal, [2, 2, 2], (id) => START + id * DAY_MS)
+    const requestLog = await open()
+    await writePages(requestLog, [2, 2, 2], (id) => START + id * DAY_MS)
     // The third row is 31 days old, the fourth 30.
-    await journal.trim(START + 34 * DAY_MS)
-    expect(await idsOf(journal, 10)).toEqual(['6', '5', '4', '3'])
-    await journal.trim(START + 100 * DAY_MS)
-    expect(await idsOf(journal, 10)).toEqual([])
-    await journal.close()
+    await requestLog.trim(START + 34 * DAY_MS)
+    expect(await idsOf(requestLog, 10)).toEqual(['6', '5', '4', '3'])
+    await requestLog.trim(START + 100 * DAY_MS)
+    expect(await idsOf(requestLog, 10)).toEqual([])
+    await requestLog.close()
   })
 })

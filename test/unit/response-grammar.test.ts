@@ -21,7 +21,7 @@ interface Reading {
   fault: string | undefined
 }
 
-/** What the parser makes of these pieces on a connection that is closed after them. */
+/** Result of the parser for pieces of a connection that is closed after them. */
 function read(pieces: readonly Buffer[]): Reading {
   const reading: Reading = {
     status: 0,
@@ -68,7 +68,7 @@ function cutAtRandom(bytes: Buffer, random: Random): Buffer[] {
   return pieces
 }
 
-/** What does not depend on how the bytes were cut: of a refused one, that it was. */
+/** Part of the result that does not depend on the pieces: of a refused response only that it was refused. */
 function outcomeOf({ fault, isWhole, ...reading }: Reading): string {
   return JSON.stringify(isWhole ? reading : { refused: fault !== undefined })
 }

@@ -12,7 +12,7 @@ interface Parsed {
   reusable: boolean | undefined
 }
 
-/** What these pieces are read as, with the connection closed after them. */
+/** Responses in pieces of a connection that is closed after them. */
 function parse(pieces: readonly Buffer[]): Parsed[] {
   const parsed: Parsed[] = []
   const last = () => parsed.at(-1) as Parsed

@@ -12,7 +12,7 @@ setDefaultTimeout(180_000)
 
 const seed = seedOf('SOUND_SEED')
 const plain: PcmFormat = { sampleRate: samplesPerSecond, channels: 1 }
-/** What an encoder may add: its delay, and samples that fill its last frame. */
+/** Samples that an encoder may add: its delay, and the rest of its last frame. */
 const FRAME_SAMPLES = 576
 const DELAY_SAMPLES = 1_105
 

@@ -38,7 +38,7 @@ function dataByTheStandard(text: string): string[] {
   return events
 }
 
-/** What the splitter makes of pieces: the data of its events, and every byte that it gave back. */
+/** Result of the splitter for pieces: the data of its events, and every byte that it returned. */
 function splitPieces(pieces: readonly Uint8Array[]) {
   const splitter = createEventSplitter()
   const wholes = pieces.map((piece) => splitter.push(piece).toString('latin1'))
@@ -274,7 +274,7 @@ function parsed(data: string): Json | undefined {
   }
 }
 
-/** What a caller must see of these events of the vendor. */
+/** Events that a caller must see of the vendor. */
 function shown(events: readonly string[], { hideUsage, model: name }: Recorded): string[] {
   return (
     events

@@ -138,7 +138,7 @@ describe('a model', () => {
 })
 
 describe('the list', () => {
-  /** What a chat client of many gateways requires of every model before it reads prices and limits. */
+  /** Members that a chat client of many gateways requires of every model before it reads prices and limits. */
   const ChatClient: TSchema = Type.Object({
     data: Type.Array(
       Type.Object({

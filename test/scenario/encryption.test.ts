@@ -35,7 +35,7 @@ const [first, second, foreign] = masterKeys
 const idOf = (key: string) => sealingKeyId(Buffer.from(key, 'base64'))
 const never = () => 'not made again'
 
-/** What the documentation says to run when a key is lost. */
+/** The commands of the documentation for a lost key. */
 async function removalStatements(): Promise<string[]> {
   const page = await Bun.file(join(import.meta.dir, '../../docs/encryption.md')).text()
   const [, sql = ''] = /```sql\n([^`]*)```/.exec(page) ?? []
@@ -49,7 +49,7 @@ async function idsOf({ server }: TestGateway): Promise<string[]> {
   return (await usedKeys(server.world.db)).map(({ id }) => id)
 }
 
-/** What a caller was given by one node opens at the other, for that account alone. */
+/** Sealed text of one node opens at the other, for that account alone. */
 function expectSameSeal(...nodes: [TestGateway, TestGateway]): void {
   for (const [one, other] of [nodes, [...nodes].reverse()] as [TestGateway, TestGateway][]) {
     const sealed = one.server.world.sealer.seal('thought', 'alice')

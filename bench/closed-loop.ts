@@ -4,7 +4,7 @@
 import type { Socket } from 'bun'
 import { HttpReader, type HttpSink } from './http-reader'
 import { encodeRequest, type LoopJob, type LoopReport } from './load-job'
-import { checkStream, checkWhole, type Verdict } from './reply-check'
+import { checkResponse, checkStream, checkWhole, type Verdict } from './reply-check'
 import { Samples } from './statistics'
 
 const MAX_FAULTS = 5
@@ -52,6 +52,7 @@ class Loop {
   }
 
   judge(text: string): Verdict {
+    if (this.job.path === '/v1/responses') return checkResponse(text)
     return this.job.stream ? checkStream(text) : checkWhole(text)
   }
 
@@ -171,7 +172,8 @@ class LoopConnection implements HttpSink {
         : { framesWrong: 0, fault: `status ${this.status}: ${text.slice(0, 200)}` }
     loop.framesWrong += verdict.framesWrong
     if (verdict.fault !== undefined) loop.fail(verdict.fault)
-    else loop.pattern ??= body ?? null
+    // Each response has an id of its own.
+    else if (loop.job.path === undefined) loop.pattern ??= body ?? null
   }
 
   /** Abandons an unfinished request, which counts as an error; the connection takes no further part. */

@@ -64,6 +64,20 @@ export function requestBody(model: string, stream: boolean, user?: string): stri
   })
 }
 
+/** A request for a stream in the form of responses, with the same question, to a model that speaks chat. */
+export function responsesBody(model: string): string {
+  const instructions = 'You are a helpful assistant of a small company. Be brief and exact.'
+  return JSON.stringify({
+    model,
+    instructions,
+    input: QUESTION,
+    max_output_tokens: 1024,
+    stream: true,
+    // Neither does a chat keep its answers.
+    store: false,
+  })
+}
+
 export function wholeReply(): string {
   const message = { role: 'assistant', content: wholeContent, refusal: null, annotations: [] }
   return JSON.stringify({

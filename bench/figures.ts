@@ -10,6 +10,7 @@ export interface Figures {
   latency?: PerTarget<LatencyFigures>
   throughput?: PerTarget<ThroughputFigures>
   streams?: PerTarget<StreamsFigures>
+  translation?: TranslationFigures
   cuts?: CutsFigures
   polls?: PollsFigures
   endings?: EndingsFigures
@@ -57,6 +58,19 @@ export interface StreamsFigures {
   framesWrong: number
   framesPerSecond: number
   cpuMicrosPerFrame: number
+}
+
+/** Processor time of the gateway per stream, in microseconds, one value per round. */
+export interface TranslationFigures {
+  burst: TranslationCost
+  paced: TranslationCost
+}
+
+export interface TranslationCost {
+  /** Chat completions that pass as they come. */
+  passedMicros: number[]
+  /** Those translated to responses. */
+  translatedMicros: number[]
 }
 
 export interface CutsFigures {

@@ -2,7 +2,7 @@
 // must never let a job's errors pass silently: all go to one list, which is printed with the figures.
 import { join } from 'node:path'
 import { Child } from './children'
-import { requestBody } from './exchange'
+import { requestBody, responsesBody } from './exchange'
 import type {
   CutJob,
   CutReport,
@@ -58,18 +58,21 @@ export class LoadClient {
     stream: boolean,
     size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
   ): Promise<Metered> {
-    const body = requestBody(target.model(answer), stream)
-    const before = cpuMs(target.pid)
-    const report = (await this.run(target, {
-      kind: 'loop',
-      port: target.port,
-      headers: target.headers,
-      body,
+    return await this.meteredLoop(target, {
+      body: requestBody(target.model(answer), stream),
       stream,
       ...size,
-    })) as LoopReport
-    this.note(target, report.errors, report.replies, report.faults)
-    return { report, cpuMs: cpuMs(target.pid) - before }
+    })
+  }
+
+  /** Loads the gateway with streams that it translates to responses. */
+  async responses(
+    target: Target,
+    answer: string,
+    size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
+  ): Promise<Metered> {
+    const body = responsesBody(target.model(answer))
+    return await this.meteredLoop(target, { path: '/v1/responses', body, stream: true, ...size })
   }
 
   async cut(target: Target, job: Omit<CutJob, 'kind' | 'port' | 'headers'>): Promise<CutReport> {
@@ -93,6 +96,17 @@ export class LoadClient {
     const report = (await this.run(target, { kind: 'lag', port, pid, headers, ...job })) as LagReport
     this.note(target, report.errors, report.chatLatenciesMs.length, report.faults)
     return report
+  }
+
+  private async meteredLoop(
+    target: Target,
+    job: Omit<LoopJob, 'kind' | 'port' | 'headers'>,
+  ): Promise<Metered> {
+    const { port, headers, pid } = target
+    const before = cpuMs(pid)
+    const report = (await this.run(target, { kind: 'loop', port, headers, ...job })) as LoopReport
+    this.note(target, report.errors, report.replies, report.faults)
+    return { report, cpuMs: cpuMs(pid) - before }
   }
 
   private async run(target: Target, job: LoadJob): Promise<LoadReport> {

@@ -5,6 +5,8 @@
 export interface LoopJob {
   kind: 'loop'
   port: number
+  /** The path that is asked; chat by default. */
+  path?: '/v1/responses'
   headers: Record<string, string>
   body: string
   stream: boolean
@@ -93,9 +95,10 @@ export function cutMark(index: number): string {
 
 /** The bytes of one request; ready-made, so that sending costs one write. */
 export function encodeRequest(job: LoopJob | CutJob): Buffer {
+  const path = ('path' in job && job.path) || '/v1/chat/completions'
   const headers = Object.entries(job.headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const head =
-    `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\naccept: */*\r\n` +
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\naccept: */*\r\n` +
     `content-type: application/json\r\n${headers.join('')}content-length: ${Buffer.byteLength(job.body)}\r\n\r\n`
   return Buffer.from(head + job.body)
 }

@@ -18,6 +18,7 @@ import { measurePolls } from './measure-polls'
 import { measureStart } from './measure-start'
 import { measureStreams } from './measure-streams'
 import { measureThroughput } from './measure-throughput'
+import { measureTranslation } from './measure-translation'
 import { type Options, readOptions, type Subject, USAGE } from './options'
 import { rssMb } from './process-meter'
 import { rowsOf } from './rows'
@@ -59,6 +60,9 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   })
   await step('streams', async () => {
     figures.streams = await measureStreams(load, proxies, amounts)
+  })
+  await step('translation', async () => {
+    figures.translation = await measureTranslation(load, started.last.target, amounts)
   })
   const { mock: _mock, ...peakMb } = load.peakRssMb
   const loaded = Object.keys(peakMb).length > 0

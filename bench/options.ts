@@ -7,6 +7,7 @@ export const SUBJECTS = [
   'latency',
   'throughput',
   'streams',
+  'translation',
   'cuts',
   'tasks',
   'hostile',

@@ -45,6 +45,20 @@ export function checkStream(text: string): Verdict {
   return { framesWrong }
 }
 
+/** The texts of all frames as they are translated, and the events that end a response. */
+export function checkResponse(text: string): Verdict {
+  const framesWrong = countWrong([...text.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta))
+  if (framesWrong > 0)
+    return { framesWrong, fault: `${framesWrong} of ${CONTENT_FRAMES} frames lost or changed` }
+  const last = text.split('\n\n').at(-3) ?? ''
+  const json = /^event: response\.completed\ndata: (.*)$/.exec(last)?.[1]
+  const { response } = JSON.parse(json ?? '{}')
+  if (response?.usage?.input_tokens !== usage.promptTokens)
+    return { framesWrong, fault: 'no usage at the end' }
+  if (!text.endsWith('data: [DONE]\n\n')) return { framesWrong, fault: 'the stream does not end with [DONE]' }
+  return { framesWrong }
+}
+
 /** Texts that are missing in their order, and texts that should not be there. */
 function countWrong(contents: unknown[]): number {
   let wrong = 0

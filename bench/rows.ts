@@ -12,6 +12,8 @@ import type {
   LatencyFigures,
   PollsFigures,
   Spread,
+  TranslationCost,
+  TranslationFigures,
 } from './figures'
 import { CHATS_PER_SECOND } from './measure-endings'
 import { HONEST_PER_SECOND, HOSTILE_KEYS } from './measure-hostile'
@@ -30,6 +32,7 @@ export interface Row {
 
 const BAR = {
   ratio: 2,
+  translationRatio: 1.5,
   addedP50Ms: 0.6,
   addedP99Ms: 2,
   repliesPerSecond: 10_000,
@@ -48,6 +51,7 @@ export function rowsOf(figures: Figures): Row[] {
     ...latencyRows(figures.latency),
     ...throughputRows(figures),
     ...streamRows(figures),
+    ...translationRows(figures.translation),
     ...startRows(figures),
     ...memoryRows(figures),
     ...cutRows(figures.cuts),
@@ -147,6 +151,26 @@ function streamRows({ streams }: Figures): Row[] {
       figure: `${load}: CPU per frame`,
       cells: mapTargets(streams, (proxy) => `${proxy.cpuMicrosPerFrame.toFixed(1)} µs`),
     },
+  ]
+}
+
+function translationRows(translation: TranslationFigures | undefined): Row[] {
+  if (translation === undefined) return []
+  const row = (pace: string, { passedMicros, translatedMicros }: TranslationCost): Row => {
+    const [passed, translated] = [median(passedMicros), median(translatedMicros)]
+    const ratio = translated / passed
+    return {
+      figure: `CPU per stream of ${CONTENT_FRAMES} chunks translated to responses, ${pace}`,
+      bar: `≤ ${BAR.translationRatio}× passed as it comes`,
+      cells: {
+        gateway: `${translated.toFixed(0)} µs, ${ratio.toFixed(2)}× (${passed.toFixed(0)} µs)`,
+      },
+      missed: !(ratio <= BAR.translationRatio),
+    }
+  }
+  return [
+    row('as fast as they go', translation.burst),
+    row(`${FRAMES_PER_SECOND} a second`, translation.paced),
   ]
 }
 

@@ -103,7 +103,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
     }
   })
 
-  test('give the same response as whole completions', () => {
+  test('give the same response as whole completions (litellm/11204)', () => {
     const random = createRandom(seed)
     for (let round = 0; round < 300; round++) {
       const { message, deltas } = messageInPieces(random)
@@ -280,6 +280,19 @@ describe('items follow one another:', () => {
         '1 - completed',
         'completed',
       ],
+    ],
+    [
+      'thinking and text as lists',
+      [
+        { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }] },
+        {
+          content: [
+            { type: 'text', text: 'H' },
+            { type: 'text', text: 'i' },
+          ],
+        },
+      ],
+      ['0 + reasoning', '0 : Hm', '0 - reasoning', '1 + message', '1 : Hi', '1 - completed', 'completed'],
     ],
     [
       'text and thinking by turns',
@@ -476,6 +489,16 @@ describe('a call comes back', () => {
     expect(readDeltas([{ tool_calls: [call] }]).items[0]?.arguments).toBe('{"a":[1]}')
   })
 
+  test('in the older form, of one call', () => {
+    const deltas = [
+      { function_call: { name: 'plain', arguments: '{"a"' } },
+      { function_call: { arguments: ':1}' } },
+    ]
+    expect(readDeltas(deltas, 'function_call').items).toMatchObject([
+      { type: 'function_call', name: 'plain', arguments: '{"a":1}' },
+    ])
+  })
+
   test('with an id of its own where a server gives none, or one twice', () => {
     const twice = [piece(0, '{}', { id: 'x', name: 'f' }), piece(1, '{}', { id: 'x', name: 'f' })]
     const { items } = readDeltas([...twice, piece(2, '{}', { name: 'f' })])
@@ -523,6 +546,10 @@ describe('an answer ends', () => {
     }
   })
 
+  test('incomplete where a refusal was cut at its limit', () => {
+    expect(readDeltas([{ refusal: 'N' }], 'length').response.status).toBe('incomplete')
+  })
+
   test('after the figures, which come last (new-api/2267)', () => {
     const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 }
     const text = streamOf([{ content: 'Hi' }]).replace(
@@ -540,7 +567,7 @@ describe('an answer ends', () => {
     expect([tierOf('flex'), tierOf('priority'), tierOf('standard')]).toEqual(['flex', 'priority', 'default'])
   })
 
-  test('with an error in both forms, and a response that failed with it', () => {
+  test('with an error in both forms, and a response that failed with it (codex/24973)', () => {
     const errors: [Json, string][] = [
       [{ message: 'Boom', type: 'server_error', code: null }, 'server_error'],
       [{ message: 'Slow down, try again in 3s', code: 'rate_limit_exceeded' }, 'rate_limit_exceeded'],
@@ -662,7 +689,7 @@ describe('reasoning', () => {
         .events,
     ).items
 
-  test('is shown as a summary, and sealed for vendors that want it back', () => {
+  test('is shown as a summary, and sealed for vendors that want it back (bifrost/3802, litellm/11302)', () => {
     const item = {
       type: 'reasoning',
       id: expect.stringMatching(/^rs_/),

@@ -37,12 +37,34 @@ export function choiceOf(completion: unknown): Record<string, unknown> | undefin
 /** The parts of a message, or of a delta. */
 export function partIn(message: unknown): AnswerPart {
   const fields = isObject(message) ? message : {}
+  const { content } = fields
+  const isList = Array.isArray(content)
   return {
-    thinking: textOf(fields.reasoning_content ?? fields.reasoning),
-    text: textOf(fields.content),
+    thinking:
+      textOf(fields.reasoning_content ?? fields.reasoning) + (isList ? joined(content, 'thinking') : ''),
+    text: isList ? joined(content, 'text') : textOf(content),
     refusal: textOf(fields.refusal),
-    calls: Array.isArray(fields.tool_calls) ? fields.tool_calls.filter(isObject).map(pieceOf) : NO_CALLS,
+    calls: callsIn(fields),
   }
+}
+
+function callsIn({
+  tool_calls: calls,
+  function_call: called,
+}: Record<string, unknown>): readonly CallPiece[] {
+  if (Array.isArray(calls)) return calls.filter(isObject).map(pieceOf)
+  // The older form, of one call without an id.
+  return isObject(called) ? [pieceOf({ index: 0, function: called })] : NO_CALLS
+}
+
+/** The texts of a content that some vendors send as a list, in which thinking is a list itself. */
+function joined(parts: readonly unknown[], type: 'text' | 'thinking'): string {
+  return parts
+    .filter(isObject)
+    .map((part) =>
+      part.type !== type ? '' : Array.isArray(part[type]) ? joined(part[type], 'text') : textOf(part[type]),
+    )
+    .join('')
 }
 
 function pieceOf({ index, id, function: called }: Record<string, unknown>): CallPiece {

@@ -46,6 +46,7 @@ const NO_LOGPROBS: readonly Fields[] = []
 export class EventsOfChat extends ResponseTranslator {
   private readonly showsLogprobs = this.parsed.body.include?.includes(LOGPROBS) === true
   private readonly calls: StreamedCall[] = []
+  private readonly openCalls = new Set<StreamedCall>()
   private hasRefused = false
   private finishReason = ''
 
@@ -72,7 +73,7 @@ export class EventsOfChat extends ResponseTranslator {
     const { finish_reason: reason } = choice
     if (typeof reason === 'string' && reason !== '') this.finishReason = reason.toLowerCase()
     const { thinking, text, refusal, calls } = partIn(message)
-    if (this.calls.length > 0 && (thinking !== '' || text !== '' || refusal !== '')) this.closeWhole()
+    if (this.openCalls.size > 0 && (thinking !== '' || text !== '' || refusal !== '')) this.closeWhole()
     events.append('reasoning', thinking)
     events.append('text', text, this.showsLogprobs ? logprobsOf(choice.logprobs) : NO_LOGPROBS)
     events.append('refusal', refusal)
@@ -85,7 +86,9 @@ export class EventsOfChat extends ResponseTranslator {
   }
 
   protected shortfall(): Shortfall {
-    return this.hasRefused ? undefined : shortfalls[this.finishReason]
+    const shortfall = shortfalls[this.finishReason]
+    // What a model says in refusing is whole.
+    return this.hasRefused && shortfall === 'content_filter' ? undefined : shortfall
   }
 
   protected seal(text: string): string | undefined {
@@ -111,14 +114,16 @@ export class EventsOfChat extends ResponseTranslator {
 
   private open(call: StreamedCall): void {
     call.open = this.events.openCall(this.originOf(call.name), call.id)
+    this.openCalls.add(call)
     this.events.appendArguments(call.open, call.arguments)
   }
 
   /** Ends calls that are whole: the next item begins. */
   private closeWhole(): void {
-    for (const call of this.calls) {
-      if (call.isClosed || !call.open || !isWhole(call)) continue
+    for (const call of this.openCalls) {
+      if (!call.open || !isWhole(call)) continue
       call.isClosed = true
+      this.openCalls.delete(call)
       this.events.closeCall(call.open)
     }
   }

@@ -529,7 +529,7 @@ describe('an error of the vendor', () => {
     ['status=503', 503, 'api_error', 'HTTP 503'],
     ['status=401', 503, 'api_error', 'operator'],
     ['quota', 503, 'api_error', 'operator'],
-    ['status=500 soft error_text="It broke"', 400, 'invalid_request_error', 'It broke'],
+    ['status=500 soft error_text="It broke"', 502, 'api_error', 'It broke'],
     ['garbage', 502, 'api_error', 'not JSON'],
   ]
   test.each(rows)('%s reads as one of messages, and costs nothing', async (words, status, type, message) => {

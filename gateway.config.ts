@@ -643,5 +643,14 @@ export default {
     'claude-haiku-*': 'claude-haiku-5-5',
     'claude-sonnet-*': 'claude-sonnet-5-5',
     'claude-opus-*': 'claude-opus-5-5',
+    'claude-fable-*': 'claude-fable-5-1',
+    // A larger family that is not sold here, and names of the third generation.
+    'claude-mythos-*': 'claude-fable-5-1',
+    'claude-3-opus-*': 'claude-opus-5-5',
+    'claude-3-sonnet-*': 'claude-sonnet-5-5',
+    'claude-3-5-sonnet-*': 'claude-sonnet-5-5',
+    'claude-3-7-sonnet-*': 'claude-sonnet-5-5',
+    'claude-3-haiku-*': 'claude-haiku-5-5',
+    'claude-3-5-haiku-*': 'claude-haiku-5-5',
   },
 } satisfies Config

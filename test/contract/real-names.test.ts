@@ -91,7 +91,9 @@ describe('the catalogue', () => {
 
   test('has no faults', () => expect(faultsOf(catalogue)).toEqual([]))
 
-  test.each(entries)('says of %s where its prices stand and since when', (_, { price }) => {
+  const priced = entries.filter(([, { free }]) => !free)
+
+  test.each(priced)('says of %s where its prices stand and since when', (_, { price }) => {
     expect(price?.source).toStartWith('https://')
     expect(price?.as_of).toMatch(/^2026-\d\d/)
   })
@@ -126,6 +128,50 @@ describe('the catalogue', () => {
       flex: { per_1m_cached_input_tokens: '0.0125' },
       priority: { per_1m_input_tokens: '0.45' },
     })
+  })
+})
+
+describe('a name of Claude that a coding client asks for', () => {
+  const models = Object.fromEntries(
+    Object.entries(catalogue.models).filter(([id]) => id.startsWith('claude-')),
+  )
+  const older = ['3-opus-20240229', '3-5-sonnet-latest', '3-7-sonnet-20250219', '3-5-haiku-20241022']
+  let gateway: TestGateway
+  let names: string[]
+
+  beforeAll(async () => {
+    const sdk = `${import.meta.dir}/../../node_modules/@anthropic-ai/sdk`
+    const declared = await Bun.file(`${sdk}/resources/messages/messages.d.ts`).text()
+    const known = [...declared.matchAll(/'(claude-(?:fable|mythos|opus|sonnet|haiku)-[a-z0-9-]+)'/g)].map(
+      ([, name = '']) => name,
+    )
+    const dated = ['fable-6', 'opus-6-1-20270101', 'sonnet-latest', 'haiku-6', 'fable-5-1-20270101']
+    names = [...new Set([...known, ...[...older, ...dated].map((name) => `claude-${name}`)])]
+    // The tests' own models have names of Claude behind them.
+    gateway = await startTestGateway({ models, config: { aliases: catalogue.aliases, realNames: false } })
+  })
+  afterAll(() => gateway.close())
+
+  const idOf = async (name: string) => {
+    const headers = { authorization: `Bearer ${gateway.secret}` }
+    const response = await fetch(`${gateway.url}/v1/models/${name}`, { headers })
+    return ((await response.json()) as Json).id
+  }
+
+  test('is served by a model of its family', async () => {
+    expect(names.length).toBeGreaterThan(20)
+    for (const name of names) {
+      const [family] = /fable|mythos|opus|sonnet|haiku/.exec(name) ?? []
+      // The largest family that is not sold here goes to the largest that is.
+      expect([name, await idOf(name)]).toEqual([
+        name,
+        expect.stringContaining(family === 'mythos' ? 'fable' : (family ?? 'no family')),
+      ])
+    }
+  })
+
+  test('leaves the ids of the catalogue as they are', async () => {
+    for (const id of Object.keys(models)) expect(await idOf(id)).toBe(id)
   })
 })
 

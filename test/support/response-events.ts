@@ -190,6 +190,7 @@ function readText(event: Json, open: Open, write: (delta: string) => void): void
     write(event.delta)
     if (type === 'output_text') open.logprobs.push(...event.logprobs)
   } else if (name === `${kind}.done`) {
+    expect(!open.hasText, 'the whole text twice')
     open.hasText = true
     same(type === 'refusal' ? event.refusal : event.text, open.text, 'the whole text')
     if (type === 'output_text') same(event.logprobs, open.logprobs, 'all probabilities')

@@ -91,6 +91,8 @@ export class Reencryption {
     const idle = others.filter((key) => this.looksIdle(key))
     if (idle.length === 0 || idle.length < others.length || unknown.length > 0 || this.db.compact) return
     const rows = await this.pass()
+    // A row that cannot be read is not looked for again each minute.
+    this.idle.clear()
     if (rows !== undefined) await this.forget(others, rows)
   }
 

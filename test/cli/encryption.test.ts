@@ -4,15 +4,13 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sealingKeyId } from '../../src/lib/sealing'
 import { type CommandLine, createCommandLine, PROGRAM, type Ran } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
-import { foundIn, masterKeys, spellingsOf } from '../support/encrypted-gateway'
+import { foundIn, idOf, masterKeys, spellingsOf } from '../support/encrypted-gateway'
 
 setDefaultTimeout(180_000)
 
 const [first, second] = masterKeys
-const idOf = (key: string) => sealingKeyId(Buffer.from(key, 'base64'))
 
 /** A folder with a configuration whose keys are written by a test. */
 function openFolder(): CommandLine & { folder: string; configure(secrets?: string): void } {

@@ -1,23 +1,23 @@
 // Encryption at rest: with a master key a copy of the database gives no content and no secret away, whenever the key was
 // set; keys can be replaced while nodes run; and a process that lacks a key says so instead of starting.
 
+import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { randomBytes } from '../../src/app/world'
-import { answerAgain, saveAnswer, takeKey } from '../../src/billing/idempotency'
 import { masterKeysOf } from '../../src/config/secrets'
 import { createCodec, storedBy } from '../../src/db/codec'
 import type { Db } from '../../src/db/db'
 import { registerKey, usedKeys } from '../../src/db/encryption-keys'
-import { migrate } from '../../src/db/migrations'
 import { secretOf } from '../../src/db/secrets'
-import { sealingKeyId } from '../../src/lib/sealing'
 import { rollWebhookSecret, webhookSecretsOf } from '../../src/webhooks/secrets'
-import { databaseAddress, databaseKinds, openAddress } from '../support/databases'
+import { createCommandLine } from '../support/command-line'
+import { databaseKinds, openAddress, temporaryFolder } from '../support/databases'
 import {
   bytesOf,
   encryptedOptions,
   foundIn,
+  idOf,
   keysOfTexts,
   masterKeys,
   reencrypt,
@@ -27,12 +27,10 @@ import {
 } from '../support/encrypted-gateway'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { closeNodes, restart, startTwin } from '../support/nodes'
-import { createRandom, seedOf } from '../support/random'
 
 setDefaultTimeout(120_000)
 
 const [first, second, foreign] = masterKeys
-const idOf = (key: string) => sealingKeyId(Buffer.from(key, 'base64'))
 const never = () => 'not made again'
 
 /** The commands of the documentation for a lost key. */
@@ -81,7 +79,8 @@ for (const database of databaseKinds) {
       await stored.check(gateway)
       const again = await restart(gateway, encryptedOptions({ key: first }))
       await stored.check(again)
-      expect(JSON.stringify(again.log)).not.toContain('canary')
+      const log = Buffer.from(JSON.stringify([gateway.log, again.log]))
+      expect(foundIn(log, ['canary', first])).toEqual([])
       await again.close()
     })
 
@@ -289,67 +288,6 @@ describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one af
   })
 })
 
-/** Rows of a database that a process brings under a key, until it is killed. */
-const WORKER = join(import.meta.dir, '../support/reencrypt-until-killed.ts')
-const ROWS = 1_000
-
-/** Runs it, and kills it after a number of changes. True if it came to its end before. */
-async function runKilled(words: readonly string[], changes: number): Promise<boolean> {
-  const child = Bun.spawn([process.execPath, WORKER, ...words], { stdout: 'pipe', stderr: 'inherit' })
-  let output = ''
-  for await (const piece of child.stdout) {
-    output += new TextDecoder().decode(piece)
-    if (output.split('changed').length > changes) child.kill('SIGKILL')
-  }
-  await child.exited
-  if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL') throw new Error(`it failed: ${output}`)
-  return child.exitCode === 0
-}
-
-for (const kind of databaseKinds) {
-  test(`a process that is killed while it encrypts rows again loses none of them, on ${kind}`, async () => {
-    const address = await databaseAddress(kind)
-    const seed = seedOf('ENCRYPTION_SEED')
-    const random = createRandom(seed)
-    const texts = new Map(
-      Array.from({ length: ROWS }, (_, index) => [`charge_${index}`, `canary ${index} `.repeat(50)]),
-    )
-    const plain = openAddress(address)
-    await migrate(plain)
-    const key = (charge: string) => ({ account: 'alice', value: charge, requestHash: 'hash' })
-    for (const [charge, body] of texts) {
-      const answer = { status: 200, contentType: 'application/json', body }
-      await plain.batch([takeKey(key(charge), charge, 1).statement, saveAnswer(plain, charge, answer)])
-    }
-    await plain.close()
-    const check = async (keys: Parameters<typeof masterKeysOf>[0]) => {
-      const db = openAddress(address, createCodec(masterKeysOf(keys), randomBytes))
-      for (const [charge, body] of texts) {
-        expect({ seed, charge, body: (await answerAgain(db, key(charge)))?.body }).toEqual({
-          seed,
-          charge,
-          body,
-        })
-      }
-      const counts = await keysOfTexts(db)
-      await db.close()
-      return counts
-    }
-    let halfway = 0
-    for (const [newest, older] of [
-      [first, ''],
-      [second, first],
-    ] as const) {
-      while (!(await runKilled([address, newest, older], 2 + random.below(25)))) {
-        const counts = await check({ key: newest, olderKeys: older ? [older] : [] })
-        if (Object.keys(counts).length === 2) halfway++
-      }
-      expect(await check({ key: newest })).toEqual({ [idOf(newest)]: ROWS })
-    }
-    expect({ seed, halfway: halfway > 0 }).toEqual({ seed, halfway: true })
-  })
-}
-
 test('a row that was changed or moved to another place is not read', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const { db, now } = gateway.server.world
@@ -364,5 +302,48 @@ test('a row that was changed or moved to another place is not read', async () =>
   expect(await secretOf(db, 'one', never, now())).toBe('of one')
   const [row] = await db.query({ sql: `select value from secrets where name = 'two'` })
   expect(storedBy(row?.value as string)).toBe(idOf(first))
+  await gateway.close()
+  // It keeps its key from being forgotten, and nobody from starting.
+  const again = await restart(gateway, encryptedOptions({ key: second, olderKeys: [first] }))
+  expect(again.log.filter(({ event }) => event === 'row_unreadable')).toMatchObject([
+    { fields: { reason: expect.stringContaining('secrets.value two cannot be read') } },
+  ])
+  expect(await idsOf(again)).toEqual([idOf(first), idOf(second)].sort())
+  await again.close()
+})
+
+test('a file that another process reads is rewritten at the next start, and its older keys are kept until then', async () => {
+  const before = await startTestGateway(encryptedOptions(undefined))
+  const stored = await storeTexts(before, 'canary-of-a-reader')
+  await before.server.stop(0)
+  const reader = new Database(join(before.dataDir, 'gateway.sqlite'))
+  reader.run('begin')
+  reader.query('select * from accounts').all()
+  const during = await restart(before, encryptedOptions({ key: first }))
+  expect(during.log.map(({ event }) => event)).toContain('database_not_compacted')
+  expect(await idsOf(during)).toEqual([idOf(first), 'clear'].sort())
+  await stored.check(during)
+  reader.run('commit')
+  reader.close()
+  const after = await restart(during, encryptedOptions({ key: first }))
+  expect(await idsOf(after)).toEqual([idOf(first)])
+  expect(foundIn(await bytesOf(after), stored.texts)).toEqual([])
+  await after.close()
+})
+
+test('commands read tasks and send webhooks again with the key of the configuration', async () => {
+  const gateway = await startTestGateway(encryptedOptions({ key: first }))
+  const { taskId } = await storeTexts(gateway, 'canary-for-commands')
+  const { call } = createCommandLine(temporaryFolder())
+  const command = (line: string) =>
+    call([...line.split(' '), taskId, '--data-dir', gateway.dataDir], { env: { GATEWAY_SECRETS_KEY: first } })
+  const shown = await command('tasks show --json')
+  expect(shown).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    document: { status: 'succeeded' },
+    webhook: { state: 'delivered' },
+  })
+  expect(shown.stdout).toContain('canary-for-commands')
+  expect(await command('tasks redeliver')).toMatchObject({ code: 0 })
   await gateway.close()
 })

@@ -9,6 +9,7 @@ import { encodedTables } from '../../src/app/encoded-tables'
 import { storedBy } from '../../src/db/codec'
 import { apply, type Db } from '../../src/db/db'
 import { Reencryption } from '../../src/db/reencryption'
+import { sealingKeyId } from '../../src/lib/sealing'
 import { contentsOf } from '../../src/responses/content'
 import { keepStatements } from '../../src/responses/keep'
 import { webhookSecretsOf } from '../../src/webhooks/secrets'
@@ -19,6 +20,9 @@ import { HERE, openSite } from './webhook-sending'
 export const masterKeys = Array.from({ length: 3 }, () =>
   Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64'),
 ) as [string, string, string]
+
+/** The id by which logs and errors name a key. */
+export const idOf = (key: string) => sealingKeyId(Buffer.from(key, 'base64'))
 
 type Secrets = NonNullable<NonNullable<TestGatewayOptions['config']>['secrets']>
 
@@ -36,6 +40,7 @@ export function encryptedOptions(secrets: Secrets | undefined): TestGatewayOptio
 export interface Stored {
   /** Texts that a copy of the database must not give away. */
   texts: string[]
+  taskId: string
   /** Fails unless the gateway answers and signs as before. */
   check(gateway: TestGateway): Promise<void>
 }
@@ -69,6 +74,7 @@ export async function storeTexts(gateway: TestGateway, mark: string): Promise<St
   expect(delivered?.body).toContain(mark)
   expect(task).toContain(mark)
   return {
+    taskId: id,
     texts: [...signing, mark, JSON.parse(task).video_url],
     async check(at) {
       expect(await (await ask(at)).text()).toBe(answer)

@@ -123,6 +123,8 @@ export interface FieldRule {
   state?: true
   /** Models that the rule does not apply to. */
   unless?(model: Model): boolean
+  /** Code of the error. Default: `unsupported_value` if there are plain values, else `unsupported_parameter`. */
+  code?: string
   /** Details in the error, by which clients of this dialect continue on their own. */
   details?: Readonly<Record<string, unknown>>
 }
@@ -138,6 +140,8 @@ export interface BridgedField {
   details?: Readonly<Record<string, unknown>>
   /** Models that ignore a refused field without an error. */
   unless?(model: Model): boolean
+  /** Code of the error, as of a FieldRule. */
+  code?: string
 }
 
 type BridgedRow = readonly [field: string, note: string, plain?: BridgedField['plain']]
@@ -187,6 +191,8 @@ interface Contract<Body> {
   fields?: readonly string[]
   /** The treatment of each field by a model that speaks another dialect. Other fields are refused. */
   bridge?: readonly BridgedField[]
+  /** True if a bridge leaves out top-level fields that its table does not name: clients send notes of their own. */
+  ignoresUnknown?: true
   /** Rules that a schema cannot express; throws invalidRequest with the field named. */
   check?(body: Body, model: Model): void
   /**

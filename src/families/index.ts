@@ -21,6 +21,8 @@ import { openaiModeration } from './moderation/openai'
 import { cohereRerank } from './rerank/cohere'
 import { voyageRerank } from './rerank/voyage'
 import { openaiResponses } from './responses/openai'
+import { responsesOnChat } from './responses/via-chat/family'
+import { responsesOnMessages } from './responses/via-messages/family'
 import { dashscopeSpeech } from './speech/dashscope'
 import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
 import { arkVideo } from './videos/ark'
@@ -35,6 +37,8 @@ const list = [
   messagesOnChat,
   openaiCompletions,
   openaiResponses,
+  responsesOnChat,
+  responsesOnMessages,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

@@ -34,7 +34,7 @@ export function checkFields(model: Model, { body, headers }: ParsedRequest): voi
   const { family } = model
   const { body: outermost, ofHeaders, known } = rulesOf(family)
   const fields = body as Record<string, unknown>
-  const isClosed = model.strictFields || family.bridge !== undefined
+  const isClosed = model.strictFields || (family.bridge !== undefined && !family.ignoresUnknown)
   for (const field in fields) {
     const value = fields[field]
     if (isClosed && !known.has(field) && (model.strictFields || value !== null)) throw unknown(field, model)
@@ -152,13 +152,14 @@ function isAllowed({ price, always, state, unless }: FieldRule, value: unknown, 
 
 function refusal(rule: FieldRule, place: string, value: unknown, model: Model): GatewayError {
   const { why, instead = 'Leave it out, or choose another model.', price, always, state, details } = rule
+  const { code = rule.plain === undefined ? 'unsupported_parameter' : 'unsupported_value' } = rule
   const shown = typeof value === 'string' ? ` is '${value.slice(0, MAX_SHOWN_LENGTH)}'` : ' is set'
   const key = price === undefined || price === 'service_tier' ? '' : ` (${rowOf(price).key})`
   const unpriced =
     price === undefined ? 'a price list has no price for it' : `${model.id} has no price for it${key}`
   const lacking = always || state ? '' : `, and ${unpriced}`
   return new GatewayError(400, {
-    code: rule.plain === undefined ? 'unsupported_parameter' : 'unsupported_value',
+    code,
     message: `Unsupported value: '${place}'${shown}: ${why}${lacking}. ${instead}`,
     param: place,
     details,

@@ -1,11 +1,13 @@
 // The page about dialects says what the gateway does: it is made from the tables, and every row of a table is tried.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { ModelConfig } from '../../src/config/schema'
 import type { BridgedField, Family } from '../../src/contract/family'
 import { families } from '../../src/families'
 import { IGNORED_WHEN_REASONING } from '../../src/families/chat/fields'
 import { pathsOf } from '../../src/request/fields'
 import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
+import { responsesOnChatSamples, responsesOnMessagesSamples } from '../support/response-samples'
 
 type Json = Record<string, unknown>
 
@@ -29,6 +31,9 @@ describe('every field of the official SDKs is described:', () => {
       'MessageCreateParamsBase',
       'messages-on-chat',
     ],
+    ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'openai-responses'],
+    ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'responses-on-chat'],
+    ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'responses-on-messages'],
   ] as const
   test.each(SDKS)('%s %s in %s', async (file, type, name) => {
     const source = await Bun.file(`${import.meta.dir}/../../node_modules/${file}`).text()
@@ -67,7 +72,12 @@ const IN_HEADERS = new Set(['betas', 'user_profile_id', 'workspace_id'])
 let gateway: TestGateway
 beforeAll(async () => {
   const thinker = { ...testModels['test-messages'], reasoning: true }
-  gateway = await startTestGateway({ balance: '1000', models: { 'test-thinker': thinker } })
+  const { price, ...local } = testModels['test-local'] as ModelConfig
+  const tiers = { ...local, price: { ...price, service_tiers: { priority: { ...price } } } } as ModelConfig
+  gateway = await startTestGateway({
+    balance: '1000',
+    models: { 'test-thinker': thinker, 'test-tiers': tiers },
+  })
 })
 afterAll(() => gateway.close())
 
@@ -300,6 +310,18 @@ const ofChat: Bridge = {
   },
 }
 
+const ofResponses: Bridge = {
+  path: '/v1/responses',
+  model: 'test-local',
+  body: { input: 'Hi', max_output_tokens: 50, store: false },
+  samples: responsesOnChatSamples,
+}
+const ofResponsesOnMessages: Bridge = {
+  ...ofResponses,
+  model: 'test-messages',
+  samples: responsesOnMessagesSamples,
+}
+
 /** The request without the field, wherever it stands. */
 function without(value: unknown, field: string): unknown {
   const [, type] = field.split(' ')
@@ -328,7 +350,14 @@ async function send(bridge: Bridge, body: Json) {
   }
 }
 
-for (const [name, bridge] of Object.entries({ 'messages-on-chat': ofMessages, 'chat-on-messages': ofChat })) {
+const tried = {
+  'messages-on-chat': ofMessages,
+  'chat-on-messages': ofChat,
+  'responses-on-chat': ofResponses,
+  'responses-on-messages': ofResponsesOnMessages,
+}
+
+for (const [name, bridge] of Object.entries(tried)) {
   const table = families.get(name)?.bridge ?? []
 
   describe(name, () => {
@@ -354,7 +383,12 @@ for (const [name, bridge] of Object.entries({ 'messages-on-chat': ofMessages, 'c
       },
     )
 
-    test('a field that no row names is refused by its name, unless it is null', async () => {
+    test('a field that no row names is refused by its name, unless it is null, or left out', async () => {
+      if (families.get(name)?.ignoresUnknown) {
+        const plain = (await send(bridge, {})).sent
+        expect((await send(bridge, { field_of_tomorrow: 1 })).sent).toEqual(plain)
+        return
+      }
       const { status, answer, sent } = await send(bridge, { field_of_tomorrow: 1 })
       expect([status, sent.length]).toEqual([400, 0])
       expect(answer).toContain("'field_of_tomorrow'")

@@ -698,7 +698,7 @@ describe('reasoning', () => {
     expect(itemsOf('gpt-oss')[0]).toEqual(item)
     expect(itemsOf('vendor/DeepSeek-V4')[0]).toEqual({
       ...item,
-      encrypted_content: `sealed ${JSON.stringify({ kind: 'chat', text: 'Hm.', make: 'deepseek' })}`,
+      encrypted_content: `sealed ${JSON.stringify({ kind: 'chat', text: 'Hm.', writer: 'deepseek' })}`,
     })
   })
 })

@@ -315,7 +315,7 @@ describe('thinking comes back', () => {
       type: 'reasoning',
       id: expect.stringMatching(/^rs_/),
       summary: [{ type: 'summary_text', text: 'ab' }],
-      encrypted_content: `sealed ${JSON.stringify({ kind: 'messages', blocks: [{ thinking: 'ab', signature: 's1s2' }], make: 'claude' })}`,
+      encrypted_content: `sealed ${JSON.stringify({ kind: 'messages', blocks: [{ thinking: 'ab', signature: 's1s2' }], writer: 'claude-opus-5' })}`,
     })
     const having = events.filter((event) => JSON.stringify(event).includes('encrypted_content'))
     expect(having.map(({ type }) => type)).toEqual(['response.output_item.done', 'response.completed'])
@@ -363,13 +363,14 @@ describe('thinking comes back', () => {
     expect(items[0]?.summary).toEqual([{ type: 'summary_text', text: 'a' }])
   })
 
-  test('to the account and the make of model that it was of, and to no other', () => {
+  test('to the account and the model that it was of, wherever that is served, and to no other', () => {
     const { encrypted_content: sealed } = readBlocks([[thinking, signed('s')]]).items[0]
     const openedBy = (upstreamModel: string, answer = openSeals) =>
       openReasoning(responsesRequest({}, answer), bridgedModel('messages', upstreamModel), sealed)
-    expect(openedBy('anthropic/claude-sonnet-5')?.kind).toBe('messages')
-    expect(openedBy('us.anthropic.claude-sonnet-5-v1:0')?.kind).toBe('messages')
+    expect(openedBy('anthropic/claude-opus-5')?.kind).toBe('messages')
+    expect(openedBy('us.anthropic.claude-opus-5-20260101-v1:0')?.kind).toBe('messages')
     expect(openedBy('kimi-k3')).toBeUndefined()
+    expect(openedBy('claude-sonnet-5')).toBeUndefined()
     expect(openedBy('claude-opus-5', { ...openSeals, open: () => undefined })).toBeUndefined()
   })
 })

@@ -746,7 +746,8 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       const priceList = generated.byToken
         ? { isFree: false, tables: [{ listed }] }
         : { isFree: true, tables: [] }
-      const model = { upstreamModel: 'm', reserveOutputTokens: 1, priceList } as unknown as Model
+      const upstream = { streamUsage: true }
+      const model = { upstreamModel: 'm', upstream, reserveOutputTokens: 1, priceList } as unknown as Model
       const quote = family.quote({ body, byteLength, at: 0 }, model)
       const { image = 0, output_image_token: painted = 0, input_image_token: seen = 0 } = quote
       const output = outputTokensOf(quote) - painted

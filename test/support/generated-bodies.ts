@@ -33,6 +33,8 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'chat-on-messages': (random, model) => eachByItself(chatBody(random, model)),
   'openai-completions': completionBody,
   'openai-responses': responsesBody,
+  'responses-on-chat': responsesBody,
+  'responses-on-messages': responsesBody,
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
@@ -240,25 +242,25 @@ function completionBody(random: Random, model: string): GeneratedBody {
 /** The items of a response: the same words as messages, with flat tools. */
 function responsesBody(random: Random, model: string): GeneratedBody {
   const limit = 16 + random.below(60)
-  const item = () => {
-    const kind = random.pick(['message', 'message', 'call', 'output', 'reasoning'])
+  const items = (place: number) => {
+    const kind = random.pick(['message', 'message', 'call', 'reasoning'])
     if (kind === 'call') {
-      return {
-        type: 'function_call',
-        call_id: 'call_1',
-        name: 'look',
-        arguments: JSON.stringify({ of: text(random) }),
-      }
+      const id = `call_${place}`
+      const words = JSON.stringify({ of: text(random) })
+      return [
+        { type: 'function_call', call_id: id, name: 'look', arguments: words },
+        { type: 'function_call_output', call_id: id, output: text(random) },
+      ]
     }
-    if (kind === 'output') return { type: 'function_call_output', call_id: 'call_1', output: text(random) }
     if (kind === 'reasoning') {
-      return { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: text(random) }
+      return [{ type: 'reasoning', id: `rs_${place}`, summary: [], encrypted_content: text(random) }]
     }
-    return { role: 'user', content: [{ type: 'input_text', text: text(random) }] }
+    return [{ role: 'user', content: [{ type: 'input_text', text: text(random) }] }]
   }
+  let place = 0
   const input = random.chance(0.2)
     ? text(random)
-    : [...many(random, 6, item), { role: 'user', content: text(random) }]
+    : [...many(random, 6, () => items(place++)).flat(), { role: 'user', content: `now ${text(random)}` }]
   const tools = random.chance(0.3)
     ? many(random, 3, () => ({ type: 'function', name: 'look', description: text(random), parameters: {} }))
     : undefined
@@ -270,13 +272,13 @@ function responsesBody(random: Random, model: string): GeneratedBody {
     ...(tools === undefined ? {} : { tools }),
     ...(random.chance(0.3) ? { stream: true } : {}),
   }
-  const items = typeof input === 'string' ? 1 : input.length
+  const length = typeof input === 'string' ? 1 : input.length
   return {
     body,
     outputTokens: limit,
     inputTokens: (count) =>
       TOKENS_TO_BEGIN +
-      TOKENS_PER_MESSAGE * items +
+      TOKENS_PER_MESSAGE * length +
       stringsIn(input, count) +
       count(body.instructions ?? '') +
       (tools === undefined ? 0 : count(JSON.stringify(tools))),

@@ -1,6 +1,7 @@
 // The translations to responses by themselves: a vendor's stream through the meter that all streams take, and a whole reply,
 // with a request and a model that a test decides.
 
+import { type PriceConfig, priceListOf } from '../../src/config/prices'
 import type { AnswerContext, MadeFamily, Model, ParsedRequest } from '../../src/contract/family'
 import { CHAT_END, readChunk } from '../../src/families/chat/caller-side'
 import { readMessageEvent } from '../../src/families/messages/caller-side'
@@ -27,13 +28,27 @@ export function responsesRequest(body: Json = {}, answer = openSeals): ParsedReq
 export type Bridge = 'chat' | 'messages'
 
 /** A model behind a bridge, as far as a translation looks at it. */
-export function bridgedModel(bridge: Bridge, upstreamModel: string = bridge): Model {
+export function bridgedModel(
+  bridge: Bridge,
+  upstreamModel: string = bridge,
+  more: Partial<Model> & { price?: PriceConfig } = {},
+): Model {
   const stream =
     bridge === 'chat'
       ? { end: CHAT_END, read: readChunk, translate: createEventsOfChat }
       : { end: '{"type":"message_stop"}', read: readMessageEvent, translate: createEventsOfMessages }
   const family = { kind: 'made', name: bridge, stream: { ...stream, showsUsage: () => true } }
-  return { id: 'house-model', upstreamModel, family: family as unknown as MadeFamily } as Model
+  const { price = { per_1m_input_tokens: '1', per_1m_output_tokens: '3' }, ...given } = more
+  return {
+    id: 'house-model',
+    upstreamModel,
+    family: family as unknown as MadeFamily,
+    upstream: { streamUsage: true },
+    priceList: priceListOf({ price }),
+    reasoning: false,
+    reserveOutputTokens: 4_096,
+    ...given,
+  } as Model
 }
 
 /** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */

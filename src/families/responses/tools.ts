@@ -2,10 +2,11 @@
 // of other types functions of the same purpose. A call must come back with exactly the name, the namespace and the type
 // that the caller gave the tool. A tool must never be left out in silence if the answer depends on it.
 
-import { GatewayError, invalidRequest } from '../../lib/errors'
+import { type GatewayError, invalidRequest } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import { withoutKeywords } from '../json-schema'
 import type { ResponsesBody } from './caller-side'
+import { missingField, repeated, unsupportedField, wrongType, wrongValue } from './refusals'
 
 /** A tool as the model behind a bridge sees it: a function of this name. */
 export interface FlatTool {
@@ -43,6 +44,8 @@ export interface FlatTools {
   find(origin: ToolOrigin): FlatTool | undefined
   /** The tools of a namespace; undefined if there is none of this name. */
   ofNamespace(name: string): readonly FlatTool[] | undefined
+  /** Whether a namespace has a tool of this name. */
+  isInNamespace(name: string): boolean
   /** The name of a tool in an earlier call, also of one that the request no longer has. */
   flatNameOf(origin: ToolOrigin): string
 }
@@ -68,7 +71,7 @@ export function flatToolsOf(body: ResponsesBody): FlatTools {
       const { type } = item
       if (type !== 'additional_tools' && type !== 'tool_search_output') continue
       const at = `input[${index}].tools`
-      if (!Array.isArray(item.tools)) throw missing(at)
+      if (!Array.isArray(item.tools)) throw missingField(at)
       addTools(tools, item.tools, at)
     }
   }
@@ -86,6 +89,7 @@ class ToolList implements FlatTools {
   readonly list: FlatTool[] = []
   private readonly places = new Map<string, number>()
   private readonly names = new Map<string, FlatTool>()
+  private namesInside: ReadonlySet<string> | undefined
   private namespaces: ReadonlyMap<string | undefined, readonly FlatTool[]> | undefined
 
   byFlatName(flatName: string): FlatTool | undefined {
@@ -100,6 +104,13 @@ class ToolList implements FlatTools {
   ofNamespace(name: string): readonly FlatTool[] | undefined {
     this.namespaces ??= Map.groupBy(this.list, ({ origin }) => origin.namespace)
     return this.namespaces.get(name)
+  }
+
+  isInNamespace(name: string): boolean {
+    this.namesInside ??= new Set(
+      this.list.flatMap(({ origin }) => (origin.namespace === undefined ? [] : [origin.name])),
+    )
+    return this.namesInside.has(name)
   }
 
   flatNameOf(origin: ToolOrigin): string {
@@ -150,12 +161,12 @@ function addTools(tools: ToolList, listed: unknown, at: string): void {
 
 function addTool(tools: ToolList, tool: Fields, at: string): void {
   const { type } = tool
-  if (typeof type !== 'string') throw missing(`${at}.type`)
+  if (typeof type !== 'string') throw missingField(`${at}.type`)
   if (type === 'function' || type === 'custom') tools.add(calledTool(tool, at))
   else if (type === 'namespace') addNamespace(tools, tool, at)
   else if (!isLeftOut(type, tool)) {
     const builtIn = builtInTool(type, tool)
-    if (!builtIn) throw unsupported(type, `${at}.type`)
+    if (!builtIn) throw unsupportedTool(type, `${at}.type`)
     tools.add(builtIn)
   }
 }
@@ -173,8 +184,8 @@ function isLeftOut(type: string, { execution }: Fields): boolean {
 
 /** Adds the tools of a namespace. What is said of all of them is said with the first. */
 function addNamespace(tools: ToolList, { name, description, tools: inner }: Fields, at: string): void {
-  if (typeof name !== 'string' || name === '') throw missing(`${at}.name`)
-  if (!Array.isArray(inner)) throw missing(`${at}.tools`)
+  if (typeof name !== 'string' || name === '') throw missingField(`${at}.name`)
+  if (!Array.isArray(inner)) throw missingField(`${at}.tools`)
   const about =
     typeof description === 'string' && description !== '' ? `About the tools ${name}: ${description}` : ''
   for (const [index, tool] of inner.entries()) {
@@ -182,8 +193,8 @@ function addNamespace(tools: ToolList, { name, description, tools: inner }: Fiel
     const place = `${at}.tools[${index}]`
     if (fields.type !== 'function' && fields.type !== 'custom') {
       throw typeof fields.type === 'string'
-        ? unsupported(fields.type, `${place}.type`)
-        : missing(`${place}.type`)
+        ? unsupportedTool(fields.type, `${place}.type`)
+        : missingField(`${place}.type`)
     }
     const called = calledTool(fields, place, name)
     const said = index === 0 ? joined(about, called.description) : called.description
@@ -193,7 +204,7 @@ function addNamespace(tools: ToolList, { name, description, tools: inner }: Fiel
 
 function calledTool(tool: Fields, at: string, namespace?: string): Omit<FlatTool, 'flatName'> {
   const { name } = tool
-  if (typeof name !== 'string' || name === '') throw missing(`${at}.name`)
+  if (typeof name !== 'string' || name === '') throw missingField(`${at}.name`)
   const origin = { name, ...(namespace !== undefined && { namespace }) }
   return tool.type === 'custom' ? customTool(tool, at, origin) : functionTool(tool, at, origin)
 }
@@ -204,11 +215,10 @@ function functionTool(
   origin: Omit<ToolOrigin, 'kind'>,
 ) {
   if (parameters !== undefined && parameters !== null && !isObject(parameters)) {
-    const place = `${at}.parameters`
-    throw invalidRequest(place, `Invalid type for '${place}': expected a JSON schema.`, 'invalid_type')
+    throw wrongType(`${at}.parameters`, 'a JSON schema', parameters)
   }
   return {
-    description: textAt(description, `${at}.description`),
+    description: optionalText(description, `${at}.description`),
     parameters: isObject(parameters) ? (withoutKeywords(parameters, isMark) as Fields) : NO_PARAMETERS,
     strict: strict === true,
     origin: { kind: 'function' as const, ...origin },
@@ -219,7 +229,7 @@ const NO_PARAMETERS: Fields = { type: 'object', properties: {} }
 
 function customTool({ description, format }: Fields, at: string, origin: Omit<ToolOrigin, 'kind'>) {
   return {
-    description: joined(textAt(description, `${at}.description`), grammarOf(format, `${at}.format`)),
+    description: joined(optionalText(description, `${at}.description`), grammarOf(format, `${at}.format`)),
     parameters: {
       type: 'object',
       properties: {
@@ -237,15 +247,12 @@ function customTool({ description, format }: Fields, at: string, origin: Omit<To
 function grammarOf(format: unknown, at: string): string {
   const { type, syntax, definition } = asObject(format)
   if (type === 'grammar') {
-    if (typeof definition !== 'string') throw missing(`${at}.definition`)
+    if (typeof definition !== 'string') throw missingField(`${at}.definition`)
     const kind = syntax === 'regex' ? 'regular expression' : 'Lark grammar'
     return `The ${CUSTOM_INPUT} must match this ${kind} exactly:\n${definition}`
   }
   if (format === undefined || format === null || type === 'text') return ''
-  throw invalidRequest(
-    `${at}.type`,
-    `Invalid value for '${at}.type': formats of a custom tool are 'text' and 'grammar'.`,
-  )
+  throw wrongValue(`${at}.type`, type, ['text', 'grammar'])
 }
 
 const texts = { type: 'array', items: { type: 'string' } }
@@ -328,18 +335,32 @@ function skillsOf(environment: unknown): string {
 export function flatChoiceOf(body: ResponsesBody): FlatChoice {
   const { tool_choice: choice } = body
   if (choice === undefined || choice === null) return { mode: 'auto', allowed: undefined }
-  if (typeof choice === 'string') return { mode: modeOf(choice, 'tool_choice'), allowed: undefined }
+  if (typeof choice === 'string') {
+    const mode = modeOf(choice, 'tool_choice')
+    if (mode === 'required' && flatToolsOf(body).list.length === 0) throw nothingToCall()
+    return { mode, allowed: undefined }
+  }
   const { type, mode, tools } = choice as Fields
   if (type !== 'allowed_tools') {
     const allowed = chosenTools(choice as Fields, body, 'tool_choice')
-    if (allowed.length > 0) return { mode: 'required', allowed }
-    throw invalidRequest('tool_choice', "Invalid 'tool_choice': this model cannot search the web.")
+    if (allowed.length === 0) throw nothingToCall()
+    return { mode: 'required', allowed }
   }
-  if (!Array.isArray(tools)) throw missing('tool_choice.tools')
+  if (!Array.isArray(tools)) throw missingField('tool_choice.tools')
   const allowed = tools.flatMap((tool, index) =>
     chosenTools(asObject(tool), body, `tool_choice.tools[${index}]`),
   )
-  return { mode: modeOf(mode ?? 'auto', 'tool_choice.mode'), allowed: [...new Set(allowed)] }
+  const named = modeOf(mode ?? 'auto', 'tool_choice.mode')
+  if (named === 'required' && allowed.length === 0) throw nothingToCall()
+  return { mode: named, allowed: [...new Set(allowed)] }
+}
+
+/** The error for a call that is forced where no tool is left to call, because this model cannot search the web. */
+function nothingToCall(): GatewayError {
+  return invalidRequest(
+    'tool_choice',
+    "Invalid 'tool_choice': 'tools' has nothing that this model can call, and it cannot search the web.",
+  )
 }
 
 const MODES = ['none', 'auto', 'required'] as const
@@ -347,24 +368,21 @@ const MODES = ['none', 'auto', 'required'] as const
 function modeOf(mode: unknown, at: string): FlatChoice['mode'] {
   const known = MODES.find((name) => name === mode)
   if (known) return known
-  throw invalidRequest(
-    at,
-    `Invalid value for '${at}': supported are ${MODES.join(', ')}, or a tool of 'tools'.`,
-  )
+  throw wrongValue(at, mode, MODES)
 }
 
 /** The tools that a part of a choice names; none for a search, which no tool stands for. */
 function chosenTools(chosen: Fields, body: ResponsesBody, at: string): readonly FlatTool[] {
   const { type, name, namespace } = chosen
   const tools = flatToolsOf(body)
-  if (typeof type !== 'string') throw missing(`${at}.type`)
+  if (typeof type !== 'string') throw missingField(`${at}.type`)
   if (SEARCH_TYPE.test(type)) return []
   if (type !== 'function' && type !== 'custom' && type !== 'namespace') {
-    if (!BUILT_IN.has(type)) throw unsupported(type, `${at}.type`)
+    if (!BUILT_IN.has(type)) throw unsupportedTool(type, `${at}.type`)
     const found = tools.find({ kind: type as ToolOrigin['kind'], name: type })
     return found ? [found] : absent(type, at)
   }
-  if (typeof name !== 'string') throw missing(`${at}.name`)
+  if (typeof name !== 'string') throw missingField(`${at}.name`)
   if (type === 'namespace') return tools.ofNamespace(name) ?? absent(name, at)
   const own = { kind: type, name, ...(typeof namespace === 'string' && { namespace }) } as const
   const found = tools.find(own) ?? tools.byFlatName(name)
@@ -373,7 +391,7 @@ function chosenTools(chosen: Fields, body: ResponsesBody, at: string): readonly 
 const BUILT_IN: ReadonlySet<string> = new Set(['tool_search', 'local_shell', 'shell', 'apply_patch'])
 
 function absent(name: string, at: string): never {
-  throw invalidRequest(at, `Invalid '${at}': tool choice '${name.slice(0, 64)}' not found in 'tools'.`)
+  throw invalidRequest(at, `Invalid '${at}': tool choice '${repeated(name)}' not found in 'tools'.`)
 }
 
 /** Whether a keyword of a schema means something to one client only, and is refused by others. */
@@ -381,25 +399,19 @@ function isMark(keyword: string, value: unknown): boolean {
   return keyword === 'encrypted' && typeof value === 'boolean'
 }
 
-function textAt(value: unknown, at: string): string | undefined {
-  if (value === undefined || value === null) return undefined
-  if (typeof value === 'string') return value
-  throw invalidRequest(at, `Invalid type for '${at}': expected a string.`, 'invalid_type')
-}
-
 function joined(...parts: readonly (string | undefined)[]): string | undefined {
   return parts.filter((text) => text !== undefined && text !== '').join('\n\n') || undefined
 }
 
-function missing(at: string): GatewayError {
-  return invalidRequest(at, `Missing required parameter: '${at}'.`, 'missing_required_parameter')
+function unsupportedTool(type: string, at: string): GatewayError {
+  const shown = repeated(type)
+  return unsupportedField(
+    at,
+    `this model calls tools of the caller, and has none of type '${shown}'. Leave it out, or choose another model`,
+  )
 }
 
-function unsupported(type: string, at: string): GatewayError {
-  const shown = type.slice(0, 64)
-  return new GatewayError(400, {
-    code: 'unsupported_parameter',
-    message: `Unsupported value: '${at}' is '${shown}': this model calls tools of the caller, and has none of that type. Leave it out, or choose another model.`,
-    param: at,
-  })
+function optionalText(value: unknown, at: string): string | undefined {
+  if (value === undefined || value === null || typeof value === 'string') return value ?? undefined
+  throw wrongType(at, 'a string', value)
 }

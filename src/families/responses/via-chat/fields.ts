@@ -1,0 +1,79 @@
+// The table of each responses field, for models that speak chat completions. The translation, the documentation and its
+// test are made from it. A top-level field that it does not name is left out, because clients send notes of their own;
+// an item, a part or a tool that it does not name is refused.
+
+import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
+import { filesInText } from '../../vendor-state'
+import { ignoredOnBoth, partAddresses, refusedOnBoth, translatedOnBoth } from '../bridged-fields'
+
+const translated = bridgedFields(
+  'translated',
+  [
+    'instructions',
+    'the first message, of role `system`, with the first messages of the system and the developer',
+  ],
+  [
+    'input[].role',
+    "`user`, `assistant`; `system` and `developer` after those are texts of the user, marked as such, and messages of the developer for OpenAI's own models",
+  ],
+  ['input[].content[] input_image', '`image_url`, with `original` as `high`'],
+  ['input[].content[] input_file', '`file`; by its address or `file_id` it is refused'],
+  ['input[].content[] input_audio', '`input_audio`'],
+  [
+    'input[].output',
+    'a message of role `tool`; pictures and files in it follow in the next message of the user',
+  ],
+  [
+    'input[] reasoning',
+    '`reasoning_content`, for vendors that ask for it, if this model wrote it; other reasoning is left out',
+  ],
+  ['max_output_tokens', '`max_tokens`, or `max_completion_tokens` for models that reason'],
+  ['temperature', '`temperature`; models that reason are not sent it'],
+  ['top_p', '`top_p`; models that reason are not sent it'],
+  ['top_logprobs', '`top_logprobs` with `logprobs`; models that reason are not sent it'],
+  ['include', '`logprobs`, for `message.output_text.logprobs`; the rest is left out'],
+  ['text.verbosity', "`verbosity`, for OpenAI's own models; others are not sent it"],
+  [
+    'tool_choice',
+    "`tool_choice`; of allowed tools only those are sent, but for OpenAI's own models, which know the list",
+  ],
+  ['parallel_tool_calls', '`parallel_tool_calls`, if it is false'],
+  ['reasoning.effort', '`reasoning_effort`; models that do not reason are not sent it'],
+  ['prompt_cache_key', "`prompt_cache_key`, for OpenAI's own models; others are not sent it"],
+  ['safety_identifier', '`user`: a hash of it'],
+  ['user', '`user`: a hash of it, where there is no `safety_identifier`'],
+  ['service_tier', '`service_tier`, if the tier has a price; else it is left out'],
+)
+
+const ignored = bridgedFields('ignored', [
+  'reasoning.summary',
+  'what a model tells of its thinking is always shown',
+])
+
+const refused = bridgedFields(
+  'refused',
+  ['input[].content[].file_url', 'this model takes files as file_data; send the content as a data URL'],
+  ['input[].output[].file_url', 'this model takes files as file_data; send the content as a data URL'],
+)
+
+export const responsesOnChatFields: readonly BridgedField[] = [
+  ...translatedOnBoth,
+  ...translated,
+  ...ignoredOnBoth,
+  ...ignored,
+  ...refusedOnBoth,
+  ...refused,
+]
+
+/** Rules for translated fields that name another's property. */
+export const responsesOnChatFieldRules: readonly FieldRule[] = [
+  ...partAddresses('image_url', 'file_data'),
+  ...filesInText(
+    'instructions',
+    'input',
+    'input[].content',
+    'input[].content[].text',
+    'input[].output',
+    'input[].output[].text',
+  ),
+]

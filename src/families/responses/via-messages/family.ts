@@ -1,0 +1,78 @@
+// Responses served by models that speak messages, so that clients of one form work with every model of the other.
+// Request, reply and stream are translated in files of their own; no field must be lost without an entry in the table
+// of fields.
+
+import type { MadeFamily } from '../../../contract/family'
+import { quotedOutput } from '../../body'
+import {
+  outputOfMessages,
+  quoteMessages,
+  readMessage,
+  readMessageEvent,
+  textsOfMessages,
+} from '../../messages/caller-side'
+import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
+import { addedBytes, checkLabels } from '../settings'
+import { responsesOnMessagesFieldRules, responsesOnMessagesFields } from './fields'
+import { responseOfMessage } from './reply'
+import { draftedMessage, messageRequestOf } from './request'
+import { createEventsOfMessages } from './stream'
+
+export const responsesOnMessages: MadeFamily<ResponsesBody> = {
+  kind: 'made',
+  name: 'responses-on-messages',
+  operation: 'responses',
+  units: [['input_token', 'output_token']],
+  dialect: 'openai',
+  over: 'anthropic-messages',
+  body: ResponsesBody,
+  ignoredWhenReasoning: ['temperature', 'top_p'],
+  fieldRules: responsesOnMessagesFieldRules,
+  bridge: responsesOnMessagesFields,
+  ignoresUnknown: true,
+
+  check(body, model) {
+    checkResponses(body)
+    checkLabels(body)
+    // The translation refuses what it cannot translate.
+    draftedMessage(body, model)
+  },
+
+  quote(parsed, model) {
+    const { body, byteLength } = parsed
+    // A limit of the model is not the caller's: the usual length of answers is held.
+    const most = quotedOutput(body.max_output_tokens ?? undefined, parsed, model)
+    return quoteMessages(
+      {
+        ...parsed,
+        byteLength: byteLength + addedBytes(body),
+        body: { ...draftedMessage(body, model), max_tokens: most },
+      },
+      model,
+    )
+  },
+
+  output: (body, model) => outputOfMessages(draftedMessage(body, model)),
+
+  call: (parsed, model) => ({
+    path: '/messages',
+    protocol: 'native',
+    body: { json: messageRequestOf(parsed, model) },
+    stream: parsed.body.stream === true,
+  }),
+
+  reply: ([message], parsed, model, usage) => responseOfMessage(message, parsed, model, usage),
+  // A response cannot ask for no output at all.
+  read: (reply, parsed) => readMessage(reply, { ...parsed, body: {} }),
+
+  stream: {
+    end: '{"type":"message_stop"}',
+    // The terminal event has the figures in it.
+    showsUsage: () => true,
+    read: readMessageEvent,
+    translate: createEventsOfMessages,
+  },
+
+  texts: (body, model) => textsOfMessages(draftedMessage(body, model)),
+  plain: plainResponses,
+}

@@ -1,0 +1,137 @@
+// Translates a responses request to a messages request: turns, tools, limits, formats and thinking. It must never drop a
+// field silently: what cannot be said is refused, and what is left out is in the table of fields.
+
+import type { Model, ParsedRequest } from '../../../contract/family'
+import type { MessagesBody } from '../../messages/caller-side'
+import { translatedOnce } from '../../translation'
+import type { ResponsesBody } from '../caller-side'
+import { formatOf, hashedUser, verbosityOf } from '../settings'
+import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
+import { type Conversation, conversationOf } from '../turns'
+import { type DraftMessage, draftMessages, leadingInstructions } from './messages'
+import { hasLostThinking, type Thinking, thinkingOf, withThinking } from './thinking'
+
+type Fields = Record<string, unknown>
+
+/** The request but for thinking of earlier turns, which only the account's own key opens. */
+interface Draft {
+  /** The body without thinking. */
+  body: MessagesBody
+  messages: readonly DraftMessage[]
+  thinking: Thinking
+  /** Sampling, which is only for answers without thinking. */
+  sampling: Fields
+}
+
+const draftOf = translatedOnce((body: ResponsesBody, model): Draft => {
+  const conversation = conversationOf(body)
+  const messages = draftMessages(conversation)
+  // This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut.
+  const limit = body.max_output_tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
+  const choice = flatChoiceOf(body)
+  const isForced = choice.mode === 'required'
+  const thinking = thinkingOf(body, conversation, { model, limit, isForced })
+  const user = hashedUser(body)
+  const system = systemOf(body, conversation)
+  // Checked here too: what nobody understands is no wish.
+  verbosityOf(body)
+  return {
+    messages,
+    thinking,
+    sampling: samplingOf(body, model),
+    body: {
+      model: model.upstreamModel,
+      max_tokens: limit,
+      ...(system !== '' && { system }),
+      messages: messages.map(({ role, blocks }) => ({
+        role,
+        content: blocks.filter(({ type }) => type !== 'sealed'),
+      })) as MessagesBody['messages'],
+      ...toolsOf(body, choice),
+      ...outputConfig(thinking.effort, formatOf(body, conversation)),
+      ...(user !== undefined && { metadata: { user_id: user } }),
+      // A caller who names a key wants the conversation cached; this vendor caches only what it is told to.
+      ...(body.prompt_cache_key && { cache_control: { type: 'ephemeral' } }),
+      ...(body.stream && { stream: true }),
+    },
+  }
+})
+
+/** The messages request without thinking of earlier turns. Throws 400 for what messages have no form for. */
+export function draftedMessage(body: ResponsesBody, model: Model): MessagesBody {
+  const { body: drafted, thinking } = draftOf(body, model)
+  return thinking.wish ? { ...drafted, thinking: thinking.wish } : drafted
+}
+
+/** The messages request, with the thinking of earlier turns that this model wrote, as it was. */
+export function messageRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): MessagesBody {
+  const { body, messages, thinking, sampling } = draftOf(parsed.body, model)
+  const { wish } = thinking
+  const thought = withThinking(messages, parsed, model)
+  // Models that are told to think refuse a call of a tool without the thinking that led to it.
+  const isLost = wish?.type === 'enabled' && hasLostThinking(thought)
+  const used = isLost ? ({ type: 'disabled' } as const) : wish
+  const thinks = used !== undefined && used.type !== 'disabled'
+  const { outputTokens: most = body.max_tokens } = parsed
+  return {
+    ...body,
+    max_tokens: Math.min(body.max_tokens, most),
+    ...(!thinks && sampling),
+    ...(used && { thinking: used }),
+    // Thinking of earlier turns is of no use to an answer without any.
+    ...(used?.type !== 'disabled' && { messages: thought as MessagesBody['messages'] }),
+  }
+}
+
+/**
+ * Sampling fields. Newer models refuse either of them, whatever the value, and both at once: a value without effect is
+ * left out.
+ */
+function samplingOf({ temperature, top_p: share }: ResponsesBody, { reasoning }: Model): Fields {
+  if (reasoning) return {}
+  if (typeof temperature === 'number' && temperature < 1) return { temperature }
+  return typeof share === 'number' && share < 1 ? { top_p: share } : {}
+}
+
+const JSON_ONLY = 'Answer with one JSON object and nothing else.'
+
+/** The instructions of the conversation's operator: this request's own, then those that begin the input. */
+function systemOf(body: ResponsesBody, conversation: Conversation): string {
+  const hint = formatOf(body, conversation)?.type === 'json_object' ? JSON_ONLY : ''
+  const texts = [body.instructions ?? '', ...leadingInstructions(conversation), hint]
+  return texts.filter((text) => text !== '').join('\n\n')
+}
+
+function toolsOf(body: ResponsesBody, { mode, allowed }: ReturnType<typeof flatChoiceOf>): Fields {
+  const { list } = flatToolsOf(body)
+  const [forced] = allowed ?? []
+  const isForced = mode === 'required' && forced !== undefined && allowed?.length === 1
+  const sent = allowed && !isForced ? allowed : list
+  if (sent.length === 0 || allowed?.length === 0) return {}
+  const isAlone = body.parallel_tool_calls === false && mode !== 'none'
+  if (!body.tool_choice && !isAlone) return { tools: sent.map(toolOf) }
+  const choice = isForced ? { type: 'tool', name: forced.flatName } : { type: choiceTypes[mode] }
+  return {
+    tools: sent.map(toolOf),
+    tool_choice: { ...choice, ...(isAlone && { disable_parallel_tool_use: true }) },
+  }
+}
+
+const choiceTypes = { none: 'none', auto: 'auto', required: 'any' } as const
+
+function toolOf({ flatName: name, description, parameters, strict }: FlatTool): Fields {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: parameters.type === undefined ? { type: 'object', ...parameters } : parameters,
+    ...(strict && { strict: true }),
+  }
+}
+
+function outputConfig(effort: string | undefined, format: ReturnType<typeof formatOf>): Fields {
+  const config = {
+    ...(effort !== undefined && { effort }),
+    ...(format?.type === 'json_schema' && { format: { type: 'json_schema', schema: format.schema } }),
+  }
+  return Object.keys(config).length > 0 ? { output_config: config } : {}
+}

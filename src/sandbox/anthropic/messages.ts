@@ -83,13 +83,18 @@ function readQuestion(body: JsonObject, request: VendorRequest): Question {
     toolResult: results.length > 0 ? textOf(results) : undefined,
     tools: tools.map((tool): Tool => ({ name: asString(tool.name) ?? 'tool', schema: tool.input_schema })),
     toolChoice: readToolChoice(asObject(body.tool_choice)),
-    format: schema === undefined ? 'text' : { schema },
+    format: schema === undefined ? formatWished(textOf(body.system)) : { schema },
     choices: 1,
     stops: [body.stop_sequences].flat().filter((stop) => typeof stop === 'string'),
     tokenLimit: asNumber(body.max_tokens),
     reasoningTokens: directives.reasoning ?? (thinks ? thinkingTokens : 0),
     directives,
   }
+}
+
+/** The format that the instructions ask for: this vendor has no field for JSON without a schema. */
+function formatWished(instructions: string): Question['format'] {
+  return /\bone JSON object\b/i.test(instructions) ? 'json' : 'text'
 }
 
 function readToolChoice(choice: JsonObject | undefined): ToolChoice {

@@ -14,7 +14,8 @@ import {
   updateKey,
 } from '../../src/accounts/keys'
 import { newId, randomBytes } from '../../src/app/world'
-import { addCredit, type Balance, balanceOf } from '../../src/billing/ledger'
+import { type Balance, balanceOf } from '../../src/billing/balances'
+import { addCredit } from '../../src/billing/ledger'
 import { budgetUsedNano } from '../../src/billing/usage-report'
 import type { Db } from '../../src/db/db'
 import { formatUsd } from '../../src/lib/money'

@@ -1,6 +1,6 @@
 // Finds accounts for commands. A balance must never become too large to be counted exactly.
 
-import { type Balance, balanceOf } from '../../src/billing/ledger'
+import { type Balance, balanceOf } from '../../src/billing/balances'
 import type { Db } from '../../src/db/db'
 import { MAX_NANO } from '../../src/lib/money'
 import { commandLineOf } from '../program'

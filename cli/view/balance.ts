@@ -1,6 +1,6 @@
 // Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
-import type { Balance, LedgerEntry } from '../../src/billing/ledger'
+import type { Balance, LedgerEntry } from '../../src/billing/balances'
 import { formatUsd } from '../../src/lib/money'
 import { type Column, renderTable } from './table'
 import { isoTime, shortTime } from './times'

@@ -1,7 +1,7 @@
 // Shows a key, to people and as JSON. It must never show the secret: only its hint.
 
 import type { Key, KeySettings } from '../../src/accounts/keys'
-import type { Balance } from '../../src/billing/ledger'
+import type { Balance } from '../../src/billing/balances'
 import { periodOf } from '../../src/billing/limits'
 import { formatUsd } from '../../src/lib/money'
 import { balanceJson, dollars } from './balance'

@@ -1,5 +1,6 @@
-// Money: the only file that moves it. A request holds its worst price before the vendor is called, and is then settled
-// (pays its true price) or released (pays nothing), exactly once. A balance must never be below what is held on it.
+// Money: the only file that moves it. A request holds its worst price before the vendor is called, or a stream the first
+// step of it and more as it goes on, and is then settled (pays its true price) or released (pays nothing), exactly once. A
+// balance must never be below what is held on it.
 // Every movement goes from one book to another and is appended, never changed: a settled charge, or a transfer by the
 // operator. So all books together are zero.
 
@@ -7,6 +8,7 @@ import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../contract/failures'
 import { type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import { assertNano, formatUsd, MAX_NANO } from '../lib/money'
+import { bookOf } from './balances'
 import { freeKey } from './idempotency'
 
 export interface Charge {
@@ -77,6 +79,55 @@ export async function hold(
   return { refusedBy: (conditions[result.missed - 1] as Condition).name }
 }
 
+/** More that is held for a charge. */
+export interface Extension {
+  amountNano: number
+  /** Tokens that the charge counts in its key's minute, besides those that it counts already. */
+  windowTokens: number
+}
+
+/**
+ * Holds more for an open charge, if the account has it available; else changes nothing. Refused by the charge if it has
+ * ended, or holds another amount than the caller knows. The caller notes the extension in its charge.
+ */
+export async function extendHold(
+  db: Db,
+  charge: Charge,
+  { amountNano, windowTokens }: Extension,
+  conditions: readonly Condition[] = [],
+): Promise<{ held: true } | { refusedBy: Condition['name'] | 'balance' | 'charge' }> {
+  assertNano(amountNano)
+  assert(amountNano > 0, 'an extension holds more')
+  const result = await db.batch([
+    // The charge first, as every end of a charge does, so that no two wait for each other.
+    {
+      sql: `update open_charges set held = held + $1, window_tokens = window_tokens + $2
+        where key_id = $3 and id = $4 and held = $5`,
+      parameters: [amountNano, windowTokens, charge.keyId, charge.id, charge.heldNano],
+      guard: true,
+    },
+    {
+      sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
+      parameters: [amountNano, charge.account],
+      guard: true,
+    },
+    ...conditions.map(({ statement }) => statement),
+    ...addToWindow(charge, windowTokens),
+  ])
+  if ('rows' in result) return { held: true }
+  if (result.missed < 2) return { refusedBy: result.missed === 0 ? 'charge' : 'balance' }
+  return { refusedBy: (conditions[result.missed - 2] as Condition).name }
+}
+
+/** Notes what an open charge holds by now. False if it has ended, or holds what the caller knows. */
+export async function refreshHold(db: Db, charge: Charge): Promise<boolean> {
+  const known = await findOpenCharge(db, charge.keyId, charge.id)
+  if (!known || known.heldNano === charge.heldNano) return false
+  charge.heldNano = known.heldNano
+  charge.windowTokens = known.windowTokens
+  return true
+}
+
 /** The amounts that the account paid, and could not pay. */
 export interface Settled {
   paidNano: number
@@ -86,7 +137,7 @@ export interface Settled {
 /**
  * Ends a charge with its price. Above the hold, the rest is taken from what the account has available; what is still
  * missing goes to the operator's shortfall book. `first` opens a charge that is not open yet. Returns what the account
- * paid, or undefined if the charge had ended already.
+ * paid, or undefined if the charge had ended already, or holds another amount.
  */
 export async function settle(
   db: Db,
@@ -109,7 +160,7 @@ export async function settle(
   return { paidNano: row.amount as number, shortfallNano: row.shortfall as number }
 }
 
-/** Ends a charge that costs nothing: refused, failed, or nothing delivered. False if it had ended already. */
+/** Ends a charge that costs nothing: refused, failed, or nothing delivered. False if it had ended already, or holds another amount. */
 export async function release(
   db: Db,
   charge: Charge,
@@ -235,65 +286,6 @@ export async function adjust(
   ])
 }
 
-export interface Balance {
-  account: string
-  balanceNano: number
-  heldNano: number
-  availableNano: number
-}
-
-export async function balanceOf(db: Db, account: string): Promise<Balance | undefined> {
-  const rows = await db.query({ sql: 'select * from accounts where name = $1', parameters: [account] })
-  return rows[0] && balanceOfRow(rows[0])
-}
-
-export async function balances(db: Db): Promise<Balance[]> {
-  return (await db.query({ sql: 'select * from accounts order by name' })).map(balanceOfRow)
-}
-
-export interface LedgerEntry {
-  id: string
-  at: number
-  kind: string
-  /** Signed, as the account sees it. */
-  amountNano: number
-  balanceAfterNano: number
-  charge: string | null
-  note: string | null
-}
-
-/** All movements of an account, oldest first, with the balance after each. */
-export async function ledgerOf(db: Db, account: string): Promise<LedgerEntry[]> {
-  const rows = await db.query({
-    sql: 'select * from movements where from_book = $1 or to_book = $1 order by at, id',
-    parameters: [bookOf(account)],
-  })
-  let balanceAfterNano = 0
-  return rows.map((row) => {
-    const amountNano = row.to_book === bookOf(account) ? (row.amount as number) : -(row.amount as number)
-    balanceAfterNano += amountNano
-    return {
-      id: row.id as string,
-      at: row.at as number,
-      kind: row.kind as string,
-      amountNano,
-      balanceAfterNano,
-      charge: row.charge as string | null,
-      note: row.note as string | null,
-    }
-  })
-}
-
-function bookOf(account: string): string {
-  return `account:${account}`
-}
-
-function balanceOfRow(row: Row): Balance {
-  const balanceNano = row.balance as number
-  const heldNano = row.held as number
-  return { account: row.name as string, balanceNano, heldNano, availableNano: balanceNano - heldNano }
-}
-
 function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
   const { priceNano, tokens } = settlement
   const statements: Statement[] = [
@@ -370,11 +362,14 @@ function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
   return statements
 }
 
-/** Removes an open charge: the one way in which a charge ends. The guard makes every second attempt miss. */
+/**
+ * Removes an open charge: the one way in which a charge ends. The guard makes every second attempt miss, and one that
+ * does not know of an extension.
+ */
 function close(charge: Charge): Statement {
   return {
-    sql: 'delete from open_charges where key_id = $1 and id = $2',
-    parameters: [charge.keyId, charge.id],
+    sql: 'delete from open_charges where key_id = $1 and id = $2 and held = $3',
+    parameters: [charge.keyId, charge.id, charge.heldNano],
     guard: true,
   }
 }
@@ -418,11 +413,15 @@ function correctBudget(charge: Charge, paidNano: number): Statement[] {
 
 /** Replaces the assumed tokens by the used tokens in the key's minute. */
 function correctWindow(charge: Charge, tokens: number): Statement[] {
-  if (charge.windowMinute === null || tokens === charge.windowTokens) return []
+  return addToWindow(charge, tokens - charge.windowTokens)
+}
+
+function addToWindow(charge: Charge, tokens: number): Statement[] {
+  if (charge.windowMinute === null || tokens === 0) return []
   return [
     {
       sql: 'update rate_windows set tokens = tokens + $1 where key_id = $2 and minute = $3',
-      parameters: [tokens - charge.windowTokens, charge.keyId, charge.windowMinute],
+      parameters: [tokens, charge.keyId, charge.windowMinute],
     },
   ]
 }

@@ -2,11 +2,11 @@
 // of the hold, in the same transaction, so they are exact on any number of nodes. Nothing but a request that costs
 // nothing, and so has no hold, must ever be counted apart from it.
 
-import { inFlightOnly, tooLittle } from '../contract/failures'
+import { inFlightOnly, needOf, tooLittle } from '../contract/failures'
 import { type Db, type Statement, tryApply } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
-import type { Charge, Condition } from './ledger'
+import type { Charge, Condition, Extension } from './ledger'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
@@ -62,16 +62,27 @@ export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
   return conditions
 }
 
+/**
+ * Conditions for a running request of this key to hold more. Its tokens are counted without a condition: as at the first
+ * hold, a request that is larger than the limit of a minute goes on.
+ */
+export function conditionsToExtend(key: KeyLimits, charge: Charge, { amountNano }: Extension): Condition[] {
+  if (key.budgetNano === null || charge.budgetPeriod === null) return []
+  const statement = countBudget(key.budgetNano, key, { ...charge, heldNano: amountNano })
+  return [{ name: 'budget', statement }]
+}
+
 /** The error for a condition that was missed, with when to come back. */
 export async function refusalOf(
   db: Db,
   name: Condition['name'],
   key: KeyLimits,
   charge: Charge,
+  isStep: boolean,
   now: number,
 ): Promise<GatewayError> {
   if (name === 'concurrency') return tooManyRunning(Number(key.concurrency))
-  if (name === 'budget') return budgetSpent(db, key, charge, now)
+  if (name === 'budget') return budgetSpent(db, key, charge, isStep, now)
   return tooFast(db, key, now)
 }
 
@@ -163,7 +174,27 @@ function countBudget(budgetNano: number, key: KeyLimits, charge: Charge): Statem
   }
 }
 
-async function budgetSpent(db: Db, key: KeyLimits, charge: Charge, now: number): Promise<GatewayError> {
+/** Nano-dollars that the budget of a key has left for a charge; Infinity without a budget. */
+export async function budgetLeftNano(
+  db: Db,
+  { budgetNano }: KeyLimits,
+  { keyId, budgetPeriod }: Charge,
+): Promise<number> {
+  if (budgetNano === null || budgetPeriod === null) return Number.POSITIVE_INFINITY
+  const rows = await db.query({
+    sql: 'select committed from budgets where key_id = $1 and period = $2',
+    parameters: [keyId, budgetPeriod],
+  })
+  return Math.max(0, budgetNano - Number(rows[0]?.committed ?? 0))
+}
+
+async function budgetSpent(
+  db: Db,
+  key: KeyLimits,
+  charge: Charge,
+  isStep: boolean,
+  now: number,
+): Promise<GatewayError> {
   const rows = await db.query({
     sql: `select committed, (select cast(coalesce(sum(held), 0) as bigint) from open_charges
         where key_id = $1 and budget_period = $2) as running
@@ -174,7 +205,7 @@ async function budgetSpent(db: Db, key: KeyLimits, charge: Charge, now: number):
   const runningNano = Number(rows[0]?.running ?? 0)
   const leftNano = Math.max(0, budgetNano - Number(rows[0]?.committed ?? 0))
   const inFlight = leftNano + runningNano >= charge.heldNano
-  const left = `This request may cost up to $${formatUsd(charge.heldNano)}; this key's budget of $${formatUsd(budgetNano)} a ${key.budgetPeriod} has $${formatUsd(leftNano)} left`
+  const left = `${needOf({ heldNano: charge.heldNano, isStep })}; this key's budget of $${formatUsd(budgetNano)} a ${key.budgetPeriod} has $${formatUsd(leftNano)} left`
   if (inFlight) return inFlightOnly(left, runningNano)
   const renewedAt = new Date(periodOf(key, now).endsAt).toISOString()
   return tooLittle('budget_exceeded', `${left}. It is renewed at ${renewedAt}.`)

@@ -77,7 +77,8 @@ export function measure(
   counter: TokenCounter,
 ): Measure | undefined | Promise<Measure> {
   const { usage, output, made, failed, endedBy } = outcome
-  const broken = failed || endedBy !== 'done'
+  // An answer that is cut at what the account can hold has ended as at its limit.
+  const broken = failed || (endedBy !== 'done' && endedBy !== 'balance')
   const thought = output === 'hidden' && !broken
   const empty = !hasOutput(outcome)
   if (usage === undefined || usage === 'invalid') {

@@ -120,7 +120,7 @@ const ModelEntry = Type.Object(
       Type.Boolean(),
     ),
     reserveOutputTokens: optionalSetting(
-      'Output tokens that are held where the caller sets no limit. Default 4,096.',
+      'Output tokens that a stream holds at a time, and a request without a stream that sets no limit in all. Default 4,096.',
       Count,
     ),
     maxOutputTokens: optionalSetting(
@@ -203,6 +203,10 @@ const ConfigSchema = Type.Object(
     models: requiredSetting(
       'What callers may ask for, by id: models and routes.',
       Type.Record(Type.String(), Type.Unknown()),
+    ),
+    limitToBalance: optionalSetting(
+      'Whether a request without a stream is sent with the output limit that the account can pay for. Default: it is refused with 402.',
+      Type.Boolean(),
     ),
     aliases: optionalSetting(
       "Other names of models, as a client asks for by itself: `{ 'small-*': 'fast' }`. A star at the end stands for all that begin so.",

@@ -9,8 +9,11 @@ import type { Model } from './family'
 /** The status in the request log for a request whose caller left before the answer. */
 const CALLER_LEFT_STATUS = 499
 
-/** The end of a charge: by the request itself, or by the party that cut it. */
-export type EndedBy = 'done' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
+/**
+ * The end of a charge: by the request itself, or by the party that cut it. `balance` is a stream that ended at what the
+ * account could hold.
+ */
+export type EndedBy = 'done' | 'balance' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
 
 /** The error for a stream that ends before its answer is complete. */
 export function cutError(endedBy: EndedBy): GatewayError {
@@ -68,15 +71,31 @@ export function databaseDown(error: DatabaseUnavailable): GatewayError {
   })
 }
 
+/** The amount that must be held before a request is sent. */
+export interface Need {
+  heldNano: number
+  /** True for a stream that holds more as it goes on. */
+  isStep: boolean
+}
+
+/** The need in words, as the beginning of a sentence. */
+export function needOf({ heldNano, isStep }: Need): string {
+  const amount = `$${formatUsd(heldNano)}`
+  return isStep ? `This stream holds ${amount} before it begins` : `This request may cost up to ${amount}`
+}
+
 /** The error for an account with too little money: at all, or only while others of its requests run. */
 export function notPaid(
-  charge: { heldNano: number },
+  need: Need,
   balance: { balanceNano: number; heldNano: number; availableNano: number } | undefined,
 ): GatewayError {
-  const inFlight = balance !== undefined && balance.balanceNano >= charge.heldNano
-  const left = `This request may cost up to $${formatUsd(charge.heldNano)}; the account has $${formatUsd(balance?.availableNano ?? 0)} available`
+  const inFlight = balance !== undefined && balance.balanceNano >= need.heldNano
+  const left = `${needOf(need)}; the account has $${formatUsd(balance?.availableNano ?? 0)} available`
   if (inFlight) return inFlightOnly(left, balance.heldNano)
-  return tooLittle('insufficient_balance', `${left}. Add money to the account or ask for less output.`)
+  return tooLittle(
+    'insufficient_balance',
+    `${left}. Add money to the account or ${need.isStep ? 'send less input' : 'ask for less output'}.`,
+  )
 }
 
 /** The error for too little money only while others run. `left` says how much is needed and how much there is. */

@@ -143,7 +143,8 @@ const withBody: readonly ErrorKind[] = [
 const paid: readonly ErrorKind[] = [
   {
     status: 402,
-    description: 'The account or the budget of the key has less than the request can cost at most.',
+    description:
+      'The account or the budget of the key has less than the request can cost at most, or a stream holds before it begins.',
     headers: ['retry-after'],
     examples: [
       {

@@ -2,7 +2,7 @@
 // not use, nor name another price than the gateway would hold.
 
 import { Type } from '@sinclair/typebox'
-import { balanceOf } from '../billing/ledger'
+import { balanceOf } from '../billing/balances'
 import { quoteOf } from '../billing/metering'
 import { idOfName, type ListedModel, modelsOf } from '../catalogue/models'
 import { describePriceList } from '../config/prices'

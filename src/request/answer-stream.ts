@@ -3,7 +3,7 @@
 
 import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
-import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
+import { measure, type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
 import { cutError } from '../contract/failures'
 import { streamOf, type Translator } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
@@ -13,6 +13,7 @@ import type { StreamAnswer } from './answer'
 import { endStream, type Line } from './ending'
 import { relayEvents } from './relay'
 import type { Reservation } from './reservation'
+import { createStreamHold, type StreamHold } from './stream-hold'
 import { createStreamMeter, type StreamMeter } from './stream-meter'
 import { createTranslatingMeter } from './stream-translation'
 
@@ -32,16 +33,24 @@ export async function answerStream(
   candidates = 1,
 ): Promise<StreamAnswer> {
   const { world, reservations } = line
-  const { family, model, logRow, idempotencyKey } = reservation
+  const { family, parsed, model, logRow, idempotencyKey } = reservation
   // From here on the stream checks its own times.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
   let captured = ''
+  const capture = idempotencyKey
+    ? (bytes: Buffer) => {
+        if (captured.length <= MAX_SAVED_LENGTH) captured += bytes.toString('latin1')
+      }
+    : undefined
+  const hold = createStreamHold(world, reservation)
   const translator = translatorOf(reservation)
+  const meter = meterOf(reservation, translator, candidates, hold)
   const silence = family.dialect === 'messages' ? PING : KEEP_ALIVE
   const body = relayEvents(source, {
     model,
-    meter: meterOf(reservation, translator, candidates),
+    meter,
+    hold,
     keepAlive: () => translator?.keepAlive?.() ?? silence,
     drain: model.upstream.onAbort === 'drain' || idempotencyKey !== null,
     startedAt: logRow.startedAt,
@@ -51,16 +60,18 @@ export async function answerStream(
     abort: () => reservation.cancelToken.abort(),
     whyCut: () => (reservations.isDraining ? 'shutdown' : 'upstream'),
     errorEvent: (endedBy) => errorEvent(cutError(endedBy), reservation, translator),
-    ...(idempotencyKey && {
-      capture: (bytes: Buffer) => {
-        if (captured.length <= MAX_SAVED_LENGTH) captured += bytes.toString('latin1')
-      },
-    }),
-    finish(outcome) {
+    ...(capture && { capture }),
+    async finish(outcome) {
       done()
+      await hold?.whenNoted()
+      const measured =
+        outcome.endedBy === 'balance' ? await measure(outcome, parsed, model, world.tokenCounter) : undefined
+      const end = outcome.endedBy === 'balance' ? meter.cut(measured?.quantities ?? {}) : undefined
+      if (end) capture?.(end)
       if (reservation.toKeep) reservation.toKeep.answer = translator?.answer?.()
       const saved = { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
-      return endStream(line, reservation, outcome, saved)
+      await endStream(line, reservation, outcome, saved, measured)
+      return end
     },
   })
   const headers = {
@@ -81,10 +92,13 @@ function meterOf(
   reservation: Reservation,
   translator: Translator | undefined,
   candidates: number,
+  hold: StreamHold | undefined,
 ): StreamMeter {
   const { family, parsed, model } = reservation
   const options = {
     model,
+    hold,
+    follower: hold && family.kind === 'json' ? family.stream?.follow?.(parsed, model) : undefined,
     hideUsage: streamOf(family)?.showsUsage(parsed.body) !== true,
     judge: (usage: ReportedUsage) => plausible(usage, parsed, model),
     translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), reservation, translator),

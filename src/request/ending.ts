@@ -59,9 +59,10 @@ export async function endStream(
   reservation: Reservation,
   outcome: Outcome,
   saved: SavedAnswer,
+  known?: Measure,
 ): Promise<void> {
   try {
-    await endAnswered(line, reservation, outcome, saved)
+    await endAnswered(line, reservation, outcome, saved, known)
   } catch (error) {
     const { logRow, charge } = reservation
     line.world.log('charge_not_ended', { request: charge.id, error: String(error) })

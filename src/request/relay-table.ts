@@ -9,11 +9,15 @@ export type RelayState =
   | 'idle'
   /** The caller waits for the vendor. */
   | 'waiting'
+  /** The caller waits, and what comes next is not sent before more is held for it. */
+  | 'short'
   /** The caller has left; the rest is read for the vendor's figures only. */
   | 'draining'
+  /** The caller has left, and the rest is not read before more is held for it. */
+  | 'draining-short'
   /** The closing event has come and is held back until the answer is settled. */
   | 'closing'
-  /** The closing event is held back, and the vendor has closed its stream. */
+  /** The closing events are held back or still to be written, and nothing more comes of the vendor. */
   | 'closing-ended'
   /** The answer is settled and the closing event sent; the vendor has not closed its stream yet. */
   | 'closed'
@@ -38,6 +42,12 @@ export type RelayEvent =
   | 'events'
   /** Whole events, with the closing event among them. */
   | 'last-events'
+  /** The next events have more output than is held. */
+  | 'short'
+  /** More is held. */
+  | 'extended'
+  /** The account cannot pay for more. */
+  | 'refused'
   /** The vendor has closed the stream, and all that it sent was read. */
   | 'ended'
   /** The vendor broke off, or sent what cannot be read. */
@@ -85,6 +95,8 @@ export type RelayAction =
   | 'forgetCaller'
   /** Report a caller who takes nothing as given up: it counts as having left. */
   | 'giveUpCaller'
+  /** Hold more of the price. */
+  | 'extend'
   /** End the call to the vendor. */
   | 'abort'
   /** End the call to a vendor that does not close its stream soon. */
@@ -97,6 +109,8 @@ export type RelayAction =
   | 'settleRest'
   /** Settle an answer that the vendor or a shutdown has cut. */
   | 'settleCut'
+  /** Settle an answer that ends as at its limit, because the account cannot pay for more. */
+  | 'settleShort'
   /** Settle an answer that took too long. */
   | 'settleTimeout'
   /** Settle an answer whose caller has left. */
@@ -144,11 +158,29 @@ const table: Readonly<Record<RelayState, Row>> = {
     ended: to('completing', 'settleRest'),
     silent: to('failing', 'abort', 'settleTimeout'),
     quiet: to('waiting', 'keepAlive'),
+    short: to('short', 'extend'),
+  },
+  short: {
+    ...flowing,
+    'left-to-drain': to('draining-short', 'forgetCaller', 'limitDrain'),
+    piece: to('short', 'keep'),
+    extended: to('waiting', 'resume'),
+    refused: to('closing-ended', 'abort', 'settleShort'),
+    quiet: to('short', 'keepAlive'),
   },
   draining: {
+    short: to('draining-short', 'extend'),
     piece: to('draining', 'read'),
     'last-events': to('closing', 'settleDone'),
     ended: to('completing', 'settleRest'),
+    broke: to('failing', 'abort', 'settleLeft'),
+    overdue: to('failing', 'abort', 'settleLeft'),
+    drained: to('failing', 'abort', 'settleLeft'),
+  },
+  'draining-short': {
+    piece: to('draining-short', 'keep'),
+    extended: to('draining', 'resume'),
+    refused: to('failing', 'abort', 'settleLeft'),
     broke: to('failing', 'abort', 'settleLeft'),
     overdue: to('failing', 'abort', 'settleLeft'),
     drained: to('failing', 'abort', 'settleLeft'),

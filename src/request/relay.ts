@@ -1,6 +1,6 @@
 // Carries a vendor's event stream to the caller and reads its usage on the side. Whole events pass as bytes, at the
 // caller's pace, with constant memory. `finish` is called once, whatever ends the stream, and the last byte must never
-// be sent before it: no answer is complete before it is paid.
+// be sent before it: no answer is complete before it is paid. Output that is not held is not sent.
 
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
@@ -10,10 +10,13 @@ import type { After } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import { type RelayAction, type RelayEvent, type RelayState, relayStep } from './relay-table'
 import { RelayTimes } from './relay-times'
+import type { StreamHold } from './stream-hold'
 import type { StreamMeter } from './stream-meter'
 
 export interface RelayOptions {
   meter: StreamMeter
+  /** Absent if all that the request can use is held. */
+  hold?: StreamHold | undefined
   model: Model
   /** True if the stream is read on when the caller leaves, for the vendor's true usage. */
   drain: boolean
@@ -24,8 +27,9 @@ export interface RelayOptions {
   after: After
   /**
    * Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone.
+   * Returns the closing events of a stream that is cut.
    */
-  finish(outcome: Outcome): Promise<void>
+  finish(outcome: Outcome): Promise<Uint8Array | undefined>
   /** Cuts the call to the vendor. */
   abort(): void
   /** Why the call to the vendor broke, if this stream did not stop it. */
@@ -45,7 +49,14 @@ const DRAIN_MS = 120_000
 const NOTHING = Buffer.alloc(0)
 /** Marks the end of a vendor's stream that closed before the caller wanted the last bytes. */
 const END = Buffer.alloc(0)
-const endings = { settleDone: 'done', settleTimeout: 'timeout', settleLeft: 'client' } as const
+const endings = {
+  settleDone: 'done',
+  settleShort: 'balance',
+  settleTimeout: 'timeout',
+  settleLeft: 'client',
+} as const
+/** States in which nothing is read: bytes are kept. */
+const pauses: ReadonlySet<RelayState> = new Set(['idle', 'short', 'draining-short'])
 
 export function relayEvents(source: HttpBody, options: RelayOptions): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(new Relay(source, options), { highWaterMark: 0 })
@@ -124,6 +135,9 @@ class Relay implements BodySink {
       case 'giveUpCaller':
         this.giveUpCaller()
         break
+      case 'extend':
+        this.extend()
+        break
       case 'abort':
         this.abort()
         break
@@ -182,12 +196,12 @@ class Relay implements BodySink {
 
   private resume(): void {
     const { kept } = this
-    while (this.state !== 'idle' && kept.length > 0) {
+    while (kept.length > 0 && !pauses.has(this.state)) {
       const bytes = kept.shift() as Uint8Array
       if (bytes === END) this.on('ended')
       else this.on('piece', bytes)
     }
-    if (this.state !== 'idle') this.source.resume()
+    if (!pauses.has(this.state)) this.source.resume()
   }
 
   private keep(bytes: Uint8Array): void {
@@ -196,12 +210,16 @@ class Relay implements BodySink {
   }
 
   private read(piece: Uint8Array): void {
-    const { meter, capture } = this.options
+    const { meter, hold, capture } = this.options
     try {
-      const { bytes, end, excess } = meter.push(piece)
+      const { bytes, end, short, excess } = meter.push(piece)
       capture?.(bytes)
+      // The meter has the rest, and goes on with it when something comes.
+      if (short) this.kept.unshift(NOTHING)
       if (end) this.on('last-events', bytes)
       else if (bytes.length > 0) this.on('events', bytes)
+      if (short) this.on('short')
+      else if (hold && !end && meter.mostTokens() > hold.renewAt) hold.renew(meter)
       // The connection is not used again.
       if (excess) this.source.cancel()
     } catch {
@@ -231,6 +249,13 @@ class Relay implements BodySink {
     this.cancel()
   }
 
+  /** Waits for more to be held. It is asked for before it is needed, so this is rare. */
+  private extend(): void {
+    this.source.pause()
+    const { meter, hold } = this.options
+    void hold?.demand(meter).then((isHeld) => this.on(isHeld ? 'extended' : 'refused'))
+  }
+
   private abort(): void {
     this.options.abort()
     this.source.cancel()
@@ -258,7 +283,7 @@ class Relay implements BodySink {
   private async finish(): Promise<void> {
     const { options, endedBy } = this
     try {
-      await options.finish(options.meter.outcome(endedBy))
+      this.held = (await options.finish(options.meter.outcome(endedBy))) ?? this.held
       this.on('settled')
     } catch (error) {
       this.error = error

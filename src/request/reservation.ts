@@ -3,7 +3,7 @@
 // later.
 
 import { freeKey, type IdempotencyKey, type SavedAnswer, saveAnswer } from '../billing/idempotency'
-import { type Charge, release, type Settled, settle } from '../billing/ledger'
+import { type Charge, refreshHold, release, type Settled, settle } from '../billing/ledger'
 import { type Measure, type Outcome, tableOf } from '../billing/metering'
 import { type EndedBy, shuttingDown, timedOut } from '../contract/failures'
 import type { Model } from '../contract/family'
@@ -85,7 +85,7 @@ export class Reservations {
   ): Promise<number> {
     this.close(reservation)
     const settled = await this.end(reservation, () =>
-      this.settleCharge(reservation, outcome, measured, saved),
+      this.asHeld(reservation, () => this.settleCharge(reservation, outcome, measured, saved)),
     )
     return settled?.paidNano ?? 0
   }
@@ -93,7 +93,9 @@ export class Reservations {
   /** Releases the charge of a request that has nothing to pay for. */
   async release(reservation: Reservation, endedBy: EndedBy): Promise<void> {
     this.close(reservation)
-    await this.end(reservation, () => this.releaseCharge(reservation, endedBy))
+    await this.end(reservation, () =>
+      this.asHeld(reservation, () => this.releaseCharge(reservation, endedBy)),
+    )
   }
 
   /** Hands the charge over to a task: it stays open, and ends with the task. */
@@ -180,6 +182,12 @@ export class Reservations {
     }
   }
 
+  /** Runs the end of a charge, again if it holds more than this process knows: an answer of the database was lost. */
+  private async asHeld<Result>({ charge }: Reservation, work: () => Promise<Result>): Promise<Result> {
+    const result = await work()
+    return !result && (await refreshHold(this.world.db, charge)) ? work() : result
+  }
+
   private tryLater(charge: Charge, work: () => Promise<unknown>, error: unknown): void {
     if (!(error instanceof DatabaseUnavailable)) throw error
     this.world.log('charge_not_ended_yet', { request: charge.id, reason: error.message })
@@ -197,8 +205,10 @@ export class Reservations {
     // Another model of a route may have answered than the one in the hold, and one table of prices applies.
     const isAsHeld = model.id === charge.model && table.json === charge.pricesJson
     const answered = isAsHeld ? charge : { ...charge, model: model.id, pricesJson: table.json }
+    const priceNano = tableNano(quantities, table)
     const settlement = {
-      priceNano: tableNano(quantities, table),
+      // What the vendor made and the caller did not get is not paid beyond the hold.
+      priceNano: endedBy === 'balance' ? Math.min(priceNano, charge.heldNano) : priceNano,
       usageSource: source,
       usageJson,
       endedBy,
@@ -206,7 +216,7 @@ export class Reservations {
       tokens: tokensOf(quantities),
     }
     // Only a whole answer may be replayed.
-    const isWhole = endedBy === 'done' && !failed
+    const isWhole = (endedBy === 'done' || endedBy === 'balance') && !failed
     const also = idempotencyKey
       ? [isWhole ? saveAnswer(this.world.db, charge.id, saved) : freeKey(charge.id)]
       : []

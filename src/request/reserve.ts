@@ -1,13 +1,22 @@
 // Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and,
 // for a task, its row. Nothing must be sent to a vendor before this has succeeded.
 
+import { balanceOf } from '../billing/balances'
 import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../billing/idempotency'
-import { balanceOf, type Charge, hold } from '../billing/ledger'
-import { budgetPeriodOf, conditionsOf, isCounted, refusalOf, windowMinuteOf } from '../billing/limits'
+import { type Charge, hold } from '../billing/ledger'
+import {
+  budgetLeftNano,
+  budgetPeriodOf,
+  conditionsOf,
+  isCounted,
+  refusalOf,
+  windowMinuteOf,
+} from '../billing/limits'
 import { quoteNano, tariffOf } from '../billing/metering'
 import { notPaid } from '../contract/failures'
-import type { Model, TaskFamily } from '../contract/family'
+import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
+import type { Db } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
@@ -15,6 +24,7 @@ import { insertTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
 import type { RequestLogRow } from './request-log'
 import type { Reservation } from './reservation'
+import { firstTokens, withOutput } from './stream-hold'
 import type { RequestWorld } from './world'
 
 /** The caller's conditions besides the request itself. */
@@ -47,20 +57,37 @@ export async function reserve(
   const { key, family } = request
   const now = world.now()
   const charge = chargeOf(request, logRow.id, now)
-  if (charge.heldNano > (from.maxCostNano ?? charge.heldNano)) throw tooDear(charge, from.maxCostNano)
+  if (from.maxCostNano !== undefined && mostNano(request) > from.maxCostNano)
+    throw tooDear(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
   if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
   const task =
     family.kind === 'task' ? newTask(request, family, charge, from, world.newId('video')) : undefined
   const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
   if ('held' in result) return reservationOf(request, charge, idempotencyKey, logRow, task)
-  if (result.refusedBy === 'balance') throw notPaid(charge, await balanceOf(db, key.account))
-  if (result.refusedBy !== 'idempotency' || !idempotencyKey) {
-    throw await refusalOf(db, result.refusedBy, key, charge, now)
+  const { refusedBy } = result
+  if (refusedBy === 'balance' || refusedBy === 'budget') {
+    const outputTokens = world.config.limitToBalance ? await affordableTokens(db, request, charge) : undefined
+    if (outputTokens !== undefined) {
+      request.parsed.outputTokens = outputTokens
+      return reserve(world, request, idempotencyKey, logRow, from)
+    }
+  }
+  const isStep = firstTokens(request.parsed, request.model) !== undefined
+  if (refusedBy === 'balance') {
+    throw notPaid({ heldNano: charge.heldNano, isStep }, await balanceOf(db, key.account))
+  }
+  if (refusedBy !== 'idempotency' || !idempotencyKey) {
+    throw await refusalOf(db, refusedBy, key, charge, isStep, now)
   }
   // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
   return twin ?? reserve(world, request, idempotencyKey, logRow, from)
+}
+
+/** The part of a request that is held before it is sent. */
+function firstStep(parsed: ParsedRequest, model: Model): ParsedRequest {
+  return withOutput(parsed, firstTokens(parsed, model))
 }
 
 function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
@@ -71,7 +98,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
     keyId: key.id,
     model: model.id,
     operation: operation.name,
-    heldNano: mostNano(request),
+    heldNano: mostOf(request, (each) => quoteNano(firstStep(parsed, each), each)),
     pricesJson: tariffOf(parsed, model).json,
     createdAt: now,
     expiresAt: now + Math.ceil(mostOf(request, longestMs) * (1 + HOLD_MARGIN_SHARE)) + HOLD_MARGIN_MS,
@@ -116,10 +143,49 @@ export function mostNano(request: CheckedRequest): number {
   return mostOf(request, (each) => quoteNano(request.parsed, each))
 }
 
-function tooDear({ heldNano }: Charge, maxCostNano = 0): GatewayError {
+/**
+ * The output limit of each candidate with which the account and the key's budget can pay for a request that is not
+ * streamed. Undefined if no useful answer fits.
+ */
+async function affordableTokens(
+  db: Db,
+  request: CheckedRequest,
+  charge: Charge,
+): Promise<number | undefined> {
+  const { key, model, others, parsed } = request
+  if ((parsed.body as { stream?: unknown }).stream === true) return undefined
+  const outputs = [model, ...others].map((each) => ({
+    model: each,
+    output: each.family.output?.(parsed.body, each),
+  }))
+  if (outputs.some(({ output }) => output === undefined)) return undefined
+  const balance = await balanceOf(db, key.account)
+  const availableNano = Math.min(balance?.availableNano ?? 0, await budgetLeftNano(db, key, charge))
+  const isPaid = (outputTokens: number) =>
+    mostNano({ ...request, parsed: withOutput(parsed, outputTokens) }) <= availableNano
+  let fewest = Math.max(...outputs.map(({ output }) => output?.least ?? 0))
+  const limits = outputs.map(({ output, model: each }) => limitOf(output, each))
+  // A limit that was refused all the same, because others were faster, is lowered.
+  const most = parsed.outputTokens === undefined ? Math.max(...limits) : parsed.outputTokens - 1
+  if (most < fewest || !isPaid(fewest)) return undefined
+  // The price grows with the output, so each try halves what is left to decide.
+  for (let above = most + 1; above - fewest > 1; ) {
+    const middle = Math.floor((fewest + above) / 2)
+    if (isPaid(middle)) fewest = middle
+    else above = middle
+  }
+  return fewest
+}
+
+/** The output tokens of each candidate that a request holds which is not streamed. */
+function limitOf(output: OutputTokens | undefined, { reserveOutputTokens }: Model): number {
+  return output && Number.isFinite(output.most) ? output.most : reserveOutputTokens
+}
+
+function tooDear(request: CheckedRequest, maxCostNano: number): GatewayError {
   return new GatewayError(400, {
     code: 'max_cost_exceeded',
-    message: `This request can cost up to ${formatUsd(heldNano)} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,
+    message: `This request can cost up to ${formatUsd(mostNano(request))} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,
     param: 'max_cost_usd',
   })
 }
@@ -136,7 +202,7 @@ function longestMs({ family, upstream }: Model): number {
 
 /** Tokens of a usual request, for the key's token limit until the true figure is known. */
 function estimateTokens({ family, parsed, model }: CheckedRequest): number {
-  const quote = family.quote(parsed, model)
+  const quote = family.quote(firstStep(parsed, model), model)
   return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
 }
 

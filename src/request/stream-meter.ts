@@ -4,11 +4,13 @@
 
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
+import type { Quantities, StreamFollower } from '../contract/family'
 import { hasFailed, type Reading } from '../contract/reading'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents, toLatin1 } from '../lib/sse'
 import { callerEvent } from '../upstreams/caller-view'
 import { hasText, mayReport, startOfEvent, startOfReport } from './event-search'
 import { createRename } from './model-name'
+import { OutputBound } from './output-bound'
 import { StreamTally, streamContract, type TallyOptions } from './stream-tally'
 import { UnreadEvents } from './unread-events'
 
@@ -22,14 +24,24 @@ export interface StreamMeterOptions extends TallyOptions {
   hideUsage: boolean
   /** The event for an error of the vendor that clients would not recognise. */
   translateError(json: object): string
+  /** Ends a stream whose events pass unchanged; needed where not all of its output is held. */
+  follower?: StreamFollower | undefined
+}
+
+/** The result of a piece of a stream. */
+export interface Metered {
+  /** Whole events to send. */
+  bytes: Buffer
+  /** True if the closing event is among them. */
+  end: boolean
+  /** True if more events are there, which have more output than is held. The next piece, even an empty one, brings them. */
+  short: boolean
+  /** True if bytes came after the closing event. */
+  excess: boolean
 }
 
 export interface StreamMeter {
-  /**
-   * Takes a piece. Returns whole events to send, and whether the closing one is among them. `excess`: bytes came after
-   * the closing event.
-   */
-  push(piece: Uint8Array): { bytes: Buffer; end: boolean; excess: boolean }
+  push(piece: Uint8Array): Metered
   /** The rest when the vendor closes: a last event without its blank line, or unreadable bytes. */
   close(): Buffer
   /** Whether the answer is whole, even if the stream lacked its closing event. */
@@ -37,6 +49,16 @@ export interface StreamMeter {
   /** Whether the vendor has reported an error to the caller. */
   failed(): boolean
   outcome(endedBy: EndedBy): Outcome
+  /** Most output tokens that were passed on, without reading anything. */
+  mostTokens(): number
+  /** Most output tokens that were passed on, as all events say. */
+  countTokens(): number
+  /** Most output tokens that were passed on and are in the next event. */
+  neededTokens(): number
+  /** Takes a count of all text that was passed on in the place of its bytes. */
+  recount(tokens: number): void
+  /** The closing events of a stream that is cut. */
+  cut(usage: Quantities): Buffer
 }
 
 /** A part of a stream as the caller sees it. */
@@ -62,6 +84,9 @@ class PassingMeter implements StreamMeter {
   private readonly tally: StreamTally
   private readonly unread = new UnreadEvents()
   private readonly room = (length: number) => this.unread.room(length)
+  private readonly bound: OutputBound | undefined
+  /** Whole events with more output than is held. */
+  private kept: Buffer = NOTHING
   private ended = false
 
   constructor(private readonly options: StreamMeterOptions) {
@@ -69,18 +94,15 @@ class PassingMeter implements StreamMeter {
     this.endBytes = this.end === null ? undefined : Buffer.from(this.end)
     this.rename = createRename(options.model.id)
     this.tally = new StreamTally(options)
+    this.bound = options.hold && new OutputBound()
   }
 
-  push(piece: Uint8Array): { bytes: Buffer; end: boolean; excess: boolean } {
-    if (this.ended) return { bytes: NOTHING, end: false, excess: hasText(piece) }
+  push(piece: Uint8Array): Metered {
+    if (this.ended) return { bytes: NOTHING, end: false, short: false, excess: hasText(piece) }
     const whole = this.splitter.push(piece)
-    if (whole.length === 0) return { bytes: NOTHING, end: false, excess: false }
-    const events = this.upToEnd(whole)
-    const bytes = this.passOn(events)
-    if (this.unread.byteLength > UNREAD_BYTES) this.readUnread()
-    const { ended } = this
-    const excess = ended && (hasText(whole.subarray(events.length)) || hasText(this.splitter.rest()))
-    return { bytes, end: ended, excess }
+    if (this.bound) return this.pushHeld(whole, this.bound)
+    if (whole.length === 0) return { bytes: NOTHING, end: false, short: false, excess: false }
+    return this.pass(whole, NOTHING)
   }
 
   close(): Buffer {
@@ -91,6 +113,78 @@ class PassingMeter implements StreamMeter {
     if (data === this.end) this.ended = true
     else if (data === undefined || !objectIn(data)) return NOTHING
     return this.passOn(Buffer.from(`${rest}\n\n`, 'latin1'))
+  }
+
+  mostTokens(): number {
+    return this.tally.mostTokens() + (this.bound?.unreadTokens ?? 0)
+  }
+
+  countTokens(): number {
+    this.readUnread()
+    return this.tally.mostTokens()
+  }
+
+  neededTokens(): number {
+    const [next] = splitEvents(this.kept.toString('latin1'))
+    return this.countTokens() + (next === undefined ? 0 : this.bytesIn(next))
+  }
+
+  recount(tokens: number): void {
+    this.tally.recount(tokens)
+  }
+
+  cut(usage: Quantities): Buffer {
+    this.readUnread()
+    this.ended = true
+    return Buffer.from(this.options.follower?.cut(usage) ?? '')
+  }
+
+  /** Passes whole events on. `after` is what follows them. */
+  private pass(whole: Buffer, after: Buffer): Metered {
+    const events = this.upToEnd(whole)
+    const bytes = this.passOn(events)
+    if (this.unread.byteLength > UNREAD_BYTES) this.readUnread()
+    const { ended } = this
+    const excess =
+      ended && [whole.subarray(events.length), after, this.splitter.rest()].some((rest) => hasText(rest))
+    return { bytes, end: ended, short: after.length > 0 && !ended, excess }
+  }
+
+  /** Passes the events on whose output is held, and keeps the others. */
+  private pushHeld(more: Buffer, bound: OutputBound): Metered {
+    const whole = this.kept.length === 0 ? more : Buffer.concat([this.kept, more])
+    this.kept = NOTHING
+    if (whole.length === 0) return { bytes: NOTHING, end: false, short: false, excess: false }
+    const heldTokens = this.options.hold?.heldTokens ?? 0
+    const most = bound.most(whole)
+    if (this.mostTokens() + most <= heldTokens) {
+      bound.unreadTokens += most
+      return this.pass(whole, NOTHING)
+    }
+    const length = this.heldLength(whole, heldTokens)
+    this.kept = whole.subarray(length)
+    return length === 0
+      ? { bytes: NOTHING, end: false, short: true, excess: false }
+      : this.pass(whole.subarray(0, length), this.kept)
+  }
+
+  /** The length of the events whose output is held, for which they are read one by one. */
+  private heldLength(whole: Buffer, heldTokens: number): number {
+    let tokens = this.countTokens()
+    let length = 0
+    for (const event of splitEvents(whole.toString('latin1'))) {
+      const bytes = this.bytesIn(event)
+      if (bytes > 0 && tokens + bytes > heldTokens) break
+      tokens += bytes
+      length += event.length
+    }
+    if (this.bound) this.bound.unreadTokens = tokens - this.tally.mostTokens()
+    return length
+  }
+
+  private bytesIn(event: string): number {
+    const json = objectIn(dataOfEvent(event) ?? '')
+    return json ? this.tally.bytesIn(json) : 0
   }
 
   isComplete(): boolean {
@@ -113,12 +207,26 @@ class PassingMeter implements StreamMeter {
   }
 
   private readUnread(): void {
-    for (const event of splitEvents(this.unread.take())) this.tally.add(this.read(event))
+    const { tally, bound } = this
+    const follower = bound && this.options.follower
+    let [last, text] = ['', '']
+    for (const event of splitEvents(this.unread.take())) {
+      const reading = this.read(event, follower)
+      tally.add(reading)
+      if (reading.output?.kind === 'shown' && reading.output.text) [last, text] = [event, reading.output.text]
+    }
+    if (!bound) return
+    bound.unreadTokens = 0
+    // The next events are most likely of the kind of the last.
+    if (text !== '') bound.learn(last, text)
   }
 
-  private read(event: string): Reading {
+  private read(event: string, follower?: StreamFollower): Reading {
     const data = dataOfEvent(event)
-    return data === undefined || data === this.end ? SILENT : this.tally.read(data, objectIn(data))
+    if (data === undefined || data === this.end) return SILENT
+    const json = objectIn(data)
+    if (json) follower?.push(json)
+    return this.tally.read(data, json)
   }
 
   /** The events up to the closing one, and it. */

@@ -12,7 +12,7 @@ import {
   type UsageReading,
   worthMore,
 } from '../contract/reading'
-import { addQuantities } from '../contract/units'
+import { addQuantities, outputTokensOf } from '../contract/units'
 import { reportsUsage } from './event-search'
 
 /** Text that is kept for counting, in characters. */
@@ -23,8 +23,13 @@ const SILENT: Reading = {}
  */
 const UNREADABLE: Reading = { usage: { kind: 'separate', figures: 'invalid' } }
 
+/** Fewest tokens that a vendor reports for the bytes of a text; a lower figure is not one of all output so far. */
+const BYTES_FOR_TOKEN = 8
+
 export interface TallyOptions {
   model: Model
+  /** Output tokens that are held. Absent if all that the request can use is: then none are counted on their way. */
+  hold?: { readonly heldTokens: number } | undefined
   /** The vendor's figures, or `invalid` if this request cannot have used them. */
   judge(usage: ReportedUsage): ReportedUsage
 }
@@ -38,10 +43,17 @@ export class StreamTally {
   private made: Quantities | undefined
   private isFailed = false
   private isFinished = false
+  private readonly isHeld: boolean
+  /** Bytes of all output. */
+  private bytes = 0
+  /** Most tokens of all output: as the vendor reported them, and the bytes of what came since. */
+  private tokens = 0
+  private reportedTokens = 0
 
-  constructor({ model, judge }: TallyOptions) {
+  constructor({ model, judge, hold }: TallyOptions) {
     this.readEvent = streamContract(model).read
     this.usage = new UsageTally(judge)
+    this.isHeld = hold !== undefined
   }
 
   /**
@@ -57,6 +69,7 @@ export class StreamTally {
     const reading = this.readSafely(json)
     const { usage, output } = reading
     if (usage) this.usage.take(usage, json)
+    if (usage && this.isHeld) this.noteTokens(usage)
     if (output) this.output = worthMore(this.output, output.kind)
     this.serviceTier = reading.serviceTier ?? this.serviceTier
     this.isFailed ||= hasFailed(reading)
@@ -68,9 +81,30 @@ export class StreamTally {
   add({ output }: Reading): void {
     if (output?.kind !== 'shown') return
     if (output.text) this.text.add(output.text)
+    if (output.text && this.isHeld) {
+      const bytes = Buffer.byteLength(output.text)
+      this.bytes += bytes
+      this.tokens += bytes
+    }
     if (!output.counted) return
     this.made ??= {}
     addQuantities(this.made, output.counted)
+  }
+
+  /** Bytes of output in an event, of which nothing is noted. No tokenizer makes more tokens of them. */
+  bytesIn(json: object): number {
+    const { output } = this.readSafely(json)
+    return output?.kind === 'shown' && output.text ? Buffer.byteLength(output.text) : 0
+  }
+
+  /** Most output tokens in the events that were added, hidden ones among them as far as the vendor has reported them. */
+  mostTokens(): number {
+    return this.tokens
+  }
+
+  /** Takes a count of the text in the place of its bytes, unless the vendor has counted. */
+  recount(tokens: number): void {
+    if (this.reportedTokens === 0) this.tokens = Math.min(this.tokens, tokens)
   }
 
   /** Whether the vendor has reported the usage. */
@@ -98,6 +132,14 @@ export class StreamTally {
   outcome(endedBy: EndedBy): Outcome {
     const { serviceTier, output, made, isFailed: failed } = this
     return { endedBy, ...this.usage.summary(), serviceTier, ...this.text.counted(), output, made, failed }
+  }
+
+  private noteTokens({ kind, figures }: UsageReading): void {
+    if (kind === 'start' || figures === 'invalid') return
+    const tokens = outputTokensOf(figures)
+    if (tokens * BYTES_FOR_TOKEN < this.bytes) return
+    this.reportedTokens = tokens
+    this.tokens = tokens
   }
 
   /** Reads an event without failing: an event of unknown form must not end the stream. */

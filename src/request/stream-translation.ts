@@ -3,13 +3,13 @@
 
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
-import type { Translator } from '../contract/family'
+import type { Quantities, Translator } from '../contract/family'
 import { hasFailed } from '../contract/reading'
 import { createEventSplitter, dataIn, objectIn, splitEvents } from '../lib/sse'
 import { callerComplaint } from '../upstreams/caller-view'
 import { candidateOf } from './candidates'
 import { hasText } from './event-search'
-import type { StreamMeter, StreamMeterOptions } from './stream-meter'
+import type { Metered, StreamMeter, StreamMeterOptions } from './stream-meter'
 import { StreamTally, streamContract } from './stream-tally'
 
 const NOTHING = Buffer.alloc(0)
@@ -36,6 +36,8 @@ class TranslatingMeter implements StreamMeter {
   private readonly tallies: readonly StreamTally[]
   /** The candidates whose closing events have come. */
   private readonly complete = new Set<number>()
+  /** Whole events with more output than is held. */
+  private kept = ''
   private ended = false
   private excess = false
   /** True if the caller got an error instead of the translator's events. */
@@ -50,15 +52,22 @@ class TranslatingMeter implements StreamMeter {
     this.tallies = Array.from({ length: candidates.count }, () => new StreamTally(options))
   }
 
-  push(piece: Uint8Array): { bytes: Buffer; end: boolean; excess: boolean } {
-    if (this.ended) return { bytes: NOTHING, end: false, excess: hasText(piece) }
+  push(piece: Uint8Array): Metered {
+    if (this.ended) return { bytes: NOTHING, end: false, short: false, excess: hasText(piece) }
     let written = ''
-    for (const event of splitEvents(this.splitter.push(piece).toString('utf8'))) {
+    const events = splitEvents(this.kept + this.splitter.push(piece).toString('utf8'))
+    this.kept = ''
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index] as string
+      if (this.options.hold && !this.isHeld(event, this.options.hold.heldTokens)) {
+        this.kept = events.slice(index).join('')
+        break
+      }
       written += this.translate(event)
     }
     const { ended } = this
     const excess = ended && (this.excess || hasText(this.splitter.rest()))
-    return { bytes: Buffer.from(written), end: ended, excess }
+    return { bytes: Buffer.from(written), end: ended, short: this.kept !== '', excess }
   }
 
   close(): Buffer {
@@ -77,8 +86,47 @@ class TranslatingMeter implements StreamMeter {
     return this.tallies.some((tally) => tally.failed())
   }
 
+  mostTokens(): number {
+    return this.tallies.length === 1
+      ? (this.tallies[0]?.mostTokens() ?? 0)
+      : this.tallies.reduce((sum, tally) => sum + tally.mostTokens(), 0)
+  }
+
+  countTokens(): number {
+    return this.mostTokens()
+  }
+
+  neededTokens(): number {
+    const [next] = splitEvents(this.kept)
+    return this.mostTokens() + (next === undefined ? 0 : this.bytesIn(next))
+  }
+
+  recount(tokens: number): void {
+    const most = this.mostTokens()
+    // In the same shares, because the text of all was counted together.
+    for (const tally of this.tallies) tally.recount(Math.ceil((tokens * tally.mostTokens()) / most))
+  }
+
+  cut(usage: Quantities): Buffer {
+    this.ended = true
+    return Buffer.from(this.toldError ? '' : this.translator.cut(usage))
+  }
+
   outcome(endedBy: EndedBy): Outcome {
     return this.candidates.total(this.tallies.map((tally) => tally.outcome(endedBy)))
+  }
+
+  /** Whether the output of an event is held. An event has at most three bytes of text for each of its characters. */
+  private isHeld(event: string, heldTokens: number): boolean {
+    const tokens = this.mostTokens()
+    if (tokens + 3 * event.length <= heldTokens) return true
+    const bytes = this.bytesIn(event)
+    return bytes === 0 || tokens + bytes <= heldTokens
+  }
+
+  private bytesIn(event: string): number {
+    const json = objectIn(dataIn(event) ?? '')
+    return json ? (this.tallies[0]?.bytesIn(json) ?? 0) : 0
   }
 
   private translate(event: string): string {

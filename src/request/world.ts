@@ -18,7 +18,7 @@ import type { RequestLog } from './request-log'
 
 export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
-  config: Pick<Config, 'server'>
+  config: Pick<Config, 'server' | 'limitToBalance'>
   db: Db
   requestLog: Pick<RequestLog, 'write'>
   catalogue: Catalogue

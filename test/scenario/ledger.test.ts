@@ -3,14 +3,13 @@
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { audit } from '../../src/billing/audit'
+import { balanceOf, ledgerOf } from '../../src/billing/balances'
 import { takeKey } from '../../src/billing/idempotency'
 import {
   addCredit,
   adjust,
-  balanceOf,
   type Charge,
   hold,
-  ledgerOf,
   openAccount,
   release,
   releaseExpired,
@@ -64,6 +63,8 @@ const commonAnswers = [
   'settle beyond: {"paidNano":n,"shortfallNano":0}',
   'settle beyond: {"paidNano":n,"shortfallNano":n}',
   'settle beyond: undefined',
+  'extend: {"held":true}',
+  ...['balance', 'budget', 'charge'].map((name) => `extend: {"refusedBy":"${name}"}`),
   'release: true',
   'release: false',
   'expire: n',

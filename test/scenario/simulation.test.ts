@@ -26,7 +26,15 @@ if (Number.isNaN(last)) throw new Error('SIMULATION_SEEDS is a number of seeds, 
 /** Events that must have occurred in the suite's seeds: where nothing happens, nothing is found. */
 const HAPPENINGS = [
   ...['1 nodes', '2 nodes', '3 nodes', 'crash', 'stop', 'pause', 'set the clock', 'database away', 'operate'],
-  ...['replayed', 'stream replayed', 'redelivered', 'asked again', 'route_next', 'charge_not_ended_yet'],
+  ...[
+    'replayed',
+    'stream replayed',
+    'stream cut',
+    'redelivered',
+    'asked again',
+    'route_next',
+    'charge_not_ended_yet',
+  ],
   ...['task_ended', 'task_unknown', 'task_poll_without_answer', 'task_end_lost', 'webhook_attempt'],
   // Those whose lease was lost, and who were told so.
   ...[

@@ -427,15 +427,16 @@ function countedFor(body: { messages: { content: string }[]; tools?: unknown }, 
 }
 
 describe('a price beyond the hold', () => {
-  // 170,000 held for a prompt of 150 bytes, 300,000 to be paid.
-  const words = 'prompt_tokens=100 tokens=100'
+  // Thinking that is not shown: nobody sees it before the vendor reports it. 250,000 held for a prompt of 170 bytes, 300,000 to
+  // be paid.
+  const words = 'prompt_tokens=100 reasoning=98 tokens=2'
   const trueNano = price({ input_token: 100, output_token: 100 })
   const body = JSON.stringify({ model: 'test-short', stream: true, messages: say(promptOf(words)) })
-  const heldNano = price({ input_token: body.length, output_token: 10 })
+  const heldNano = price({ input_token: body.length, output_token: 40 })
   const vendor = startHeldVendor()
   let gateway: TestGateway
   beforeAll(async () => {
-    const model = { ...testModels['test-chat'], reserveOutputTokens: 10 }
+    const model = { ...testModels['test-chat'], reserveOutputTokens: 40 }
     const held = { ...(testModels['test-chat'] as ModelConfig), upstream: 'held' }
     gateway = await startTestGateway({
       models: { 'test-short': model, 'test-held': held },
@@ -463,7 +464,7 @@ describe('a price beyond the hold', () => {
   })
 
   test('never takes a balance below zero: what is missing is the operator’s', async () => {
-    const balanceNano = heldNano + 50_000
+    const balanceNano = heldNano + 5_000
     const charge = await play('short', balanceNano)
     expect(charge).toMatchObject({ amount: balanceNano, shortfall: trueNano - balanceNano })
     expect(await gateway.balance('short')).toMatchObject({ balanceNano: 0, heldNano: 0 })
@@ -720,7 +721,9 @@ describe('a vendor with ways of its own', () => {
     }
     const caller = await RawCaller.connect(gateway.url)
     caller.pause()
-    caller.send(chatRequest(gateway.secret, { model: 'test-odd', stream: true, messages: say('Hi') }))
+    // With a limit that is held from the start: nobody could pay for so much.
+    const body = { model: 'test-odd', stream: true, max_tokens: 10, messages: say('Hi') }
+    caller.send(chatRequest(gateway.secret, body))
     let before = -1
     await waitFor(async () => {
       const stands = made > 0 && made === before

@@ -3,7 +3,7 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/ledger'
+import { balanceOf } from '../../src/billing/balances'
 import type { Db } from '../../src/db/db'
 import { type DatabaseKind, databaseKinds } from '../support/databases'
 import { waitFor } from '../support/gateway'

@@ -4,7 +4,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'
 import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/ledger'
+import { balanceOf } from '../../src/billing/balances'
 import type { Db } from '../../src/db/db'
 import { openPostgres } from '../../src/db/postgres'
 import { type DatabaseKind, databaseKinds, postgresUrl } from '../support/databases'

@@ -17,6 +17,13 @@ export interface Sheet {
 export interface Bookkeeper {
   sheet(account: string): Sheet
   hold(charge: Charge, key: Key): { held: true } | { refusedBy: string }
+  /** Answers the charge as it is then. */
+  extend(
+    charge: Charge,
+    key: Key,
+    amount: number,
+    tokens: number,
+  ): { extended: Charge } | { refusedBy: string }
   settle(
     charge: Charge,
     price: number,
@@ -40,11 +47,9 @@ export function createBookkeeper(): Bookkeeper {
   const windows = new Map<string, { requests: number; tokens: number }>()
 
   function sheet(account: string): Sheet {
-    const known = accounts.get(account)
-    if (known) return known
-    const empty = { balance: 0, held: 0, funded: 0, earned: 0, shortfall: 0, open: new Map(), finished: [] }
-    accounts.set(account, empty)
-    return empty
+    const known = accounts.get(account) ?? emptySheet()
+    accounts.set(account, known)
+    return known
   }
 
   function refusal(charge: Charge, key: Key): string | undefined {
@@ -61,23 +66,14 @@ export function createBookkeeper(): Bookkeeper {
     return committed + charge.heldNano > (key.budgetNano ?? Infinity) ? 'budget' : undefined
   }
 
-  /** Adds to the counters of the charge's key. */
-  function count(charge: Charge, requests: number, tokens: number, committed: number): void {
-    if (charge.windowMinute !== null) {
-      const name = `${charge.keyId} ${charge.windowMinute}`
-      const window = windows.get(name) ?? { requests: 0, tokens: 0 }
-      windows.set(name, { requests: window.requests + requests, tokens: window.tokens + tokens })
-    }
-    if (charge.budgetPeriod !== null) {
-      const name = `${charge.keyId} ${charge.budgetPeriod}`
-      budgets.set(name, (budgets.get(name) ?? 0) + committed)
-    }
-  }
+  const count = (charge: Charge, requests: number, tokens: number, committed: number) =>
+    addToCounters({ budgets, windows }, charge, { requests, tokens, committed })
 
-  /** Takes a charge off the list of open ones. False when it is not there. */
+  /** Takes a charge off the list of open ones. False when it is not there, or holds something else by now. */
   function finish(charge: Charge): boolean {
     const { open, finished } = sheet(charge.account)
-    if (!open.delete(charge.id)) return false
+    if (open.get(charge.id)?.heldNano !== charge.heldNano) return false
+    open.delete(charge.id)
     finished.push(charge)
     return true
   }
@@ -102,6 +98,19 @@ export function createBookkeeper(): Bookkeeper {
       book.open.set(charge.id, charge)
       count(charge, 1, charge.windowTokens, charge.heldNano)
       return { held: true }
+    },
+    extend(charge, key, amount, tokens) {
+      const book = sheet(charge.account)
+      if (book.open.get(charge.id)?.heldNano !== charge.heldNano) return { refusedBy: 'charge' }
+      if (book.balance - book.held < amount) return { refusedBy: 'balance' }
+      const committed = budgets.get(`${charge.keyId} ${charge.budgetPeriod}`) ?? 0
+      if (committed + amount > (key.budgetNano ?? Infinity)) return { refusedBy: 'budget' }
+      const { heldNano, windowTokens } = charge
+      const extended = { ...charge, heldNano: heldNano + amount, windowTokens: windowTokens + tokens }
+      book.open.set(charge.id, extended)
+      book.held += amount
+      count(charge, 0, tokens, amount)
+      return { extended }
     },
     settle(charge, price, tokens) {
       if (!finish(charge)) return undefined
@@ -131,4 +140,24 @@ export function createBookkeeper(): Bookkeeper {
       return true
     },
   }
+}
+
+function emptySheet(): Sheet {
+  return { balance: 0, held: 0, funded: 0, earned: 0, shortfall: 0, open: new Map(), finished: [] }
+}
+
+/** Adds to the counters of the charge's key. */
+function addToCounters(
+  { budgets, windows }: Pick<Bookkeeper, 'budgets' | 'windows'>,
+  { keyId, windowMinute, budgetPeriod }: Charge,
+  more: { requests: number; tokens: number; committed: number },
+): void {
+  if (windowMinute !== null) {
+    const name = `${keyId} ${windowMinute}`
+    const { requests, tokens } = windows.get(name) ?? { requests: 0, tokens: 0 }
+    windows.set(name, { requests: requests + more.requests, tokens: tokens + more.tokens })
+  }
+  if (budgetPeriod === null) return
+  const name = `${keyId} ${budgetPeriod}`
+  budgets.set(name, (budgets.get(name) ?? 0) + more.committed)
 }

@@ -8,13 +8,14 @@ import {
   addCredit,
   adjust,
   type Charge,
+  extendHold,
   hold,
   openAccount,
   release,
   releaseExpired,
   settle,
 } from '../../src/billing/ledger'
-import { conditionsOf } from '../../src/billing/limits'
+import { conditionsOf, conditionsToExtend } from '../../src/billing/limits'
 import type { Db } from '../../src/db/db'
 import { createBookkeeper, type Sheet } from './bookkeeper'
 import { countersOf, makeCharge, makeKey, makeSettlement } from './ledger-rows'
@@ -67,6 +68,14 @@ export async function createLedgerFuzz(db: Db, random: Random): Promise<LedgerFu
     return { what: 'hold', expected, run: () => hold(db, charge, conditionsOf(key, charge)) }
   }
 
+  function extendStep(key: Key, charge: Charge): Step {
+    const extension = { amountNano: amount() + 1, windowTokens: charge.windowMinute ? random.below(500) : 0 }
+    const answer = books.extend(charge, key, extension.amountNano, extension.windowTokens)
+    const expected = 'extended' in answer ? { held: true } : answer
+    const conditions = conditionsToExtend(key, charge, extension)
+    return { what: 'extend', expected, run: () => extendHold(db, charge, extension, conditions) }
+  }
+
   function settleStep(charge: Charge): Step {
     const beyond = random.chance(0.3)
     const priceNano = beyond ? charge.heldNano + amount() : random.below(charge.heldNano + 1)
@@ -78,11 +87,8 @@ export async function createLedgerFuzz(db: Db, random: Random): Promise<LedgerFu
 
   function releaseStep(charge: Charge): Step {
     const expected = books.release(charge)
-    return {
-      what: 'release',
-      expected,
-      run: () => release(db, charge, { endedBy: 'upstream', endedAt: now }),
-    }
+    const ending = { endedBy: 'upstream', endedAt: now } as const
+    return { what: 'release', expected, run: () => release(db, charge, ending) }
   }
 
   function creditStep(account: string): Step {
@@ -105,19 +111,14 @@ export async function createLedgerFuzz(db: Db, random: Random): Promise<LedgerFu
     if (dice < 54) return adjustStep(key.account)
     const again = dice < 60 && finished.length > 0
     if (!again && open.size === 0) return holdStep(key)
-    const charge = random.pick(again ? finished : [...open.values()])
+    const known = random.pick(again ? finished : [...open.values()])
+    // Who does not know of an extension changes nothing.
+    const charge = random.chance(0.05) ? { ...known, heldNano: known.heldNano + 1 } : known
+    if (random.chance(0.3)) return extendStep(key, charge)
     return random.chance(0.65) ? settleStep(charge) : releaseStep(charge)
   }
 
-  async function perform({ what, expected, run }: Step): Promise<void> {
-    const answer = await run()
-    const name = `${what}: ${JSON.stringify(answer)?.replaceAll(/\d+/g, (digits) => (Number(digits) ? 'n' : '0'))}`
-    seen.set(name, (seen.get(name) ?? 0) + 1)
-    if (Bun.deepEquals(answer, expected)) return
-    throw new Error(
-      `${what} answered ${JSON.stringify(answer)}, the second bookkeeper says ${JSON.stringify(expected)}`,
-    )
-  }
+  const perform = (step: Step) => performStep(step, seen)
 
   return {
     seen,
@@ -140,6 +141,16 @@ export async function createLedgerFuzz(db: Db, random: Random): Promise<LedgerFu
       if (problems.length > 0) throw new Error(`the audit found: ${problems.join('; ')}`)
     },
   }
+}
+
+async function performStep({ what, expected, run }: Step, seen: Map<string, number>): Promise<void> {
+  const answer = await run()
+  const name = `${what}: ${JSON.stringify(answer)?.replaceAll(/\d+/g, (digits) => (Number(digits) ? 'n' : '0'))}`
+  seen.set(name, (seen.get(name) ?? 0) + 1)
+  if (Bun.deepEquals(answer, expected)) return
+  throw new Error(
+    `${what} answered ${JSON.stringify(answer)}, the second bookkeeper says ${JSON.stringify(expected)}`,
+  )
 }
 
 /** A quarter of the keys have limits, low enough to be met. */

@@ -127,6 +127,7 @@ export function startRelaying(
     after: outside.after,
     async finish(outcome) {
       outcomes.push(outcome)
+      return undefined
     },
     abort() {
       aborts++

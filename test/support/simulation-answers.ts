@@ -25,10 +25,18 @@ export interface Wish {
 const JSON_TYPE = 'application/json'
 const EVENTS = 'text/event-stream'
 
-function tokensOf({ model, random }: Wish) {
+const MOST_OUTPUT = 40
+
+function tokensOf({ model, random }: Wish, most = MOST_OUTPUT) {
   const [inputNano, outputNano] = TOKEN_NANO[model] as readonly [number, number]
-  const [input, output] = [5 + random.below(30), 1 + random.below(40)]
+  const [input, output] = [5 + random.below(30), 1 + random.below(most)]
   return { input, output, nano: input * inputNano + output * outputNano }
+}
+
+/** The words of a stream, and tokens of which no more are in it than bytes: none are hidden. */
+function wordsOf(wish: Wish) {
+  const words = Array.from({ length: 1 + wish.random.below(8) }, (_none, index) => `word ${index} `)
+  return { words, ...tokensOf(wish, Math.min(MOST_OUTPUT, words.join('').length)) }
 }
 
 function whole(reply: object, nano: number): Made {
@@ -40,8 +48,8 @@ function stream(words: string[], end: string[], nano: number): Made {
 }
 
 export function chatAnswer(wish: Wish): Made {
-  const { model, mark, isStream, random } = wish
-  const { input, output, nano } = tokensOf(wish)
+  const { model, mark, isStream } = wish
+  const { words: said, input, output, nano } = wordsOf(wish)
   const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
   const head = { id: 'c', created: 1, model }
   if (!isStream) {
@@ -51,8 +59,8 @@ export function chatAnswer(wish: Wish): Made {
   }
   const event = (data: object) =>
     `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...data })}\n\n`
-  const words = Array.from({ length: 1 + random.below(8) }, (_none, index) =>
-    event({ choices: [{ index: 0, delta: { content: `word ${index} ` }, finish_reason: null }] }),
+  const words = said.map((content) =>
+    event({ choices: [{ index: 0, delta: { content }, finish_reason: null }] }),
   )
   const end = [
     event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }),
@@ -63,8 +71,8 @@ export function chatAnswer(wish: Wish): Made {
 }
 
 export function messageAnswer(wish: Wish): Made {
-  const { model, mark, isStream, random } = wish
-  const { input, output, nano } = tokensOf(wish)
+  const { model, mark, isStream } = wish
+  const { words: said, input, output, nano } = wordsOf(wish)
   const message = { id: 'msg_1', type: 'message', role: 'assistant', model }
   if (!isStream) {
     const usage = { input_tokens: input, output_tokens: output }
@@ -79,8 +87,8 @@ export function messageAnswer(wish: Wish): Made {
     stop_reason: null,
     usage: { input_tokens: input, output_tokens: 1 },
   }
-  const words = Array.from({ length: 1 + random.below(8) }, (_none, index) =>
-    event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: `word ${index} ` } }),
+  const words = said.map((text) =>
+    event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
   )
   return stream(
     [

@@ -67,6 +67,10 @@ function checkAnswer(simulation: Simulation, one: Asked, charges: Row[]): void {
     `${about} was answered and is ${JSON.stringify(charge)}`,
   )
   if (isBroken) return
+  if (charge?.ended_by === 'balance') {
+    checkCut(simulation, one, charge)
+    return
+  }
   const made = vendor.works.get(one.mark)?.made ?? []
   // The vendor said something else in good form: what that costs is not for this check.
   if (made.length === 0) return
@@ -80,6 +84,15 @@ function checkAnswer(simulation: Simulation, one: Asked, charges: Row[]): void {
       ? prices.includes(paid)
       : paid === sum(prices) || (prices.length > parts && paid < sum(prices) && paid > 0)
   must(isRight, `${about} paid ${paid} for ${name}, the vendors said ${JSON.stringify(made)}`)
+}
+
+/** A stream that the account could not pay to its end says so as every answer at its limit, and costs no more than is held. */
+function checkCut({ count }: Simulation, { id, kind, text }: Asked, { held, amount, shortfall }: Row): void {
+  count('stream cut')
+  must(isStream(kind), `${kind} ${id} was cut, and is no stream`)
+  must(/"(length|max_tokens)"/.test(text), `${kind} ${id} was cut without a reason: ${text}`)
+  must(/"word 0 "/.test(text), `${kind} ${id} was cut before it began: ${text}`)
+  must((amount as number) <= (held as number) && shortfall === 0, `${kind} ${id} cost ${amount} of ${held}`)
 }
 
 function upstreamModelOf(id: string): string | undefined {
@@ -199,7 +212,8 @@ function checkRepeats(asked: readonly Asked[], ended: readonly Row[]): void {
   for (const [name, group] of groups) {
     const ids = new Set(group.map(({ id }) => id))
     const paid = ended.filter(
-      ({ id, state, ended_by: by }) => ids.has(id as string) && state === 'settled' && by === 'done',
+      ({ id, state, ended_by: by }) =>
+        ids.has(id as string) && state === 'settled' && (by === 'done' || by === 'balance'),
     )
     must(
       paid.length <= 1 || group.some(({ kind }) => isStream(kind)),

@@ -29,6 +29,8 @@ const common = {
 }
 /** Nano-dollars of a token are dollars of a billion of them. */
 const dollars = (nano: number) => (nano / 1_000).toFixed(2)
+/** Streams hold so few tokens at a time that most hold several times. */
+const reserveOutputTokens = 8
 const price = (model: string) => {
   const [input, output] = TOKEN_NANO[model] as readonly [number, number]
   return { per_1m_input_tokens: dollars(input), per_1m_output_tokens: dollars(output) }
@@ -45,12 +47,14 @@ export const config = {
       family: 'openai-chat',
       upstream: 'openai',
       upstreamModel: 'gpt-4.1-mini',
+      reserveOutputTokens,
       price: price('gpt-4.1-mini'),
     },
     'spare-chat': {
       family: 'openai-chat',
       upstream: 'dashscope',
       upstreamModel: 'qwen3-spare',
+      reserveOutputTokens,
       price: price('qwen3-spare'),
     },
     either: { route: ['test-chat', 'spare-chat'] },
@@ -58,6 +62,7 @@ export const config = {
       family: 'anthropic-messages',
       upstream: 'anthropic',
       upstreamModel: 'claude-test',
+      reserveOutputTokens,
       price: price('claude-test'),
     },
     'text-embedding-v4': {

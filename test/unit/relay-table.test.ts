@@ -18,6 +18,9 @@ const events = Object.keys({
   piece: '',
   events: '',
   'last-events': '',
+  short: '',
+  extended: '',
+  refused: '',
   ended: '',
   broke: '',
   overdue: '',
@@ -31,24 +34,29 @@ const events = Object.keys({
 
 /** The state that follows each event, in that order; a dot where an event changes nothing. */
 const expected: Record<RelayState, string> = {
-  //        what the caller does        what the vendor does                    what the clock says   what the ledger says
+  //        what the caller does        what the vendor does         what the hold says       the vendor's end    what the clock says   what the ledger says
   unread:
-    '   waiting failing  draining  . . . .                        failing   failing . unread .   .  . .',
-  idle: '     waiting failing  draining  idle . . completing            failing   failing . idle .     .  . .',
+    '   waiting failing  draining  . . .                    . . .                           .          failing   failing . unread .   .  . .',
+  idle: '     waiting failing  draining  idle . .                 . . .                           completing failing   failing . idle .     .  . .',
   waiting:
-    '  waiting failing  draining  waiting idle closing completing failing  failing failing . waiting . . .',
+    '  waiting failing  draining  waiting idle closing     short . .                       completing failing   failing failing . waiting . . .',
+  short:
+    '    .       failing  draining-short  short . .          . waiting closing-ended         .          failing   failing . . short    .  . .',
   draining:
-    ' .       .        .         draining . closing completing  failing   failing . . .    failing . .',
+    ' .       .        .         draining . closing       draining-short . .              completing failing   failing . . .       failing . .',
+  'draining-short':
+    '.   .        .         draining-short . .       . draining failing              .          failing   failing . . .       failing . .',
   closing:
-    '  .       closing  closing   closing . . closing-ended      closing-ended    . . . . .  closed over',
+    '  .       closing  closing   closing . .              . . .                           closing-ended closing-ended . . . . .  closed over',
   'closing-ended':
-    '. closing-ended closing-ended . . . . .                              . . . . .  over over',
-  closed: '   .       closed   closed    closed . . over                over             . . . . .  . over',
+    '. closing-ended closing-ended . . .          . . .                           .          . . . . .  .   over over',
+  closed:
+    '   .       closed   closed    closed . .               . . .                           over       over      . . . .  .   . over',
   completing:
-    '.      completing completing . . . .                     failing          . . . . .  over over',
+    '.      completing completing . . .                     . . .                           .          failing   . . . .  .   over over',
   failing:
-    '  .       failing  failing   . . . .                        .                . . . . .  over over',
-  over: '     . . . . . . . . . . . . . . .',
+    '  .       failing  failing   . . .                     . . .                           .          .         . . . .  .   over over',
+  over: '     . . . . . . . . . . . . . . . . . .',
 }
 const states = Object.keys(expected) as RelayState[]
 
@@ -56,6 +64,7 @@ const settling: readonly RelayAction[] = [
   'settleDone',
   'settleRest',
   'settleCut',
+  'settleShort',
   'settleTimeout',
   'settleLeft',
 ]
@@ -130,7 +139,10 @@ describe('in the table of a stream', () => {
 
   test('events go to a caller who waits for them, and to nobody else', () => {
     expect(names(steps.filter(({ actions }) => actions.includes('send')))).toEqual(['waiting events'])
-    expect(names(steps.filter(({ actions }) => actions.includes('keepAlive')))).toEqual(['waiting quiet'])
+    expect(names(steps.filter(({ actions }) => actions.includes('keepAlive')))).toEqual([
+      'waiting quiet',
+      'short quiet',
+    ])
   })
 
   test('a caller who leaves is sent nothing more, in every state', () => {
@@ -138,7 +150,7 @@ describe('in the table of a stream', () => {
     expect(names(leaving.filter(({ actions }) => actions[0] !== 'forgetCaller'))).toEqual([])
     const staying = states.filter((state) => !leaving.some(({ from }) => from === state))
     // Nobody can leave who has left.
-    expect(staying).toEqual(['draining', 'over'])
+    expect(staying).toEqual(['draining', 'draining-short', 'over'])
   })
 
   test('an action that brings the next event stands last', () => {
@@ -163,7 +175,7 @@ describe('every path through the table of a stream', () => {
   follow('unread', 0)
 
   test('settles the answer once, and ends', () => {
-    const before = ['unread', 'idle', 'waiting', 'draining']
+    const before = ['unread', 'idle', 'waiting', 'short', 'draining', 'draining-short']
     for (const { state, settled } of reached.values()) expect(settled).toBe(before.includes(state) ? 0 : 1)
     expect([...reached.values()].map(({ state }) => state).sort()).toEqual([...states].sort())
   })

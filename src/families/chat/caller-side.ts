@@ -369,7 +369,8 @@ function wordsOf(part: unknown): string {
 
 function toolText(call: unknown): string {
   const { name, arguments: text } = isObject(call) && isObject(call.function) ? call.function : {}
-  return `${typeof name === 'string' ? name : ''}${typeof text === 'string' ? text : ''}`
+  // Some servers send arguments parsed.
+  return `${wordsOf(name)}${isObject(text) ? JSON.stringify(text) : wordsOf(text)}`
 }
 
 /** Strings of a message that a model reads as text; data URLs are left out. */

@@ -13,6 +13,7 @@ export function followChat(parsed: ParsedRequest<ChatBody>, model: Model): Strea
 class ChatFollower implements StreamFollower {
   private readonly parsed: ParsedRequest<ChatBody>
   private readonly model: Model
+  private readonly showsUsage: boolean
   private id: string
   private created: number
   private readonly begun = new Set<number>()
@@ -21,6 +22,7 @@ class ChatFollower implements StreamFollower {
   constructor(parsed: ParsedRequest<ChatBody>, model: Model) {
     this.parsed = parsed
     this.model = model
+    this.showsUsage = parsed.body.stream_options?.include_usage === true
     this.id = `chatcmpl-${parsed.at.toString(36)}`
     this.created = Math.floor(parsed.at / 1000)
   }
@@ -38,16 +40,16 @@ class ChatFollower implements StreamFollower {
 
   cut(usage: Quantities): string {
     const { body } = this.parsed
-    const showsUsage = body.stream_options?.include_usage === true
     const ends = Array.from({ length: body.n ?? 1 }, (_, index) => this.end(index))
-    const last = showsUsage ? this.chunk({ choices: [], usage: chatUsage(usage) }) : ''
+    const last = this.showsUsage ? this.chunk({ choices: [], usage: chatUsage(usage) }) : ''
     return `${ends.join('')}${last}data: ${CHAT_END}\n\n`
   }
 
   private end(index: number): string {
     if (this.ended.has(index)) return ''
     const delta = this.begun.has(index) ? {} : { role: 'assistant', content: '' }
-    return this.chunk({ choices: [{ index, delta, logprobs: null, finish_reason: 'length' }] })
+    const choices = [{ index, delta, logprobs: null, finish_reason: 'length' }]
+    return this.chunk({ choices, ...(this.showsUsage && { usage: null }) })
   }
 
   private chunk(fields: object): string {

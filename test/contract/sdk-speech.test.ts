@@ -101,7 +101,7 @@ describe('what goes wrong', () => {
     const wrong = [
       { ...request, input: '' },
       { ...request, response_format: 'flac' as const },
-      { ...request, model: 'qnx3-tts-instruct-flash', response_format: 'wav' as const },
+      { ...request, model: 'qnx3-tts-instruct-flash', response_format: 'aac' as const },
     ]
     const params: unknown[] = []
     for (const body of wrong) {

@@ -147,7 +147,7 @@ export function readChunk(event: unknown): Reading {
   const figures = usageOf(usage)
   return {
     output: outputOf(choices, 'delta', usage),
-    usage: figures && { kind: choices.length === 0 ? 'separate' : 'total', figures },
+    usage: figures && { kind: choices.every(isSilent) ? 'separate' : 'total', figures },
     serviceTier: typeof tier === 'string' ? tier : undefined,
     end: endingOf(chunk, choices),
   }
@@ -177,6 +177,15 @@ function isOfWorth({ message, delta, text, finish_reason: reason }: Choice): boo
     holdsText(delta, 'name') ||
     holdsText(text, 'name')
   )
+}
+
+/** Whether a choice says nothing at all, as gateways send one beside the figures at the end of a stream. */
+function isSilent({ message, delta, text, finish_reason: reason }: Choice): boolean {
+  return !reason && !text && !message && (!isObject(delta) || Object.values(delta).every(isNothing))
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
 function endsBy(choices: readonly Choice[], reason: string): boolean {

@@ -115,14 +115,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
         'empty_string',
       )
     }
-    if (takesInstructions(model)) {
-      if (!body.response_format) return
-      throw invalidRequest(
-        'response_format',
-        `Invalid 'response_format': ${model.id} does not take it and always answers with wav. Leave it out.`,
-      )
-    }
-    if (!body.instructions) return
+    if (!body.instructions || takesInstructions(model)) return
     throw invalidRequest(
       'instructions',
       `Invalid 'instructions': ${model.id} does not take them. Leave them out, or choose a model that does.`,
@@ -156,7 +149,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
   },
 
   audio: {
-    format: (body, model) => (takesInstructions(model) ? 'wav' : (body.response_format ?? 'mp3')),
+    format: (body, model) => body.response_format ?? (takesInstructions(model) ? 'wav' : 'mp3'),
     plain: { sampleRate: 24_000, channels: 1 },
     read(json) {
       const { data, url } = (json as Reply).output?.audio ?? {}

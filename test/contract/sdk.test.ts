@@ -397,9 +397,9 @@ describe('errors', () => {
 
   test('an endpoint that is not there', async () => {
     const { client } = connect()
-    const caught = await failureOf(client.moderations.create({ input: 'Hi' }))
+    const caught = await failureOf(client.batches.cancel('batch_1'))
     expect(caught).toBeInstanceOf(OpenAI.NotFoundError)
-    expect(caught.message).toContain('POST /v1/moderations')
+    expect(caught.message).toContain('POST /v1/batches/batch_1/cancel')
     expect(caught.requestID).toMatch(/^req_/)
   })
 

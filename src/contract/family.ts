@@ -67,11 +67,11 @@ export interface ParsedRequest<Body = unknown> {
    * absent: that one.
    */
   outputTokens?: number
-  /** The answer that is being made; absent unless the operation keeps its answers for later requests. */
+  /** The answer that is being made; absent unless the operation keeps its answers, or a family seals what it gives. */
   answer?: AnswerContext
 }
 
-/** Facts about an answer of an operation that keeps its answers, made before the vendor is called. */
+/** Facts about an answer that is kept, or of which a part is sealed, made before the vendor is called. */
 export interface AnswerContext {
   /** Id of the answer, of which ids of its parts are made: a prefix, and random hexadecimal digits that nobody guesses. */
   id: string
@@ -168,6 +168,8 @@ interface Contract<Body> {
   dialect: Dialect
   /** The family whose models this one serves too, in another dialect, without any configuration. */
   over?: string
+  /** True if the family seals reasoning for callers who send it back, though its answers are not kept. */
+  seals?: true
   /** Whether a model of that family can be asked in this dialect. Absent: each can. */
   serves?(model: Model): boolean
   /**

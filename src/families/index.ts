@@ -4,6 +4,7 @@
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
 import { chatOnMessages } from './chat/via-messages/family'
+import { chatOnResponses } from './chat/via-responses/family'
 import { openaiCompletions } from './completions/openai'
 import { geminiEmbeddings } from './embeddings/gemini'
 import { openaiEmbeddings } from './embeddings/openai'
@@ -17,6 +18,7 @@ import { openaiImageEdits } from './images/openai-edits'
 import { openaiImageEditsOnXai, xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
 import { messagesOnChat } from './messages/via-chat/family'
+import { messagesOnResponses } from './messages/via-responses/family'
 import { openaiModeration } from './moderation/openai'
 import { cohereRerank } from './rerank/cohere'
 import { voyageRerank } from './rerank/voyage'
@@ -39,6 +41,8 @@ const list = [
   openaiResponses,
   responsesOnChat,
   responsesOnMessages,
+  chatOnResponses,
+  messagesOnResponses,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

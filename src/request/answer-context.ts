@@ -6,7 +6,7 @@ import { invalidRequest } from '../lib/errors'
 import type { Item } from '../responses/content'
 import { makeRoomForResponse, type ResponseToKeep } from '../responses/keep'
 import { itemsOfInput, recall } from '../responses/recall'
-import type { ReadRequest } from './check'
+import type { CheckedRequest, ReadRequest } from './check'
 import type { RequestWorld } from './world'
 
 /** Random bytes of an id: nobody guesses one. */
@@ -44,7 +44,7 @@ export async function beginAnswer(
   const isKept = body.store !== false && fits(world, given.byteLength)
   if (isInBackground) checkBackground(isKept, idempotencyKey)
   if (isKept) await makeRoomForResponse(world, account, given.byteLength)
-  const id = `resp_${Buffer.from(world.randomBytes(ID_BYTES)).toString('hex')}`
+  const id = newAnswerId(world)
   read.answer = contextOf(world, account, { id, isKept, isInBackground })
   if (isInBackground)
     read.given = { ...read.given, body: { ...read.given.body, background: null, stream: true } }
@@ -68,6 +68,20 @@ function checkBackground(isKept: boolean, idempotencyKey: string | null): void {
     'A request in the background takes no Idempotency-Key: its answer is read by its id. Leave out one of them.',
     'unsupported_parameter',
   )
+}
+
+/** Gives a request of any other operation what its families need to seal what only this caller may send back. */
+export function beginSealing(world: RequestWorld, { key, parsed, model, others }: CheckedRequest): void {
+  if (!model.family.seals && !others.some(({ family }) => family.seals)) return
+  parsed.answer = contextOf(world, key.account, {
+    id: newAnswerId(world),
+    isKept: false,
+    isInBackground: false,
+  })
+}
+
+function newAnswerId({ randomBytes }: Pick<RequestWorld, 'randomBytes'>): string {
+  return `resp_${Buffer.from(randomBytes(ID_BYTES)).toString('hex')}`
 }
 
 /** Puts what a request continues into its input. Throws 400 or 404 for what it names and is not kept. */

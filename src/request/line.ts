@@ -23,7 +23,7 @@ import {
   type WholeAnswer,
 } from './answer'
 import { answerInBackground, NOBODY } from './answer-background'
-import { beginAnswer } from './answer-context'
+import { beginAnswer, beginSealing } from './answer-context'
 import { endOfTask } from './answer-task'
 import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
@@ -125,6 +125,7 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
       ? await beginAnswer(world, read, incoming.idempotencyKey)
       : undefined
     request = checkRequest(read, incoming, logRow.at)
+    if (!read.answer) beginSealing(world, request)
     if (request.family.kind === 'task') await checkTask(world, request, logRow)
     else describe(logRow, request)
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.

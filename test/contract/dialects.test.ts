@@ -19,6 +19,17 @@ describe('every field of the official SDKs is described:', () => {
       'ChatCompletionCreateParamsBase',
       'chat-on-messages',
     ],
+    [
+      'openai/resources/chat/completions/completions.d.ts',
+      'ChatCompletionCreateParamsBase',
+      'chat-on-responses',
+    ],
+    ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'openai-responses'],
+    [
+      '@anthropic-ai/sdk/resources/messages/messages.d.ts',
+      'MessageCreateParamsBase',
+      'messages-on-responses',
+    ],
     ['@anthropic-ai/sdk/resources/messages/messages.d.ts', 'MessageCreateParamsBase', 'anthropic-messages'],
     ['@anthropic-ai/sdk/resources/messages/messages.d.ts', 'MessageCreateParamsBase', 'messages-on-chat'],
     [
@@ -74,9 +85,15 @@ beforeAll(async () => {
   const thinker = { ...testModels['test-messages'], reasoning: true }
   const { price, ...local } = testModels['test-local'] as ModelConfig
   const tiers = { ...local, price: { ...price, service_tiers: { priority: { ...price } } } } as ModelConfig
+  const behind = { ...(testModels['test-local'] as ModelConfig), family: 'openai-responses' }
   gateway = await startTestGateway({
     balance: '1000',
-    models: { 'test-thinker': thinker, 'test-tiers': tiers },
+    models: {
+      'test-thinker': thinker,
+      'test-tiers': tiers,
+      'test-responses': behind,
+      'test-responses-thinker': { ...behind, reasoning: true },
+    },
   })
 })
 afterAll(() => gateway.close())
@@ -322,6 +339,39 @@ const ofResponsesOnMessages: Bridge = {
   samples: responsesOnMessagesSamples,
 }
 
+const thinker = { model: 'test-responses-thinker' }
+const { 'response_format.json_schema.strict': _strict, ...chatSamples } = ofChat.samples
+
+const ofChatOnResponses: Bridge = {
+  ...ofChat,
+  model: 'test-responses',
+  samples: {
+    ...chatSamples,
+    'tools[].cache_control': { tools: [{ ...functionTool, ...cached }] },
+    logprobs: { logprobs: true },
+    top_logprobs: { logprobs: true, top_logprobs: 2 },
+    reasoning_effort: { ...thinker, reasoning_effort: 'low' },
+    service_tier: { service_tier: 'default' },
+    'prompt_cache_options.ttl': { prompt_cache_options: { ttl: '12h' } },
+    'tools[].type': { tools: [{ type: 'web_search' }] },
+    'tool_choice.type': { tools: [functionTool], tool_choice: { type: 'web_search' } },
+  },
+}
+
+const ofMessagesOnResponses: Bridge = {
+  ...ofMessages,
+  model: 'test-responses',
+  samples: {
+    ...ofMessages.samples,
+    // Reasoning that only this account can send back is tried where the models are.
+    'messages[].content[] thinking': undefined,
+    'messages[].content[] redacted_thinking': undefined,
+    thinking: { ...ofMessages.samples.thinking, ...thinker },
+    'thinking.display': { ...thinker, thinking: { type: 'adaptive', display: 'omitted' } },
+    'output_config.effort': { ...thinker, output_config: { effort: 'low' } },
+  },
+}
+
 /** The request without the field, wherever it stands. */
 function without(value: unknown, field: string): unknown {
   const [, type] = field.split(' ')
@@ -353,6 +403,8 @@ async function send(bridge: Bridge, body: Json) {
 const tried = {
   'messages-on-chat': ofMessages,
   'chat-on-messages': ofChat,
+  'chat-on-responses': ofChatOnResponses,
+  'messages-on-responses': ofMessagesOnResponses,
   'responses-on-chat': ofResponses,
   'responses-on-messages': ofResponsesOnMessages,
 }

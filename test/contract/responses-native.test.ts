@@ -218,7 +218,6 @@ test.each([
   ['another model', { input: 'x', models: ['gpt-5'] }, 'models'],
   ['a dearer mode', { input: 'x', reasoning: { mode: 'pro' } }, 'reasoning.mode'],
   ['a conversation', { input: 'x', conversation: 'conv_1' }, 'conversation'],
-  ['an answer for later', { input: 'x', background: true }, 'background'],
 ])("what reaches the vendor's account or its bill is refused: %s", async (_, body, param) => {
   await ask(body, { status: 400, vendorCalls: 0, charges: 0, error: { param } })
 })

@@ -35,6 +35,8 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'openai-responses': responsesBody,
   'responses-on-chat': responsesBody,
   'responses-on-messages': responsesBody,
+  'chat-on-responses': (random, model) => eachByItself(atLeast16(chatBody(random, model))),
+  'messages-on-responses': (random, model) => atLeast16(messagesBody(random, model)),
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
@@ -237,6 +239,14 @@ function completionBody(random: Random, model: string): GeneratedBody {
       ),
     outputTokens: limit * prompts.length * best,
   }
+}
+
+/** Vendors of responses take no lower limit. */
+function atLeast16({ body, ...rest }: GeneratedBody): GeneratedBody {
+  const field = 'max_completion_tokens' in body ? 'max_completion_tokens' : 'max_tokens'
+  const { n = 1 } = body as { n?: number }
+  const limit = Math.max(16, body[field] as number)
+  return { ...rest, body: { ...body, [field]: limit }, outputTokens: limit * n }
 }
 
 /** The items of a response: the same words as messages, with flat tools. */

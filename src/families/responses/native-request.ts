@@ -57,16 +57,23 @@ export function responsesCall({ body, outputTokens }: ParsedRequest<ResponsesBod
  * vendor, or another vendor, has sealed it then, and an answer without earlier thoughts is better than none.
  */
 export function callWithoutReasoning(
-  { status, code, message }: GatewayError,
+  refusal: GatewayError,
   parsed: ParsedRequest<ResponsesBody>,
   model: Model,
 ): Call | undefined {
   const { input } = parsed.body
-  const isSealing = code === 'invalid_encrypted_content' || UNVERIFIED.test(message)
-  if (status !== 400 || !isSealing || !Array.isArray(input)) return undefined
-  const rest = input.filter((item) => (item as Fields).type !== 'reasoning')
-  if (rest.length === input.length) return undefined
-  return responsesCall({ ...parsed, body: { ...parsed.body, input: rest } }, model)
+  const rest = Array.isArray(input) ? withoutReasoning(refusal, input) : undefined
+  return rest && responsesCall({ ...parsed, body: { ...parsed.body, input: rest } }, model)
+}
+
+/** The items besides reasoning; undefined if there is none, or the vendor refused something else. */
+export function withoutReasoning<Item extends object>(
+  { status, code, message }: GatewayError,
+  items: readonly Item[],
+): Item[] | undefined {
+  if (status !== 400 || (code !== 'invalid_encrypted_content' && !UNVERIFIED.test(message))) return undefined
+  const rest = items.filter((item) => (item as Fields).type !== 'reasoning')
+  return rest.length === items.length ? undefined : rest
 }
 
 /** Words of a refusal that has no code. */

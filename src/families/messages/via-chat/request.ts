@@ -38,12 +38,12 @@ export const chatRequest = translatedOnce((body: MessagesBody, model): Record<st
  * Limits and sampling. Reasoning models have another name for the limit, refuse the rest, and have an effort instead.
  */
 function wordingOf(body: MessagesBody, { reasoning }: Model) {
-  if (reasoning) return { max_completion_tokens: body.max_tokens, reasoning_effort: effortOf(body) }
+  if (reasoning) return { max_completion_tokens: body.max_tokens, reasoning_effort: effortOfThinking(body) }
   const { max_tokens, temperature, top_p, stop_sequences: stop } = body
   return { max_tokens, temperature, top_p, stop: stop && stop.length > 0 ? stop : undefined }
 }
 
-function effortOf(body: MessagesBody): string | undefined {
+export function effortOfThinking(body: MessagesBody): string | undefined {
   const { thinking } = body
   const { effort } = outputConfigOf(body)
   if (thinking?.type === 'disabled') return 'none'
@@ -65,7 +65,7 @@ function toolsOf({ tools, tool_choice: choice }: MessagesBody) {
 }
 
 /** Fields that only this family reads. */
-interface Extras {
+export interface MessagesExtras {
   output_config?: unknown
   output_format?: unknown
 }
@@ -86,14 +86,14 @@ function chatTool(tool: object, at: string) {
   return { type: 'function', function: withoutGaps(described) }
 }
 
-function withExamples(description: unknown, examples: unknown): unknown {
+export function withExamples(description: unknown, examples: unknown): unknown {
   if (!Array.isArray(examples) || examples.length === 0) return description
   const lines = examples.map((example) => JSON.stringify(example))
   const texts = typeof description === 'string' ? [description] : []
   return [...texts, ['Examples of its input:', ...lines].join('\n')].join('\n\n')
 }
 
-function chatToolChoice(choice: { type: string }): unknown {
+export function chatToolChoice(choice: { type: string }): unknown {
   if (choice.type === 'auto' || choice.type === 'none') return choice.type
   if (choice.type === 'any') return 'required'
   const { name } = choice as { name?: unknown }
@@ -104,24 +104,26 @@ function chatToolChoice(choice: { type: string }): unknown {
   )
 }
 
-function responseFormat(body: MessagesBody & Extras) {
+function responseFormat(body: MessagesBody & MessagesExtras) {
   const format = outputConfigOf(body).format ?? body.output_format
   if (!isObject(format)) return undefined
   return { type: 'json_schema', json_schema: { name: 'output', schema: format.schema, strict: true } }
 }
 
 /** The user's id: vendors want to distinguish users, not to know them. */
-function userOf({ metadata }: MessagesBody): string | undefined {
+export function userOf({ metadata }: MessagesBody): string | undefined {
   const { user_id: id } = (metadata ?? {}) as { user_id?: unknown }
   return typeof id === 'string' ? new Bun.CryptoHasher('sha256').update(id).digest('hex') : undefined
 }
 
-function outputConfigOf({ output_config: config }: MessagesBody & Extras): Record<string, unknown> {
+export function outputConfigOf({
+  output_config: config,
+}: MessagesBody & MessagesExtras): Record<string, unknown> {
   return isObject(config) ? config : {}
 }
 
 /** The fields without null: absent and null mean the same in messages. */
-function withoutGaps(fields: Record<string, unknown>): Record<string, unknown> {
+export function withoutGaps(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
   )

@@ -8,12 +8,12 @@ import type { MessagesBody } from '../caller-side'
 
 interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'
-  content: string | Part[] | null
+  content: string | ChatPart[] | null
   tool_calls?: ToolCall[]
   tool_call_id?: string
 }
 
-type Part =
+export type ChatPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: { url: string } }
   | { type: 'file'; file: { filename: string; file_data: string } }
@@ -25,7 +25,7 @@ interface ToolCall {
 }
 
 /** A block and its place in the request. */
-interface Placed {
+export interface Placed {
   block: Record<string, unknown>
   at: string
 }
@@ -45,29 +45,34 @@ const SHOWN_BELOW = '(Shown in the next message.)'
 
 /** The chat messages. Throws 400 for a block that chat has no form for. */
 export function chatMessages({ system, messages }: MessagesBody): ChatMessage[] {
-  const instructions = placed(system ?? [], 'system').map(({ block, at }, index) => {
-    const text = stringAt(block, 'text', at)
-    return index === 0 && text.startsWith(ATTRIBUTION) ? '' : text
-  })
-  const prompt = joined(instructions)
+  const prompt = instructionsOf(system)
   return [
     ...(prompt === '' ? [] : [{ role: 'system' as const, content: prompt }]),
-    ...turnsOf(messages).flatMap(({ isAssistant, blocks }) =>
+    ...turnsOf(messages, isReadable).flatMap(({ isAssistant, blocks }) =>
       isAssistant ? assistantMessage(blocks) : userMessages(blocks),
     ),
   ]
 }
 
+/** The text of the system prompt. */
+export function instructionsOf(system: MessagesBody['system']): string {
+  const texts = placed(system ?? [], 'system').map(({ block, at }, index) => {
+    const text = stringAt(block, 'text', at)
+    return index === 0 && text.startsWith(ATTRIBUTION) ? '' : text
+  })
+  return joined(texts)
+}
+
 /**
- * The turns. Successive messages of one side are one turn, as for the vendor of messages. System messages among them
+ * The turns, with the blocks of the assistant that are kept. Successive messages of one side are one turn, as for the vendor of messages. System messages among them
  * become texts of the user's side: the templates of many models accept them only at the beginning.
  */
-function turnsOf(messages: MessagesBody['messages']): Turn[] {
+export function turnsOf(messages: MessagesBody['messages'], isKept: (placed: Placed) => boolean): Turn[] {
   const turns: Turn[] = []
   for (const [index, { role, content }] of messages.entries()) {
     const isAssistant = role === 'assistant'
     const all = placed(content, `messages[${index}].content`)
-    const blocks = isAssistant ? all.filter(isReadable) : role === 'system' ? all.map(asInstruction) : all
+    const blocks = isAssistant ? all.filter(isKept) : role === 'system' ? all.map(asInstruction) : all
     const last = turns.at(-1)
     if (last?.isAssistant === isAssistant) for (const block of blocks) last.blocks.push(block)
     else if (blocks.length > 0) turns.push({ isAssistant, blocks })
@@ -81,7 +86,7 @@ function turnsOf(messages: MessagesBody['messages']): Turn[] {
  */
 const UNREADABLE = new Set<unknown>(['thinking', 'redacted_thinking', 'fallback'])
 
-function isReadable({ block }: Placed): boolean {
+export function isReadable({ block }: Placed): boolean {
   return block.type === 'text' ? block.text !== '' : !UNREADABLE.has(block.type)
 }
 
@@ -94,7 +99,7 @@ function asInstruction({ block, at }: Placed): Placed {
 const KEPT = new Set<unknown>(['text', 'tool_use', 'compaction'])
 
 /** A text, or the summary of earlier turns. */
-function wordsOf({ block, at }: Placed): string {
+export function wordsOf({ block, at }: Placed): string {
   return stringAt(block, block.type === 'compaction' ? 'content' : 'text', at)
 }
 
@@ -125,11 +130,11 @@ function userMessages(blocks: readonly Placed[]): ChatMessage[] {
   const results = blocks.filter(isResult).map(({ block, at }) => ({
     id: stringAt(block, 'tool_use_id', at),
     isError: block.is_error === true,
-    parts: placed(block.content ?? [], `${at}.content`).flatMap(partsOf),
+    parts: placed(block.content ?? [], `${at}.content`).flatMap(chatParts),
   }))
   const parts = [
     ...results.flatMap((result) => result.parts.filter(({ type }) => type !== 'text')),
-    ...blocks.filter((block) => !isResult(block)).flatMap(partsOf),
+    ...blocks.filter((block) => !isResult(block)).flatMap(chatParts),
   ]
   return [
     ...results.map(({ id, isError, parts }): ChatMessage => {
@@ -141,12 +146,12 @@ function userMessages(blocks: readonly Placed[]): ChatMessage[] {
 }
 
 /** A plain string if possible: many servers accept nothing else. */
-function contentOf(parts: Part[]): string | Part[] {
+function contentOf(parts: ChatPart[]): string | ChatPart[] {
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   return texts.length === parts.length ? joined(texts) : parts
 }
 
-function partsOf({ block, at }: Placed): Part[] {
+export function chatParts({ block, at }: Placed): ChatPart[] {
   switch (block.type) {
     case 'text':
     case 'compaction':
@@ -176,7 +181,11 @@ function imageUrl(source: Record<string, unknown>, at: string): string {
   throw unsupported(`${at}.source`, `a picture by '${source.type}'; send it as base64 or by its URL`)
 }
 
-function documentParts(block: Record<string, unknown>, source: Record<string, unknown>, at: string): Part[] {
+function documentParts(
+  block: Record<string, unknown>,
+  source: Record<string, unknown>,
+  at: string,
+): ChatPart[] {
   const title = titleOf(block)
   const context = typeof block.context === 'string' ? block.context : ''
   const inside = `${at}.source`
@@ -184,7 +193,7 @@ function documentParts(block: Record<string, unknown>, source: Record<string, un
   if (source.type === 'content') {
     return [
       ...textPart(joined([title, context])),
-      ...placed(source.content, `${inside}.content`).flatMap(partsOf),
+      ...placed(source.content, `${inside}.content`).flatMap(chatParts),
     ]
   }
   if (source.type === 'base64') {
@@ -203,16 +212,16 @@ function titleOf({ title }: Record<string, unknown>): string {
   return typeof title === 'string' ? title : ''
 }
 
-function textPart(text: string): Part[] {
+function textPart(text: string): ChatPart[] {
   return text === '' ? [] : [{ type: 'text', text }]
 }
 
-function joined(texts: readonly string[]): string {
+export function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(BLANK_LINE)
 }
 
 /** A content as blocks: a string is one block of text. */
-function placed(content: unknown, at: string): Placed[] {
+export function placed(content: unknown, at: string): Placed[] {
   if (typeof content === 'string') return [{ block: { type: 'text', text: content }, at }]
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of blocks')
   return content.map((block, index) => {
@@ -221,7 +230,7 @@ function placed(content: unknown, at: string): Placed[] {
   })
 }
 
-function stringAt(holder: Record<string, unknown>, field: string, at: string): string {
+export function stringAt(holder: Record<string, unknown>, field: string, at: string): string {
   const value = holder[field]
   if (typeof value !== 'string') throw wrongType(`${at}.${field}`, 'a string')
   return value
@@ -237,7 +246,7 @@ function wrongType(at: string, expected: string): GatewayError {
   return invalidRequest(at, `Invalid type for '${at}': expected ${expected}.`, 'invalid_type')
 }
 
-function unsupported(at: string, what: string): GatewayError {
-  const message = `Unsupported value: '${at}' is ${what}. This model is served through chat completions, which have no form for it: leave it out, or choose another model.`
+export function unsupported(at: string, what: string): GatewayError {
+  const message = `Unsupported value: '${at}' is ${what}. This model is served through another API, which has no form for it: leave it out, or choose another model.`
   return invalidRequest(at, message, 'unsupported_value')
 }

@@ -1,0 +1,79 @@
+// Chat completions served by models that exist only behind responses, so that clients of the older form work with them.
+// Request, reply and stream are translated in files of their own; no field must be lost without an entry in the table of
+// fields.
+
+import type { MadeFamily } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
+import { readResponse, readResponseEvent } from '../../responses/reading'
+import { ChatBody, checkChat, outputOfChat, plainChat, quoteChat, textsOfChat } from '../caller-side'
+import { IGNORED_WHEN_REASONING } from '../fields'
+import { chatOnResponsesFieldRules, chatOnResponsesFields } from './fields'
+import { completionOfResponses } from './reply'
+import { responsesRequest } from './request'
+import { createChunksOfResponse } from './stream'
+
+/** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
+const MOST_STREAMS = 16
+
+export const chatOnResponses: MadeFamily<ChatBody> = {
+  kind: 'made',
+  name: 'chat-on-responses',
+  operation: 'chat',
+  units: [['input_token', 'output_token']],
+  dialect: 'openai',
+  over: 'openai-responses',
+  body: ChatBody,
+  ignoredWhenReasoning: IGNORED_WHEN_REASONING,
+  fieldRules: chatOnResponsesFieldRules,
+  bridge: chatOnResponsesFields,
+
+  check(body, model) {
+    checkChat(body)
+    if (body.stream && (body.n ?? 1) > MOST_STREAMS) {
+      throw invalidRequest(
+        'n',
+        `Invalid 'n': ${model.id} streams at most ${MOST_STREAMS} candidates at a time. Ask for fewer, or without stream.`,
+      )
+    }
+    // The translation refuses what it cannot translate.
+    responsesRequest(body, model)
+  },
+
+  quote(parsed, model) {
+    const { n } = parsed.body
+    const each = quoteChat({ ...parsed, body: { ...parsed.body, n: 1 } }, model)
+    // Each candidate is a call of its own, and reads the prompt anew.
+    return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * (n ?? 1)]))
+  },
+
+  output: outputOfChat,
+
+  call(parsed, model) {
+    const { body, outputTokens } = parsed
+    const request = responsesRequest(body, model)
+    const { max_output_tokens: limit = outputTokens } = request as { max_output_tokens?: number }
+    const most = outputTokens === undefined ? undefined : Math.min(outputTokens, limit ?? outputTokens)
+    const call = {
+      path: '/responses',
+      protocol: 'openai' as const,
+      body: { json: most === undefined ? request : { ...request, max_output_tokens: most } },
+      stream: body.stream === true,
+    }
+    return Array.from({ length: body.n ?? 1 }, () => call)
+  },
+
+  reply: completionOfResponses,
+  read: readResponse,
+
+  stream: {
+    // The vendor closes after the event that completes the answer.
+    end: null,
+    // The chunk with the figures is made only if the caller requested it.
+    showsUsage: () => true,
+    read: readResponseEvent,
+    translate: createChunksOfResponse,
+  },
+
+  texts: textsOfChat,
+  plain: plainChat,
+}

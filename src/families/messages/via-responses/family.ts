@@ -1,0 +1,66 @@
+// Messages served by models that exist only behind responses, so that coding command lines work with them and their loops
+// of tools keep thinking. Request, reply and stream are translated in files of their own; no field must be lost without
+// an entry in the table of fields.
+
+import type { Call, MadeFamily, ParsedRequest } from '../../../contract/family'
+import { withoutReasoning } from '../../responses/native-request'
+import { readResponse, readResponseEvent } from '../../responses/reading'
+import { MessagesBody, outputOfMessages, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
+import { messagesOnChatFieldRules } from '../via-chat/fields'
+import { messagesOnResponsesFields } from './fields'
+import { messageOfResponse } from './reply'
+import { requestOfMessages } from './request'
+import { createEventsOfResponse } from './stream'
+
+export const messagesOnResponses: MadeFamily<MessagesBody> = {
+  kind: 'made',
+  name: 'messages-on-responses',
+  operation: 'messages',
+  units: [['input_token', 'output_token']],
+  dialect: 'messages',
+  over: 'openai-responses',
+  seals: true,
+  body: MessagesBody,
+  ignoredWhenReasoning: ['temperature', 'top_p', 'stop_sequences'],
+  fieldRules: messagesOnChatFieldRules,
+  bridge: messagesOnResponsesFields,
+
+  // The translation refuses what it cannot translate.
+  check(body, model) {
+    requestOfMessages(body, model, undefined)
+  },
+
+  quote: quoteMessages,
+  output: outputOfMessages,
+
+  call: (parsed, model) => callOf(parsed, requestOfMessages(parsed.body, model, parsed.answer)),
+
+  callAfter(refusal, parsed, model) {
+    const request = requestOfMessages(parsed.body, model, parsed.answer)
+    const input = withoutReasoning(refusal, request.input)
+    return input && callOf(parsed, { ...request, input })
+  },
+
+  reply: ([response], parsed, model, usage) => messageOfResponse(response, parsed, model, usage),
+  read: readResponse,
+
+  stream: {
+    // The vendor closes after the event that completes the answer.
+    end: null,
+    // The closing events have the figures in them.
+    showsUsage: () => true,
+    read: readResponseEvent,
+    translate: createEventsOfResponse,
+  },
+
+  texts: textsOfMessages,
+  plain: plainMessages,
+}
+
+function callOf(
+  { body, outputTokens = body.max_tokens }: ParsedRequest<MessagesBody>,
+  request: object,
+): Call {
+  const json = outputTokens >= body.max_tokens ? request : { ...request, max_output_tokens: outputTokens }
+  return { path: '/responses', protocol: 'openai', body: { json }, stream: body.stream === true }
+}

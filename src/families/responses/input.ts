@@ -1,0 +1,41 @@
+// The parts of a request of responses that translations of other dialects to it have in common. It must never know the
+// dialect that is translated.
+
+import type { Model } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+
+export type SentPart =
+  | { type: 'input_text'; text: string }
+  | { type: 'input_image'; image_url: string; detail?: string }
+  | { type: 'input_file'; filename?: string; file_data: string }
+
+/** Fewest output tokens that vendors of responses take as a limit. */
+export const LEAST_LIMIT = 16
+
+/** The caller's limit of the output. Throws 400 for one that no vendor takes. */
+export function lowestLimit<Limit extends number | null | undefined>(
+  limit: Limit,
+  field: string,
+  model: Model,
+): Limit {
+  if (typeof limit !== 'number' || limit >= LEAST_LIMIT) return limit
+  throw invalidRequest(
+    field,
+    `Invalid '${field}': integer below minimum value. ${model.id} takes a limit of ${LEAST_LIMIT} tokens or more, but got ${limit}.`,
+    'integer_below_min_value',
+  )
+}
+
+interface FunctionTool {
+  name: string
+  description: unknown
+  parameters: unknown
+  isStrict: boolean
+}
+
+/** A function as a flat tool. Without a word about strictness the vendor would decide, and refuse loose schemas. */
+export function responsesTool({ name, description, parameters, isStrict }: FunctionTool) {
+  const described = typeof description === 'string' && { description }
+  const schema = parameters ?? { type: 'object', properties: {} }
+  return { type: 'function', name, ...described, parameters: schema, strict: isStrict }
+}

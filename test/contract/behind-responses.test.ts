@@ -1,0 +1,466 @@
+// Chat completions and messages served by models that exist only behind responses: what is on record, streams cut at any
+// place, candidates, loops of tools that keep their reasoning, and the official clients.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import type { ModelConfig } from '../../src/config/schema'
+import type { Model, ParsedRequest } from '../../src/contract/family'
+import { createTranslatingMeter } from '../../src/request/stream-translation'
+import { chunksOf, readChunks } from '../support/chat-chunks'
+import { fixtures } from '../support/fixtures'
+import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import { readEvents } from '../support/message-events'
+import { createRandom, seedOf } from '../support/random'
+import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(60_000)
+
+const seed = seedOf('BEHIND_SEED')
+const recorded: ModelConfig = {
+  family: 'openai-responses',
+  upstream: 'recorded',
+  upstreamModel: 'any',
+  price: { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '2' },
+}
+
+let vendor: RecordedVendor
+let gateway: TestGateway
+let chat: OpenAI
+let messages: Anthropic
+
+beforeAll(async () => {
+  vendor = startRecordedVendor()
+  gateway = await startTestGateway({
+    models: {
+      recorded,
+      words: { ...recorded, upstream: 'openai', upstreamModel: 'gpt-4.1-mini' },
+      thinker: { ...recorded, upstream: 'openai', upstreamModel: 'gpt-5-mini', reasoning: true },
+      bilingual: { ...recorded, family: ['openai-chat', 'openai-responses'] },
+    },
+    upstreams: { recorded: { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' } },
+    balance: '1000',
+  })
+  chat = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.secret, maxRetries: 0 })
+  messages = new Anthropic({ baseURL: gateway.url, authToken: gateway.secret, apiKey: null, maxRetries: 0 })
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await vendor.stop()
+})
+
+const paths = { 'chat-on-responses': '/v1/chat/completions', 'messages-on-responses': '/v1/messages' }
+const bridges = Object.entries(paths) as [keyof typeof paths, string][]
+
+/** The model as it serves an operation. */
+function bridgeOf(name: string, id = 'recorded'): Model {
+  const models = gateway.server.world.catalogue.models.get(id) ?? []
+  return models.find(({ family }) => family.name === name) as Model
+}
+
+/** The bodies that the vendor was sent since a number of calls. */
+const sentSince = (calls: number): Json[] =>
+  gateway.sandbox.calls.slice(calls).map(({ body }) => JSON.parse(body))
+
+test('a model that its vendor serves in both ways is translated to the first of them', () => {
+  const forms = gateway.server.world.catalogue.models.get('bilingual') ?? []
+  const names = forms.map(({ family }) => family.name)
+  expect(names).toContain('openai-chat')
+  expect(names).toContain('openai-responses')
+  expect(names).toContain('messages-on-chat')
+  expect(names).not.toContain('chat-on-responses')
+  expect(names).not.toContain('messages-on-responses')
+})
+
+describe.each(bridges)('%s', (name, path) => {
+  const records = fixtures.filter(({ family }) => family === name)
+
+  test.each(records.filter(({ answer }) => answer).map((record) => [record.name, record] as const))(
+    '%s is asked and answered word for word',
+    async (_, { request, sent, reply, answer }) => {
+      vendor.answer = { reply }
+      const response = await gateway.post(path, { model: 'recorded', ...request })
+      const json = (await response.json()) as Json
+      expect(vendor.received).toEqual({ model: 'any', ...sent })
+      const { created: _created, ...rest } = json
+      expect(rest).toEqual({ ...answer, model: 'recorded' })
+    },
+  )
+
+  /** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
+  function translated(events: readonly Json[], cuts: readonly number[] = []): string {
+    const model = bridgeOf(name)
+    const { family } = model
+    if (family.kind !== 'made' || !family.stream) throw new Error('nothing translates')
+    const body = {
+      messages: say('Hi'),
+      max_tokens: 100,
+      stream: true,
+      stream_options: { include_usage: true },
+    }
+    const asked: ParsedRequest = { body, byteLength: 50, at: 1_770_000_000_000 }
+    const meter = createTranslatingMeter(
+      { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
+      family.stream.translate(asked, model),
+    )
+    const bytes = Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+    const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
+    const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)
+    return Buffer.concat([...pieces, meter.close()]).toString()
+  }
+
+  const read = (stream: string) => {
+    if (name === 'messages-on-responses') {
+      const { content, stopReason } = readEvents(stream)
+      return JSON.stringify({ content, stopReason })
+    }
+    const { said, thinking, calls, finish } = readChunks(stream, true)
+    return JSON.stringify({ said, thinking, calls, finish })
+  }
+
+  const streams = records.filter(({ events }) => events)
+  test.each(streams.map((record) => [record.name, record] as const))(
+    '%s is the same wherever the network cuts it, and of the right form',
+    (_, { events = [] }) => {
+      // Chunks of chat know custom tools, whose form the reader does not.
+      const known = events.filter(
+        ({ output_index: place, item }) => !isCustom(item) && !(place === 1 && mixed(events)),
+      )
+      const whole = translated(known)
+      read(whole)
+      const length = Buffer.byteLength(known.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+      expect(
+        translated(
+          known,
+          Array.from({ length }, (_, index) => index),
+        ),
+      ).toBe(whole)
+    },
+  )
+
+  test('streams of any items in any order lose and repeat nothing', () => {
+    const random = createRandom(seed)
+    for (let round = 0; round < 300; round++) {
+      const { events, content } = randomResponse(random)
+      const stream = translated(events)
+      const seen = seenBy(name, stream)
+      expect({ round, ...seen }).toEqual({ round, ...content })
+    }
+  })
+})
+
+const isCustom = (item: Json) => item?.type === 'custom_tool_call'
+const mixed = (events: readonly Json[]) => events.some(({ item }) => isCustom(item))
+
+interface Content {
+  said: string
+  thinking: string
+  calls: { id: string; name: string; arguments: string }[]
+}
+
+/** A response of random items, whose events come in a random order that keeps each item's own. */
+function randomResponse(random: ReturnType<typeof createRandom>): { events: Json[]; content: Content } {
+  const content: Content = { said: '', thinking: '', calls: [] }
+  const word = () => random.pick(['a', ' b', 'ä', '世', '🎉', '"', '\\', '\n'])
+  const pieces = () => Array.from({ length: 1 + random.below(4) }, word)
+  const lists = Array.from({ length: 1 + random.below(5) }, (_, place): Json[] => {
+    const kind = random.pick(['message', 'reasoning', 'function_call'])
+    const at = { output_index: place, item_id: `it_${place}` }
+    const told = random.chance(0.8) ? pieces() : []
+    const whole = told.length > 0 ? told : pieces()
+    const text = whole.join('')
+    if (kind === 'message') {
+      content.said += text
+      const part = { type: 'output_text', text, annotations: [] }
+      return [
+        {
+          type: 'response.output_item.added',
+          output_index: place,
+          item: { type: kind, id: at.item_id, content: [] },
+        },
+        ...told.map((delta) => ({ type: 'response.output_text.delta', ...at, content_index: 0, delta })),
+        {
+          type: 'response.output_item.done',
+          output_index: place,
+          item: { type: kind, id: at.item_id, content: [part] },
+        },
+      ]
+    }
+    if (kind === 'reasoning') {
+      content.thinking += told.join('')
+      const summary = told.length > 0 ? [{ type: 'summary_text', text }] : []
+      const item = { type: kind, id: at.item_id, summary }
+      return [
+        { type: 'response.output_item.added', output_index: place, item: { ...item, summary: [] } },
+        ...told.map((delta) => ({
+          type: 'response.reasoning_summary_text.delta',
+          ...at,
+          summary_index: 0,
+          delta,
+        })),
+        { type: 'response.output_item.done', output_index: place, item },
+      ]
+    }
+    const made = JSON.stringify({ text })
+    const cuts = random.chance(0.8) ? [made.slice(0, 5), made.slice(5)] : []
+    const call = { call_id: `call_${place}`, name: 'look' }
+    content.calls.push({ id: call.call_id, name: call.name, arguments: made })
+    const item = { type: kind, id: at.item_id, ...call, arguments: made }
+    return [
+      { type: 'response.output_item.added', output_index: place, item: { ...item, arguments: '' } },
+      ...cuts.map((delta) => ({ type: 'response.function_call_arguments.delta', ...at, delta })),
+      { type: 'response.output_item.done', output_index: place, item },
+    ]
+  })
+  const isMixed = random.chance(0.5) && lists.every(([first]) => first.item.type === 'function_call')
+  const events: Json[] = [{ type: 'response.created', response: { id: 'resp_1' } }]
+  // Items are added in order.
+  for (const list of lists) events.push(...(isMixed ? list.splice(0, 1) : list.splice(0)))
+  while (lists.some((list) => list.length > 0)) {
+    const list = random.pick(lists.filter((each) => each.length > 0))
+    events.push(list.shift())
+  }
+  const usage = { input_tokens: 5, output_tokens: 7, total_tokens: 12 }
+  events.push({
+    type: 'response.completed',
+    response: { id: 'resp_1', status: 'completed', output: [], usage },
+  })
+  return { events, content }
+}
+
+function seenBy(name: string, stream: string): Content {
+  if (name === 'chat-on-responses') {
+    const seen: Content = { said: '', thinking: '', calls: [] }
+    for (const { choices } of chunksOf(stream).chunks) {
+      const {
+        content = '',
+        reasoning_content: thought = '',
+        tool_calls: pieces = [],
+      } = choices[0]?.delta ?? {}
+      seen.said += content
+      seen.thinking += thought
+      for (const { index, id, function: called } of pieces) {
+        const known = seen.calls[index]
+        if (known) known.arguments += called.arguments
+        else seen.calls[index] = { id, ...called }
+      }
+    }
+    return seen
+  }
+  const { content } = readEvents(stream)
+  const join = (type: string, member: string) =>
+    content.map((block) => (block.type === type ? block[member] : '')).join('')
+  const calls = content.flatMap(({ type, id, name: called, arguments: text }) =>
+    type === 'tool_use' ? [{ id, name: called, arguments: text }] : [],
+  )
+  return { said: join('text', 'text'), thinking: join('thinking', 'thinking'), calls }
+}
+
+const schema = {
+  type: 'object' as const,
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+}
+
+describe('chat completions', () => {
+  const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: schema } }]
+
+  test('the official client: words, a stream, candidates, an object and its figures', async () => {
+    const whole = await chat.chat.completions.create({
+      model: 'words',
+      messages: [{ role: 'user', content: 'Hi' }],
+      n: 2,
+    })
+    expect(whole.choices.map(({ finish_reason: finish }) => finish)).toEqual(['stop', 'stop'])
+    expect(whole.choices[1]?.message.content).toContain('You said: Hi')
+    const stream = chat.chat.completions.stream({
+      model: 'words',
+      messages: [{ role: 'user', content: 'Hi' }],
+      stream_options: { include_usage: true },
+    })
+    const streamed = await stream.finalChatCompletion()
+    expect(streamed.choices[0]?.message.content).toBe(whole.choices[0]?.message.content as string)
+    expect(streamed.usage?.completion_tokens).toBe((whole.usage?.completion_tokens as number) / 2)
+    const { status, text } = await gateway
+      .post('/v1/chat/completions', { model: 'words', messages: say('Hi'), n: 3, stream: true })
+      .then(async (response) => ({ status: response.status, text: await response.text() }))
+    expect(status).toBe(200)
+    for (const index of [0, 1, 2])
+      expect(text).toContain(
+        `"choices":[{"index":${index},"delta":{},"logprobs":null,"finish_reason":"stop"}]`,
+      )
+    const format = { type: 'json_schema' as const, json_schema: { name: 'place', schema } }
+    const object = await chat.chat.completions.create({
+      model: 'words',
+      messages: [{ role: 'user', content: 'Hi' }],
+      response_format: format,
+    })
+    expect(JSON.parse(object.choices[0]?.message.content ?? '')).toHaveProperty('city')
+  })
+
+  test('a loop of tools: the call has the id by which its result is sent', async () => {
+    const asked = { role: 'user' as const, content: 'The weather, please' }
+    const first = await chat.chat.completions.create({ model: 'thinker', messages: [asked], tools })
+    const [choice] = first.choices
+    expect(choice?.finish_reason).toBe('tool_calls')
+    const call = choice?.message.tool_calls?.[0]
+    expect(call?.id).toMatch(/^call_/)
+    const calls = gateway.sandbox.calls.length
+    const second = await chat.chat.completions.create({
+      model: 'thinker',
+      messages: [
+        asked,
+        choice?.message as Json,
+        { role: 'tool', tool_call_id: call?.id as string, content: 'Rain' },
+      ],
+      tools,
+    })
+    expect(second.choices[0]?.message.content).toContain('The tool answered: Rain')
+    const [sent] = sentSince(calls)
+    expect(sent).toMatchObject({ store: false, reasoning: { summary: 'auto' } })
+    expect(sent.tools[0]).toMatchObject({ type: 'function', name: 'weather', strict: false })
+  })
+
+  test('what was thought is told, and a limit is one', async () => {
+    const { choices } = await chat.chat.completions.create({
+      model: 'thinker',
+      messages: [{ role: 'user', content: '[sandbox reasoning=9] Hi' }],
+      reasoning_effort: 'low',
+    })
+    expect((choices as Json)[0].message.reasoning_content).toContain('The user wants an answer')
+    const cut = await chat.chat.completions.create({
+      model: 'words',
+      messages: [{ role: 'user', content: '[sandbox tokens=90] Hi' }],
+      max_tokens: 20,
+    })
+    expect(cut.choices[0]?.finish_reason).toBe('length')
+  })
+
+  test('probabilities of the text', async () => {
+    const response = await gateway.post('/v1/chat/completions', {
+      model: 'words',
+      messages: say('Hi'),
+      logprobs: true,
+      top_logprobs: 2,
+    })
+    expect(response.status).toBe(200)
+    const [sent] = sentSince(gateway.sandbox.calls.length - 1)
+    expect(sent).toMatchObject({ include: ['message.output_text.logprobs'], top_logprobs: 2 })
+  })
+})
+
+describe('messages', () => {
+  const tools = [{ name: 'weather', input_schema: schema }]
+  const asked = { role: 'user' as const, content: 'The weather, please' }
+  const thinking = { type: 'enabled' as const, budget_tokens: 2_000 }
+
+  test('the official client: words and a stream', async () => {
+    const whole = await messages.messages.create({
+      model: 'words',
+      max_tokens: 500,
+      messages: [{ role: 'user', content: 'Hi' }],
+    })
+    expect(whole).toMatchObject({ stop_reason: 'end_turn', content: [{ type: 'text' }] })
+    const stream = messages.messages.stream({
+      model: 'words',
+      max_tokens: 500,
+      messages: [{ role: 'user', content: 'Hi' }],
+    })
+    expect((await stream.finalMessage()).content as Json).toEqual(whole.content)
+  })
+
+  test.each([
+    ['whole', false],
+    ['streamed', true],
+  ])('a loop of tools keeps the reasoning of the model, byte for byte: %s', async (_, isStream) => {
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const create = async (request: Json) =>
+      isStream
+        ? await messages.messages.stream(request).finalMessage()
+        : await messages.messages.create(request)
+    const first: Json = await create(body)
+    expect(first.stop_reason).toBe('tool_use')
+    expect(first.content.map(({ type }: Json) => type)).toEqual(['thinking', 'tool_use'])
+    const [thought, use] = first.content
+    expect(thought.signature).toMatch(/^gw1\./)
+    const result = { type: 'tool_result', tool_use_id: use.id, content: 'Rain' }
+    const next = {
+      ...body,
+      messages: [asked, { role: 'assistant', content: first.content }, { role: 'user', content: [result] }],
+    }
+    const calls = gateway.sandbox.calls.length
+    expect(((await create(next)) as Json).content.at(-1).text).toContain('The tool answered: Rain')
+    const [sent] = sentSince(calls)
+    // The simulator refuses reasoning that is not as it was sealed.
+    expect(sent.input.map(({ type, role }: Json) => type ?? role)).toEqual([
+      'user',
+      'reasoning',
+      'function_call',
+      'function_call_output',
+    ])
+    expect(sent.input[1].id).toMatch(/^rs_/)
+    expect(sent.input[1].summary).toEqual([{ type: 'summary_text', text: thought.thinking }])
+    expect(sent.include).toEqual(['reasoning.encrypted_content'])
+    expect(sent.reasoning).toEqual({ effort: 'low', summary: 'auto' })
+  })
+
+  test('reasoning of another account, of another model, or of another account of the vendor is left out', async () => {
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const first = (await messages.messages.create(body as Json)) as Json
+    const [, use] = first.content
+    const turn = (content: Json, text = 'Rain') => ({
+      ...body,
+      messages: [
+        asked,
+        { role: 'assistant', content },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: use.id, content: text }] },
+      ],
+    })
+    const typesSent = async (request: Json, secret = gateway.secret) => {
+      const calls = gateway.sandbox.calls.length
+      const response = await gateway.post('/v1/messages', request, { authorization: `Bearer ${secret}` })
+      expect(response.status).toBe(200)
+      return sentSince(calls).map(({ input }) => input.map(({ type, role }: Json) => type ?? role))
+    }
+    const without = ['user', 'function_call', 'function_call_output']
+    const { secret } = await gateway.makeKey('bob', '10')
+    expect(await typesSent(turn(first.content), secret)).toEqual([without])
+    expect(await typesSent({ ...turn(first.content), model: 'words' })).toEqual([without])
+    const foreign = [{ type: 'thinking', thinking: 'Hm.', signature: 'EuYBCkQ=' }, use]
+    expect(await typesSent(turn(foreign))).toEqual([without])
+    // Reasoning whose turn was cut has nothing that follows it.
+    expect(
+      await typesSent({
+        ...body,
+        messages: [asked, { role: 'assistant', content: [first.content[0]] }, asked],
+      }),
+    ).toEqual([['user', 'user']])
+    const [refused, again] = await typesSent({ ...turn(first.content), system: '[sandbox account=2]' })
+    expect(refused).toContain('reasoning')
+    expect(again).toEqual(without)
+  })
+
+  test('a call beside a text is to be made, and a limit is one', async () => {
+    vendor.answer = {
+      reply: {
+        id: 'resp_1',
+        status: 'completed',
+        output: [
+          { type: 'function_call', call_id: 'call_1', name: 'weather', arguments: '{}' },
+          { type: 'message', content: [{ type: 'output_text', text: 'Then I go on.' }] },
+        ],
+        usage: { input_tokens: 5, output_tokens: 7, total_tokens: 12 },
+      },
+    }
+    const ask = { model: 'recorded', max_tokens: 100, messages: [asked], tools }
+    expect(await messages.messages.create(ask)).toMatchObject({ stop_reason: 'tool_use' })
+    const cut = await messages.messages.create({
+      model: 'words',
+      max_tokens: 20,
+      messages: [{ role: 'user', content: '[sandbox tokens=90] Hi' }],
+    })
+    expect(cut.stop_reason).toBe('max_tokens')
+  })
+})

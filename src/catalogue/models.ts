@@ -171,9 +171,15 @@ export function resolveModels(
   const paths = served.map((name) => `POST ${operationOf(name).path}`)
   throw invalidRequest(
     'model',
-    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${served.join(' and ')}. Ask it with ${paths.join(' or ')}.`,
+    `The model \`${id}\` does not serve ${operation.path}: it is a model for ${listed(served, 'and')}. Ask it with ${listed(paths, 'or')}.`,
     'endpoint_model_mismatch',
   )
+}
+
+/** Words as a sentence lists them: `chat, messages and responses`. */
+function listed(words: readonly string[], before: 'and' | 'or'): string {
+  const most = words.slice(0, -1)
+  return most.length === 0 ? words.join('') : `${most.join(', ')} ${before} ${words.at(-1)}`
 }
 
 /** The first model of the catalogue that serves an operation, for a request that names none. */

@@ -224,7 +224,7 @@ const breaches: readonly Breach[] = [
     bad: { 'src/request/line.ts': `export const send = () => fetch('http://localhost')` },
   },
   {
-    title: 'a vendor told apart',
+    title: 'a case for one vendor',
     find: vendorFaults,
     good: {
       ...KINDS,

@@ -12,7 +12,7 @@ import { type PostgresServer, startPostgres } from './support/postgres'
 const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture', 'unit/', 'contract/']
 const ALL = ['architecture', 'unit/', 'contract/', 'scenario/', 'cli/']
-/** Takes as long as many others together, on processors of its own: it begins with them, lest it is left over at the end. */
+/** Takes as long as many others together, on processors of its own: it begins with them and does not run on after all others. */
 const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine by themselves and look at what it still does then. */
 const ALONE = ['load/']

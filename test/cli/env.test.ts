@@ -109,7 +109,7 @@ test('each client gets its lines, and nothing else is on standard output', async
   )
 })
 
-test('who gives no secret is told where it comes from', async () => {
+test('without a secret the output says where it comes from', async () => {
   const [key, given, webhook, checked] = await Promise.all([
     run('env openai'),
     run(`env openai --key ${secret}`),

@@ -13,7 +13,7 @@ import { say, waitFor } from '../support/gateway'
 setDefaultTimeout(180_000)
 
 describe('the executable', () => {
-  test('tells its version', async () => {
+  test('prints its version', async () => {
     const { command } = await install()
     const child = Bun.spawn([await executable(), '--version'], { stdout: 'pipe', stderr: 'pipe' })
     expect(await new Response(child.stdout).text()).toBe(`${version}\n`)

@@ -124,7 +124,7 @@ describe('every model of the catalogue, and the same under a name that nobody kn
   })
 })
 
-test('a simulator is as strict as the true vendor unless it is told to take any model', async () => {
+test('a simulator is as strict as the true vendor unless it is set to take any model', async () => {
   const strict = startSandbox()
   const response = await fetch(`${strict.baseUrls.openai}/chat/completions`, {
     method: 'POST',

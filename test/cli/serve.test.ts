@@ -258,7 +258,7 @@ const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
   ['SIGINT', 'SIGTERM'],
 ]
 for (const [first, second] of stoppings) {
-  test.concurrent(`${first} and ${second} within a second are one wish, as from a terminal and a script runner`, async () => {
+  test.concurrent(`${first} and ${second} within a second count as one, as from a terminal and a script runner`, async () => {
     const { server, told } = await serve(['--data-dir', `${first}-${second}`])
     const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
     // At once: a busy machine can make a second of any pause.

@@ -219,7 +219,7 @@ describe('a task that runs', () => {
 })
 
 describe('stopping', () => {
-  test('a task that has not begun: the hold comes back, and the webhook tells', async () => {
+  test('a task that has not begun: the hold comes back, and the webhook says so', async () => {
     using receiver = startReceiver()
     const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
     const ran = await line.json(`tasks cancel ${id}`)
@@ -315,7 +315,7 @@ describe('a task whose submit had no answer', () => {
     await line.json(`tasks reconcile ${other} --not-begun`)
   })
 
-  test('is given up as never begun: nothing is paid, and the webhook tells', async () => {
+  test('is ended as never begun: nothing is paid, and the webhook says so', async () => {
     using receiver = startReceiver()
     const id = await submit(`a fox ${LOST}`, { webhook_url: receiver.url })
     expect(await show(id)).toMatchObject({ state: 'unknown', upstream_id: null, held_usd: '0.05' })
@@ -337,7 +337,7 @@ describe('a task that failed', () => {
   const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
   const hasFailed = (id: string) => waitFor(async () => (await show(id)).state === 'failed')
 
-  test('but is there after all when its vendor is asked again: it is charged, and the webhook tells', async () => {
+  test('but is there after all when its vendor is asked again: it is charged, and the webhook says so', async () => {
     using receiver = startReceiver()
     const body = { model: 'test-hasty', content: textOf('[sandbox task_ms=4000]'), webhook_url: receiver.url }
     const id = await submitted(body)

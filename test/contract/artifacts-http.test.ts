@@ -1,4 +1,4 @@
-// GET and HEAD /v1/artifacts/{id}: whole files and parts of them for whoever has the signed address, one and the same 404
+// GET and HEAD /v1/artifacts/{id}: whole files and parts of them with the signed address, and one and the same 404
 // for everybody else, and nothing that a browser would run.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -63,7 +63,7 @@ test('the whole file, with all that a player or a cache wants to know', async ()
   })
 })
 
-test('HEAD tells the same without the file', async () => {
+test('HEAD answers with the same headers without the file', async () => {
   const [get, head] = [await fetch(url), await fetch(url, { method: 'HEAD' })]
   expect(head.status).toBe(200)
   expect((await head.bytes()).length).toBe(0)
@@ -186,7 +186,7 @@ describe('nobody gets a file', () => {
     expect((await fetch(url, { headers: { authorization: 'Bearer wrong' } })).status).toBe(200)
   })
 
-  test('when it is lost, which the log tells', async () => {
+  test('when it is lost, which is in the log', async () => {
     const lost = await drawnUrl(gateway)
     const lostId = new URL(lost).pathname.split('/').at(-1) as string
     unlinkSync(join(gateway.dataDir, 'artifacts', lostId.slice(-2), lostId))
@@ -288,7 +288,7 @@ describe('the address begins with', () => {
 
 // What follows moves the time, which never goes back.
 
-test('an address that was given out an hour ago tells caches how long it still holds', async () => {
+test('an address that was given out an hour ago says to caches how long it still holds', async () => {
   now += HOUR_MS
   const left = Number(query.get('expires')) - Math.floor(now / 1000)
   const age = /max-age=(\d+)/.exec((await fetch(url)).headers.get('cache-control') ?? '')?.[1]

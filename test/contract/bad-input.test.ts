@@ -1,4 +1,4 @@
-// What callers get wrong: each mistake is one row with the answer that tells them what to change.
+// Mistakes of callers: each is one row with the answer that says what to change.
 // None of them may reach a vendor, hold money, or go unrecorded in the request log.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

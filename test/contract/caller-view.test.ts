@@ -1,4 +1,4 @@
-// What a vendor tells about its operator: costs beside the usage, and the ids of organization, project, team or account in
+// Parts of an answer about the operator: costs beside the usage, and the ids of organization, project, team or account in
 // complaints. Callers see neither, in no kind of answer, and everything else passes as it came.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'

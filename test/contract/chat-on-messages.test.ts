@@ -226,7 +226,7 @@ describe('on record', () => {
       expect({ id, most: maxOutputTokens ?? 0 }).toEqual({ id, most: id.includes('4-5') ? 64_000 : 128_000 })
   })
 
-  test('a model that thinks is not told how to choose its words', async () => {
+  test('a model that thinks gets no settings of sampling', async () => {
     vendor.answer = { reply: records.find(({ name }) => name === 'refusal')?.reply }
     await request({ model: 'recorded-thinker', temperature: 0.2, top_p: 0.3 })
     expect(Object.keys(vendor.received as object)).toEqual(['model', 'max_tokens', 'messages'])
@@ -619,7 +619,7 @@ describe('an error', () => {
     expect(answer.charge).toMatchObject({ state: 'settled', usage_source: 'counted' })
   })
 
-  test('is the last that a caller hears, whatever the vendor still sends', () => {
+  test('is the last event that a caller gets, whatever the vendor still sends', () => {
     const { events = [] } = streams[0] as Fixture
     const broken = [...events.slice(0, 4), { type: 'error', error: { type: 'api_error', message: 'Out' } }]
     const { chunks, meter } = translated(textOf([...broken, ...events]))

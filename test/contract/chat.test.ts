@@ -111,7 +111,7 @@ describe('every field of the spec', () => {
     expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
   })
 
-  test('what is written to a cache is found under the names of both vendors that tell it', () => {
+  test('what is written to a cache is found under the names of both vendors that report it', () => {
     for (const name of ['cache_write_tokens', 'cache_creation_input_tokens']) {
       const usage = {
         prompt_tokens: 100,

@@ -68,7 +68,7 @@ async function started(): Promise<TestGateway> {
   return gateway
 }
 
-describe('a database that is away is told the same way at every entrance', () => {
+describe('a database that is away is the same error on every path', () => {
   for (const { name, ask, read } of entrances) {
     test(name, async () => {
       const gateway = await started()
@@ -100,7 +100,7 @@ describe('a fault of the gateway names nothing but where its operator finds it',
   }
 })
 
-test('a tool tells its model both, in its result', async () => {
+test('a tool has both in its result', async () => {
   const gateway = await started()
   const { db } = gateway.server.world
   expect(

@@ -79,7 +79,7 @@ for (const family of families.values()) {
       test.each(named(records))('%s is translated once', (_, record) => translatesOnce(family, record))
     if (counted.length > 0) {
       test.each(named(counted))(
-        '%s with absurd figures is no credit, and never dearer than the hold',
+        '%s with absurd figures is no credit, and never costs more than the hold',
         (_, record) => bearsAbsurdFigures(family, record),
       )
     }
@@ -90,7 +90,8 @@ for (const family of families.values()) {
       refusesWrong(family, records, row.refused))
     test('takes a request in plain words that the vendor understands', () =>
       takesPlainWords(family, row.model))
-    test('tells every kind of failure in its dialect, for nothing', () => tellsFailures(family, row.model))
+    test('reports every kind of failure in its dialect, for nothing', () =>
+      reportsFailures(family, row.model))
   })
 }
 
@@ -281,7 +282,7 @@ async function takesPlainWords(family: Family, model: FamilyModel): Promise<void
   expect(charge).toMatchObject({ state: family.kind === 'task' ? 'held' : 'settled' })
 }
 
-async function tellsFailures(family: Family, model: FamilyModel): Promise<void> {
+async function reportsFailures(family: Family, model: FamilyModel): Promise<void> {
   const rows: (readonly [prompt: string, status: number, word: string, key?: string])[] = [
     ['[sandbox status=400 error_text="An odd wish"]', 400, 'An odd wish'],
     ['[sandbox status=429]', 429, ''],

@@ -155,7 +155,7 @@ describe('a field that a vendor bills apart', () => {
     ['tools[0].type', { tools: [{ type: 'code_interpreter' }] }, 'does it'],
     ['plugins', { plugins: [{ id: 'web' }] }, 'does it'],
   ])(
-    'that no answer counts is refused at any price list, and told what to do instead: %s',
+    'that no answer counts is refused at any price list, with what to do instead: %s',
     (field, more, what) => {
       const family = families.get('openai-chat') as Family
       const price = {

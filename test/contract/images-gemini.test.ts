@@ -449,7 +449,7 @@ describe('failures are free', () => {
       ],
       ['a model that is gone', { model: 'test-gone' }, 502, 'upstream_model_missing', ['no longer']],
       [
-        'the wait that the body tells',
+        'the wait that the body reports',
         { input: '[sandbox status=429 retry_after=7]' },
         429,
         'RESOURCE_EXHAUSTED',

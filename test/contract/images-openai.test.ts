@@ -269,7 +269,7 @@ describe('what the vendor refuses', () => {
     [{ prompt: '[sandbox cut_after=1]' }, 502, { code: 'upstream_garbage' }, 'cut off'],
   ]
   for (const [body, status, error, words] of rows) {
-    test(`${JSON.stringify(body)} is told as ${status}, and costs nothing`, async () => {
+    test(`${JSON.stringify(body)} is reported as ${status}, and costs nothing`, async () => {
       const { charges } = await generate(body, { status, ...(error && { error }), words: [words] })
       expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
     })

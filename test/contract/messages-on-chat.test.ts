@@ -43,7 +43,7 @@ beforeAll(async () => {
       plain: { ...recorded, upstream: 'plain' },
       bilingual: { ...recorded, family: ['openai-chat', 'anthropic-messages'] },
     },
-    // The second one does not know the wish for figures.
+    // The second one does not know the request for figures.
     upstreams: { recorded: upstream, plain: { ...upstream, streamUsage: false } },
   })
 })
@@ -252,7 +252,7 @@ function quantitiesOf(usage: Stream['usage']) {
 describe('the start of a stream', () => {
   const started = (text: string): number => eventsOf(text)[0].message.usage.input_tokens
 
-  test('tells an estimate of the input, and its end what was counted', async () => {
+  test('begins with an estimate of the input and ends with the counted figures', async () => {
     const prose = 'The quick brown fox jumps over the lazy dog, and then it rests in the shade of a tree. '
     for (const times of [10, 100, 1_000]) {
       const { text, message } = await request({ stream: true, messages: say(prose.repeat(times)) })
@@ -400,7 +400,7 @@ test('a server that speaks both forms is never translated for', () => {
   expect(serving('recorded')).toEqual(['messages-on-chat', 'openai-chat'])
 })
 
-describe('a wish', () => {
+describe('a field', () => {
   const efforts: [wish: Record<string, Json>, effort: string | undefined][] = [
     [{}, undefined],
     [{ thinking: { type: 'adaptive' } }, undefined],
@@ -556,7 +556,7 @@ describe('an error of the vendor', () => {
     expect(answer.charge).toMatchObject({ state: 'settled', usage_source: 'counted' })
   })
 
-  test('is the last that a caller hears, whatever the vendor still sends', () => {
+  test('is the last event that a caller gets, whatever the vendor still sends', () => {
     const data = [{ choices: [{ index: 0, delta: { content: 'a' } }] }, { error: 'Out of memory' }]
     const text = data.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
     const { events, meter } = translated(`${text}${text}data: [DONE]\n\n`)

@@ -580,7 +580,7 @@ describe('errors', () => {
     expect((await slow).status).toBe(200)
   })
 
-  test('a wrong method and a path below are told in this form too', async () => {
+  test('errors of a wrong method and of a path below have this form too', async () => {
     const read = (path: string) => fetch(`${gateway.url}${path}`)
     const wrongMethod = await read(PATH)
     expect(wrongMethod.status).toBe(405)

@@ -1,4 +1,4 @@
-// What GET /v1/models tells of each model, with the catalogue that the gateway ships: what it is for, its limits and its
+// GET /v1/models describes each model, with the catalogue that the gateway ships: what it is for, its limits and its
 // prices in the fields that clients read, and nothing of the operator's own.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -48,7 +48,7 @@ async function cardOf(id: string): Promise<Json> {
 const idsOf = ({ json }: { json: Json }): string[] => json.data.map(({ id }: Json) => id)
 
 describe('a model', () => {
-  test('of chat tells all that a chat client asks', async () => {
+  test('of chat has all that a chat client asks for', async () => {
     const card = await cardOf('claude-haiku-4-5')
     expect(card).toMatchObject({
       id: 'claude-haiku-4-5',
@@ -113,7 +113,7 @@ describe('a model', () => {
     expect(Object.keys(card.prices).length).toBeGreaterThan(0)
   })
 
-  test('without a name of its owner tells the kind of its upstream, never the operator’s name for it', async () => {
+  test('without a name of its owner has the kind of its upstream, never the operator’s name for it', async () => {
     const { text } = await read('/v1/models')
     expect(text).not.toContain('secret-deal')
     expect(text).not.toContain('internal-name-7')
@@ -124,7 +124,7 @@ describe('a model', () => {
     expect((await cardOf('gift')).pricing).toEqual({ prompt: '0', completion: '0' })
   })
 
-  test('that is a route tells what all of its models can, at the dearest, without their names', async () => {
+  test('that is a route has the abilities that all of its models share, at the highest price, without their names', async () => {
     const { json, text } = await read('/v1/models/either', narrow)
     expect(json).toMatchObject({
       context_length: 200_000,

@@ -136,7 +136,7 @@ test('paths with /v1 twice', async () => {
   expect((await read('/v1/v1/models/test-chat', MESSAGES)).json.id).toBe('test-chat')
 })
 
-test('the root answers without a key and tells nothing', async () => {
+test('the root answers without a key and shows nothing', async () => {
   for (const method of ['HEAD', 'GET']) {
     const response = await fetch(`${gateway.url}/`, { method, redirect: 'manual' })
     expect(response.status).toBe(200)

@@ -159,7 +159,7 @@ describe('Qwen-Image', () => {
     await refuse('qnx-image-edit', { image: 'http://example.com/fox.png' }, 'image', ['https'])
   })
 
-  test('tells the vendor’s refusal in OpenAI’s form', async () => {
+  test('reports the vendor’s refusal in OpenAI’s form', async () => {
     const { json } = await draw(model, { prompt: '[sandbox blocked=1] a fox' }, { status: 400 })
     expect(json).toMatchObject({ error: { message: expect.stringContaining('inappropriate') } })
     expect(json.code).toBeUndefined()

@@ -130,7 +130,7 @@ describe('a video from the request to its bytes', () => {
     })
   })
 
-  test('tells why it failed', async () => {
+  test('shows why it failed', async () => {
     const prompt = 'a fox [sandbox task_ms=0 task_end=failed]'
     const { id } = await client.videos.create({ model: 'test-seedance', prompt })
     await endOf(gateway, clock, id)

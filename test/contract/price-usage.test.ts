@@ -109,7 +109,7 @@ describe('a message', () => {
     expect(readMessageEvent({ type: 'message_start', message: { usage } }).usage?.figures).toBe('invalid')
   })
 
-  test('is told to clients of chat with all of it in the prompt', () => {
+  test('is reported to clients of chat with all of it in the prompt', () => {
     const usage = {
       input_token: 5,
       cached_input_token: 7,
@@ -324,7 +324,7 @@ describe('through the gateway', () => {
     vendor.answer = () => counted(120)
     await ask(2)
     expect((await charge()).amount).toBe(2 * (120 * 10_000 + 7 * 50_000))
-    // One of them in a dearer tier: all of them are billed by it.
+    // One of them in a more expensive tier: all of them are billed by it.
     let calls = 0
     vendor.answer = () => counted(80, calls++ === 0 ? 'priority' : 'standard')
     await ask(2)

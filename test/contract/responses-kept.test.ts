@@ -1,5 +1,5 @@
 // Responses that are kept, as callers see them: continued, named item by item, read, listed and deleted. The vendor is
-// always sent the whole conversation and is told to keep nothing.
+// always sent the whole conversation and is asked to keep nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandboxCall } from '../../src/sandbox'
@@ -119,7 +119,7 @@ for (const database of databaseKinds) {
       })
     })
 
-    test('with store: false nothing is written, and what would continue it is told so', async () => {
+    test('with store: false nothing is written, and a request that continues it is refused', async () => {
       const rows = () => gateway.server.world.db.query({ sql: 'select id from responses' })
       const before = await rows()
       const made = await create({ input: 'Secret', store: false })

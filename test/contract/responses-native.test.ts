@@ -142,7 +142,7 @@ describe('the vendor is sent', () => {
       expect(refused.input).toEqual([...output, next])
       expect(sent.input).toEqual([output[1], next])
     }
-    // Another fault of the same request is told at once.
+    // Another fault of the request is reported at once.
     const wrong = { role: 'user', content: '[sandbox status=400] And then?' }
     await ask({ input: [...output, wrong], store: false }, { status: 400 })
   })
@@ -216,13 +216,13 @@ test.each([
     'input[0].tools[0].type',
   ],
   ['another model', { input: 'x', models: ['gpt-5'] }, 'models'],
-  ['a dearer mode', { input: 'x', reasoning: { mode: 'pro' } }, 'reasoning.mode'],
+  ['a more expensive mode', { input: 'x', reasoning: { mode: 'pro' } }, 'reasoning.mode'],
   ['a conversation', { input: 'x', conversation: 'conv_1' }, 'conversation'],
 ])("what reaches the vendor's account or its bill is refused: %s", async (_, body, param) => {
   await ask(body, { status: 400, vendorCalls: 0, charges: 0, error: { param } })
 })
 
-test('secrets of remote tools are never told', async () => {
+test('secrets of remote tools are never shown', async () => {
   const tool = {
     type: 'mcp',
     server_label: 'a',

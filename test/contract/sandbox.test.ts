@@ -643,7 +643,7 @@ describe('Google', () => {
     expect(refused.body.error.message).toContain(words)
   })
 
-  test('tells the wait of a 429 only in RetryInfo', async () => {
+  test('reports the wait of a 429 in RetryInfo only', async () => {
     const response = await send(
       'google',
       `/models/${model}:embedContent`,
@@ -790,7 +790,7 @@ describe('Anthropic', () => {
     expect(data[0].message.usage.output_tokens).toBe(1)
   })
 
-  test('reports late, refuses, and says what no client knows, when told to', async () => {
+  test('reports late, refuses, and sends what no client knows, by directives', async () => {
     const messages = [
       { role: 'user', content: '[sandbox usage=late written=7 cached=5 prompt_tokens=40] hi' },
     ]
@@ -1189,7 +1189,7 @@ describe('the sandbox itself', () => {
     expect((await ended).map((result) => result.status)).toEqual(['rejected', 'rejected'])
   })
 
-  test('names the vendors to whoever asks for another', async () => {
+  test('a request for an unknown vendor is answered with the names of all', async () => {
     const response = await fetch(new URL('/nobody/v1/models', sandbox.baseUrls.openai))
     expect(response.status).toBe(404)
     expect(await response.text()).toContain('dashscope')

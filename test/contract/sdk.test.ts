@@ -226,7 +226,7 @@ interface Failure {
   status: number | undefined
   code?: string
   says: string
-  /** How often the SDK asks, and how often the vendor hears of it. */
+  /** How often the SDK asks, and how many of its requests reach the vendor. */
   asks: number
   calls: number
 }

@@ -254,7 +254,7 @@ describe('the price', () => {
 })
 
 describe('limits of a key', () => {
-  test('are told with the sound', async () => {
+  test('are in the headers of the sound', async () => {
     const { secret } = await gateway.makeKey('limited', '1', { requestsPerMinute: 60 })
     for (const response_format of ['mp3', 'wav']) {
       const headers = { authorization: `Bearer ${secret}` }

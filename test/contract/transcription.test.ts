@@ -252,7 +252,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ amount, usage_source: source })
       })
 
-      test('a file that is longer than it says is paid by what the vendor heard', async () => {
+      test('a file that is longer than it says is paid by the length that the vendor reports', async () => {
         odd.answer = () => Response.json({ text: 'An hour.', usage: { type: 'duration', seconds: 3_600 } })
         await transcribe([
           ['model', 'odd-minutes'],
@@ -391,7 +391,7 @@ for (const database of databaseKinds) {
         expect(await lastCharge()).toMatchObject({ held: 30 * SECOND, amount: 4 * SECOND })
       })
 
-      test('is not answered with a text, whose price nobody could tell', async () => {
+      test('is not answered with a text, whose price is unknown', async () => {
         const response = await transcribe([
           ['model', 'odd-minutes'],
           ['file', broken],

@@ -71,7 +71,7 @@ describe('submit', () => {
   })
 
   test.each(videoRequests.map((request, index) => [request[0], index, request] as const))(
-    '%s (%i) is taken, held at its price, and told to the vendor',
+    '%s (%i) is taken, held at its price, and sent to the vendor',
     async (model, _index, [, body, usd]) => {
       const status = model.startsWith('gkx') ? 200 : 202
       const played = await submit({ model, ...body }, { status })
@@ -108,7 +108,7 @@ describe('submit', () => {
     const nothing = { duration: null, resolution: null, aspect_ratio: null, webhook_url: null, wait: null }
     const again = await submit(requestFor('vidw2.6-t2v', nothing))
     expect(again.charges[0]).toMatchObject({ held: 500_000_000 })
-    // The vendor is told what is billed, because it would make something else.
+    // The vendor is sent what is billed, because it would make something else.
     for (const parameters of [undefined, null, {}]) {
       const silent = await submit({ model: 'vidw2.6-t2v', input: { prompt: 'x' }, parameters })
       expect(silent.charges[0]).toMatchObject({ held: 500_000_000 })

@@ -1,4 +1,4 @@
-// Many large requests at once of which the vendor tells no figures, through the whole gateway: the worker counts them one
+// Many large requests at once without figures of the vendor, through the whole gateway: the worker counts them one
 // after the other for seconds, and each is paid by its own count, however soon an idle worker would be stopped.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'

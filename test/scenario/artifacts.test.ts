@@ -299,7 +299,7 @@ describe('while a copy is being made', () => {
     await slow.stop()
   })
 
-  test('a gateway that stops still answers, and waits no longer than it is told', async () => {
+  test('a gateway that stops still answers, and waits no longer than the stop allows', async () => {
     const { slow, given } = startSlowVendor()
     const gateway = await startKeeper(slow, week)
     const url = drawnUrl(gateway)

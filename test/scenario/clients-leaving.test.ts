@@ -18,7 +18,7 @@ const OUTPUT = 2_000
 
 const ways: readonly Leaving[] = ['fin', 'rst', 'half']
 
-/** A gateway whose stop tells how many requests it had to cut: callers who left must not be among them. */
+/** A gateway whose stop returns how many requests it had to cut: callers who left must not be among them. */
 async function startWatched(options: Parameters<typeof startTestGateway>[0]): Promise<TestGateway> {
   const gateway = await startTestGateway(options)
   const stop = gateway.server.stop
@@ -290,7 +290,7 @@ describe('hundreds of callers who leave', () => {
     calls: Map<string, SandboxCall>,
   ): Promise<void> {
     expect(calls.size).toBe(moment.vendorCalls * moment.callers)
-    // None of these answers would have ended by itself: the vendor was told that nobody listens any more.
+    // None of these answers would have ended by itself: the vendor has seen that nobody listens any more.
     const goOn = () => [...calls].filter(([, { aborted }]) => !aborted).map(([name]) => name)
     await waitFor(() => goOn().length === 0)
     expect(goOn()).toEqual([])
@@ -309,7 +309,7 @@ describe('hundreds of callers who leave', () => {
 
   for (const moment of moments) {
     for (const how of ways) {
-      test(`${moment.name}, by ${how}: the vendor is told, the charges end`, () => leaveAll(moment, how))
+      test(`${moment.name}, by ${how}: the call ends, and so do the charges`, () => leaveAll(moment, how))
     }
   }
 

@@ -54,7 +54,7 @@ function makeClock(noted?: NotedTime) {
 }
 
 describe('the clock', () => {
-  test('tells the time of the machine while nobody sets it', () => {
+  test('has the time of the machine while nobody sets it', () => {
     const { now, wall, pass, log } = makeClock()
     for (let look = 0; look < 1_000; look++) {
       pass(look % 7)

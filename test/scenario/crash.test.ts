@@ -360,7 +360,7 @@ describe('SIGTERM', () => {
     expect(await installation.problems()).toEqual([])
   })
 
-  test('a connection from before is closed, or told to come back', async () => {
+  test('a connection from before is closed, or answered with when to come back', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()
@@ -373,7 +373,7 @@ describe('SIGTERM', () => {
     server.kill('SIGTERM')
     await waitFor(() => server.stderr().includes('Stopping'))
     const reply = await connection.ask()
-    // Closed, or told.
+    // Closed, or answered.
     if (reply !== '') {
       expect(reply).toContain('HTTP/1.1 503')
       expect(reply).toContain('shutting_down')
@@ -404,7 +404,7 @@ describe('SIGTERM', () => {
     await waitFor(() => installation.sandbox.calls.length === 1)
     server.kill('SIGTERM')
     await waitFor(() => server.stderr().includes('Stopping'))
-    // Within a second it would be the same wish.
+    // Within a second it would count as the same signal.
     await Bun.sleep(1_100)
     server.kill('SIGTERM')
     expect(await server.ended).toMatchObject({ code: 1, signal: null })
@@ -416,7 +416,7 @@ describe('SIGTERM', () => {
     await stopWell(installation, again)
   })
 
-  test('when the grace is over, what still runs is cut, told why, and settled', async () => {
+  test('when the grace is over, what still runs is cut with the reason, and settled', async () => {
     const gateway = await startTestGateway()
     const stream = await gateway.chat({
       stream: true,
@@ -465,7 +465,7 @@ describe('a full disk', () => {
   /** Without the trap, writing beyond the limit would end the process instead of failing. */
   const limited = { before: `trap '' XFSZ\nulimit -f ${FILE_BLOCKS}` }
 
-  test('stops new requests before the vendor hears of them, loses nothing, and heals by itself', async () => {
+  test('stops new requests before they reach the vendor, loses nothing, and recovers by itself', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve(limited)

@@ -54,7 +54,7 @@ describe('an answer that is cut', () => {
     expect(await gateway.balance()).toEqual(before)
   })
 
-  test('as a stream tells the caller so', async () => {
+  test('as a stream ends with the reason', async () => {
     const ask = async (end: End) => {
       vendor.answer = answer(events, end, 'text/event-stream')
       return (await gateway.chat({ model: 'test-cut', stream: true })).text()

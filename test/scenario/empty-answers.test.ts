@@ -95,7 +95,7 @@ function expectPaid({ status, text, state, amount, taken }: Seen): void {
   })
 }
 
-/** An error that stands in an answer of status 200, and what the caller is told. */
+/** An error that stands in an answer of status 200, and the words for the caller. */
 const disguises: [name: string, reply: Json, status: number, words: string][] = [
   ['an error object', { error: { message: 'The model broke', code: 'odd' } }, 400, 'The model broke'],
   ['an error with its status', { error: { message: 'Too many', code: 429 } }, 429, 'Too many'],
@@ -110,7 +110,7 @@ const disguises: [name: string, reply: Json, status: number, words: string][] = 
   ['an empty object', {}, 502, 'without a result'],
 ]
 
-/** Those that can be told from an event that means nothing. What has the form that clients know passes as it is. */
+/** Errors that differ from an event without a meaning. What has the form that clients know passes as it is. */
 const disguisedEvents = disguises.filter(([name]) => !/operator|unknown form|empty/.test(name))
 
 const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 }
@@ -195,7 +195,7 @@ describe.each(chatForms)('%s', (model, path, body) => {
     return ask(path, { model, stream: true, ...body })
   }
 
-  test.each(disguises)('%s is free and told as an error', async (_, reply, status, words) => {
+  test.each(disguises)('%s is free and reported as an error', async (_, reply, status, words) => {
     const seen = await whole(reply)
     expectFree(seen, status)
     expect(seen.json.error.message).toContain(words)
@@ -209,7 +209,7 @@ describe.each(chatForms)('%s', (model, path, body) => {
     ['null for choices', { ...completion({}), choices: null }],
     ['choices of null', { ...completion({}), choices: [null] }],
     ['an error as the end', completion({ role, content: '' }, 'error')],
-  ])('%s is free and told as an error', async (_, reply) => {
+  ])('%s is free and reported as an error', async (_, reply) => {
     const seen = await whole(reply)
     expectFree(seen, 502)
     expect(seen.text).toContain('without a result')
@@ -237,13 +237,16 @@ describe.each(chatForms)('%s', (model, path, body) => {
     expectFree(await streamed(chunks({}, 'error', usage)), 200)
   })
 
-  test.each(disguisedEvents)('%s as an event is free and told as an error', async (_, event, __, words) => {
-    const seen = await streamed([event])
-    expectFree(seen, 200)
-    const told = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
-    const error = told.find((data) => data.error)?.error
-    expect(error?.message ?? error).toContain(words)
-  })
+  test.each(disguisedEvents)(
+    '%s as an event is free and reported as an error',
+    async (_, event, __, words) => {
+      const seen = await streamed([event])
+      expectFree(seen, 200)
+      const told = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
+      const error = told.find((data) => data.error)?.error
+      expect(error?.message ?? error).toContain(words)
+    },
+  )
 
   test('output before an error is paid for', async () => {
     const [first, second] = chunks({ content: 'Hi' }, 'stop', usage)
@@ -306,7 +309,7 @@ describe.each(messageForms)('%s', (model, path, body) => {
     return ask(path, { model, stream: true, ...body })
   }
 
-  test.each(disguises)('%s is free and told as an error', async (_, reply, status, words) => {
+  test.each(disguises)('%s is free and reported as an error', async (_, reply, status, words) => {
     const seen = await whole(reply)
     expectFree(seen, status)
     expect(seen.json.error.message).toContain(words)
@@ -315,7 +318,7 @@ describe.each(messageForms)('%s', (model, path, body) => {
   test.each([
     ['null for content', { ...message([]), content: null }],
     ['no content', { type: 'message', role, usage: { input_tokens: 9, output_tokens: 3 } }],
-  ])('%s is free and told as an error', async (_, reply) => expectFree(await whole(reply), 502))
+  ])('%s is free and reported as an error', async (_, reply) => expectFree(await whole(reply), 502))
 
   test.each(padded(emptyContents, 4))('%s is free', async (_, content, reason = 'end_turn', output = 3) => {
     expectFree(await whole(message(content, reason, output)), 200)
@@ -346,12 +349,15 @@ describe.each(messageForms)('%s', (model, path, body) => {
     expectPaid(await streamed(messageEvents([], 'end_turn', 3, details)))
   })
 
-  test.each(disguisedEvents)('%s as an event is free and told as an error', async (_, event, __, words) => {
-    const seen = await streamed([event])
-    expectFree(seen, 200)
-    const told = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
-    expect(told.find((data) => data.error)?.error.message).toContain(words)
-  })
+  test.each(disguisedEvents)(
+    '%s as an event is free and reported as an error',
+    async (_, event, __, words) => {
+      const seen = await streamed([event])
+      expectFree(seen, 200)
+      const told = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
+      expect(told.find((data) => data.error)?.error.message).toContain(words)
+    },
+  )
 })
 
 test('a request for no output that fills a cache is paid for', async () => {
@@ -379,7 +385,7 @@ describe.each(embeddings)('%s', (model, list) => {
     return ask('/v1/embeddings', { model, input: ['one', 'two'] })
   }
 
-  test.each(disguises)('%s is free and told as an error', async (_, reply, status, words) => {
+  test.each(disguises)('%s is free and reported as an error', async (_, reply, status, words) => {
     const seen = await answer(reply)
     expectFree(seen, status)
     expect(seen.json.error.message).toContain(words)
@@ -477,7 +483,7 @@ describe.each(images)('%s', (model, path, bodyOf, empties, full) => {
     return ask(path, body instanceof FormData ? body : { model, ...body })
   }
 
-  test.each(disguises)('%s is free and told as an error', async (_, reply, status, words) => {
+  test.each(disguises)('%s is free and reported as an error', async (_, reply, status, words) => {
     const seen = await answer(reply)
     expectFree(seen, status)
     expect(seen.text).toContain(words)
@@ -485,13 +491,13 @@ describe.each(images)('%s', (model, path, bodyOf, empties, full) => {
 
   test('without a picture it is free', async () => {
     for (const reply of empties) {
-      // This vendor leaves out what its moderation holds back, and that is told.
+      // This vendor leaves out what its moderation holds back, and that is reported.
       const isHeldBack = model === 'xai-images' && reply.data.length > 0
       expectFree(await answer(reply), isHeldBack ? 400 : 502)
     }
   })
 
-  test('an answer that tells why each one failed is free', async () => {
+  test('an answer with the reason of each failure is free', async () => {
     if (model !== 'ark-images') return
     expectFree(await answer({ data: [{ error: { code: 'OutputImageSensitive' } }] }), 200)
   })
@@ -547,7 +553,7 @@ describe('dashscope-speech', () => {
     usage: { characters: 5 },
   })
 
-  test.each(disguises)('%s is free and told as an error', async (_, reply, status, words) => {
+  test.each(disguises)('%s is free and reported as an error', async (_, reply, status, words) => {
     const seen = await speak({ reply })
     expectFree(seen, status)
     expect(seen.json.error.message).toContain(words.replace('a result', 'a sound'))

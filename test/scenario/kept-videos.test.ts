@@ -202,7 +202,7 @@ describe('the copy', () => {
     await close()
   })
 
-  test('that takes too long is given up, and the task ends all the same', async () => {
+  test('that takes too long is ended, and the task ends all the same', async () => {
     const gate = Promise.withResolvers<Response>()
     const { gateway, vendor, clock, id, videoUrl, fetched, close } = await startKeeping(() => gate.promise)
     await passUntil(clock, () => fetched() === 1)

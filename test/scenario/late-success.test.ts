@@ -1,4 +1,4 @@
-// A success that is told after its task has ended as failed: whoever ended it and however often it is told, there is one
+// A success that is reported after its task has ended as failed: however it ended and however often it is reported, there is one
 // void, one new charge of what is available, and one webhook of each kind. What was stopped stays failed and free.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -219,7 +219,7 @@ function priceContract(kind: DatabaseKind): void {
 }
 
 function rowContract(kind: DatabaseKind): void {
-  test('comes once, whoever of forty reports it at once, and no failure undoes it', async () => {
+  test('comes once, of forty reports at once, and no failure undoes it', async () => {
     const db = await openFailed(kind)
     const task = await readTask(db, 'late')
     const reports = Array.from({ length: 40 }, (_, index) =>

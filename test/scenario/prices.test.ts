@@ -73,7 +73,7 @@ describe('a price', () => {
     },
   )
 
-  test('for a minute has no more decimals than rounding can tell apart', () => {
+  test('for a minute has no more decimals than rounding keeps apart', () => {
     expect(faultsOfPrice({ ...tokens, per_audio_minute: '0.00000000001' })).toEqual([
       'models.m.price.per_audio_minute: "0.00000000001" is not a whole number of pico-dollars for one: use at most 10 decimals',
     ])
@@ -178,7 +178,7 @@ describe('a price', () => {
     expect(units.filter((unit) => !page.includes(`\`${rowOf(unit).key}\``))).toEqual([])
   })
 
-  test('is there or not, for whoever decides what a request may ask for', () => {
+  test('is there or not, where a request may depend on it', () => {
     const list = priceListOf({ price: { ...tokens, service_tiers: { flex: '0.5' } } })
     expect([hasPrice(list, 'output_token'), hasPrice(list, 'web_search')]).toEqual([true, false])
     expect(hasPrice(list, 'cached_input_token')).toBe(false)
@@ -210,13 +210,13 @@ describe('the prices of a request', () => {
     expect(chosen(1, 'unheard')).toBe('null 0')
   })
 
-  test('are the dearer ones where it reports none', () => {
+  test('are the higher ones where it reports none', () => {
     expect(chosen(1, undefined, 'flex')).toBe('null 0')
     expect(chosen(1, undefined, 'priority')).toBe('priority 0')
     expect(chosen(1, undefined, 'auto')).toBe('null 0')
   })
 
-  test('are the dearer ones where it reports a tier by a name that has no price', () => {
+  test('are the higher ones where it reports a tier by a name that has no price', () => {
     expect(chosen(1, 'turbo', 'priority')).toBe('priority 0')
     expect(chosen(1, 'turbo', 'flex')).toBe('null 0')
     expect(chosen(1, 'standard', 'priority')).toBe('null 0')

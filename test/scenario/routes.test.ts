@@ -31,7 +31,7 @@ setDefaultTimeout(180_000)
 const names = ['first', 'second', 'third'] as const
 type Name = (typeof names)[number]
 
-/** Nano-dollars for a token of input, and twice as much for one of output. The second is the dearest. */
+/** Nano-dollars for a token of input, and twice as much for one of output. The second is the most expensive. */
 const EACH = { first: 1_000, second: 3_000, third: 2_000 }
 /** Usage that every vendor reports. */
 const [INPUT, OUTPUT] = [10, 20]
@@ -227,7 +227,7 @@ describe('a route', () => {
     expect(asked()).toEqual([1, 1, 1])
   })
 
-  test('of which nobody can answer tells what the last one said, for nothing', async () => {
+  test('of which nobody can answer reports the answer of the last one, for nothing', async () => {
     for (const name of names) vendors[name].answer = failing(500)
     vendors.third.answer = failing(429, { error: { message: 'Slow down' } }, { 'retry-after': '7' })
     const { status, json, headers, charge, charges, logRow } = await ask()
@@ -281,7 +281,7 @@ describe('a route', () => {
     expect(asked()).toEqual([endings.length, 0, 0])
   })
 
-  test('holds for the dearest that may answer, and is refused where the money is not enough for it', async () => {
+  test('holds for the most expensive that may answer, and is refused where the money is not enough for it', async () => {
     const body = { messages: say('Hi there, what is it like?') }
     const [routed, dearest, cheapest] = [
       await ask(body),
@@ -355,7 +355,7 @@ describe('a route', () => {
     await sandbox.stop()
   })
 
-  test('passes over whoever could not take the request, and whoever serves something else', async () => {
+  test('passes over models that cannot take the request or serve something else', async () => {
     vendors.first.answer = failing(500)
     // So many candidates in a stream are more than the second one can do.
     vendors.third.answer = goodStream
@@ -417,7 +417,7 @@ describe('a route', () => {
     },
   )
 
-  test('answers an Idempotency-Key again, whoever answered, and keeps nothing of a failure', async () => {
+  test('answers an Idempotency-Key again, whichever model answered, and keeps nothing of a failure', async () => {
     const headers = { 'idempotency-key': 'routed' }
     for (const name of names) vendors[name].answer = failing(500)
     expect((await ask({}, { headers })).status).toBe(502)

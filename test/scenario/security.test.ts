@@ -21,7 +21,7 @@ const vendors: VendorName[] = ['openai', 'dashscope', 'google', 'voyage', 'xai']
 
 let sandbox: Sandbox
 let vendor: OddVendor
-/** Where an attacker listens: it must never hear anything. */
+/** The server of an attacker: nothing may ever reach it. */
 let thief: OddVendor
 let gateway: TestGateway
 

@@ -36,7 +36,7 @@ const HAPPENINGS = [
     'charge_not_ended_yet',
   ],
   ...['task_ended', 'task_unknown', 'task_poll_without_answer', 'task_end_lost', 'webhook_attempt'],
-  // Those whose lease was lost, and who were told so.
+  // Owners whose lease was lost, and who learned it.
   ...[
     'task taken over',
     'webhook taken over',

@@ -216,7 +216,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     for (const charge of charges) expect(charge.amount).toBe(5_000 * 4_000 + 1_500 * 20_000)
   })
 
-  test('is told what a stream holds before it begins where there is less', async () => {
+  test('learns what a stream holds before it begins if there is less', async () => {
     const { secret } = await gateway.makeKey('ten cents', '0.10')
     const response = await gateway.post('/v1/messages', turn('hello'), { authorization: `Bearer ${secret}` })
     expect(response.status).toBe(402)

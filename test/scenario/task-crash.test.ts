@@ -240,7 +240,7 @@ describe('kill -9 at a step of a task', () => {
   }
 })
 
-/** Takes connections and says nothing, so that whoever wants to speak TLS never gets to speak. */
+/** A server that takes connections and is silent, so that no TLS handshake ends. */
 async function startDeafServer() {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

@@ -106,7 +106,7 @@ async function endsAtDeadline(kind: DatabaseKind, answer: (id: string) => Respon
   await expectRight(db, START + DAY_MS)
 }
 
-/** Their upstream is gone from the configuration, or the vendor never told its id. */
+/** Tasks whose upstream is gone from the configuration, or whose id the vendor never reported. */
 async function endsUnpolled(kind: DatabaseKind) {
   await using group = await startTaskNodes(kind, 1)
   const { db } = group.nodes[0].world
@@ -146,7 +146,7 @@ async function stateOf(db: Db, id: string) {
   return (await db.query({ sql: 'select state from tasks where id = $1', parameters: [id] }))[0]?.state
 }
 
-/** One video was paid, nothing is held, and the end of the other was told. */
+/** One video was paid, nothing is held, and the end of the other was reported. */
 async function expectRight(db: Db, now: number): Promise<void> {
   expect(await balanceOf(db, 'alice')).toMatchObject({ balanceNano: BALANCE_NANO - VIDEO_NANO, heldNano: 0 })
   expect((await audit(db, now)).problems).toEqual([])

@@ -97,7 +97,7 @@ function deathContract(kind: DatabaseKind): void {
     expect(await countEnded(db)).toBe(100)
     expect(vendor.polls).toHaveLength(200)
 
-    // The dead one was only slow, and has heard something else.
+    // The dead one was only slow, and has another answer.
     late.letGo()
     await waitFor(() => group.count('task_end_lost') === 100)
     expect(group.count('task_end_lost')).toBe(100)

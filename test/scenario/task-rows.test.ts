@@ -109,7 +109,7 @@ test('a lease on PostgreSQL is given once, also where two have chosen the same t
 })
 
 function endTests(kind: DatabaseKind): void {
-  test('comes once, whoever of forty wants it, and the webhook with it', async () => {
+  test('comes once, of forty attempts, and the webhook with it', async () => {
     const db = await openBooks(kind)
     const { id } = await followTask(db, { createdAt: NOW, webhookUrl: 'http://192.0.2.1/ended' })
     const task = await readTask(db, id)
@@ -152,7 +152,7 @@ function idTests(kind: DatabaseKind): void {
     await closeBooks(db, 0, 1)
   })
 
-  test('that comes at the last moment: whoever took the task for lost does not end it', async () => {
+  test('that comes at the last moment: the task is not ended as lost', async () => {
     const db = await openBooks(kind)
     const { id } = await sendTask(db, { createdAt: NOW })
     const lost = await readTask(db, id)

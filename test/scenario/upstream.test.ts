@@ -463,7 +463,7 @@ describe('a vendor with answers of its own', () => {
   })
 
   for (const stream of [false, true]) {
-    test(`never answers ${stream ? 'a stream' : 'a request'}: 504, and it is told that nobody waits`, async () => {
+    test(`never answers ${stream ? 'a stream' : 'a request'}: 504, and its call is ended`, async () => {
       const told = Promise.withResolvers<void>()
       const answer = ({ signal }: Request) => {
         signal.addEventListener('abort', () => told.resolve())
@@ -652,7 +652,7 @@ describe('several keys of one vendor', () => {
     expect(later.map(({ keys }) => keys).sort()).toEqual(['a', 'b'])
   })
 
-  test('that are all over their rate are tried once each, and the caller is told when to come back', async () => {
+  test('that are all over their rate are tried once each, and the answer says when to come back', async () => {
     nextDay()
     const busy = refuse(429, { 'retry-after': '20' })
     expect(await send('test-keys2', { a: busy, b: busy })).toMatchObject({
@@ -886,7 +886,7 @@ describe('the breaker', () => {
   })
 })
 
-test('hundreds of requests that hang at one vendor are in nobody else’s way', async () => {
+test('hundreds of requests that hang at one vendor do not delay those of another', async () => {
   const hanging = 400
   const upstream = { apiKey: 'replaced by the sandbox' }
   const gateway = await startServing({

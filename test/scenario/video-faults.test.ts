@@ -79,7 +79,7 @@ function submit(model: string): Promise<Response> {
   return gateway.post(PATH, { model, ...form.body('x') })
 }
 
-/** Submits a task to the vendor that answers what it is told. */
+/** Submits a task to the vendor of the tests. */
 async function begin(replies: (() => Response | Promise<Response>)[]) {
   submitReply = taken
   const { id } = (await (await submit('odd')).json()) as Json
@@ -96,7 +96,7 @@ async function tasksOf(model: string): Promise<number> {
 const isEnded = (id: string) => async () => (await readTask(gateway, id)).status !== 'submitted'
 
 describe('a submit', () => {
-  test('that nobody hears is tried again, refused, and leaves nothing', async () => {
+  test('that reaches nobody is tried again, refused, and leaves nothing', async () => {
     const response = await submit('absent')
     const { error } = (await response.json()) as Json
     expect([response.status, error.code]).toEqual([502, 'upstream_unreachable'])

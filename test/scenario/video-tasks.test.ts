@@ -22,7 +22,7 @@ let gateway: TestGateway
 let replies: Map<string, () => Response>
 let polled: Map<string, number>
 let form: VideoVendorForm
-/** Tasks that the vendor was told to stop. */
+/** Tasks that the vendor was asked to stop. */
 let stopped: string[]
 let stopReply: () => Response
 
@@ -142,7 +142,7 @@ describe.each(Object.values(videoVendors))('$kind', (use) => {
   })
 })
 
-describe('a wish to stop a task', () => {
+describe('a request to stop a task', () => {
   const running = () => Response.json({ id: 'x', status: 'running', error: null })
   const refusal = { error: { code: 'InvalidAction.RunningTaskDeletion', message: 'It is running.' } }
   const rows: [name: string, poll: (() => Response) | undefined, stop: () => Response, expected: Json][] = [
@@ -158,9 +158,9 @@ describe('a wish to stop a task', () => {
       () => Response.json(refusal, { status: 409 }),
       { state: 'submitted', cancel_answer: 'It is running.', charge_state: 'held' },
     ],
-    // The vendor would take it as a wish to forget the video.
+    // The vendor would delete the video.
     [
-      'that comes too late is not told to the vendor',
+      'that comes too late is not sent to the vendor',
       undefined,
       () => Response.json({}),
       { state: 'succeeded' },

@@ -1,5 +1,5 @@
 // Where webhooks may go, and that they go nowhere else: not to the operator's own network by any spelling, name, flip or
-// redirect, and over TLS to nobody but whom the name in the address belongs to.
+// redirect, and over TLS only to the owner of the name in the address.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
@@ -204,7 +204,7 @@ describe('a submit', () => {
 
   const body = { model: 'gkx-imagine-video', prompt: 'a cat' }
   for (const [url, why] of refusedUrls) {
-    test(`to be told at ${titleOf(url)} is refused before anything is held or sent`, async () => {
+    test(`a webhook to ${titleOf(url)} is refused before anything is held or sent`, async () => {
       await play(gateway, {
         name: url,
         path: '/v1/videos/generations',

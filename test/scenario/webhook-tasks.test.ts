@@ -1,4 +1,4 @@
-// From the submit to the receiver, with the whole gateway between: what receivers are told is what readers read, and
+// From the submit to the receiver, with the whole gateway between: receivers get what readers read, and
 // neither thousands of webhooks nor a restart keeps anybody from what is theirs.
 
 import { describe, expect, test } from 'bun:test'
@@ -56,7 +56,7 @@ async function insertMany(gateway: TestGateway, count: number, port: number): Pr
 }
 
 for (const kind of databaseKinds) {
-  test(`a receiver is told what readers read, signed with the secret of the key, on ${kind}`, async () => {
+  test(`a receiver gets what readers read, signed with the secret of the key, on ${kind}`, async () => {
     using site = openSite()
     const gateway = await startAhead({ database: kind })
     for (const [words, state] of [

@@ -212,7 +212,7 @@ for (const kind of databaseKinds) {
       await sending.close()
     })
 
-    test('whoever has lost a webhook to another changes nothing any more', async () => {
+    test('a process that has lost a webhook to another changes nothing any more', async () => {
       const answers = [Promise.withResolvers<Response>(), Promise.withResolvers<Response>()] as const
       using site = openSite((_delivered, count) => answers[count - 1]?.promise ?? new Response('third'))
       const sending = await openSending(kind)

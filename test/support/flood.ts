@@ -81,7 +81,7 @@ export function askSteadily(everyMs: number, ask: () => Promise<Response>) {
   }
 }
 
-/** Begins to watch a process, and tells later whether it has used less than half of a processor since then. */
+/** Begins to watch a process; the returned function says whether it has used less than half of a processor since then. */
 export function watchCpu(pid: number): () => boolean {
   const startedAt = performance.now()
   const before = cpuMsOf(pid)

@@ -164,7 +164,7 @@ function moderationBody(random: Random, model: string): GeneratedBody {
   }
 }
 
-/** A token for every tenth of a second that is heard; nobody speaks ten tokens a second. */
+/** A token for every tenth of a second of audio; nobody speaks ten tokens a second. */
 const AUDIO_TOKENS_PER_SECOND = 10
 
 function audioBody(random: Random, model: string): GeneratedBody {

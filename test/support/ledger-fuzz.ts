@@ -1,6 +1,6 @@
 // Random operations on the ledger beside the second bookkeeper, who has to agree with every answer and every figure.
 // Accounts are worked on side by side, each in its own order, so that many transactions run at once and every answer
-// can still be told in advance.
+// can still be predicted.
 
 import type { Key } from '../../src/accounts/keys'
 import { audit } from '../../src/billing/audit'

@@ -14,7 +14,7 @@ import { createStreamMeter, type StreamMeterOptions } from '../../src/request/st
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { testModels } from './gateway'
 
-/** A clock and its ticker that only move when they are told to. */
+/** A clock and its ticker that only a test moves. */
 export interface HandClock {
   ticker: Ticker
   now: () => number
@@ -101,7 +101,7 @@ export interface Relaying {
   captured(): string
 }
 
-/** The event by which the relays of these tests tell why they ended early. */
+/** The event by which the relays of these tests say why they ended early. */
 export function earlyEnd(endedBy: EndedBy): string {
   return `data: {"error":{"code":"ended_by_${endedBy}"}}\n\n`
 }

@@ -104,7 +104,7 @@ export interface Asked {
   idempotencyKey: string | null
   startedAt: number
   waits: boolean
-  /** Undefined: nobody ever heard. */
+  /** Undefined: no answer arrived. */
   status?: number
   code?: string
   text: string

@@ -1,5 +1,5 @@
 // What must be true of a simulated run when nothing runs any more, by a second bookkeeper that knows only what the vendors
-// did and what the callers heard. It uses no code that moves money.
+// did and what the callers received. It uses no code that moves money.
 
 import type { Row } from '../../src/db/db'
 import type { Simulation } from './simulation'
@@ -151,7 +151,7 @@ function isMade({ result, cancelled }: VendorTask): boolean {
   return result !== 'failed' && result !== 'never' && !cancelled
 }
 
-/** A request is never dearer than what was held for it, nor of a model that its key may not use. */
+/** A request never costs more than what was held for it, nor of a model that its key may not use. */
 function checkModels({ customers, count }: Simulation, ended: readonly Row[]): void {
   for (const { id, key_id: keyId, model, held, amount, shortfall, state } of ended) {
     if (state === 'settled' && String(id).endsWith(':late')) count('late charge')

@@ -83,7 +83,7 @@ export function kindOf(sql: string): Kind {
   return kind
 }
 
-/** The database for whoever holds no lease: what an operator does. */
+/** The database for those without a lease, such as an operator. */
 export function unwatched(db: Db): Db {
   return {
     ...db,

@@ -34,7 +34,7 @@ export async function checkNow(simulation: Simulation, isQuiet = false): Promise
 }
 
 async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Promise<void> {
-  // By the time of the nodes: that is what the expiry of a hold was told by.
+  // By the time of the nodes: the expiry of a hold was computed by it.
   const times = nodes.filter(({ life }) => !life.isDead()).map(({ world }) => world.now())
   // Reading the whole file takes longer than the rest; once at the end it is.
   const books: Db = isQuiet ? database.db : { ...database.db, kind: 'postgres' }

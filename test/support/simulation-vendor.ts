@@ -65,7 +65,7 @@ interface Exchange {
 
 /** The share of the failures about tasks and webhooks for which a process is paused that waits for the answer. */
 const PAUSE_SHARE = 0.04
-/** How a task ends, or is said to: two turn from bad to good, and one from good to bad as soon as it was told. */
+/** How a task ends, or is reported to: two turn from failed to succeeded, and one from succeeded to failed after its first report. */
 const RESULTS = [
   ...(['succeeded', 'succeeded', 'succeeded', 'succeeded', 'failed', 'never'] as const),
   ...(['fickle', 'forgotten', 'wavering'] as const),
@@ -134,7 +134,7 @@ export class SimulatedVendor {
     }
   }
 
-  /** The failures of an answer to what has been worked on. Undefined: it is told as it is. */
+  /** The failures of an answer to what has been worked on. Undefined: it is reported as it is. */
   private async late(exchange: Exchange): Promise<HttpResponse | undefined> {
     if (!this.isFault()) return undefined
     switch (this.random.below(7)) {
@@ -282,7 +282,7 @@ export class SimulatedVendor {
     }
     if (status === 'FAILED') task.toldFailed = true
     if (status === 'SUCCEEDED') task.toldSucceeded = true
-    // Who has heard the one may come to say so when others have heard the other.
+    // One report may be acted on after the other has arrived elsewhere.
     if (task.result === 'wavering' && status === 'SUCCEEDED') exchange.caller.pause(LONGEST_PAUSE_MS)
     const video = status === 'SUCCEEDED' ? { video_url: `http://${FILE_HOST}/${id}.mp4` } : {}
     const output = { task_id: id, task_status: status, ...video }
@@ -359,7 +359,7 @@ export class SimulatedVendor {
     const webhook = headers['webhook-id']
     if (host !== FILE_HOST && id === undefined && webhook === undefined) return this.paid(request, caller)
     const exchange = { request, caller, mark: '', text: '', over() {} }
-    // What it then hears it hears when others may have taken over.
+    // Its answer arrives when others may have taken over.
     if (this.isFault() && this.random.chance(PAUSE_SHARE)) caller.pause(LONGEST_PAUSE_MS)
     const free = () => {
       if (webhook !== undefined) return this.receive(exchange, webhook)
@@ -370,7 +370,7 @@ export class SimulatedVendor {
   }
 }
 
-/** Until the request is given up. */
+/** Rejects when the request is canceled. */
 function hang(signal: HttpRequest['signal']): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) reject(signal.reason)

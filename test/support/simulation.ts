@@ -312,7 +312,7 @@ function act(simulation: Simulation): string {
     return 'stop'
   }
   if (dice < 88) {
-    // Nobody could tell a node that starts right then that the others have not followed yet (src/clock.ts).
+    // A node that starts right then cannot know that the others have not followed yet (src/clock.ts).
     const isSeen = awake.length === simulation.size && time.monotonic() >= database.awayUntil
     if (simulation.size > 1 && !isSeen) return 'nothing'
     time.set(random.pick([3 * HOUR, HOUR, 60_000, -60_000, -HOUR, -5 * HOUR]))

@@ -31,7 +31,7 @@ export interface TaskSheet {
   lines: Map<string, Line>
   /** Charges that ended without a payment. */
   released: number
-  /** Tasks that told somebody of an end, once for each. */
+  /** Tasks whose end was reported, once for each report. */
   told: string[]
   /** Upstream ids that are taken. */
   taken: Set<string>

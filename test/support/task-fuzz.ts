@@ -1,6 +1,6 @@
 // Random changes of tasks beside the second bookkeeper, who has to agree with every answer and every row. Repeats, late
 // owners and things in a wrong order are as likely as the right way. Accounts are worked on side by side, each in its own
-// order, so that many transactions run at once and every answer can still be told in advance.
+// order, so that many transactions run at once and every answer can still be predicted.
 
 import { audit } from '../../src/billing/audit'
 import { hold, release, releaseExpired } from '../../src/billing/ledger'
@@ -43,7 +43,7 @@ export class TaskFuzz {
   private readonly random: Random
   private readonly books = new TaskBookkeeper(BALANCE_NANO)
   private readonly accounts = Array.from({ length: ACCOUNTS }, (_, index) => `account-${index}`)
-  /** All that somebody has seen of tasks, now or earlier: whoever looked may act on it at any time. */
+  /** All that was ever read of tasks: it may be acted on at any later time. */
   private readonly glimpses = new Map<string, Line[]>(this.accounts.map((account) => [account, []]))
   private now = START
   private ids = 0
@@ -180,7 +180,7 @@ export class TaskFuzz {
     return { what: 'fail', expected, run: () => endTask(this.db, taskOf(line), ending, options) }
   }
 
-  /** Somebody hears of a success after its task may have failed, or an operator asks. */
+  /** Somebody learns of a success after its task may have failed, or an operator asks. */
   private mendStep(account: string, glimpse: Line): Step {
     const failed = [...this.books.sheet(account).lines.values()].filter(({ state }) => state === 'failed')
     const line = failed.length > 0 && this.random.chance(0.8) ? { ...this.random.pick(failed) } : glimpse

@@ -1,5 +1,5 @@
 // Nodes that do nothing but follow tasks, on a clock that stands still until a test moves it. Nothing happens by itself:
-// a node that is not told to beat any more is a node that died.
+// a node whose poller is not called any more is a node that died.
 
 import { openWorld, outside, type World } from '../../src/app/world'
 import { type Sandbox, startSandbox } from '../../src/sandbox'

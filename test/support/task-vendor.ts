@@ -21,7 +21,7 @@ export const VIDEO_SECONDS = 5
 /** Price of a video at the prices of the tests. */
 export const VIDEO_NANO = 50_000_000
 
-/** A request for a video. The prompt tells the tasks apart. */
+/** A request for a video. Tasks differ by their prompt. */
 export function videoBody(prompt: string, more: object = {}) {
   return {
     model: 'vidw2.6-t2v',

@@ -120,10 +120,10 @@ describe('strings in JSON', () => {
   }
 })
 
-describe('turns', () => {
+describe('the semaphore', () => {
   const quiet = new AbortController().signal
 
-  test('go to the first who came, and each place is given on', async () => {
+  test('serves the first in the queue, and passes each place on', async () => {
     const turns = createSemaphore(2)
     const order: number[] = []
     const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
@@ -152,7 +152,7 @@ describe('turns', () => {
     expect(order).toEqual([0, 1, 2, 3, 4])
   })
 
-  test('who leaves the queue takes no place', async () => {
+  test('gives no place to those who left the queue', async () => {
     const turns = createSemaphore(1)
     const gate = Promise.withResolvers<void>()
     const first = turns.run(quiet, () => gate.promise)

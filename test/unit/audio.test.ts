@@ -128,7 +128,7 @@ describe('a file that cannot be read', () => {
   })
 })
 
-test('who leaves does not wait for their turn', async () => {
+test('ends a canceled read before its turn', async () => {
   const slow = new AudioReader({ limitMs: 1_000 })
   const stuck = new Blob([Buffer.from('fLaC\x00\x00\x00\x22', 'latin1'), noise(200_000)])
   const before = Array.from({ length: 4 }, () => slow.read(stuck, signal))

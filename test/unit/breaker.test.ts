@@ -72,7 +72,7 @@ describe('the breaker', () => {
     expect(breaker.allows()).toBe(false)
     now += BREAKER_OPEN_MS
     expect([breaker.allows(), breaker.allows()]).toEqual([true, false])
-    // It told nothing: the next one may try.
+    // Its outcome is unknown: the next one may try.
     breaker.report('cut')
     expect([breaker.allows(), breaker.allows()]).toEqual([true, false])
     breaker.report('answered')

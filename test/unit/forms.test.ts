@@ -250,7 +250,7 @@ describe('pictures are known by their content', () => {
     })
   }
 
-  /** A segment of a JPEG that tells nothing. */
+  /** A segment of a JPEG without information. */
   function segment(length: number): Buffer {
     const bytes = Buffer.alloc(length + 2, 0xff)
     bytes.set([0xff, 0xe1, length >> 8, length & 0xff])
@@ -601,7 +601,7 @@ describe('what is refused', () => {
     ],
   ]
   for (const [title, body] of harmless) {
-    test(`${title}: not heard`, async () => {
+    test(`${title}: without effect`, async () => {
       expect(await read(body, typeOf())).toMatchObject({ fields: {}, files: {} })
     })
   }
@@ -716,7 +716,7 @@ describe('however it comes', () => {
 })
 
 describe('the disk', () => {
-  test('only the owner may look: the folder is 0700, its files are 0600, and their names tell nothing', async () => {
+  test('only the owner may look: the folder is 0700, its files are 0600, and their names say nothing', async () => {
     const form = await formOf(requestOf(rawForm([file('image')]), typeOf()))
     const [name = '', ...others] = readdirSync(folder)
     expect(others).toEqual([])
@@ -781,7 +781,7 @@ import { openUploads } from '${resolve('src/media/uploads.ts')}'
 })
 
 describe('an upload that is too slow', () => {
-  test('is given up after its time, and leaves nothing', async () => {
+  test('is ended after its time, and leaves nothing', async () => {
     const outcomes: unknown[] = []
     const pace = { smallMs: 300, windowMs: 300, windowBytes: 64 * KIBIBYTE, totalMs: 60_000 }
     const hasty = new BodyReader(ticker, limitsOf(MAX_BYTES), pace)
@@ -812,7 +812,7 @@ describe('an upload that is too slow', () => {
   })
 })
 
-describe('forms that go on', () => {
+describe('forms that are sent on', () => {
   const upload = (bytes: Uint8Array<ArrayBuffer>, more: Partial<Upload> = {}): Upload => ({
     filename: 'a.png',
     contentType: 'image/png',

@@ -1,5 +1,5 @@
-// Requests over real connections: which are kept, which are given up, and that nothing is ever sent twice, to somebody
-// who has not proved who they are, or after it was called off.
+// Requests over real connections: which connections are kept and which are closed. Nothing is ever sent twice, to a server
+// that has not proved who it is, or after it was canceled.
 
 import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -138,7 +138,7 @@ describe('a connection', () => {
     await waitFor(() => server.open() === 0)
   })
 
-  test('that says something while nobody asks is closed', async () => {
+  test('on which bytes come without a request is closed', async () => {
     const { server, origin } = await start()
     let idle: Socket | undefined
     server.answer = (socket) => {
@@ -152,7 +152,7 @@ describe('a connection', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('with words that nobody has read yet is closed, and the request goes out on another one', async () => {
+  test('with bytes that are not read yet is closed, and the request goes out on another one', async () => {
     const { server, origin } = await start()
     const sockets: Socket[] = []
     server.answer = (socket) => {
@@ -169,7 +169,7 @@ describe('a connection', () => {
     })
   })
 
-  test('with words that came while the caller blocked the loop is closed too', async () => {
+  test('with bytes that came while the caller blocked the loop is closed too', async () => {
     const { server, origin } = await start()
     const sockets: Socket[] = []
     server.answer = (socket) => {
@@ -189,7 +189,7 @@ describe('a connection', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('that answers before it has been sent the whole request answers nothing of before', async () => {
+  test('that answers before it was sent the whole request: the answer is not taken', async () => {
     let mostBytes = Number.POSITIVE_INFINITY
     let isClosed = false
     // A socket that takes only as much as a slow network would.
@@ -287,7 +287,7 @@ describe('a connection', () => {
   })
 })
 
-describe('what breaks after the request was sent is told, and not tried again', () => {
+describe('what breaks after the request was sent is an error, and not tried again', () => {
   const breaks: [name: string, answer: (socket: Socket) => void, error: new () => Error][] = [
     ['closed without an answer', (socket) => socket.end(), ConnectionBroken],
     ['closed inside the head', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'), ConnectionBroken],
@@ -374,7 +374,7 @@ describe('without a connection', () => {
 describe('over TLS', () => {
   const ca = pem('certificate')
 
-  test('a server that the authorities vouch for is spoken to', async () => {
+  test('a server with a certificate of an authority is used', async () => {
     const { server, origin } = await start({ secure: { cert: pem('certificate'), key: pem('key') }, ca })
     expect([await send(origin), await send(origin)]).toEqual(['ok', 'ok'])
     const named = openOrigin(server.url.replace('127.0.0.1', 'localhost'), { ca })
@@ -383,7 +383,7 @@ describe('over TLS', () => {
     expect(server.connections).toBe(2)
   })
 
-  test('one that nobody vouches for gets not a byte', async () => {
+  test('one with a certificate of nobody gets not a byte', async () => {
     const { server, origin } = await start({ secure: { cert: pem('certificate'), key: pem('key') } })
     const error = await origin.send(post()).catch((reason) => reason)
     expect(error).toBeInstanceOf(NotConnected)
@@ -415,7 +415,7 @@ describe('over TLS', () => {
   })
 })
 
-describe('called off', () => {
+describe('canceled', () => {
   const why = new Error('the caller left')
 
   test('before it is sent: nothing is', async () => {
@@ -500,7 +500,7 @@ describe('a body', () => {
     return before
   }
 
-  test('that nobody takes is not read on, and goes on when it is taken', async () => {
+  test('that nobody reads is not received further, and goes on when it is read', async () => {
     const { server, origin } = await start()
     const written = pour(server)
     const { body } = await origin.send(post())
@@ -513,7 +513,7 @@ describe('a body', () => {
     expect(server.connections).toBe(1)
   })
 
-  test('is read at the pace of who takes it, and cut when they stop', async () => {
+  test('is read at the pace of its reader, and cut when they stop', async () => {
     const { server, origin } = await start()
     const written = pour(server)
     const { body } = await origin.send(post())
@@ -525,7 +525,7 @@ describe('a body', () => {
     await waitFor(() => server.open() === 0)
   })
 
-  test('that is larger than allowed is given up', async () => {
+  test('that is larger than allowed is an error', async () => {
     const { server, origin } = await start()
     pour(server)
     const { body } = await origin.send(post())
@@ -704,7 +704,7 @@ describe('by way of fetch, as behind a proxy', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('nothing was sent where nobody listens, and a call can be called off', async () => {
+  test('nothing was sent where nobody listens, and a call can be canceled', async () => {
     const nobody = openFetchOrigin(`http://127.0.0.1:${await freePort()}`, {
       fetch: (url, init) => fetch(url, init),
     })

@@ -17,7 +17,7 @@ const namesIn = (set: IndexedSet<Guest>) =>
     .map(({ name }) => name)
     .sort((a, b) => a - b)
 
-test('holds who has come and not left, in any order of coming and leaving', () => {
+test('holds members that were added and not deleted, in any order', () => {
   const set = new IndexedSet<Guest>()
   const present = new Map<number, Guest>()
   let seed = 7
@@ -40,7 +40,7 @@ test('holds who has come and not left, in any order of coming and leaving', () =
   }
 })
 
-test('who has left is not taken for another, and may come again', () => {
+test('a deleted member is not taken for another, and can be added again', () => {
   const set = new IndexedSet<Guest>()
   const [first, second] = [guest(1), guest(2)]
   set.add(first)
@@ -52,7 +52,7 @@ test('who has left is not taken for another, and may come again', () => {
   expect(namesIn(set)).toEqual([1, 2])
 })
 
-test('a list of all stays as it was while members leave', () => {
+test('a list of all stays as it was while members are deleted', () => {
   const set = new IndexedSet<Guest>()
   for (let name = 0; name < 10; name++) set.add(guest(name))
   const seen: number[] = []
@@ -64,7 +64,7 @@ test('a list of all stays as it was while members leave', () => {
   expect(set.size).toBe(0)
 })
 
-test('who has left is not in memory any more, while others go on coming', () => {
+test('a deleted member is not in memory any more while others are added', () => {
   const set = new IndexedSet<Guest>()
   const waiting: Guest[] = []
   const before = weakMaps()

@@ -371,7 +371,7 @@ describe('the sentences of the validator', () => {
     })
   }
 
-  test('what is wrong in a long list is told as in a short one', () => {
+  test('a fault in a long list is reported as in a short one', () => {
     const item = Type.Union([Type.Integer(), Type.Object({ a: Type.Array(Type.String()) })])
     const long = Type.Object({
       list: Type.Union([Type.String(), Type.Array(item, { maxItems: 3_000 }), Type.Array(Type.Boolean())]),

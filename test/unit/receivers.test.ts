@@ -30,7 +30,7 @@ test('a receiver is opened once for each address, at the address that was checke
   )
 })
 
-test('the one that was used longest ago gives way to the 65th', () => {
+test('the one that was used longest ago is closed for the 65th', () => {
   const { receivers, closed } = openReceivers()
   for (let count = 0; count < 64; count++) receivers.at(urlOf(count), '192.0.2.1')
   expect(closed).toEqual([])

@@ -131,7 +131,7 @@ describe('in the table of a stream', () => {
     ])
   })
 
-  test('the call to the vendor ends where an answer breaks off, whoever is the cause', () => {
+  test('the call to the vendor ends where an answer breaks off, whatever is the cause', () => {
     const failing = steps.filter(({ from, to }) => to === 'failing' && from !== to)
     expect(failing.length).toBeGreaterThan(10)
     expect(names(failing.filter(({ actions }) => !actions.includes('abort')))).toEqual([])

@@ -305,7 +305,7 @@ describe('folding', () => {
     expect(told(turns)).toEqual(['call c1: f({})', 'result c1: fine', 'system: Be quick.'])
   })
 
-  test('ids of calls that come again are told apart', () => {
+  test('repeated ids of calls are made different', () => {
     const { turns } = read([
       call('c'),
       output('c', '1'),

@@ -1,4 +1,4 @@
-// Sealed texts: they come back as they were, and only for whom they were made. Nothing that a caller sends in place of
+// Sealed texts: they come back as they were, and only for their owner. Nothing that a caller sends in place of
 // one opens, or throws.
 
 import { expect, test } from 'bun:test'

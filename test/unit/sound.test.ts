@@ -218,7 +218,7 @@ describe('MP3', () => {
     expect(new Set(together.map((bytes) => bytes.toString('latin1'))).size).toBe(100)
   })
 
-  test('a sound that is given up leaves nothing in the next one', async () => {
+  test('a canceled sound leaves nothing in the next one', async () => {
     const tone = toneBytes({ hertz: 440, samples: 12_000 }, 0, 12_000)
     const own = createMp3Encoder()
     const fresh = await encode(own, tone)

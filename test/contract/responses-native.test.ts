@@ -173,7 +173,25 @@ describe('what is paid', () => {
 
   test('searches of the web, at most as many as are held', async () => {
     const search = { input: '[sandbox searches=2] Look it up', tools: [{ type: 'web_search' }] }
-    await ask(search, { status: 400, vendorCalls: 0, charges: 0, words: ['per_1k_web_searches'] })
+    const demanded = { ...search, tool_choice: { type: 'web_search' } }
+    await ask(demanded, { status: 400, vendorCalls: 0, charges: 0, words: ['per_1k_web_searches'] })
+    // Coding clients offer it with every request: without a price it is left out.
+    const look = { type: 'function', name: 'look', parameters: {} }
+    const added = { type: 'additional_tools', role: 'developer', tools: [look, { type: 'web_search' }] }
+    const offered = await ask({
+      ...search,
+      input: [{ role: 'user', content: 'Look it up' }, added],
+      tools: [
+        look,
+        { type: 'web_search' },
+        { type: 'namespace', name: 'web', tools: [{ type: 'web_search_preview' }] },
+      ],
+      tool_choice: 'auto',
+    })
+    expect(JSON.stringify(sentBy(offered)[0])).not.toContain('web_search')
+    expect(sentBy(offered)[0].tools[0]).toMatchObject({ name: 'look' })
+    const alone = await ask({ ...search, tool_choice: 'auto' })
+    expect(sentBy(alone)[0]).not.toContainAnyKeys(['tools', 'tool_choice', 'max_tool_calls'])
     const played = await ask({ ...search, model: 'searcher' })
     expect(sentBy(played)[0].max_tool_calls).toBe(10)
     expect(Number(played.charges[0]?.amount)).toBeWithin(2 * 10_000_000, 3 * 10_000_000)

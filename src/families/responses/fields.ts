@@ -28,12 +28,6 @@ export const WEB_SEARCH = /^web_search/
 const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   {
     field: `${place}.type`,
-    plain: /^(?!web_search)/,
-    why: 'it searches the web, which is billed by the search',
-    price: 'web_search',
-  },
-  {
-    field: `${place}.type`,
     plain: new RegExp(`${PLAIN_TOOLS.source}|${WEB_SEARCH.source}`),
     why: 'a tool that the vendor runs is billed by its use, and answers do not say how much that was',
     instead: 'Leave it out, and give the model a function of yours that does it.',
@@ -46,6 +40,17 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   },
   { field: `${place}.model`, why: ANOTHER_MODEL, always: true },
 ])
+
+/**
+ * A search that is only offered is left out where it has no price: coding clients offer it with every request. One that
+ * is demanded is refused.
+ */
+const demandedSearch: FieldRule = {
+  field: 'tool_choice.type',
+  plain: /^(?!web_search)/,
+  why: 'it searches the web, which is billed by the search',
+  price: 'web_search',
+}
 
 /** Places of pictures and files: in a message, and in the output of a tool. */
 const parts = ['input[].content[]', 'input[].output[]'] as const
@@ -73,6 +78,7 @@ export const responsesFieldRules: readonly FieldRule[] = [
   ...otherModels,
   ...laterAnswers,
   ...tools,
+  demandedSearch,
   ...state,
   {
     field: 'prompt',

@@ -2,9 +2,11 @@
 // another vendor can read. Items must go through as they are, reasoning above all: a vendor refuses it after any change.
 
 import type { Call, Model, ParsedRequest } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
 import type { GatewayError } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { SEALED_PREFIX } from '../../lib/sealing'
+import { translatedOnce } from '../translation'
 import type { ResponsesBody } from './caller-side'
 import { WEB_SEARCH } from './fields'
 
@@ -28,7 +30,9 @@ const COUNTED_FIELDS = [
   'truncation',
 ] as const
 
-export function responsesCall({ body, outputTokens }: ParsedRequest<ResponsesBody>, model: Model): Call {
+export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model): Call {
+  const { outputTokens } = parsed
+  const body = servedBody(parsed.body, model)
   const sent: Fields = { ...body, model: model.upstreamModel, store: false }
   for (const name of OWN_FIELDS) delete sent[name]
   const input = readableInput(body.input)
@@ -80,19 +84,51 @@ export function withoutReasoning<Item extends object>(
 const UNVERIFIED = /encrypted[ _]content.*could not be (verified|decrypted)/is
 
 /** Asks for the number of input tokens of a request. */
-export function countCall({ body }: ParsedRequest<ResponsesBody>, model: Model): Call {
+export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): Call {
+  const body = servedBody(parsed.body, model)
   const fields: Fields = body
   const sent: Fields = { model: model.upstreamModel, input: readableInput(body.input) }
   for (const name of COUNTED_FIELDS) if (name in fields) sent[name] = fields[name]
   return { path: '/responses/input_tokens', protocol: 'openai', body: { json: sent }, stream: false }
 }
 
+/**
+ * The request without searches that have no price, and without a choice between tools of which none is left. The same
+ * request if there is nothing to leave out.
+ */
+export const servedBody = translatedOnce((body: ResponsesBody, model): ResponsesBody => {
+  if (hasPrice(model.priceList, 'web_search') || searchesIn(body) === undefined) return body
+  const { tools, tool_choice: choice, input, ...rest } = body
+  const left = withoutSearches(tools)
+  return {
+    ...rest,
+    ...(Array.isArray(input) && { input: input.map(withoutAddedSearches) }),
+    ...(typeof input === 'string' && { input }),
+    ...(left.length > 0 && { tools: left, ...(choice !== undefined && { tool_choice: choice }) }),
+  }
+})
+
+function withoutAddedSearches(item: object): object {
+  return 'tools' in item && Array.isArray(item.tools) ? { ...item, tools: withoutSearches(item.tools) } : item
+}
+
+/** The tools besides searches, those in namespaces too. */
+function withoutSearches(tools: unknown): NonNullable<ResponsesBody['tools']> {
+  return toolsIn(tools)
+    .filter(({ type }) => !isSearch(type))
+    .map((tool) =>
+      Array.isArray(tool.tools) ? { ...tool, tools: withoutSearches(tool.tools) } : tool,
+    ) as NonNullable<ResponsesBody['tools']>
+}
+
+function isSearch(type: unknown): boolean {
+  return typeof type === 'string' && WEB_SEARCH.test(type)
+}
+
 /** The most searches of a request that lets the vendor search; undefined for any other. */
 export function searchesIn({ tools, input, max_tool_calls: most }: ResponsesBody): number | undefined {
   const added = Array.isArray(input) ? input.flatMap((item) => toolsIn((item as Fields).tools)) : []
-  const searches = [...toolsIn(tools), ...added].some(
-    ({ type }) => typeof type === 'string' && WEB_SEARCH.test(type),
-  )
+  const searches = [...toolsIn(tools), ...added].some(({ type }) => isSearch(type))
   return searches ? (most ?? OPEN_SEARCHES) : undefined
 }
 

@@ -14,7 +14,7 @@ import {
 import { IGNORED_IN_RESPONSES, responsesFieldRules, responsesFields } from './fields'
 import { callersResponse } from './native-answer'
 import { createNativeEvents } from './native-events'
-import { callWithoutReasoning, countCall, responsesCall, searchesIn } from './native-request'
+import { callWithoutReasoning, countCall, responsesCall, searchesIn, servedBody } from './native-request'
 import { readResponse, readResponseEvent } from './reading'
 
 export const openaiResponses: MadeFamily<ResponsesBody> = {
@@ -57,7 +57,8 @@ const OPEN_TOKENS = 65_536
 
 function quoteNative(parsed: ParsedRequest<ResponsesBody>, model: Model): Quantities {
   const quantities = quoteResponses(parsed, model)
-  const searches = searchesIn(parsed.body)
+  const body = servedBody(parsed.body, model)
+  const searches = searchesIn(body)
   const isOpen = searches !== undefined || parsed.body.tools?.some(({ type }) => type === 'mcp')
   if (isOpen) {
     // What the vendor finds is read by the model too, and may fill all that it can read.

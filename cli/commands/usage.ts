@@ -6,8 +6,14 @@ import { join } from 'node:path'
 import { defineCommand } from 'citty'
 import { listKeys } from '../../src/accounts/keys'
 import { outside } from '../../src/app/world'
-import { totalUsage, type Usage, type UsageDimension, usageBy } from '../../src/billing/usage-report'
-import type { Row } from '../../src/db/db'
+import {
+  costsSince,
+  totalUsage,
+  type Usage,
+  type UsageDimension,
+  usageBy,
+} from '../../src/billing/usage-report'
+import type { Db, Row } from '../../src/db/db'
 import { openSqlite } from '../../src/db/sqlite'
 import { formatUsd } from '../../src/lib/money'
 import { openRequestLog } from '../../src/request/request-log'
@@ -21,6 +27,8 @@ import { isoTime, parseDurationMs, shortTime } from '../view/times'
 const DIMENSIONS: readonly UsageDimension[] = ['key', 'account', 'model']
 const DEFAULT_SINCE = '24h'
 const DEFAULT_LIMIT = 20
+/** How much earlier than its row in the log a charge may have begun, by the clock, in milliseconds. */
+const CLOCKS_MS = 60_000
 
 export const usage = defineCommand({
   meta: {
@@ -136,11 +144,11 @@ function shareOf({ requests, running, released }: Usage, part: number): string {
 
 async function showRequests(flags: SettingsFlags, limit: number, json: boolean): Promise<void> {
   const file = join(dataDirOf(flags), 'journal.sqlite')
-  const rows = existsSync(file) ? await newestRequests(file, limit) : []
-  const names = await withDatabase(
-    flags,
-    async (db) => new Map((await listKeys(db)).map((key) => [key.id, key.name])),
-  )
+  const logged = existsSync(file) ? await newestRequests(file, limit) : []
+  const { names, rows } = await withDatabase(flags, async (db) => ({
+    names: new Map((await listKeys(db)).map((key) => [key.id, key.name])),
+    rows: await withCosts(db, logged),
+  }))
   const nameOf = (row: Row) => names.get(row.key_id as string) ?? null
   if (json) return printJson(rows.map((row) => requestJson(row, nameOf(row))))
   if (rows.length === 0) return say('No requests have been made yet.')
@@ -159,6 +167,25 @@ async function showRequests(flags: SettingsFlags, limit: number, json: boolean):
       rows.map((row) => requestRow(row, nameOf(row))),
     ),
   )
+}
+
+/** The rows with what was paid after their request was answered, as for a video. */
+async function withCosts(db: Db, rows: readonly Row[]): Promise<Row[]> {
+  const open = rows.filter(isUnpaid)
+  const since = open.reduce((first, { at }) => Math.min(first, at as number), Number.MAX_SAFE_INTEGER)
+  const operations = [...new Set(open.map(({ operation }) => operation as string))]
+  const costs = await Promise.all(operations.map((operation) => costsSince(db, operation, since - CLOCKS_MS)))
+  const byId = new Map(costs.flatMap((each) => [...each]))
+  return rows.map((row) => {
+    const cost = isUnpaid(row) ? byId.get(row.id as string) : undefined
+    if (!cost) return row
+    return { ...row, amount: cost.amountNano, usage_source: cost.usageSource, ended_by: cost.endedBy }
+  })
+}
+
+/** Whether a request was answered, and its log does not say at what price. */
+function isUnpaid({ amount, status }: Row): boolean {
+  return amount === null && Number(status) < 400
 }
 
 async function newestRequests(file: string, limit: number): Promise<Row[]> {

@@ -59,6 +59,39 @@ export function totalUsage(usages: readonly Usage[]): Usage {
   }
 }
 
+/** The price of an ended charge. */
+export interface Cost {
+  amountNano: number
+  usageSource: string | null
+  endedBy: string | null
+}
+
+/** End of the id of a charge for a success after a failure, which is a further charge of the same request. */
+const LATE = /:late$/
+
+/**
+ * The costs of requests by their ids: of those of an operation that began at `since` or later and whose charges have
+ * ended. For requests that are answered before their charge ends, such as videos.
+ */
+export async function costsSince(db: Db, operation: string, since: number): Promise<Map<string, Cost>> {
+  const rows = await db.query({
+    sql: `select id, amount, usage_source, ended_by from ended_charges where operation = $1 and created_at >= $2
+      order by ended_at`,
+    parameters: [operation, since],
+  })
+  // The later of two charges is the one that may have been paid.
+  return new Map(
+    rows.map((row) => [
+      (row.id as string).replace(LATE, ''),
+      {
+        amountNano: row.amount as number,
+        usageSource: row.usage_source as string | null,
+        endedBy: row.ended_by as string | null,
+      },
+    ]),
+  )
+}
+
 /** Nano-dollars that a key has spent or holds of its budget in the current period. */
 export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promise<number> {
   if (key.budgetNano === null) return 0

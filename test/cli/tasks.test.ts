@@ -450,6 +450,40 @@ test('the secret of webhooks is shown when it is made, and never again', async (
   ])
 })
 
+test('the newest requests have what their videos have cost, also of those that are deleted', async () => {
+  const bob: Json = await line.json('keys create bob --balance 5')
+  const headers = { authorization: `Bearer ${bob.key}` }
+  const make = async (prompt: string): Promise<string> => {
+    const response = await fetch(`${serving.url}/v1/videos`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'vidw2.6-t2v', prompt, seconds: '5', size: '1280x720' }),
+    })
+    return ((await response.json()) as Json).id
+  }
+  const ids = [
+    await make('a fox [sandbox task_ms=0]'),
+    await make('a fox [sandbox task_ms=0 task_end=failed]'),
+  ]
+  await waitFor(async () => (await Promise.all(ids.map(show))).every(({ state }) => state !== 'submitted'))
+  const running = await make(`a fox ${LONG}`)
+  await fetch(`${serving.url}/v1/videos/${ids[0]}`, { method: 'DELETE', headers })
+  let requests: Json[] = []
+  await waitFor(async () => {
+    const all: Json[] = await line.json('usage --requests --limit 50')
+    requests = all.filter(({ key, operation }) => key === 'bob' && operation === 'video')
+    return requests.length === 3
+  })
+  expect(requests).toMatchObject([
+    { status: 202, amount_usd: null, usage_source: null, ended_by: null },
+    { status: 202, amount_usd: '0.00', usage_source: null, ended_by: 'upstream' },
+    { status: 202, amount_usd: '0.05', usage_source: 'counted', ended_by: 'done' },
+  ])
+  const { stdout } = await line.run('usage --requests --limit 50')
+  expect(stdout).toMatch(/ bob +202 +0\.05 +\d+ ms +vidw2\.6-t2v$/m)
+  await line.run(`tasks cancel ${running}`)
+})
+
 test('wrong usage is exit 2, what is not there exit 1', async () => {
   await line.allFail(2, [
     ['tasks stop video_1', 'There is no command gateway tasks stop'],

@@ -249,6 +249,8 @@ export interface MadeFamily<Body = unknown> extends Contract<Body> {
   call(parsed: ParsedRequest<Body>, model: Model, dataUrls?: DataUrls): Call | Call[]
   /** The call that is tried once in place of a refused one; undefined if the refusal stands. Absent: it always does. */
   callAfter?(refusal: GatewayError, parsed: ParsedRequest<Body>, model: Model): Call | undefined
+  /** True if each reply is a result by itself: the answer is made of those that came, even if other calls failed. */
+  isSeparable?: true
   /** Addresses in the vendor's replies whose files the reply holds as base64. Absent: none. */
   files?(replies: readonly unknown[], body: Body): readonly string[]
   /**

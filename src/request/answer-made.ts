@@ -32,7 +32,7 @@ export async function answerMade(
   return made(line, reservation, family, await callAll(line, reservation, family, calls))
 }
 
-/** The replies to the parts of a batch, in their order. */
+/** The replies to the parts of a batch, in their order. Throws the first failure, unless other replies are enough. */
 async function callAll(
   line: Line,
   reservation: Reservation,
@@ -41,16 +41,28 @@ async function callAll(
 ): Promise<object[]> {
   const { model, cancelToken } = reservation
   const replies: object[] = []
+  const failures: unknown[] = []
   const queue = [...calls.entries()]
+  const ask = async (call: Call) => {
+    const { response, done } = await sendOrInstead(line, reservation, family, call)
+    return (await readReply(response, model, cancelToken.signal).finally(done)).json
+  }
   const work = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
-      const { response, done } = await sendOrInstead(line, reservation, family, next[1])
-      replies[next[0]] = (await readReply(response, model, cancelToken.signal).finally(done)).json
+      try {
+        replies[next[0]] = await ask(next[1])
+      } catch (error) {
+        if (!family.isSeparable || cancelToken.signal.aborted) throw error
+        failures.push(error)
+      }
     }
   }
   try {
     await Promise.all(Array.from({ length: PARALLEL_CALLS }, work))
-    return replies
+    // Without the places of calls that failed.
+    const made = replies.flat()
+    if (made.length === 0) throw failures[0]
+    return made
   } catch (error) {
     // The rest is of no use: another model of a route makes calls of its own.
     queue.length = 0
@@ -118,14 +130,16 @@ async function made(
   { world }: Line,
   { parsed, model, cancelToken, toKeep }: Reservation,
   family: MadeFamily,
-  replies: readonly object[],
+  answered: readonly object[],
 ): Promise<WholeAnswer> {
-  const readings = readUpstream(model, () => replies.map((reply) => family.read(reply, parsed, model)))
-  const refusal = replies.find((_, index) => hasFailed(readings[index] ?? {}))
-  if (refusal) throw model.upstream.errorOf(400, refusal)
-  const parts = readings.map((reading, index) =>
-    outcomeOfReply(reading, usageJsonOf(replies[index] as object), parsed, model),
+  const all = readUpstream(model, () =>
+    answered.map((reply) => ({ reply, reading: family.read(reply, parsed, model) })),
   )
+  const good = all.filter(({ reading }) => !hasFailed(reading))
+  const refusal = all.find(({ reading }) => hasFailed(reading))
+  if (refusal && !(family.isSeparable && good.length > 0)) throw model.upstream.errorOf(400, refusal.reply)
+  const replies = good.map(({ reply }) => reply)
+  const parts = good.map(({ reply, reading }) => outcomeOfReply(reading, usageJsonOf(reply), parsed, model))
   const outcome = sumOutcomes(parts, parsed, model)
   const measured = await measure(outcome, parsed, model, world.tokenCounter)
   const addresses = readUpstream(model, () => family.files?.(replies, parsed.body)) ?? []

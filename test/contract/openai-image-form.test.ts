@@ -220,6 +220,67 @@ describe('a picture that is to be fetched', () => {
   })
 })
 
+describe('several pictures of which some fail', () => {
+  const ask = (fails: readonly number[], expected: Partial<Scenario> = {}) => {
+    const usual = vendor.answer
+    let asked = 0
+    vendor.answer = () => {
+      const call = asked++
+      if (!fails.includes(call)) return Response.json(pictureReply(resultUrl(vendor)))
+      const refusal = { code: 'DataInspectionFailed', message: 'Held back.', request_id: 'r' }
+      // Some of these come with a status of success.
+      return Response.json(refusal, { status: call % 2 === 0 ? 400 : 200 })
+    }
+    const drawn = draw('picture', { n: 3, response_format: 'url' }, { vendorCalls: 0, ...expected })
+    return drawn.finally(() => {
+      vendor.answer = usual
+    })
+  }
+
+  test.each([[[0]], [[1]], [[0, 1]]])('are those that came, at their price (without %p)', async (fails) => {
+    const { json, charges } = await ask(fails)
+    const made = 3 - fails.length
+    expect(json.data).toHaveLength(made)
+    expect(charges).toMatchObject([{ state: 'settled', amount: made * 10_000_000, held: 30_000_000 }])
+  })
+
+  test('are the vendor’s refusal where none came', async () => {
+    const { charges } = await ask([0, 1, 2], { status: 400, words: ['Held back.'] })
+    expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
+  })
+})
+
+describe('results that are kept', () => {
+  test('have an address here, whatever the vendor answered with', async () => {
+    const keeper = await startTestGateway({
+      models: {
+        gmx: catalogue['gmx-3.1-flash-image'] as ModelConfig,
+        qnx: catalogue['qnx-image-2.0'] as ModelConfig,
+      },
+      config: { artifacts: { keep: '7d' } },
+    })
+    for (const model of ['gmx', 'qnx']) {
+      const answer = await keeper.post(PATH, { model, prompt: 'a red fox', response_format: 'url' })
+      const { data } = (await answer.json()) as Json
+      expect(data[0].url).toStartWith(`${keeper.url}/v1/artifacts/art_`)
+      const file = await fetch(data[0].url)
+      expect([file.status, file.headers.get('content-type')]).toEqual([
+        200,
+        expect.stringMatching(/^image\//),
+      ])
+    }
+    const stored = () => keeper.server.world.db.query({ sql: 'select * from artifacts' })
+    expect(await stored()).toHaveLength(2)
+    for (const model of ['gmx', 'qnx']) {
+      const answer = await keeper.post(PATH, { model, prompt: 'a red fox', response_format: 'b64_json' })
+      expect(((await answer.json()) as Json).data[0].b64_json.length).toBeGreaterThan(100)
+    }
+    // The caller has those bytes already.
+    expect(await stored()).toHaveLength(2)
+    await keeper.close()
+  })
+})
+
 describe('Seedream', () => {
   const model = 'seedream-4.5'
 

@@ -189,6 +189,7 @@ function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
   const callsOf = ({ n }: Asked) => (own.makesSeveral ? 1 : (n ?? 1))
   return {
     kind: 'made' as const,
+    isSeparable: true as const,
     units: family.units,
     dialect: 'openai' as const,
     over: family.name,

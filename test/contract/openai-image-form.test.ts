@@ -2,6 +2,7 @@
 // has, what reaches the vendor, what the answer holds, and that every picture is held and paid for.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI, { toFile } from 'openai'
@@ -448,15 +449,28 @@ describe('images.edit', () => {
       prompt: 'a red scarf',
       size: '1024x1024',
       n: 2,
+      response_format: 'url',
     })
     expect(images.data?.map(({ url }) => typeof url)).toEqual(['string', 'string'])
     expect(called()).toEqual({
       model: 'seedream-4-5-251128',
       prompt: 'a red scarf',
       size: '1920x1920',
+      response_format: 'url',
       image: [expect.stringMatching(dataUrl)],
     })
   })
+
+  test.each(['qnx-image-edit', 'seedream-4.5', 'gkx-imagine-image'])(
+    'answers with bytes unless an address is wanted, of %s',
+    async (model) => {
+      const body = { model, image: await fox(), prompt: 'a red scarf' }
+      const usual = await client.images.edit(body)
+      expect(usual.data?.[0]?.b64_json?.length).toBeGreaterThan(100)
+      const linked = await client.images.edit({ ...body, response_format: 'url' })
+      expect(linked.data?.[0]?.url).toStartWith('http')
+    },
+  )
 
   test('sends them as parts to Gemini', async () => {
     const images = await client.images.edit({
@@ -520,20 +534,42 @@ describe('images.edit', () => {
 })
 
 describe('the Vercel AI SDK', () => {
+  const openai = () => createOpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.secret })
+
   test.each(ids.filter((id) => id !== 'qnx-image-edit'))('draws with %s', async (id) => {
+    const { images } = await generateImage({
+      model: openai().image(id),
+      prompt: 'a red fox',
+      n: 2,
+      size: '1024x1024',
+    })
+    expect(images.map(({ base64 }) => base64.length > 100)).toEqual([true, true])
+  })
+
+  test.each(['qnx-image-edit', 'seedream-4.5', 'gmx-3.1-flash-image', 'gkx-imagine-image'])(
+    'edits with %s',
+    async (id) => {
+      const { images } = await generateImage({
+        model: openai().image(id),
+        prompt: { text: 'a red scarf', images: [picture('png', 64, 64).bytes] },
+        n: 2,
+      })
+      expect(images.map(({ base64 }) => base64.length > 100)).toEqual([true, true])
+    },
+  )
+
+  test('draws with the provider for servers of this form', async () => {
     const provider = createOpenAICompatible({
       name: 'gateway',
       baseURL: `${gateway.url}/v1`,
       apiKey: gateway.secret,
     })
     const { images } = await generateImage({
-      model: provider.imageModel(id),
+      model: provider.imageModel('qnx-image-2.0'),
       prompt: 'a red fox',
-      n: 2,
-      size: '1024x1024',
       // The client itself fetches no address of this machine.
       providerOptions: { gateway: { response_format: 'b64_json' } },
     })
-    expect(images.map(({ base64 }) => base64.length > 100)).toEqual([true, true])
+    expect(images[0]?.base64.length).toBeGreaterThan(100)
   })
 })

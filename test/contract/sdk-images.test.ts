@@ -14,7 +14,8 @@ import { type Installation, install, type Running, stopWell } from '../support/e
 setDefaultTimeout(180_000)
 
 const catalogue: Record<string, ModelConfig> = shipped.models
-const ids = ['pgt-image-2', 'pgt-image-1', 'dle-2']
+const others = ['qnx-image-2.0', 'seedream-4.5', 'gmx-3.1-flash-image', 'gkx-imagine-image']
+const ids = ['pgt-image-2', 'pgt-image-1', 'dle-2', 'qnx-image-edit', ...others]
 
 let installation: Installation
 let server: Running
@@ -225,5 +226,36 @@ describe('images.edit', () => {
       code: 'insufficient_balance',
     })
     expect(vendorCalls()).toBe(before)
+  })
+})
+
+describe('models whose vendors have other forms', () => {
+  test.each(others)('%s makes pictures, as bytes and as addresses', async (model) => {
+    const asked = { model, prompt: 'a red fox', n: 2, size: '1024x1024', quality: 'standard' } as const
+    const bytes = await client.images.generate({ ...asked, response_format: 'b64_json' })
+    expect(bytes.data?.map(({ b64_json }) => (b64_json ?? '').length > 100)).toEqual([true, true])
+    const { data: links, response } = await client.images
+      .generate({ ...asked, response_format: 'url' })
+      .withResponse()
+    for (const { url } of links.data ?? []) expect((await fetch(url ?? '')).ok).toBe(true)
+    expect(links.data).toHaveLength(2)
+    expect(Number(response.headers.get('x-gateway-cost-usd'))).toBeGreaterThan(0)
+  })
+
+  test.each(['qnx-image-edit', ...others.slice(1)])('%s edits', async (model) => {
+    const images = await client.images.edit({
+      model,
+      image: [await upload('png'), await upload('jpeg')],
+      prompt: 'a red scarf',
+      response_format: 'b64_json',
+    })
+    expect(images.data?.[0]?.b64_json?.length).toBeGreaterThan(100)
+    const masked = client.images.edit({
+      model,
+      image: await upload('png'),
+      mask: await upload('png'),
+      prompt: 'x',
+    })
+    expect(await masked.catch((error: unknown) => error)).toMatchObject({ status: 400, param: 'mask' })
   })
 })

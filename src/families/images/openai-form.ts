@@ -231,8 +231,8 @@ function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
 /** The members that make an answer of the vendor's replies. */
 function answersOf<Asked extends OpenaiBody | EditBody>(pictures: (reply: unknown) => Picture[]) {
   return {
-    files: (replies: readonly unknown[], { response_format: format }: Asked) =>
-      format === 'b64_json' ? replies.flatMap(pictures).flatMap(({ url }) => url ?? []) : [],
+    files: (replies: readonly unknown[], body: Asked) =>
+      deliveryOf(body) === 'b64_json' ? replies.flatMap(pictures).flatMap(({ url }) => url ?? []) : [],
 
     reply(
       replies: unknown[],
@@ -253,10 +253,20 @@ function answersOf<Asked extends OpenaiBody | EditBody>(pictures: (reply: unknow
     },
 
     links: (reply: unknown, body: Asked) =>
-      body.response_format === 'b64_json'
+      deliveryOf(body) === 'b64_json'
         ? []
         : pictures(reply).flatMap((picture) => shownPicture(picture, body).url ?? []),
   }
+}
+
+/** The form of each picture in the answer. Edits are bytes unless an address is wanted; else the vendor decides. */
+function deliveryOf(body: OpenaiBody | EditBody): 'url' | 'b64_json' | undefined {
+  return body.response_format ?? (isUpload(body.image) ? 'b64_json' : undefined)
+}
+
+/** Whether a field holds files, as it does in a form. */
+function isUpload(image: unknown): boolean {
+  return Array.isArray(image) && image.some((item) => typeof item === 'object')
 }
 
 function imagesOf({ image }: OpenaiBody): string[] {
@@ -283,7 +293,9 @@ function translate<Body>(
     model,
   )
   const whole = { ...own, model: asked.model }
-  return (complete?.(whole, asked as OpenaiBody) ?? whole) as Body
+  const delivery = deliveryOf(asked)
+  const wished = { ...asked, ...(delivery && { response_format: delivery }) } as OpenaiBody
+  return (complete?.(whole, wished) ?? whole) as Body
 }
 
 /** The JSON of a call whose body is an edit of the caller's own text in the family's usual form. */
@@ -297,10 +309,11 @@ function jsonOf(own: Record<string, unknown>, { body }: Call): unknown {
 
 function shownPicture(
   { b64_json: bytes, type = 'image/png', size: _, url, ...rest }: Picture,
-  { response_format: format }: OpenaiBody | EditBody,
+  body: OpenaiBody | EditBody,
   base64?: ReadonlyMap<string, string>,
 ): Omit<Picture, 'type' | 'size'> {
-  if (bytes !== undefined && format === 'url') return { url: `data:${type};base64,${bytes}`, ...rest }
+  if (bytes !== undefined && deliveryOf(body) === 'url')
+    return { url: `data:${type};base64,${bytes}`, ...rest }
   const fetched = url === undefined ? undefined : base64?.get(url)
   if (bytes !== undefined || fetched !== undefined) return { b64_json: bytes ?? fetched ?? '', ...rest }
   return url === undefined ? rest : { url, ...rest }

@@ -9,9 +9,11 @@ import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
 import type { Reading } from './reading'
 import type { Quantities, Unit } from './units'
+import type { DataUrls, FormPart, Upload } from './upload'
 import type { Upstream } from './upstream'
 
 export type { Quantities, Unit } from './units'
+export type { DataUrls, FormPart, Upload } from './upload'
 
 /** A request to a vendor as a value. Path is relative to the vendor's base URL for that protocol. */
 export interface Call {
@@ -29,25 +31,6 @@ export interface Call {
   headers?: Readonly<Record<string, string>>
   /** True if the answer is wanted as server-sent events. */
   stream: boolean
-}
-
-/** One part of a form: a text, or a file that the caller sent. */
-export type FormPart = { name: string; value: string } | { name: string; upload: Upload }
-
-/** A file of a form. Its bytes are on disk, or in memory for a tool; they are deleted when the request has ended. */
-export interface Upload {
-  filename: string
-  contentType: string
-  bytes: Blob
-  /** The picture found in the file's bytes; undefined for anything else. */
-  picture?: { format: 'png' | 'jpeg' | 'webp'; width: number; height: number } | undefined
-  /**
-   * The audio found in the file's bytes, or video that may have some; `seconds` is undefined if the duration is
-   * unreadable.
-   */
-  audio?:
-    | { format: 'wav' | 'mp3' | 'mp4' | 'ogg' | 'flac' | 'webm' | 'aac'; seconds: number | undefined }
-    | undefined
 }
 
 /** A caller's request: the parsed body, the size of its text, which bounds the tokens, and the time. */
@@ -271,9 +254,6 @@ export interface MadeFamily<Body = unknown> extends Contract<Body> {
   }
   links?: FindLinks<Body>
 }
-
-/** Files of a request as data URLs. */
-export type DataUrls = ReadonlyMap<Upload, string>
 
 /** Answers with an audio file that the gateway makes of the vendor's samples, and sends while it grows. */
 export interface SpeechFamily<Body = unknown> extends Contract<Body> {

@@ -214,7 +214,7 @@ describe('a configuration is found', () => {
     ).toEqual(['/nowhere', '/roaming/gateway', '/data/gateway'])
   })
 
-  test('not where two lie in one folder: nobody can know which is meant', () => {
+  test('not if a folder has two: it is unclear which one is meant', () => {
     const folder = temporaryFolder()
     const files = ['gateway.config.json', 'gateway.config.yaml'].map((name) => fileIn(folder, name, ''))
     expect(() => findConfig(undefined, around({ workingDirectory: folder }))).toThrow(
@@ -234,7 +234,7 @@ describe('a configuration is found', () => {
     expect((await call(['config', 'check'])).stdout).toContain(`${file} has no faults.`)
   })
 
-  test('by a name that leads nowhere: it says who named it', async () => {
+  test('by a name that leads nowhere: the error says where the name is from', async () => {
     const { call } = createCommandLine(temporaryFolder())
     const rows = [
       [['--config', 'gone.ts'], {}, '--config names'],

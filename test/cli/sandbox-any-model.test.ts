@@ -65,7 +65,7 @@ afterAll(async () => {
   await sandbox.stop()
 })
 
-describe('every model of the catalogue, and the same under a name that nobody knows, is simulated', () => {
+describe('every model of the catalogue, and one under an unknown name, is simulated', () => {
   const families = new Set(
     Object.values(config.models).flatMap((model) => (isRoute(model) ? [] : [model.family].flat())),
   )

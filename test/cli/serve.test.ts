@@ -386,7 +386,7 @@ test('behind a proxy vendors are reached through it, and what NO_PROXY names wit
   proxy.closeAllConnections()
 })
 
-test('what keeps it from starting is one line', async () => {
+test('an error at start is one line', async () => {
   writeFileSync(join(folder, 'file'), '')
   mkdirSync(join(folder, 'odd', 'gateway.sqlite'), { recursive: true })
   const holder = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })

@@ -247,7 +247,7 @@ describe('stopping', () => {
     })
   })
 
-  test('a task whose vendor’s id is not known', async () => {
+  test('a task whose id at the vendor is not known', async () => {
     const id = await submit(`a fox ${LOST}`)
     await line.allFail(1, [[`tasks cancel ${id}`, 'see `tasks reconcile`']])
     await line.json(`tasks reconcile ${id} --not-begun`)
@@ -484,7 +484,7 @@ test('the newest requests have what their videos have cost, also of those that a
   await line.run(`tasks cancel ${running}`)
 })
 
-test('wrong usage is exit 2, what is not there exit 1', async () => {
+test('wrong usage is exit 2, an unknown task exit 1', async () => {
   await line.allFail(2, [
     ['tasks stop video_1', 'There is no command gateway tasks stop'],
     ['tasks show', 'ID'],

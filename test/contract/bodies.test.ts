@@ -271,7 +271,7 @@ describe('bodies that are refused before they have come', () => {
     },
   )
 
-  test('one that has come whole costs no connection', async () => {
+  test('one that has arrived whole keeps its connection', async () => {
     const caller = await RawCaller.connect(gateway.url)
     caller.send(chatRequest(gateway.secret, { model: 'nobody', messages: [] }))
     await waitFor(() => caller.head().includes('model_not_found'))
@@ -344,8 +344,8 @@ describe('bodies that come slowly', () => {
     ['a large one that dribbles', 1_000_000, 100, 50, '408 body_too_slow', 2_500],
     ['one of unknown length that dribbles', 'chunked', 10, 50, '408 body_too_slow', 2_500],
     ['one that never begins', 1_000_000, 1, 600, '408 body_too_slow', 2_500],
-    ['one that is steady, but for ever', 100_000_000, 5_000, 50, '413 body_too_large', 1_000],
-    ['one that is steady beyond all time', 30_000_000, 3_000, 50, '408 body_too_slow', 6_000],
+    ['one that is steady, but has no end', 100_000_000, 5_000, 50, '413 body_too_large', 1_000],
+    ['one that is steady, but takes too long', 30_000_000, 3_000, 50, '408 body_too_slow', 6_000],
   ]
   for (const [name, length, bytes, everyMs, outcome, within] of rows) {
     test(`${name}: ${outcome}, and the connection ends`, async () => {

@@ -190,7 +190,7 @@ describe('the catcher', () => {
     }
   }
 
-  test('goes by the dialect of the contract, where it is known', () => {
+  test('has the dialect of the contract, where it is known', () => {
     const error = new GatewayError(400, { code: 'bad', message: 'Bad.' })
     error.dialect = 'messages'
     const { body, headers } = answerOfError(error, 'openai', 'req_1', () => {})

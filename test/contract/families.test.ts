@@ -83,13 +83,12 @@ for (const family of families.values()) {
         (_, record) => bearsAbsurdFigures(family, record),
       )
     }
-    test.each(named(records))('%s in any odd form is never a fault of ours', (_, record) =>
+    test.each(named(records))('%s in any odd form is never an error of the gateway', (_, record) =>
       family.kind === 'task' ? bearsOddTasks(family, record) : bearsOddForms(family, record),
     )
     test('refuses wrong requests by the name of the field, in its dialect, for nothing', () =>
       refusesWrong(family, records, row.refused))
-    test('takes a request in plain words that the vendor understands', () =>
-      takesPlainWords(family, row.model))
+    test('takes a plain request that the vendor accepts', () => takesPlainWords(family, row.model))
     test('reports every kind of failure in its dialect, for nothing', () =>
       reportsFailures(family, row.model))
   })

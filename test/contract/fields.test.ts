@@ -172,7 +172,7 @@ describe('a field that a vendor bills apart', () => {
     },
   )
 
-  test('stands in the list of each family once for each reason', () => {
+  test('is in the list of each family once for each reason', () => {
     for (const { fieldRules = [] } of all) {
       const keys = fieldRules.map(
         ({ field, plain, state, in: place }) => `${place} ${field} ${plain} ${state}`,
@@ -181,7 +181,7 @@ describe('a field that a vendor bills apart', () => {
     }
   })
 
-  test('is known to every family whose vendors are sent what nobody has described', () => {
+  test('is known to every family that sends unknown fields to its vendor', () => {
     const closed = [
       'gemini-embeddings',
       'voyage-embeddings',
@@ -499,7 +499,7 @@ describe('what a reasoning model ignores', () => {
 })
 
 describe('a predicted output', () => {
-  test('is held as output, for what of it is wrong is billed so', async () => {
+  test('is held as output, because its rejected part is billed as output', async () => {
     const heldFor = async (more: Json) => {
       await chat({ max_tokens: 5, ...more })
       return Number((await gateway.charges()).at(-1)?.held)

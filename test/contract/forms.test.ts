@@ -334,7 +334,7 @@ describe('a form that is refused', () => {
     caller.leave('fin')
   })
 
-  test('by the vendor: its words, no charge', async () => {
+  test('by the vendor: in its words, free', async () => {
     vendor.answer = () => Response.json({ error: { message: 'Too many zebras.' } }, { status: 400 })
     const { charges } = await edit(lion, { status: 400, words: ['Too many zebras.'] })
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])

@@ -109,7 +109,7 @@ describe('an edit', () => {
     ['pgt-image-2', 4354],
     ['pgt-image-1', 194],
   ] as const) {
-    test(`with ${model} has the members of the table, and costs what they say`, async () => {
+    test(`with ${model} has the members of the table, and costs what they define`, async () => {
       const parts: Part[] = [
         ['size', '1024x1536'],
         ['quality', 'medium'],
@@ -705,7 +705,7 @@ describe('a name that means a place', () => {
     for (const parts of pairs) await refuse('pgt-image-2', parts, { code: 'invalid_value' })
   })
 
-  test('goes to the vendor as it came, where nothing is against it', async () => {
+  test('is sent as it came if nothing forbids it', async () => {
     const parts: Part[] = [
       ['metadata[team]', 'red'],
       ['metadata[tags][0]', 'a'],

@@ -129,7 +129,7 @@ describe('text to image', () => {
     }
   })
 
-  test('what the caller wrote goes on to the letter but for the model', async () => {
+  test('the request is sent byte for byte but for the model', async () => {
     const text = `{ "input": {"messages":[{"content":[{"text":"Gr\\u00fc\\u00dfe"}],"role":"user"}], "later": 1.0},
       "parameters":{"seed":  7,"size":"1328*1328","n":1.0, "watermark":true,"prompt_extend":false,
       "negative_prompt":"blurry", "big":9007199254740993}, "model":"qnx-image-2.0" }`
@@ -317,7 +317,7 @@ describe('refusals of the vendor', () => {
     expect(json.request_id).toBe(response.headers.get('x-request-id'))
   })
 
-  test('the operator’s unpaid bill is no business of the caller’s: 503', async () => {
+  test('an unpaid bill of the operator is a 503 without details', async () => {
     const { text } = await provoke('quota', 503, 'upstream_unavailable')
     expect(text).not.toContain('Arrearage')
     expect(gateway.log.at(-1)).toMatchObject({
@@ -341,8 +341,7 @@ describe('refusals of the vendor', () => {
       'download image failed',
     ))
 
-  test('a 200 without an image is paid by nobody', () =>
-    provoke('empty', 502, 'upstream_empty', 'without a result'))
+  test('a 200 without an image is free', () => provoke('empty', 502, 'upstream_empty', 'without a result'))
 
   test.each([
     ['status=500', 502, 'upstream_error'],

@@ -107,7 +107,7 @@ describe('Qwen-Image', () => {
     expect(played.charges).toMatchObject([{ amount: 105_000_000, held: 105_000_000 }])
   })
 
-  test('gives the bytes where they are wanted', async () => {
+  test('has the bytes on request', async () => {
     const { json } = await draw(model, { response_format: 'b64_json', n: 2 }, { vendorCalls: 4 })
     expect(json.data.map(({ b64_json, ...rest }: Json) => [kindOf(b64_json), rest])).toEqual([
       ['png', {}],
@@ -381,7 +381,7 @@ describe('Gemini', () => {
     expect(Number(charge?.held)).toBeGreaterThanOrEqual(Number(charge?.amount))
   })
 
-  test('gives an address that holds the picture where one is wanted', async () => {
+  test('has an address that holds the picture on request', async () => {
     const { json } = await draw(model, { response_format: 'url' })
     expect(json.data[0].url).toStartWith('data:image/')
     expect(json.data[0].b64_json).toBeUndefined()
@@ -405,7 +405,7 @@ describe('Imagine', () => {
     await refuse('gkx-imagine-image', { stream: true }, 'stream')
   })
 
-  test('stands in one route with models of another form', async () => {
+  test('can share a route with models of another form', async () => {
     const usual = vendor.answer
     const asked: string[] = []
     vendor.answer = ({ url }) => {

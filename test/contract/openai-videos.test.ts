@@ -144,7 +144,7 @@ describe('a video from the request to its bytes', () => {
     expect(await rowsOf(gateway, id)).toMatchObject({ charge_state: 'released', amount: 0 })
   })
 
-  test('is waited for by who wants that', async () => {
+  test('can be waited for', async () => {
     const submitted = fetch(`${gateway.url}${PATH}?wait=60`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.secret}` },
@@ -169,7 +169,7 @@ describe('a video from the request to its bytes', () => {
   })
 })
 
-describe('the same words become each family’s own', () => {
+describe('one request becomes the fields of each family', () => {
   const asked = { prompt: `a fox ${FAST}`, seconds: '5' as '4', size: '1280x720' as const }
   const rows: [model: string, vendor: Json][] = [
     [
@@ -216,7 +216,7 @@ describe('the same words become each family’s own', () => {
     expect(await rowsOf(gateway, id)).toMatchObject({ held: 10 * CENT, size: '1024x1792' })
   })
 
-  test('what is not said is left to the model', async () => {
+  test('an absent field is left to the model', async () => {
     const video = await client.videos.create(fox)
     expect(lastSubmit()).toEqual({
       model: 'grok-imagine-video',
@@ -449,7 +449,7 @@ describe('the bytes', () => {
     })
   const { length } = VIDEO_FILE.bytes
 
-  test('come in parts to who asks for parts', async () => {
+  test('are sent in parts on request', async () => {
     const id = await makeFox()
     const rows: [range: string, status: number, start: number, end: number][] = [
       ['bytes=0-9', 206, 0, 10],
@@ -485,7 +485,7 @@ describe('the bytes', () => {
     })
   })
 
-  test('of others are as absent as those of nobody', async () => {
+  test('of other accounts are 404, as unknown ones are', async () => {
     const id = await makeFox()
     const nobody = `video_${'0'.repeat(32)}`
     for (const [one, other] of [
@@ -555,7 +555,7 @@ describe('a vendor that does not hand the video over', () => {
     await close()
   })
 
-  test('to its end: nor has the answer a good one', async () => {
+  test('to its end: the answer breaks off too', async () => {
     const body = () =>
       new ReadableStream({
         start(controller) {

@@ -62,7 +62,7 @@ async function end(installation: Installation, running: Running): Promise<void> 
 }
 
 describe('with 512 descriptors', () => {
-  test('700 callers who say nothing are closed, and nobody else feels them', async () => {
+  test('700 silent connections are closed, and others are served as before', async () => {
     const { installation, secret, running, flood } = await start()
     const others = honest(running, secret)
     await waitFor(() => Number(others.outcomes['200']) > 10, PATIENCE_MS)
@@ -78,7 +78,7 @@ describe('with 512 descriptors', () => {
     await end(installation, running)
   })
 
-  test('callers who keep coming and say nothing are closed as they come', async () => {
+  test('silent connections that keep coming are closed as they come', async () => {
     const { installation, secret, running, flood } = await start()
     const others = honest(running, secret)
     const idle = flood()
@@ -94,7 +94,7 @@ describe('with 512 descriptors', () => {
     await end(installation, running)
   })
 
-  test('where all are in the middle of their headers new callers are refused, what runs goes on, and then all is well', async () => {
+  test('while all are in the middle of their headers new callers are refused, running requests go on, and later all are served', async () => {
     const { installation, secret, running, flood } = await start({ headersTimeoutMs: 10_000 })
     const others = honest(running, secret)
     await waitFor(() => Number(others.outcomes['200']) > 10, PATIENCE_MS)

@@ -265,7 +265,7 @@ describe('while a copy is being made', () => {
     return { slow, given, letGo: gate.resolve }
   }
 
-  test('the money has moved already, and a caller who leaves has it kept all the same', async () => {
+  test('the charge has ended already, and the result of a caller who leaves is kept too', async () => {
     const { slow, letGo } = startSlowVendor()
     const gateway = await startKeeper(slow, week)
     const leaver = new AbortController()
@@ -346,7 +346,7 @@ describe('while a copy is being made', () => {
 })
 
 describe('removing', () => {
-  test('an artifact lives longer than the vendor’s day, and then its file goes too', async () => {
+  test('an artifact is kept longer than the vendor keeps it, and then its file is deleted too', async () => {
     let now = Date.now()
     const gateway = await startKeeper(vendor, { keep: '2d' }, { outside: { now: () => now } })
     vendor.reply = () => JSON.stringify(pictureReply(resultUrl(vendor)))

@@ -120,7 +120,7 @@ describe('the clock', () => {
     expect(begun(START + 2 * DAY)).toBe(START)
   })
 
-  test('begins with the time of those who run, who have not followed a jump yet', () => {
+  test('begins with the time of running nodes, which have not followed a jump yet', () => {
     const begun = (at: number, reference: number) => makeClock({ at, reference }).now()
     expect(begun(START - 3 * HOUR, START - 5 * SECOND)).toBe(START - 3 * HOUR + 5 * SECOND)
     expect(begun(START + 3 * HOUR, START - 5 * SECOND)).toBe(START + 3 * HOUR + 5 * SECOND)
@@ -144,7 +144,7 @@ describe('the clock', () => {
   }
 
   for (const kind of databaseKinds) {
-    test(`is what a command beside the gateway goes by on ${kind}`, async () => {
+    test(`is the time of commands beside the gateway on ${kind}`, async () => {
       const db = await openTestDatabase(kind)
       const reference = async () => (kind === 'postgres' ? await timeOf(db) : START)
       /** Milliseconds that the gateway's time is behind the reference, which goes on meanwhile: at least, and at most. */

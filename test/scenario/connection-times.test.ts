@@ -81,7 +81,7 @@ describe('is closed', () => {
   })
 })
 
-describe('lives on', () => {
+describe('stays open', () => {
   test.concurrent('while a vendor is silent for long before it answers', async () => {
     const caller = await connect()
     caller.send(chat('[sandbox delay_ms=12000] Hello!'))
@@ -98,7 +98,7 @@ describe('lives on', () => {
   })
 })
 
-test('a thousand callers whose headers never end are let go, and others are served meanwhile', async () => {
+test('the connections of a thousand callers whose headers never end are closed, and others are served meanwhile', async () => {
   const slow = await Promise.all(Array.from({ length: 1_000 }, connect))
   for (const caller of slow) dribble(caller)
   let served = 0

@@ -190,7 +190,7 @@ describe('the same Idempotency-Key after kill -9', () => {
     await stopWell(installation, again)
   })
 
-  test('a request that was cut is made anew, and paid once', async () => {
+  test('a request that was cut is made again, and paid once', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()
@@ -396,7 +396,7 @@ describe('SIGTERM', () => {
     expect(await stateOfOnly(installation)).toBe('settled')
   })
 
-  test('another one, later, ends it at once; what was held comes back at the next start', async () => {
+  test('a later second one ends it at once; what was held comes back at the next start', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()

@@ -132,7 +132,7 @@ function concurrencyContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('of which only one can have what all of them want', async () => {
+  test('of which only one can succeed', async () => {
     const db = await openThings(kind)
     await db.batch([insert(1, 'free')])
     const claims = Array.from({ length: 100 }, (_, index) =>
@@ -474,7 +474,7 @@ test('a SQLite file that another process is writing is down, and up again afterw
   await db.close()
 })
 
-test('SQLite keeps what it promised when the tail of its log is torn', async () => {
+test('SQLite keeps confirmed commits when the tail of its log is torn', async () => {
   const path = join(temporaryFolder(), 'gateway.sqlite')
   const db = openSqlite(path)
   await db.batch([{ sql: THINGS }])
@@ -517,7 +517,7 @@ describe('PostgreSQL', () => {
     await other.close()
   })
 
-  test('that cuts connections nobody was using is not even noticed for long', async () => {
+  test('that cuts unused connections is noticed for a moment only', async () => {
     const address = await postgresUrl()
     const [db, other] = [openPostgres(address), openPostgres(address)]
     await db.batch([{ sql: THINGS }])
@@ -560,7 +560,7 @@ describe('PostgreSQL', () => {
     await db.close()
   })
 
-  test('that is not there is down', async () => {
+  test('that does not exist is down', async () => {
     const db = openPostgres(`postgres://postgres:secret@127.0.0.1:${await freePort()}/nothing`)
     expect(await errorOf(db.query({ sql: 'select 1 as one' }))).toBeInstanceOf(DatabaseUnavailable)
     expect(await errorOf(db.batch([insert(1)]))).toBeInstanceOf(DatabaseUnavailable)

@@ -260,7 +260,7 @@ function rowContract(kind: DatabaseKind): void {
 }
 
 function questionContract(kind: DatabaseKind): void {
-  test('of forty who want it at once opens a failed task once, holding nothing, and its success is charged', async () => {
+  test('of forty at once opens a failed task once, without a hold, and its success is charged', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 2, { upstreams: { dashscope: vendor.upstream } })
     const { db } = group.nodes[0].world

@@ -149,7 +149,7 @@ function endTests(kind: DatabaseKind): void {
     await closeBooks(db)
   })
 
-  test('keeps how it came about', async () => {
+  test('keeps its origin', async () => {
     const db = await openBooks(kind, 1_000)
     const charge = await held(db, 400)
     const usageJson = '{"prompt_tokens":9007199254740993}'
@@ -264,7 +264,7 @@ function concurrencyTests(kind: DatabaseKind): void {
     await closeBooks(db)
   })
 
-  test('a charge ends once, however many try and whatever they want', async () => {
+  test('a charge ends once, however many try and in whatever way', async () => {
     const db = await openBooks(kind, 100_000)
     for (let round = 0; round < 8; round++) {
       const charge = await held(db, 500)

@@ -81,7 +81,7 @@ test(`${cases.length} kinds of loose framing let nothing cross`, async () => {
   expect(proper).toBeGreaterThan(cases.length * REQUESTS * 0.5)
 }, 180_000)
 
-test('an answer that is not proper HTTP is 502 with a text that says so, and keeps nobody else from the vendor', async () => {
+test('an answer that is not proper HTTP is 502 with a text that says so, and does not affect other requests to the vendor', async () => {
   const vendor = await startScriptedServer()
   const upstreams = { loose: { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKey: 'none' } }
   const models = { 'test-loose': { ...testModels['test-chat'], upstream: 'loose' } }

@@ -225,7 +225,7 @@ function limitTests(kind: DatabaseKind): void {
     await gateway.close()
   })
 
-  test('a rate of requests is exact on all nodes, says when to come back, and keeps its word', async () => {
+  test('a rate of requests is exact on all nodes, says when to come back, and serves then', async () => {
     const clock = makeClock()
     const nodes = await startNodes(kind, 2, { models, outside: { now: clock.now } })
     const [first] = nodes
@@ -420,7 +420,7 @@ function priceTests(kind: DatabaseKind): void {
     await gateway.close()
   })
 
-  test('above all that is there is the operator’s loss, and the balance stops at zero', async () => {
+  test('above all that is there is a loss of the operator, and the balance stops at zero', async () => {
     const gateway = await startTestGateway({
       database: kind,
       balance: '0.0005',

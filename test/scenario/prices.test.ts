@@ -231,7 +231,7 @@ describe('the prices of a request', () => {
     expect(held(300_000, 'auto')).toBe(1_500_000_000)
   })
 
-  test('that were stored before there were pico-dollars are read as what they were', () => {
+  test('that were stored in nano-dollars are read with the same value', () => {
     const old = tariffOfJson('{"input_token":250,"cached_input_token":25,"second":100000000}')
     const table = billedTable(old, {}, undefined, undefined)
     expect(tableNano({ input_token: 3, cached_input_token: 1, second: 5 }, table)).toBe(500_000_775)

@@ -220,7 +220,7 @@ describe('a route', () => {
     },
   )
 
-  test('goes on as far as it must', async () => {
+  test('goes on until one answers', async () => {
     vendors.first.answer = failing(500)
     vendors.second.answer = failing(429)
     expectAnsweredBy('third', await ask())
@@ -432,7 +432,7 @@ describe('a route', () => {
 })
 
 describe('a batch in a route', () => {
-  test('is asked anew, whole, and nothing of it goes to the wrong one', async () => {
+  test('is sent again, whole, and nothing of it goes to the wrong one', async () => {
     const embedding = (name: Name): ModelConfig => ({
       family: 'openai-embeddings',
       upstream: name,
@@ -654,7 +654,7 @@ describe('an alias', () => {
     expect(logRow.model).toBe(name)
   })
 
-  test.each(['claude-haiku', 'any-name-2', 'keyless', 'not-there'])('%s is none', async (model) => {
+  test.each(['claude-haiku', 'any-name-2', 'keyless', 'not-there'])('%s is no route', async (model) => {
     const { status, json, charges } = await ask({ model })
     expect({ status, charges }).toEqual({ status: 400, charges: 0 })
     expect(json.error).toMatchObject({ code: 'model_not_found', param: 'model' })

@@ -296,7 +296,7 @@ describe('S4: vendors that send us elsewhere (CVE-2025-62155)', () => {
   })
 })
 
-describe('troubles of the operator are not the caller’s', () => {
+describe('errors of the operator are not shown to callers', () => {
   const rows: [what: string, model: string, prompt: string][] = [
     ...vendors.map((kind): [string, string, string] => [`a bad key for ${kind}`, `badkey-${kind}`, 'Hello!']),
     ['no quota left at OpenAI', 'test-chat', '[sandbox quota]'],

@@ -594,7 +594,7 @@ describe('a vendor with ways of its own', () => {
     expect(charge.amount).toBe(price({ input_token: 7, output_token: 2 }))
   })
 
-  test('answers, and then the database is gone: 503, nothing is paid, and nothing goes on behind it', async () => {
+  test('answers, and then the database is gone: 503, nothing is paid, and the call ends', async () => {
     let cancelled = false
     vendor.answer = () => {
       const body = new ReadableStream<Uint8Array>({
@@ -796,7 +796,7 @@ describe('time in a stream', () => {
     expect(stream.captured()).toContain('[DONE]')
   })
 
-  test('a comment never stands inside an event', async () => {
+  test('a comment is never inside an event', async () => {
     const stream = startByHand()
     const [begin, end] = [chunk('A').slice(0, 30), chunk('A').slice(30)]
     const first = stream.text()
@@ -866,7 +866,7 @@ describe('time in a stream', () => {
     expect(stream.reader.read()).rejects.toThrow('stopped reading')
   })
 
-  test('a caller who was slow finds the vendor’s time limit not used up', async () => {
+  test('the time of a slow caller does not count for the vendor’s time limit', async () => {
     const stream = startByHand({ upstream: { idleTimeoutMs: 10_000 } })
     const first = stream.text()
     stream.say(chunk('A'))
@@ -891,7 +891,7 @@ describe('time in a stream', () => {
     expect(stream.outcomes).toEqual([])
   })
 
-  test('little is taken from a vendor before the caller wants it', async () => {
+  test('little is read from a vendor before the caller reads', async () => {
     const pieces = Array.from({ length: 100 }, () => Buffer.from(chunk('x'.repeat(100_000))))
     const source = sourceOf(pieces)
     const relaying = startRelaying(source.body)

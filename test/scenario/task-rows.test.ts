@@ -71,7 +71,7 @@ const commonAnswers = [
 ]
 
 function leaseTests(kind: DatabaseKind): void {
-  test('is given to one of twelve that want it at once, and again when it is over', async () => {
+  test('is given to one of twelve at once, and again after its end', async () => {
     const db = await openBooks(kind)
     const tasks = await Promise.all(Array.from({ length: 8 }, () => followTask(db, { createdAt: NOW })))
     const ids = tasks.map(({ id }) => id).sort()

@@ -92,7 +92,7 @@ describe('a start on SQLite, where nobody else can be serving', () => {
 })
 
 describe('a start on PostgreSQL, where other nodes may be serving', () => {
-  test('leaves alone what is young, and sees to what no submit takes so long for', async () => {
+  test('leaves young rows, and ends those that are older than any submit', async () => {
     using vendor = startTaskVendor()
     const place = await prepare('postgres')
     const now = Date.now()

@@ -312,7 +312,7 @@ describe('what a caller reads when', () => {
       await playFailure(gateway, row)
     })
 
-  test('the vendor redirects: nobody goes there, the key least of all', async () => {
+  test('the vendor redirects: no request and no key is sent there', async () => {
     const elsewhere = startVendor()
     elsewhere.answer = () => Response.json(completion('Gotcha', 1, 1))
     for (const target of [
@@ -380,7 +380,7 @@ describe('a vendor with answers of its own', () => {
     })
   }
 
-  test('never ends its reply: 502 when it is more than anybody can want', async () => {
+  test('never ends its reply: 502 when it is larger than any answer', async () => {
     const piece = new Uint8Array(1024 * 1024).fill(32)
     let sent = 0
     const endless = () =>
@@ -801,7 +801,7 @@ describe('the limit on running requests of a vendor', () => {
 describe('the breaker', () => {
   const OPEN_MS = 5_000
 
-  test('leaves a vendor alone that does not answer, for its callers only, and tries again by itself', async () => {
+  test('sends nothing to a vendor that does not answer, for its callers only, and tries again by itself', async () => {
     const clock = makeClock()
     const gateway = await startTestGateway({
       upstreams: { openai: { timeoutMs: TIMEOUT_MS } },

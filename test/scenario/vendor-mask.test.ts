@@ -390,7 +390,7 @@ describe('the search', () => {
     expect(texts(createMask([KEY]), [`a ${KEY.slice(0, -1)}`])).toEqual(['a ', '…'])
   })
 
-  test('leaves placeholders alone, which stand in honest answers', () => {
+  test('leaves placeholders, which are part of honest answers', () => {
     expect(texts(createMask(['none', 'ollama', null]), ['none of ollama'])).toEqual(['none of ollama'])
     // Numbers and the words of JSON, which would not be JSON any more.
     const figures = ['{"a":1234,"b":1.5e-7,"c":null,"d":true}']

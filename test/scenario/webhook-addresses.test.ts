@@ -227,7 +227,7 @@ describe('a submit', () => {
   })
 })
 
-describe('a packet goes', () => {
+describe('a webhook is sent', () => {
   /** One delivery; answers what is written down about it. */
   async function deliverTo(url: string, options: SendingOptions) {
     const sending = await openSending('sqlite', options)
@@ -341,7 +341,7 @@ describe('a packet goes', () => {
     expect(watch.connections).toBe(0)
   })
 
-  test('nowhere when nobody listens, or the name is gone, or its server is silent; and it is said why', async () => {
+  test('nowhere if nobody listens, the name is gone or its server is silent; the reason is logged', async () => {
     using site = openSite()
     const { port } = site
     site[Symbol.dispose]()
@@ -430,7 +430,7 @@ describe('over TLS', () => {
     ])
   })
 
-  test('a certificate of nobody known, and a receiver without TLS, get nothing', async () => {
+  test('a receiver with an unknown certificate or without TLS gets nothing', async () => {
     using site = await openSecureSite('one.example')
     using plain = openSite()
     const told = [

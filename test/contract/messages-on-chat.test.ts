@@ -396,8 +396,8 @@ test('a server that speaks both forms is never translated for', () => {
       .get(id)
       ?.map(({ family }) => family.name)
       .sort()
-  expect(serving('bilingual')).toEqual(['anthropic-messages', 'openai-chat'])
-  expect(serving('recorded')).toEqual(['messages-on-chat', 'openai-chat'])
+  expect(serving('bilingual')).toEqual(['anthropic-messages', 'openai-chat', 'responses-on-chat'])
+  expect(serving('recorded')).toEqual(['messages-on-chat', 'openai-chat', 'responses-on-chat'])
 })
 
 describe('a field', () => {

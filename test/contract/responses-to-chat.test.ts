@@ -134,9 +134,13 @@ describe('a request of', () => {
       reasoning_content: 'I should look.',
       tool_calls: [{ id: 'call_1' }],
     })
-    // Another model's is dropped, and another vendor is not sent any.
+    // Another model's is dropped, but this vendor refuses a turn without. Another vendor is not sent any.
     const other = sent(aiSdk(reasoning(bridgedModel('chat', 'deepseek-v4'))), kimi)
-    expect(JSON.stringify(other)).not.toContain('reasoning')
+    expect(other.messages[2].reasoning_content).toBe(' ')
+    expect(JSON.stringify(other)).not.toContain('I should look.')
+    const glm = bridgedModel('chat', 'glm-5')
+    expect(sent(aiSdk(reasoning(glm)), glm).messages[2].reasoning_content).toBe('I should look.')
+    expect(JSON.stringify(sent(aiSdk('foreign'), glm))).not.toContain('reasoning')
     expect(JSON.stringify(sent(aiSdk(reasoning(local)), local))).not.toContain('reasoning')
   })
 

@@ -54,6 +54,13 @@ export function wantsReasoning(model: Model): boolean {
   return REASONING_MAKES.has(makeOf(model))
 }
 
+/** Whether a chat model refuses a turn of the assistant without reasoning, whoever wrote it. */
+export function demandsReasoning(model: Model): boolean {
+  return DEMANDING_MAKES.has(makeOf(model))
+}
+
+const DEMANDING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi'])
+
 /** Makes of chat models whose vendors ask for `reasoning_content` of earlier turns. */
 const REASONING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi', 'minimax', 'glm', 'mimo'])
 

@@ -236,7 +236,7 @@ class InputReader {
   private readCall(item: Item, type: string, at: string): void {
     // The vendor's own search among tools: those that it found are in the list.
     if (type === 'tool_search_call' && typeof item.call_id !== 'string') return
-    const callId = textAt(item, 'call_id', at)
+    const callId = callIdOf(item, at)
     const call = {
       id: this.uniqueId(callId),
       flatName: this.flatNameOf(item, type, at),
@@ -297,7 +297,7 @@ class InputReader {
     const callId =
       type === 'local_shell_call_output' && typeof named !== 'string' && typeof id === 'string'
         ? id
-        : textAt(item, 'call_id', at)
+        : callIdOf(item, at)
     const output = outputIn(item, type, at, this.tools)
     const open = this.takeWaiting(callId)
     if (!open) {
@@ -334,6 +334,12 @@ function typeOf({ type, role, id }: Item, at: string): string {
 /** A type as an error names it: `function call output`. */
 function wordsOf(type: string): string {
   return type.replaceAll('_', ' ')
+}
+
+function callIdOf(item: Item, at: string): string {
+  const id = textAt(item, 'call_id', at)
+  if (id !== '') return id
+  throw missingField(`${at}.call_id`)
 }
 
 /** The error for an item that is not read. References to kept items are replaced before. */

@@ -25,7 +25,7 @@ const translated = bridgedFields(
   ],
   [
     'input[] reasoning',
-    '`reasoning_content`, for vendors that ask for it, if this model wrote it; other reasoning is left out',
+    '`reasoning_content`, for vendors that ask for it, if this model wrote it; other reasoning is left out, with a space in its place for vendors that refuse a turn without',
   ],
   ['max_output_tokens', '`max_tokens`, or `max_completion_tokens` for models that reason'],
   ['temperature', '`temperature`; models that reason are not sent it'],

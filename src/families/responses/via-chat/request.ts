@@ -6,7 +6,7 @@ import type { ChatBody } from '../../chat/caller-side'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
-import { openReasoning, wantsReasoning } from '../reasoning'
+import { demandsReasoning, openReasoning, wantsReasoning } from '../reasoning'
 import { effortOf, formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
 import { conversationOf } from '../turns'
@@ -53,13 +53,18 @@ export function draftedChat(body: ResponsesBody, model: Model): ChatBody {
 export function chatRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): ChatBody {
   const { body: drafted, messages } = draftOf(parsed.body, model)
   const body = limited(drafted, model, parsed.outputTokens)
-  if (!wantsReasoning(model) || messages.every(({ sealed }) => sealed.length === 0)) return body
+  if (!wantsReasoning(model)) return body
+  const missing = demandsReasoning(model) ? NO_REASONING : ''
   const withReasoning = messages.map(({ message, sealed }) => {
-    const text = sealed.map((each) => openedText(parsed, model, each)).join('')
+    if (message.role !== 'assistant') return message
+    const text = sealed.map((each) => openedText(parsed, model, each)).join('') || missing
     return text === '' ? message : { ...message, reasoning_content: text }
   })
   return { ...body, messages: withReasoning as ChatBody['messages'] }
 }
+
+/** The reasoning of a turn that has none, for vendors that refuse an empty text too. */
+const NO_REASONING = ' '
 
 /** The request with a lower limit, in the field that the model has for it. */
 function limited(body: ChatBody, { reasoning }: Model, outputTokens: number | undefined): ChatBody {

@@ -1,0 +1,212 @@
+// Requests for responses with one value changed, at every place: each is refused by the name of a field, or translated to
+// a request of right form. No change makes the translation break.
+
+import { describe, expect, test } from 'bun:test'
+import type { Model } from '../../src/contract/family'
+import { families } from '../../src/families'
+import type { ResponsesBody } from '../../src/families/responses/caller-side'
+import { sealReasoning } from '../../src/families/responses/reasoning'
+import { responsesOnChat } from '../../src/families/responses/via-chat/family'
+import { responsesOnMessages } from '../../src/families/responses/via-messages/family'
+import { GatewayError } from '../../src/lib/errors'
+import { createValidator } from '../../src/lib/validate'
+import { checkFields } from '../../src/request/fields'
+import { fixtures } from '../support/fixtures'
+import { branchesOf, withValue } from '../support/json-paths'
+import { createRandom, type Random, seedOf } from '../support/random'
+import { bridgedModel, responsesRequest } from '../support/response-bridges'
+import { agents, aiSdk, codex, langchain, newestCodex } from '../support/response-requests'
+import { responsesOnChatSamples, responsesOnMessagesSamples } from '../support/response-samples'
+import type { Json } from '../support/scenario'
+
+const ALL_ODD = [
+  undefined,
+  null,
+  7,
+  -1,
+  '',
+  'x',
+  true,
+  [],
+  [null],
+  {},
+  { type: 'x' },
+  [{ type: 'function', name: 'f' }],
+]
+
+const ODD = process.env.TEST_QUICK ? ALL_ODD.filter((_, place) => place % 4 === 2) : ALL_ODD
+
+const bridges = {
+  'responses-on-chat': { family: responsesOnChat, upstreamModel: 'deepseek-v4' },
+  'responses-on-messages': { family: responsesOnMessages, upstreamModel: 'claude-sonnet-4-5' },
+}
+
+for (const [name, { family, upstreamModel }] of Object.entries(bridges)) {
+  const model: Model = {
+    ...bridgedModel(name === 'responses-on-chat' ? 'chat' : 'messages', upstreamModel),
+    family: families.get(name) as Model['family'],
+  }
+  const validate = createValidator(family.body)
+  const reasoning =
+    name === 'responses-on-chat'
+      ? ({ kind: 'chat', text: 'Hm.' } as const)
+      : ({ kind: 'messages', blocks: [{ thinking: 'Hm.', signature: 's' }] } as const)
+  const sealed = sealReasoning(responsesRequest(), model, reasoning) as string
+  const samples = name === 'responses-on-chat' ? responsesOnChatSamples : responsesOnMessagesSamples
+  const requests: Json[] = [
+    codex(sealed),
+    newestCodex(sealed),
+    aiSdk(sealed),
+    agents(),
+    langchain(),
+    ...fixtures.filter((record) => record.family === name).map(({ request }) => request),
+    ...Object.values(samples).flatMap((sample) => (sample ? [{ input: 'Hi', ...sample }] : [])),
+  ]
+
+  /** The body that the vendor is sent; undefined if the request is refused. */
+  const sent = (body: Json): Json => {
+    const parsed = responsesRequest(body)
+    try {
+      validate(parsed.body)
+      checkFields(model, parsed)
+      family.check?.(parsed.body as ResponsesBody, model)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      expect(error.param).toBeString()
+      expect(error.status === 400 || error.code === 'item_not_found').toBe(true)
+      return undefined
+    }
+    // What passed the check is quoted and sent without a further refusal.
+    family.quote(parsed, model)
+    family.texts?.(parsed.body as ResponsesBody, model)
+    const [call] = [family.call(parsed, model)].flat()
+    return call?.body && 'json' in call.body ? call.body.json : undefined
+  }
+  const isRight = name === 'responses-on-chat' ? isChat : isMessages
+
+  describe(name, () => {
+    test('every request of a client is translated to the right form', () => {
+      for (const request of [codex(sealed), newestCodex(sealed), aiSdk(sealed), agents(), langchain()]) {
+        const body = sent(request)
+        expect(body).toBeDefined()
+        isRight(body)
+      }
+    })
+
+    test('with any value at any place, it is refused by a name or translated to the right form', () => {
+      let translated = 0
+      let refused = 0
+      for (const request of requests) {
+        for (const path of branchesOf(request)) {
+          for (const value of ODD) {
+            const changed = withValue(request, path, value)
+            try {
+              const body = sent(changed)
+              if (body) isRight(body)
+              if (body) translated++
+              else refused++
+            } catch (error) {
+              throw new Error(`${path} = ${JSON.stringify(value)}: ${error}`)
+            }
+          }
+        }
+      }
+      expect(Math.min(translated, refused)).toBeGreaterThan(200)
+    })
+
+    const seed = seedOf('TRANSLATIONS_SEED')
+    test(`with items of several in any order (TRANSLATIONS_SEED=${seed})`, () => {
+      const items = requests.flatMap(({ input }) => (Array.isArray(input) ? input : []))
+      for (let round = 0; round < 2_000; round++) {
+        const random = createRandom(seed + round)
+        const body = { input: mixed(items, random), tools: random.pick(requests).tools }
+        try {
+          const request = sent(body)
+          if (request) isRight(request)
+        } catch (error) {
+          throw new Error(`TRANSLATIONS_SEED=${seed + round}: ${error}\n${JSON.stringify(body)}`)
+        }
+      }
+    })
+  })
+}
+
+/** Items of several conversations, with the output of a call after it as often as not. */
+function mixed(items: readonly Json[], random: Random): Json[] {
+  const chosen: Json[] = [{ role: 'user', content: 'Hi' }]
+  const answers: Json[] = []
+  for (let count = random.below(12); count > 0; count--) {
+    const item = random.pick(items)
+    if (/_output$/.test(item.type ?? '')) continue
+    const id = `id_${chosen.length}`
+    chosen.push(item.call_id ? { ...item, id, call_id: id } : { ...item, id: undefined })
+    const output = items.find(({ type }) => type === `${item.type}_output`)
+    if (item.call_id && output) answers.push({ ...output, id: undefined, call_id: id })
+    while (answers.length > 0 && random.chance(0.4)) {
+      chosen.push(answers.splice(random.below(answers.length), 1)[0])
+    }
+  }
+  if (random.chance(0.9)) chosen.push(...answers)
+  return chosen
+}
+
+/** A chat request: calls are answered by the messages right after them, in their order. */
+function isChat({ messages, tools }: Json): void {
+  const awaited: string[] = []
+  const open: string[] = []
+  for (const { role, content, tool_calls: calls, tool_call_id: id } of messages) {
+    if (role === 'tool') {
+      expect(open.shift()).toBe(id)
+      expect(content).toBeString()
+      continue
+    }
+    expect(open).toEqual([])
+    if (role === 'assistant') {
+      expect(content === null ? (calls?.length ?? 0) : content.length).toBeGreaterThan(0)
+      for (const call of calls ?? []) {
+        expect(awaited).not.toContain(call.id)
+        awaited.push(call.id)
+        open.push(call.id)
+        expect(call.function.name).toMatch(/^[\w-]{1,64}$/)
+        expect(call.function.arguments).toBeString()
+      }
+    } else expect(['system', 'user']).toContain(role)
+    if (role === 'user') expect(content.length).toBeGreaterThan(0)
+  }
+  expect(open).toEqual([])
+  expect(messages.filter(({ role }: Json) => role === 'system').length).toBeLessThanOrEqual(1)
+  const names = (tools ?? []).map((tool: Json) => tool.function.name)
+  expect(new Set(names).size).toBe(names.length)
+  if (tools) expect(tools.length).toBeGreaterThan(0)
+}
+
+/** A messages request: sides take turns, and results of all calls begin the turn after them. */
+function isMessages({ messages, tools, max_tokens: limit, thinking }: Json): void {
+  expect(messages.length).toBeGreaterThan(0)
+  if (thinking?.type === 'enabled') expect(thinking.budget_tokens).toBeLessThan(limit)
+  let open: string[] = []
+  const ids = new Set<string>()
+  for (const [index, { role, content }] of messages.entries()) {
+    if (index > 0) expect(role).not.toBe(messages[index - 1].role)
+    expect(content.length).toBeGreaterThan(0)
+    const results = content.filter(({ type }: Json) => type === 'tool_result')
+    expect(results.map((result: Json) => result.tool_use_id)).toEqual(open)
+    expect(content.slice(0, results.length)).toEqual(results)
+    const uses = content.filter(({ type }: Json) => type === 'tool_use')
+    open = uses.map(({ id }: Json) => id)
+    for (const { id, name, input } of uses) {
+      expect(ids.has(id)).toBe(false)
+      ids.add(id)
+      expect(id).toMatch(/^[\w-]+$/)
+      expect(name).toMatch(/^[\w-]{1,64}$/)
+      expect(typeof input === 'object' && input !== null && !Array.isArray(input)).toBe(true)
+    }
+    for (const { type, text } of content) {
+      expect(type).not.toBe('sealed')
+      if (type === 'text') expect(text.length).toBeGreaterThan(0)
+    }
+  }
+  expect(open).toEqual([])
+  const names = (tools ?? []).map(({ name }: Json) => name)
+  expect(new Set(names).size).toBe(names.length)
+}

@@ -178,6 +178,9 @@ function backgroundOf(db: Db, row: Row): BackgroundResponse {
     account: row.account as string,
     hasEnded: row.has_ended === 1,
     isCancelled: row.is_cancelled === 1,
-    answer: db.codec.decode(row.answer as string, answerPlace(id)),
+    // Decoded on use: a row that cannot be read must not keep others from being read.
+    get answer() {
+      return db.codec.decode(row.answer as string, answerPlace(id))
+    },
   }
 }

@@ -2,6 +2,7 @@
 // can look, follow the stream from any event, or cancel. Reading must go on whatever callers do, because what the vendor
 // makes is paid; the request line settles it as for any stream.
 
+import { UnreadableText } from '../db/codec'
 import type { Db } from '../db/db'
 import { apply, tryApply } from '../db/db'
 import { asObject } from '../lib/objects'
@@ -107,10 +108,20 @@ export class BackgroundResponses {
   /** Ends responses whose process is gone, and forgets old ones. Called by the scheduler. */
   async sweep(): Promise<void> {
     const { db, now } = this.world
-    for (const { id, answer } of await abandonedResponses(db, now())) {
-      await tryApply(db, [endBackground(db, id, JSON.stringify(failed(JSON.parse(answer))))])
-    }
+    for (const response of await abandonedResponses(db, now())) await this.endAbandoned(response)
     await apply(db, forgetBackground(now()))
+  }
+
+  private async endAbandoned(response: BackgroundResponse): Promise<void> {
+    const { db, log } = this.world
+    try {
+      await tryApply(db, [
+        endBackground(db, response.id, JSON.stringify(failed(JSON.parse(response.answer)))),
+      ])
+    } catch (error) {
+      if (!(error instanceof UnreadableText)) throw error
+      log('row_unreadable', { reason: error.message })
+    }
   }
 
   /** Writes what is left when the process stops. */

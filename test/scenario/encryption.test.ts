@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { randomBytes } from '../../src/app/world'
 import { masterKeysOf } from '../../src/config/secrets'
 import { createCodec, storedBy } from '../../src/db/codec'
-import type { Db } from '../../src/db/db'
+import { apply, type Db } from '../../src/db/db'
 import { registerKey, usedKeys } from '../../src/db/encryption-keys'
 import { secretOf } from '../../src/db/secrets'
+import { insertBackground } from '../../src/responses/background-rows'
 import { rollWebhookSecret, webhookSecretsOf } from '../../src/webhooks/secrets'
 import { createCommandLine } from '../support/command-line'
 import { databaseKinds, openAddress, temporaryFolder } from '../support/databases'
@@ -310,6 +311,31 @@ test('a row that was changed or moved to another place is not read', async () =>
   ])
   expect(await idsOf(again)).toEqual([idOf(first), idOf(second)].sort())
   await again.close()
+})
+
+test('a response in the background that cannot be read does not keep others from being ended', async () => {
+  const gateway = await startTestGateway(encryptedOptions({ key: first }))
+  const { db, now, backgroundResponses } = gateway.server.world
+  const times = { now: now(), leaseUntil: 0, expiresAt: now() + 60_000 }
+  const ids = ['resp_1', 'resp_2', 'resp_3']
+  for (const id of ids) {
+    const answer = JSON.stringify({ id, status: 'in_progress' })
+    await apply(db, [insertBackground(db, { id, account: 'alice', answer }, times)])
+  }
+  await apply(db, [
+    {
+      sql: `update background_responses set answer = (select answer from background_responses where id = 'resp_2') where id = 'resp_1'`,
+    },
+  ])
+  await backgroundResponses.sweep()
+  expect(gateway.log).toMatchObject([{ event: 'row_unreadable' }])
+  for (const id of ids.slice(1)) {
+    expect(JSON.parse((await backgroundResponses.find('alice', id))?.answer ?? '')).toMatchObject({
+      id,
+      status: 'failed',
+    })
+  }
+  await gateway.close()
 })
 
 test('a file that another process reads is rewritten at the next start, and its older keys are kept until then', async () => {

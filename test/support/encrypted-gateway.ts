@@ -7,11 +7,9 @@ import { join } from 'node:path'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { encodedTables } from '../../src/app/encoded-tables'
 import { storedBy } from '../../src/db/codec'
-import { apply, type Db } from '../../src/db/db'
+import type { Db } from '../../src/db/db'
 import { Reencryption } from '../../src/db/reencryption'
 import { sealingKeyId } from '../../src/lib/sealing'
-import { contentsOf } from '../../src/responses/content'
-import { keepStatements } from '../../src/responses/keep'
 import { webhookSecretsOf } from '../../src/webhooks/secrets'
 import { type TestGateway, type TestGatewayOptions, waitFor } from './gateway'
 import { HERE, openSite } from './webhook-sending'
@@ -32,6 +30,15 @@ const MINUTE_MS = 60_000
 export function encryptedOptions(secrets: Secrets | undefined): TestGatewayOptions {
   return {
     config: { webhooks: { allow: [HERE] }, ...(secrets && { secrets }) },
+    models: {
+      'test-responses': {
+        family: 'openai-responses',
+        upstream: 'openai',
+        upstreamModel: 'gpt-5-mini',
+        reasoning: true,
+        price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' },
+      },
+    },
     outside: { now: () => Date.now() + MINUTE_MS },
   }
 }
@@ -63,10 +70,8 @@ export async function storeTexts(gateway: TestGateway, mark: string): Promise<St
   await waitFor(() => site.received.length > 0)
   const [delivered] = site.received
   const task = await readTask(gateway, gateway.secret, id)
-  const kept = { id: `resp_${Bun.hash(mark)}`, input: [{ role: 'user', content: mark }] }
-  const answered = { id: kept.id, output: [{ type: 'message', content: `You said ${mark}` }] }
-  const response = { ...kept, account: 'alice', previousId: null, answer: answered }
-  await apply(db, keepStatements(gateway.server.world, response))
+  const kept = await keepResponse(gateway, { input: mark })
+  const inBackground = await keepResponse(gateway, { input: mark, background: true })
   const hash = new Bun.CryptoHasher('sha256').update(gateway.secret).digest('hex')
   const [key] = await db.query({ sql: 'select id from keys where hash = $1', parameters: [hash] })
   const keyId = key?.id as string
@@ -79,8 +84,11 @@ export async function storeTexts(gateway: TestGateway, mark: string): Promise<St
     async check(at) {
       expect(await (await ask(at)).text()).toBe(answer)
       expect(await readTask(at, gateway.secret, id)).toBe(task)
-      const [content] = (await contentsOf(at.server.world, 'alice', [kept.id])).values()
-      expect(content?.answer).toEqual(answered)
+      for (const response of [kept, inBackground]) {
+        expect(await read(at, gateway.secret, `/v1/responses/${response.id}`)).toEqual(response.text)
+      }
+      expect(await read(at, gateway.secret, `/v1/responses/${kept.id}/input_items`)).toContain(mark)
+      expect(await read(at, gateway.secret, `/v1/responses/${inBackground.id}?stream=true`)).toContain(mark)
       const secrets = await webhookSecretsOf(at.server.world.db, keyId, at.server.world.now())
       expect(secrets).toEqual(signing)
       for (const secret of secrets)
@@ -91,9 +99,24 @@ export async function storeTexts(gateway: TestGateway, mark: string): Promise<St
 
 const bearer = ({ secret }: TestGateway) => `Bearer ${secret}`
 
-async function readTask({ url }: TestGateway, secret: string, id: string): Promise<string> {
-  const headers = { authorization: `Bearer ${secret}` }
-  return (await fetch(`${url}/v1/videos/generations/${id}`, { headers })).text()
+async function read({ url }: TestGateway, secret: string, path: string): Promise<string> {
+  return (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${secret}` } })).text()
+}
+
+const readTask = (gateway: TestGateway, secret: string, id: string) =>
+  read(gateway, secret, `/v1/videos/generations/${id}`)
+
+/** A response that is kept, as it is read when it has ended. */
+async function keepResponse(gateway: TestGateway, body: object): Promise<{ id: string; text: string }> {
+  const made = await gateway.post('/v1/responses', { model: 'test-responses', ...body })
+  expect(made.status).toBe(200)
+  const { id } = (await made.json()) as { id: string }
+  let text = ''
+  await waitFor(async () => {
+    text = await read(gateway, gateway.secret, `/v1/responses/${id}`)
+    return JSON.parse(text).status === 'completed'
+  })
+  return { id, text }
 }
 
 /** Every byte of the database: the files of SQLite, the rows of PostgreSQL. */

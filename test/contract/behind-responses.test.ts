@@ -356,6 +356,18 @@ describe('messages', () => {
   const asked = { role: 'user' as const, content: 'The weather, please' }
   const thinking = { type: 'enabled' as const, budget_tokens: 2_000 }
 
+  test('a stream begins with an estimate of its input, and ends with what was counted', async () => {
+    const prompt = say('How is the weather in the north of Norway in the middle of the winter?'.repeat(20))
+    const stream = messages.messages.stream({ model: 'words', max_tokens: 300, messages: prompt })
+    let first = 0
+    stream.on('streamEvent', (event) => {
+      if (event.type === 'message_start') first = event.message.usage.input_tokens
+    })
+    const { usage } = await stream.finalMessage()
+    expect(usage.input_tokens).toBeGreaterThan(200)
+    expect(first / usage.input_tokens).toBeWithin(0.7, 1.5)
+  })
+
   test('the official client: words and a stream', async () => {
     const whole = await messages.messages.create({
       model: 'words',

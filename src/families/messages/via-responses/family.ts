@@ -5,7 +5,14 @@
 import type { Call, MadeFamily, ParsedRequest } from '../../../contract/family'
 import { withoutReasoning } from '../../responses/native-request'
 import { readResponse, readResponseEvent } from '../../responses/reading'
-import { MessagesBody, outputOfMessages, plainMessages, quoteMessages, textsOfMessages } from '../caller-side'
+import {
+  MessagesBody,
+  mediaTokensOfMessages,
+  outputOfMessages,
+  plainMessages,
+  quoteMessages,
+  textsOfMessages,
+} from '../caller-side'
 import { messagesOnChatFieldRules } from '../via-chat/fields'
 import { messagesOnResponsesFields } from './fields'
 import { messageOfResponse } from './reply'
@@ -54,6 +61,7 @@ export const messagesOnResponses: MadeFamily<MessagesBody> = {
   },
 
   texts: textsOfMessages,
+  mediaTokens: mediaTokensOfMessages,
   plain: plainMessages,
 }
 

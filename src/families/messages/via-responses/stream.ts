@@ -12,7 +12,7 @@ import {
   thoughtsOf,
   tokensOfThinking,
 } from '../../chat/via-responses/reply'
-import type { MessagesBody } from '../caller-side'
+import { estimateInput, type MessagesBody } from '../caller-side'
 import { cutEvent, messageEvent } from '../follower'
 import { messageUsage } from '../usage'
 import { signatureOf } from './reasoning'
@@ -117,7 +117,7 @@ class MessageEvents implements Translator {
       stop_reason: null,
       stop_sequence: null,
       // The vendor counts at the end.
-      usage: messageUsage({}),
+      usage: messageUsage({ input_token: estimateInput(this.parsed) }),
     }
     return messageEvent({ type: 'message_start', message })
   }

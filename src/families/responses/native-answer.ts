@@ -10,7 +10,15 @@ import { type Fields, type OutputItem, responseObject, withoutSecrets } from './
 export function callersResponse(reply: unknown, parsed: ParsedRequest<ResponsesBody>, model: Model): Fields {
   const { output } = asObject(reply)
   if (!Array.isArray(output)) throw new Error('the vendor sent no output')
-  return renamedResponse(asObject(reply), output, parsed, model)
+  const items = output.map((item) => (isObject(item) ? wholeItem(item) : item))
+  return renamedResponse(asObject(reply), items, parsed, model)
+}
+
+/** An item as it came, with arguments as text, which some servers send parsed and clients parse. */
+export function wholeItem(item: Fields): Fields {
+  return isObject(item.arguments) && item.type === 'function_call'
+    ? { ...item, arguments: JSON.stringify(item.arguments) }
+    : item
 }
 
 /** A vendor's response with the members that are the gateway's, and those that the vendor lacks. */

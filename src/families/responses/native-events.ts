@@ -5,8 +5,9 @@ import type { Model, ParsedRequest, Quantities, Translator } from '../../contrac
 import type { GatewayError } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
-import { errorFields, isJson } from './events'
-import { renamedResponse } from './native-answer'
+import { errorFields } from './events'
+import { renamedResponse, wholeItem } from './native-answer'
+import { ITEM_ADDED, itemTypeOf, NativeItem } from './native-items'
 import { type Fields, itemId, responseUsage, usageObject } from './response-object'
 
 /** Events that clients know; SDKs throw on others. All of them begin with `response.`. */
@@ -54,60 +55,6 @@ function isKnown(type: string): boolean {
   return answer
 }
 
-/** Parts that are written in pieces, by the event of a piece. */
-interface PartForm {
-  done: string
-  partDone: string
-  index: 'content_index' | 'summary_index'
-  member: 'text' | 'refusal'
-  part(text: string): Fields
-}
-
-const content = { partDone: 'response.content_part.done', index: 'content_index', member: 'text' } as const
-const forms: Record<string, PartForm> = {
-  'response.output_text.delta': {
-    ...content,
-    done: 'response.output_text.done',
-    part: (text) => ({ type: 'output_text', text, annotations: [], logprobs: [] }),
-  },
-  'response.refusal.delta': {
-    ...content,
-    member: 'refusal',
-    done: 'response.refusal.done',
-    part: (refusal) => ({ type: 'refusal', refusal }),
-  },
-  'response.reasoning_text.delta': {
-    ...content,
-    done: 'response.reasoning_text.done',
-    part: (text) => ({ type: 'reasoning_text', text }),
-  },
-  'response.reasoning_summary_text.delta': {
-    done: 'response.reasoning_summary_text.done',
-    partDone: 'response.reasoning_summary_part.done',
-    index: 'summary_index',
-    member: 'text',
-    part: (text) => ({ type: 'summary_text', text }),
-  },
-}
-/** Members of calls that are written in pieces, by the event of a piece. */
-const callMembers: Record<string, 'arguments' | 'input'> = {
-  'response.function_call_arguments.delta': 'arguments',
-  'response.custom_tool_call_input.delta': 'input',
-}
-
-/** An item of the output. */
-interface Item {
-  /** The id with which the item came first. */
-  id: string
-  /** The item as it was added, or when it is done. */
-  item: Fields
-  isDone: boolean
-  /** Parts that are done. */
-  parts: Fields[]
-  /** The part, or the member of a call, that is being written. */
-  open: { form: PartForm; place: unknown; text: string } | { form: string; text: string } | undefined
-}
-
 /** Prefixes of ids for items without one. */
 const PREFIXES: Record<string, string> = {
   message: 'msg',
@@ -116,12 +63,20 @@ const PREFIXES: Record<string, string> = {
   custom_tool_call: 'ctc',
 }
 
+/** Pieces of calls of tools. */
+const CALL_PIECES: ReadonlySet<string> = new Set([
+  'response.function_call_arguments.delta',
+  'response.function_call_arguments.done',
+  'response.custom_tool_call_input.delta',
+  'response.custom_tool_call_input.done',
+])
+
 export function createNativeEvents(parsed: ParsedRequest<ResponsesBody>, model: Model): Translator {
   return new NativeEvents(parsed, model)
 }
 
 class NativeEvents implements Translator {
-  private readonly items = new Map<number, Item>()
+  private readonly items = new Map<number, NativeItem>()
   private sequence = 0
   /** How many of the first two events were written, and the response in them. */
   private begun = 0
@@ -179,7 +134,7 @@ class NativeEvents implements Translator {
   cut(usage: Quantities): string {
     if (this.ended) return ''
     const begun = this.begin(2)
-    const closed = [...this.items].sort(byPlace).map(([place, item]) => this.close(place, item))
+    const closed = this.inOrder().flatMap((item) => item.close().map((event) => this.write(event)))
     const cut = {
       ...this.early,
       status: 'incomplete',
@@ -220,37 +175,43 @@ class NativeEvents implements Translator {
     return `${this.write({ ...event, sequence_number: 0, response })}data: [DONE]\n\n`
   }
 
-  /** An event about an item or a part of it, under the item's one id. */
+  /** An event about an item or a part of it, under the item's one id, after those that the vendor has left out. */
   private passOn(type: string, fields: Fields): string {
     const place = this.placeOf(fields)
-    const { item: told } = fields
-    if (type === 'response.output_item.added') {
-      if (this.items.has(place)) return ''
-      this.items.set(place, this.newItem(place, asObject(told)))
-    } else if (type === 'response.output_item.done') {
-      const item = this.items.get(place) ?? this.newItem(place, asObject(told))
-      this.items.set(place, { ...item, item: { ...asObject(told), id: item.id }, isDone: true })
-    }
-    const item = this.items.get(place)
-    if (item) note(item, type, fields)
-    const seen: Fields = { ...fields, type, output_index: place }
+    const known = this.items.get(place)
+    if (known && (known.isDone || type === ITEM_ADDED)) return ''
+    const item = known ?? this.itemOf(place, type, fields)
+    // A piece of a call whose name is not known yet: the call is written when it comes whole.
+    if (!item && CALL_PIECES.has(type)) return ''
+    let written = known || !item || type === ITEM_ADDED ? '' : this.write(item.added())
+    for (const event of item?.take(type, fields) ?? []) written += this.write(event)
+    // Nobody else reads the event: a copy of each would take as long as its text.
+    fields.type = type
+    fields.output_index = place
     // Random padding against eavesdroppers who measure lengths.
-    delete seen.obfuscation
-    if (isObject(told)) seen.item = { ...told, id: item?.id ?? told.id }
-    else if (item) seen.item_id = item.id
-    return this.write(seen)
+    delete fields.obfuscation
+    if (item && isObject(fields.item)) fields.item = item.item
+    else if (item) fields.item_id = item.id
+    return written + this.write(fields)
   }
 
-  private newItem(place: number, item: Fields): Item {
+  /** The item of the first event about it; undefined if the event does not tell of what type it is. */
+  private itemOf(place: number, type: string, fields: Fields): NativeItem | undefined {
+    if (isObject(fields.item)) return this.newItem(place, fields.item)
+    const itemType = itemTypeOf({ ...fields, type })
+    return itemType === undefined ? undefined : this.newItem(place, { type: itemType, id: fields.item_id })
+  }
+
+  private newItem(place: number, item: Fields): NativeItem {
     const { id, type } = item
     const own = typeof id === 'string' && id !== '' ? id : undefined
-    return {
-      id: own ?? itemId(this.parsed, PREFIXES[type as string] ?? 'item', place),
+    const made = new NativeItem(
+      own ?? itemId(this.parsed, PREFIXES[type as string] ?? 'item', place),
+      place,
       item,
-      isDone: false,
-      parts: [],
-      open: undefined,
-    }
+    )
+    this.items.set(place, made)
+    return made
   }
 
   /** The place of an event's item: as the vendor says, else by the id, else that of the last one. */
@@ -260,99 +221,30 @@ class NativeEvents implements Translator {
     return Math.max(0, this.items.size - 1)
   }
 
-  /** Ends an item before the vendor does, with what came of it. */
-  private close(place: number, item: Item): string {
-    if (item.isDone) return ''
-    const { id, open, parts } = item
-    const at = { item_id: id, output_index: place }
-    let written = ''
-    let text = ''
-    if (open && typeof open.form === 'string') {
-      text = open.text
-      const type = open.form.replace('.delta', '.done')
-      written += this.write({ type, sequence_number: 0, ...at, [callMembers[open.form] as string]: text })
-    } else if (open && 'place' in open) {
-      const { done, partDone, index, member, part } = open.form as PartForm
-      const where = { sequence_number: 0, ...at, [index]: open.place }
-      const probabilities = member === 'text' && index === 'content_index' ? { logprobs: [] } : {}
-      written += this.write({ type: done, ...where, [member]: open.text, ...probabilities })
-      parts.push(part(open.text))
-      written += this.write({ type: partDone, ...where, part: part(open.text) })
-    }
-    item.isDone = true
-    item.item = { ...closedItem(item.item, parts, text), id }
-    return (
-      written +
-      this.write({
-        type: 'response.output_item.done',
-        sequence_number: 0,
-        output_index: place,
-        item: item.item,
-      })
-    )
-  }
-
   /** The output of the end: as the vendor says, else the items that came. */
   private output({ output }: Fields): unknown[] {
     if (!Array.isArray(output) || output.length === 0) {
-      return [...this.items].sort(byPlace).map(([, { item, id }]) => ({ ...item, id }))
+      return this.inOrder().map(({ item }) => item)
     }
     return output.map((item, place) => {
       const known = this.items.get(place)
       if (!known || !isObject(item) || known.item.type !== item.type) return item
       // What is sealed is valid only in the item that was done.
       const { encrypted_content: sealed } = known.item
-      return { ...item, id: known.id, ...(typeof sealed === 'string' && { encrypted_content: sealed }) }
+      return {
+        ...wholeItem(item),
+        id: known.id,
+        ...(typeof sealed === 'string' && { encrypted_content: sealed }),
+      }
     })
+  }
+
+  private inOrder(): NativeItem[] {
+    return [...this.items.values()].sort((a, b) => a.place - b.place)
   }
 
   private write(event: Fields): string {
     event.sequence_number = this.sequence++
     return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
   }
-}
-
-function byPlace([a]: [number, Item], [b]: [number, Item]): number {
-  return a - b
-}
-
-/** Notes what an event adds to an item, for an answer that is cut. */
-function note(
-  item: Item,
-  type: string,
-  { delta, part, content_index: place, summary_index: summary }: Fields,
-) {
-  if (typeof delta === 'string') {
-    const form = forms[type]
-    if (item.open) item.open.text += delta
-    else if (form) item.open = { form, place: summary ?? place ?? item.parts.length, text: delta }
-    else if (type in callMembers) item.open = { form: type, text: delta }
-  } else if (type === 'response.content_part.done' || type === 'response.reasoning_summary_part.done') {
-    item.open = undefined
-    if (isObject(part)) item.parts.push(part)
-  }
-}
-
-/** An item that was cut, with the parts or the text that came of it. */
-function closedItem(item: Fields, parts: readonly Fields[], text: string): Fields {
-  const status = 'incomplete'
-  switch (item.type) {
-    case 'reasoning': {
-      const { encrypted_content: _, ...rest } = item
-      const isRaw = ({ type }: Fields) => type === 'reasoning_text'
-      const raw = parts.filter(isRaw)
-      return {
-        ...rest,
-        summary: parts.filter((part) => !isRaw(part)),
-        ...(raw.length > 0 && { content: raw }),
-      }
-    }
-    case 'message':
-      return { ...item, status, content: parts }
-    case 'function_call':
-      return { ...item, status: isJson(text) ? 'completed' : status, arguments: text }
-    case 'custom_tool_call':
-      return { ...item, status, input: text }
-  }
-  return { ...item, status }
 }

@@ -1,0 +1,155 @@
+// The events of a vendor of responses as a caller gets them: complete whatever the vendor leaves out, ended wherever they are
+// cut, and the same wherever the network cuts them.
+
+import { describe, expect, test } from 'bun:test'
+import type { Model, ParsedRequest, Translator } from '../../src/contract/family'
+import type { ResponsesBody } from '../../src/families/responses/caller-side'
+import { createNativeEvents } from '../../src/families/responses/native-events'
+import { GatewayError } from '../../src/lib/errors'
+import { fixtures } from '../support/fixtures'
+import { readResponse } from '../support/response-events'
+import type { Json } from '../support/scenario'
+
+const model = { id: 'known-here' } as Model
+const asked: ParsedRequest<ResponsesBody> = {
+  body: { model: 'known-here', input: 'Hi', store: false },
+  byteLength: 50,
+  at: 1_770_000_000_000,
+}
+
+/** The stream of a caller for events of a vendor, after an end. */
+function translated(events: readonly Json[], end: (of: Translator) => string = (of) => of.finish()): string {
+  const translator = createNativeEvents(asked, model)
+  const pieces = structuredClone(events).map((event) => translator.push(event, 0, {}))
+  return pieces.join('') + end(translator)
+}
+
+const ADDED = 'response.output_item.added'
+
+// The recorded vendor sends something sealed at the beginning of an item, which is not yet valid.
+const streams = fixtures
+  .filter(({ family, events }) => family === 'openai-responses' && events)
+  .map(({ name, events = [] }) => {
+    const plain = structuredClone(events)
+    for (const { type, item } of plain) {
+      if (type === ADDED) delete item.encrypted_content
+    }
+    return [name, plain] as const
+  })
+
+const WHOLE = new Set(['response.output_item.done', 'response.completed', 'response.incomplete'])
+
+describe.each(streams)('%s', (_, events) => {
+  const whole = readResponse(translated(events))
+
+  test('passes as it came, but for numbers, padding and what is ours', () => {
+    const seen = whole.events.map(({ sequence_number: _, response, ...rest }) => [rest, response?.status])
+    const came = events.map(({ sequence_number: _, obfuscation: _padding, response, ...rest }) => [
+      rest,
+      response?.status,
+    ])
+    expect(seen).toEqual(came)
+    expect(whole.response).toMatchObject({ model: 'known-here', store: false, object: 'response' })
+  })
+
+  test('is complete without any one of its events', () => {
+    for (const [place, { type }] of events.entries()) {
+      // A call is added when its name is known: at its end, after others.
+      if (WHOLE.has(type) || (type === ADDED && events[place]?.item.call_id)) continue
+      // A piece that is followed by another is lost.
+      const isFollowed = events.slice(place + 1).some((later) => later.type === type)
+      if (type.endsWith('.delta') && isFollowed) continue
+      const { items, response } = readResponse(translated(events.toSpliced(place, 1)))
+      expect({ place, type, items, output: response.output }).toEqual({
+        place,
+        type,
+        items: whole.items,
+        output: whole.response.output,
+      })
+    }
+  })
+
+  test('is complete of whole items alone', () => {
+    const few = events.filter(({ type }) => WHOLE.has(type) || type === 'response.created')
+    const { items, deltas } = readResponse(translated(few))
+    expect({ items, deltas }).toEqual({ items: whole.items, deltas: whole.deltas })
+  })
+
+  test('is the same under other ids in each event, and without any', () => {
+    const other = (id: (event: number) => string | undefined) =>
+      structuredClone(events).map((event, index) => {
+        if (event.item) event.item.id = id(index)
+        if (event.item_id) event.item_id = id(index)
+        for (const item of event.response?.output ?? []) item.id = id(index)
+        return event
+      })
+    for (const changed of [other((index) => `x_${index}`), other(() => undefined)]) {
+      const { items } = readResponse(translated(changed))
+      expect(items.map(({ id: _, ...item }) => item)).toEqual(whole.items.map(({ id: _, ...item }) => item))
+    }
+  })
+
+  test('ends well wherever it is cut at a limit, and says so', () => {
+    for (let length = 0; length < events.length; length++) {
+      const cut = translated(events.slice(0, length), (of) => of.cut({ input_token: 5, output_token: 3 }))
+      const { response } = readResponse(cut)
+      expect(response).toMatchObject({
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+        usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 },
+      })
+      for (const item of response.output) {
+        const isAsItWas = whole.items.some((each) => JSON.stringify(each) === JSON.stringify(item))
+        expect({
+          length,
+          item,
+          fine: isAsItWas || ['incomplete', 'completed', undefined].includes(item.status),
+        }).toEqual({ length, item, fine: true })
+      }
+    }
+  })
+
+  test('fails with both forms of an error wherever it breaks', () => {
+    const error = new GatewayError(502, { code: 'upstream_error', message: 'It broke.' })
+    for (let length = 0; length < events.length; length++) {
+      const broken = translated(events.slice(0, length), (of) => of.fail?.(error) ?? '')
+      const { response } = readResponse(broken)
+      expect(response).toMatchObject({
+        status: 'failed',
+        error: { code: 'server_error', message: 'It broke.' },
+      })
+    }
+  })
+})
+
+test('events that no client knows are left out, and those of other names have the usual one', () => {
+  const created = { type: 'response.created', response: { id: 'resp_1' } }
+  const item = { type: 'reasoning', id: 'rs_1', summary: [] }
+  const added = { type: 'response.output_item.added', output_index: 0, item }
+  const strange = ['ping', 'response.mood', 'response.queued', '', 7].map((type) => ({ type }))
+  const told = {
+    type: 'response.reasoning.delta',
+    output_index: 0,
+    item_id: 'rs_1',
+    content_index: 0,
+    delta: 'Hm.',
+  }
+  const types = translated([created, ...strange, added, ...strange, told])
+    .split('\n')
+    .filter((line) => line.startsWith('event: '))
+  expect(types.map((line) => line.slice(7))).toEqual([
+    'response.created',
+    'response.in_progress',
+    'response.output_item.added',
+    'response.content_part.added',
+    'response.reasoning_text.delta',
+    'response.completed',
+  ])
+})
+
+test('a vendor that says nothing but its end is answered in whole', () => {
+  const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }]
+  const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+  const end = { type: 'response.completed', response: { status: 'completed', output, usage } }
+  expect(translated([end])).toContain('"text":"Hi"')
+})

@@ -26,7 +26,7 @@ export interface ModelCard {
   }
   /** Dollars for one of each, as text: the highest where they depend on a size. */
   pricing: Readonly<Record<string, string>>
-  /** The whole price list; absent for a route, whose models have their own. */
+  /** The whole price list; absent for a route, whose models have their own, and for a model that is free. */
   prices?: DescribedPrices
   /** Fields of a chat completion; absent for a model without chat. */
   supported_parameters?: readonly string[]
@@ -48,11 +48,13 @@ const PARAMETERS = [
   'temperature',
   'tool_choice',
   'tools',
-  'top_k',
   'top_logprobs',
   'top_p',
   'verbosity',
 ] as const
+
+/** Fields for models that think before they answer. */
+const OF_THINKING = ['reasoning_effort', 'verbosity']
 
 /** Operations whose input and output are tokens of a conversation. */
 const TALKS: readonly OperationName[] = ['chat', 'messages', 'completions', 'responses']
@@ -78,7 +80,7 @@ export function cardOf(
     max_completion_tokens: most,
     top_provider: { context_length: context, max_completion_tokens: most, is_moderated: false },
     pricing: pricingOf([...new Set(forms.map(({ priceList }) => priceList))]),
-    ...(!route && { prices: describePriceList(first.priceList) }),
+    ...(!route && !first.priceList.isFree && { prices: describePriceList(first.priceList) }),
     ...(parameters && { supported_parameters: parameters }),
   }
 }
@@ -142,6 +144,8 @@ function fieldsOf({ family, reasoning }: Model): Set<string> {
         .filter(({ treatment }) => treatment === 'translated')
         .map(({ field }) => field.split(/[.[]/)[0] ?? '')
     : [...Object.keys(body.properties ?? {}), ...fields]
-  const ignored: readonly string[] = reasoning ? ignoredWhenReasoning : []
+  // Of a model that is not said to think, it is unknown whether it takes these.
+  const others = bridge ? [] : OF_THINKING
+  const ignored: readonly string[] = reasoning ? ignoredWhenReasoning : others
   return new Set(named.filter((name) => !ignored.includes(name)))
 }

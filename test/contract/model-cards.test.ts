@@ -84,7 +84,9 @@ describe('a model', () => {
     const { supported_parameters: taken } = await cardOf('pgt-5-mini')
     expect(taken).toEqual(expect.arrayContaining(['reasoning_effort', 'tools', 'structured_outputs']))
     expect(taken).not.toContain('temperature')
-    expect((await cardOf('pgt-4.1-mini')).supported_parameters).toContain('temperature')
+    const { supported_parameters: others } = await cardOf('pgt-4.1-mini')
+    expect(others).toContain('temperature')
+    expect(others).not.toContain('reasoning_effort')
   })
 
   const rows: [id: string, operations: string[], modality: string, pricing: Json][] = [
@@ -121,7 +123,9 @@ describe('a model', () => {
     const card = await cardOf('unnamed')
     expect(card).toMatchObject({ owned_by: 'openai', context_length: null, max_completion_tokens: null })
     expect(card.pricing).toEqual({ request: '0.001', prompt: '0.000001', completion: '0.000002' })
-    expect((await cardOf('gift')).pricing).toEqual({ prompt: '0', completion: '0' })
+    const gift = await cardOf('gift')
+    expect(gift.pricing).toEqual({ prompt: '0', completion: '0' })
+    expect(gift.prices).toBeUndefined()
   })
 
   test('that is a route has the abilities that all of its models share, at the highest price, without their names', async () => {

@@ -328,7 +328,10 @@ test('a response in the background that cannot be read does not keep others from
     },
   ])
   await backgroundResponses.sweep()
-  expect(gateway.log).toMatchObject([{ event: 'row_unreadable' }])
+  expect(gateway.log.at(-1)).toMatchObject({
+    event: 'row_unreadable',
+    fields: { reason: expect.stringContaining('background_responses.answer resp_1 cannot be read') },
+  })
   for (const id of ids.slice(1)) {
     expect(JSON.parse((await backgroundResponses.find('alice', id))?.answer ?? '')).toMatchObject({
       id,

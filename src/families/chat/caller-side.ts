@@ -4,7 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
-import { type Ending, HIDDEN, type Made, type Reading, shownText } from '../../contract/reading'
+import { type Ending, HIDDEN, type Made, type Reading, SHOWN } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
@@ -164,9 +164,12 @@ function endingOf(chunk: Completion, choices: readonly Choice[]): Ending | undef
 }
 
 function outputOf(choices: readonly Choice[], field: 'message' | 'delta', usage: unknown): Made | undefined {
-  const shown = shownText(textOf(choices, field), choices.some(isOfWorth))
+  const text = textOf(choices, field)
+  // Most events of a stream are text, and need no further look.
+  if (text !== '') return { kind: 'shown', text }
+  if (choices.some(isOfWorth)) return SHOWN
   // The model may have thought until the limit.
-  return shown ?? (endsBy(choices, 'length') || thinks(usage) ? HIDDEN : undefined)
+  return endsBy(choices, 'length') || thinks(usage) ? HIDDEN : undefined
 }
 
 /** Something in whichever of the places where servers put it, or a refusal of which this vendor says nothing more. */
@@ -205,7 +208,8 @@ function thinks(usage: unknown): boolean {
 }
 
 function choicesIn({ choices }: Completion): Choice[] {
-  return Array.isArray(choices) ? choices.filter(isObject) : []
+  if (!Array.isArray(choices)) return []
+  return choices.every(isObject) ? choices : choices.filter(isObject)
 }
 
 /** The texts of a request, counted if the vendor reports no usage. */

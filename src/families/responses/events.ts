@@ -163,7 +163,7 @@ export class ResponseEvents {
     if (logprobs !== NO_LOGPROBS) part.logprobs.push(...logprobs)
     if (this.isSilent) return
     const end = kind !== 'text' ? '' : logprobs.length === 0 ? ',"logprobs":[]' : withLogprobs(logprobs)
-    this.written += `${part.beforeNumber}${this.sequence++}${part.beforeDelta}${JSON.stringify(delta)}${end}}\n\n`
+    this.written += `${part.beforeNumber}${this.sequence++}${part.beforeDelta}${jsonText(delta)}${end}}\n\n`
   }
 
   /** Ends the open part, so that more text of its kind begins another one. */
@@ -216,7 +216,7 @@ export class ResponseEvents {
     if (delta === '') return
     call.text += delta
     if (this.isSilent || call.origin.kind !== 'function') return
-    this.written += `${BEFORE_ARGUMENTS_NUMBER}${this.sequence++}${call.beforeDelta}${JSON.stringify(delta)}}\n\n`
+    this.written += `${BEFORE_ARGUMENTS_NUMBER}${this.sequence++}${call.beforeDelta}${jsonText(delta)}}\n\n`
   }
 
   /** Ends a call. */
@@ -364,6 +364,14 @@ export class ResponseEvents {
 
 function beforeNumber(type: string): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":`
+}
+
+/** Text in which nothing needs an escape, as in most deltas. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/
+
+/** A delta as JSON. Its quotes alone take half the time. */
+function jsonText(delta: string): string {
+  return PLAIN_TEXT.test(delta) ? `"${delta}"` : JSON.stringify(delta)
 }
 
 function withLogprobs(logprobs: readonly Fields[]): string {

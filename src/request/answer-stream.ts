@@ -39,8 +39,8 @@ export async function answerStream(
   const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
   let captured = ''
   const capture = idempotencyKey
-    ? (bytes: Buffer) => {
-        if (captured.length <= MAX_SAVED_LENGTH) captured += bytes.toString('latin1')
+    ? (bytes: Uint8Array) => {
+        if (captured.length <= MAX_SAVED_LENGTH) captured += Buffer.from(bytes).toString('latin1')
       }
     : undefined
   const hold = createStreamHold(world, reservation)

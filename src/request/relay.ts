@@ -39,7 +39,7 @@ export interface RelayOptions {
   /** Sent during silence, so that no proxy or client cuts the stream. */
   keepAlive(): string
   /** Receives everything that is sent to the caller. */
-  capture?(bytes: Buffer): void
+  capture?(bytes: Uint8Array): void
 }
 
 /** How long a vendor may leave a stream open after its closing event, in milliseconds. */

@@ -31,7 +31,7 @@ export interface StreamMeterOptions extends TallyOptions {
 /** The result of a piece of a stream. */
 export interface Metered {
   /** Whole events to send. */
-  bytes: Buffer
+  bytes: Uint8Array
   /** True if the closing event is among them. */
   end: boolean
   /** True if more events are there, which have more output than is held. The next piece, even an empty one, brings them. */

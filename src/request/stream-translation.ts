@@ -13,6 +13,17 @@ import type { Metered, StreamMeter, StreamMeterOptions } from './stream-meter'
 import { StreamTally, streamContract } from './stream-tally'
 
 const NOTHING = Buffer.alloc(0)
+/** Takes half the time of Buffer.from for a text that was joined of many. */
+const encoder = new TextEncoder()
+
+/** An event, read once: whether it is held, and its translation, depend on what is in it. */
+interface ParsedEvent {
+  text: string
+  /** Undefined for a comment. */
+  data: string | undefined
+  /** Undefined for data that is no JSON, and for the closing event. */
+  json: object | undefined
+}
 
 /** Candidates that come mixed in one stream, each to its own end. */
 export interface Candidates {
@@ -58,7 +69,7 @@ class TranslatingMeter implements StreamMeter {
     const events = splitEvents(this.kept + this.splitter.push(piece).toString('utf8'))
     this.kept = ''
     for (let index = 0; index < events.length; index++) {
-      const event = events[index] as string
+      const event = this.parse(events[index] as string)
       if (this.options.hold && !this.isHeld(event, this.options.hold.heldTokens)) {
         this.kept = events.slice(index).join('')
         break
@@ -67,12 +78,12 @@ class TranslatingMeter implements StreamMeter {
     }
     const { ended } = this
     const excess = ended && (this.excess || hasText(this.splitter.rest()))
-    return { bytes: Buffer.from(written), end: ended, short: this.kept !== '', excess }
+    return { bytes: encoder.encode(written), end: ended, short: this.kept !== '', excess }
   }
 
   close(): Buffer {
     const rest = this.splitter.rest().toString('utf8').trimEnd()
-    const last = rest === '' ? '' : this.translate(`${rest}\n\n`)
+    const last = rest === '' ? '' : this.translate(this.parse(`${rest}\n\n`))
     // A vendor may just close after its last event.
     const isWhole = this.tallies.every((tally, candidate) => this.complete.has(candidate) || tally.finished())
     return Buffer.from(isWhole && !this.ended ? last + this.finish() : last)
@@ -98,7 +109,7 @@ class TranslatingMeter implements StreamMeter {
 
   neededTokens(): number {
     const [next] = splitEvents(this.kept)
-    return this.mostTokens() + (next === undefined ? 0 : this.bytesIn(next))
+    return this.mostTokens() + (next === undefined ? 0 : this.bytesIn(this.parse(next)))
   }
 
   recount(tokens: number): void {
@@ -117,35 +128,37 @@ class TranslatingMeter implements StreamMeter {
   }
 
   /** Whether the output of an event is held. An event has at most three bytes of text for each of its characters. */
-  private isHeld(event: string, heldTokens: number): boolean {
+  private isHeld(event: ParsedEvent, heldTokens: number): boolean {
     const tokens = this.mostTokens()
-    if (tokens + 3 * event.length <= heldTokens) return true
+    if (tokens + 3 * event.text.length <= heldTokens) return true
     const bytes = this.bytesIn(event)
     return bytes === 0 || tokens + bytes <= heldTokens
   }
 
-  private bytesIn(event: string): number {
-    const json = objectIn(dataIn(event) ?? '')
+  private bytesIn({ json }: ParsedEvent): number {
     return json ? (this.tallies[0]?.bytesIn(json) ?? 0) : 0
   }
 
-  private translate(event: string): string {
-    const candidate = this.candidates.count === 1 ? 0 : candidateOf(event)
+  private parse(text: string): ParsedEvent {
+    const data = dataIn(text)
+    return { text, data, json: data === undefined || data === this.end ? undefined : objectIn(data) }
+  }
+
+  private translate({ text, data, json }: ParsedEvent): string {
+    const candidate = this.candidates.count === 1 ? 0 : candidateOf(text)
     const tally = this.tallies[candidate]
     if (this.ended || !tally || this.complete.has(candidate)) {
-      this.excess ||= event.trim() !== ''
+      this.excess ||= text.trim() !== ''
       return ''
     }
-    const data = dataIn(event)
     if (data === undefined) return ''
-    if (data !== this.end) return this.write(data, tally, candidate)
+    if (data !== this.end) return this.write(data, json, tally, candidate)
     this.complete.add(candidate)
     return this.complete.size === this.candidates.count ? this.finish() : ''
   }
 
   /** The data of one event in the caller's dialect. */
-  private write(data: string, tally: StreamTally, candidate: number): string {
-    const json = objectIn(data)
+  private write(data: string, json: object | undefined, tally: StreamTally, candidate: number): string {
     const reading = tally.read(data, json)
     tally.add(reading)
     if (!json || this.toldError) return ''

@@ -164,7 +164,7 @@ async function relay(db: Db, random: Random, way: Way, text: string, means: Mean
     meter,
     hold: steps,
     capture(sent) {
-      answer += sent.toString('latin1')
+      answer += Buffer.from(sent).toString('latin1')
       const delivered = writtenIn(Buffer.from(answer, 'latin1').toString())
       const heldTokens = (charge.heldNano - inputNano) / OUTPUT
       // Where all that can come is held it does not matter how many bytes that is.

@@ -135,7 +135,7 @@ export function startRelaying(
     whyCut: () => 'upstream',
     errorEvent: earlyEnd,
     capture(bytes) {
-      captured += bytes.toString('latin1')
+      captured += Buffer.from(bytes).toString('latin1')
     },
     ...rest,
   })

@@ -276,7 +276,7 @@ export const familyRows: Record<string, FamilyRow> = {
       ['tools', {}],
       ['tools/0/type', 7, 'tools[0].type'],
       ['tools/0/type', 'code_interpreter', 'tools[0].type'],
-      ['tools/0/type', 'web_search', 'tools[0].type'],
+      ['tool_choice', { type: 'web_search' }, 'tool_choice.type'],
       ['background', true],
       ['conversation', 'conv_1'],
       ['prompt', { id: 'pmpt_1' }],

@@ -377,7 +377,7 @@ describe('what went wrong elsewhere', () => {
     test('additional tools are not seen (openai/codex 37425)', async () => {
       calling('functions__wait', { cmd: 'a' })
       const { output } = await ask({ ...newestCodex('gAAAA_foreign'), model, stream: false })
-      expect(namesOf(model)).toEqual(['exec', 'functions__wait', 'tool_search'])
+      expect(namesOf(model)).toEqual(['functions__exec', 'functions__wait', 'clock__sleep', 'tool_search'])
       expect(output).toMatchObject([{ type: 'function_call', name: 'wait', namespace: 'functions' }])
     })
 

@@ -101,7 +101,12 @@ describe('a request of', () => {
 
   test('the same with tools in the input', () => {
     const { messages, tools } = sent(newestCodex('foreign'))
-    expect(tools.map((tool: Json) => tool.function.name)).toEqual(['exec', 'functions__wait', 'tool_search'])
+    expect(tools.map((tool: Json) => tool.function.name)).toEqual([
+      'functions__exec',
+      'functions__wait',
+      'clock__sleep',
+      'tool_search',
+    ])
     expect(tools[0].function.description).toContain('start: /.+/')
     expect(messages).toEqual([
       { role: 'system', content: 'You are a coding agent.' },
@@ -113,7 +118,7 @@ describe('a request of', () => {
           {
             id: 'call_1',
             type: 'function',
-            function: { name: 'exec', arguments: '{"input":"await run(\\"bun test\\")"}' },
+            function: { name: 'functions__exec', arguments: '{"input":"await run(\\"bun test\\")"}' },
           },
         ],
       },

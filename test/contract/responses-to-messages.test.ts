@@ -79,11 +79,16 @@ describe('a request of', () => {
   test('the same with tools in the input', () => {
     const { messages, tools, system, thinking } = sent(newestCodex(sealed()))
     expect(system).toBe('You are a coding agent.')
-    expect(tools.map(({ name }: Json) => name)).toEqual(['exec', 'functions__wait', 'tool_search'])
+    expect(tools.map(({ name }: Json) => name)).toEqual([
+      'functions__exec',
+      'functions__wait',
+      'clock__sleep',
+      'tool_search',
+    ])
     expect(messages[1].content.at(-1)).toEqual({
       type: 'tool_use',
       id: 'call_1',
-      name: 'exec',
+      name: 'functions__exec',
       input: { input: 'await run("bun test")' },
     })
     expect(thinking).toEqual({ type: 'adaptive', display: 'omitted' })

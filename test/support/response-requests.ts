@@ -82,19 +82,28 @@ export const newestCodex = (sealed: string): Json => ({
   input: [
     {
       type: 'additional_tools',
+      id: 'at_1',
       role: 'developer',
       tools: [
-        {
-          type: 'custom',
-          name: 'exec',
-          description: 'Runs code.',
-          format: { type: 'grammar', syntax: 'lark', definition: 'start: /.+/' },
-        },
         {
           type: 'namespace',
           name: 'functions',
           description: '',
-          tools: [{ type: 'function', name: 'wait', parameters: schema }],
+          tools: [
+            {
+              type: 'custom',
+              name: 'exec',
+              description: 'Runs code.',
+              format: { type: 'grammar', syntax: 'lark', definition: 'start: /.+/' },
+            },
+            { type: 'function', name: 'wait', strict: false, parameters: schema },
+          ],
+        },
+        {
+          type: 'namespace',
+          name: 'clock',
+          description: 'Time.',
+          tools: [{ type: 'function', name: 'sleep', strict: false, parameters: schema }],
         },
         { type: 'tool_search', execution: 'client', description: 'Finds tools.', parameters: schema },
       ],
@@ -102,12 +111,17 @@ export const newestCodex = (sealed: string): Json => ({
     message('developer', 'You are a coding agent.'),
     message('user', 'Fix the test.'),
     { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: sealed },
-    { type: 'custom_tool_call', call_id: 'call_1', name: 'exec', input: 'await run("bun test")' },
+    {
+      type: 'custom_tool_call',
+      call_id: 'call_1',
+      name: 'exec',
+      namespace: 'functions',
+      input: 'await run("bun test")',
+    },
     { type: 'custom_tool_call_output', call_id: 'call_1', output: '1 fail' },
   ],
-  tools: [],
   tool_choice: 'auto',
-  parallel_tool_calls: true,
+  parallel_tool_calls: false,
   reasoning: { effort: 'xhigh', context: 'all_turns' },
   store: false,
   stream: true,

@@ -87,11 +87,13 @@ function newAnswerId({ randomBytes }: Pick<RequestWorld, 'randomBytes'>): string
 /** Puts what a request continues into its input. Throws 400 or 404 for what it names and is not kept. */
 export async function completeInput(
   world: Parameters<typeof recall>[0],
-  read: Pick<ReadRequest, 'key' | 'given'>,
+  read: Pick<ReadRequest, 'key' | 'given' | 'recalledItems'>,
 ): Promise<void> {
   const { given } = read
-  const { input, addedBytes } = await recall(world, read.key.account, wellFormed(given.body))
+  const body = wellFormed(given.body)
+  const { input, addedBytes } = await recall(world, read.key.account, body)
   if (!input) return
+  read.recalledItems = input.length - itemsOfInput(body.input).length
   read.given = { ...given, body: { ...given.body, input }, byteLength: given.byteLength + addedBytes }
 }
 

@@ -12,6 +12,7 @@ import { findVariant, type KnownNames, knownNamesOf, type Variant } from '../lib
 import { fieldOf, type JsonBody, parseBody, scanBody } from '../lib/json-body'
 import { createValidator } from '../lib/validate'
 import { checkFields, pathsOf } from './fields'
+import { inOwnPlaces } from './recalled-places'
 
 export interface CheckedRequest {
   operation: Operation
@@ -46,6 +47,8 @@ export interface ReadRequest {
   candidates: readonly [Model, ...Model[]]
   /** The answer that is being made, for an operation that keeps its answers. */
   answer?: AnswerContext
+  /** Items of the input before the caller's own, which are kept here; absent if there are none. */
+  recalledItems?: number
 }
 
 /** Parses a request and finds its models. Throws a GatewayError in the dialect of the first of them. */
@@ -92,7 +95,7 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
   } catch (error) {
     refusal = error
   }
-  throw inDialect(refusal, candidates[0].family.dialect)
+  throw inDialect(inOwnPlaces(refusal, read.recalledItems ?? 0), candidates[0].family.dialect)
 }
 
 /**

@@ -317,6 +317,26 @@ describe('a loop of 20 turns with thinking on a vendor that checks signatures an
   })
 })
 
+describe('errors of a request that continues a conversation', () => {
+  test('count the items of the request itself, and name the conversation for a fault of its own', async () => {
+    const first = await ask({ model: 'deepseek', input: 'Hi' })
+    const own = { model: 'deepseek', previous_response_id: first.id }
+    const poem = [{ role: 'user', content: 'a' }, { type: 'poem' }]
+    const error = await ask({ ...own, input: poem }).catch((error) => error)
+    expect(error).toMatchObject({ status: 400, param: 'input[1].type' })
+    expect(error.message).toContain("'input[1].type'")
+    // Documents by address are for messages only.
+    const content = [{ type: 'input_file', file_url: 'https://example.com/a.pdf' }]
+    const read = await ask({ model: 'claude', input: [{ role: 'user', content }] })
+    const other = { model: 'deepseek', input: 'And?', previous_response_id: read.id }
+    expect(await ask(other).catch((error) => error)).toMatchObject({
+      status: 400,
+      param: 'previous_response_id',
+      code: 'unsupported_parameter',
+    })
+  })
+})
+
 describe('what went wrong elsewhere', () => {
   const models = ['deepseek', 'claude'] as const
   const received = (model: (typeof models)[number]) =>

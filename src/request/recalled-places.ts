@@ -1,0 +1,30 @@
+// Places in errors about a request whose input begins with what is kept here: a caller counts only the items that the
+// request itself has. It must never change what an error says besides.
+
+import { GatewayError } from '../lib/errors'
+
+/** The beginning of a place in the input: its item. */
+const ITEM = /^input\[(\d+)\]/
+
+/**
+ * The error as it is about the caller's own request. `recalledItems` is the number of items before those of the caller.
+ * A fault among them is one of the conversation that is continued.
+ */
+export function inOwnPlaces(error: unknown, recalledItems: number): unknown {
+  if (recalledItems === 0 || !(error instanceof GatewayError)) return error
+  const [place, index] = ITEM.exec(error.param ?? '') ?? []
+  if (place === undefined) return error
+  const own = Number(index) - recalledItems
+  const { status, code, type, details, relayed, headers } = error
+  const rest = { code, type, details, relayed, headers, cause: error.cause }
+  if (own >= 0) {
+    const named = `input[${own}]`
+    const param = named + (error.param ?? '').slice(place.length)
+    return new GatewayError(status, { ...rest, param, message: error.message.replaceAll(place, named) })
+  }
+  return new GatewayError(status, {
+    ...rest,
+    param: 'previous_response_id',
+    message: `The conversation behind 'previous_response_id' cannot be continued by this model. Of its items: ${error.message}`,
+  })
+}

@@ -103,7 +103,8 @@ async function answerStreams(
   try {
     const answers = await Promise.all(sent).finally(cutWhenCallerLeaves(reservation, caller))
     const responses = answers.map(({ response }) => response)
-    if (responses.every(isEventStream)) {
+    // Some servers leave the type of a stream out.
+    if (responses.every((each) => isEventStream(each) || each.header('content-type') === null)) {
       const [first, ...others] = responses.map(({ body }) => body)
       const source = first && others.length === 0 ? first : mergeStreams(responses.map(({ body }) => body))
       return await answerStream(line, reservation, source, done, calls.length)

@@ -14,11 +14,28 @@ export function callersResponse(reply: unknown, parsed: ParsedRequest<ResponsesB
   return renamedResponse(asObject(reply), items, parsed, model)
 }
 
-/** An item as it came, with arguments as text, which some servers send parsed and clients parse. */
+/** Items that clients expect a status of. */
+const WITH_STATUS: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call'])
+
+/**
+ * An item as it came, with what clients need of it and some servers leave out: a status, lists in parts of text, and
+ * arguments as text.
+ */
 export function wholeItem(item: Fields): Fields {
-  return isObject(item.arguments) && item.type === 'function_call'
-    ? { ...item, arguments: JSON.stringify(item.arguments) }
-    : item
+  const { type, status, arguments: called, content } = item
+  const changes: Fields = {}
+  if (status === undefined && WITH_STATUS.has(type)) changes.status = 'completed'
+  if (type === 'function_call' && isObject(called)) changes.arguments = JSON.stringify(called)
+  if (type === 'message' && Array.isArray(content) && content.some(isBareText)) {
+    changes.content = content.map((part) => (isBareText(part) ? { ...part, ...LISTS } : part))
+  }
+  return Object.keys(changes).length > 0 ? { ...item, ...changes } : item
+}
+
+const LISTS = { annotations: [], logprobs: [] }
+
+function isBareText(part: unknown): part is Fields {
+  return isObject(part) && part.type === 'output_text' && part.annotations === undefined
 }
 
 /** A vendor's response with the members that are the gateway's, and those that the vendor lacks. */
@@ -34,10 +51,12 @@ export function renamedResponse(
     Object.entries(reply).filter(([member, value]) => value !== null || !(member in own)),
   )
   const { conversation: _, tools, usage, ...rest } = told
+  const { status = 'completed', completed_at: at = Math.floor(parsed.at / 1000) } = rest
   return {
     ...own,
-    status: 'completed',
     ...rest,
+    status,
+    completed_at: status === 'completed' ? at : null,
     ...{ id, object, model: name, store, background, previous_response_id: previous, output },
     metadata: { ...asObject(told.metadata), ...asObject(metadata) },
     ...(Array.isArray(tools) && { tools: tools.filter(isObject).map(withoutSecrets) }),

@@ -5,9 +5,9 @@ import type { Model, ParsedRequest, Quantities, Translator } from '../../contrac
 import type { GatewayError } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
-import { errorFields } from './events'
+import { errorFields, type ResponseError } from './events'
 import { renamedResponse, wholeItem } from './native-answer'
-import { ITEM_ADDED, itemTypeOf, NativeItem } from './native-items'
+import { ITEM_ADDED, ITEM_DONE, itemTypeOf, NativeItem } from './native-items'
 import { type Fields, itemId, responseUsage, usageObject } from './response-object'
 
 /** Events that clients know; SDKs throw on others. All of them begin with `response.`. */
@@ -117,24 +117,46 @@ class NativeEvents implements Translator {
     const begun = this.begin(2, { response })
     const status = String(terminal.type).replace('response.', '')
     const whole = { ...response, status }
-    return begun + this.end(terminal, renamedResponse(whole, this.output(response), this.parsed, this.model))
+    const rest = this.complete(response)
+    return (
+      begun +
+      rest +
+      this.end(terminal, renamedResponse(whole, this.output(response), this.parsed, this.model))
+    )
+  }
+
+  /** The events of items that the vendor has not ended, or has told of at its end only. */
+  private complete({ output }: Fields): string {
+    const told = Array.isArray(output) ? output : []
+    let written = ''
+    for (const [place, item] of told.entries()) {
+      if (!isObject(item) || this.items.get(place)?.isDone) continue
+      written += this.passOn(ITEM_DONE, { type: ITEM_DONE, output_index: place, item })
+    }
+    return written + this.closeAll()
+  }
+
+  private closeAll(): string {
+    const events = this.inOrder().flatMap((item) => item.close())
+    return events.map((event) => this.write(event)).join('')
   }
 
   fail(error: GatewayError): string {
     if (this.ended) return ''
+    const told = isBusy(error) ? { ...shapeOf(error), code: 'server_is_overloaded' } : shapeOf(error)
     const begun = this.begin(2)
     // Clients read either of the two events, and of the first either form.
-    const fields = errorFields(error)
-    const told = this.write({ type: 'error', sequence_number: 0, ...fields })
+    const fields = errorFields(told)
+    const event = this.write({ type: 'error', sequence_number: 0, ...fields })
     const { code, message } = fields
     const failed = { ...this.early, status: 'failed', error: { code, message }, output: this.output({}) }
-    return begun + told + this.end({ type: 'response.failed' }, failed)
+    return begun + event + this.end({ type: 'response.failed' }, failed)
   }
 
   cut(usage: Quantities): string {
     if (this.ended) return ''
     const begun = this.begin(2)
-    const closed = this.inOrder().flatMap((item) => item.close().map((event) => this.write(event)))
+    const closed = this.closeAll()
     const cut = {
       ...this.early,
       status: 'incomplete',
@@ -142,7 +164,7 @@ class NativeEvents implements Translator {
       output: this.output({}),
       usage: usageObject(responseUsage(usage, 0)),
     }
-    return begun + closed.join('') + this.end({ type: 'response.incomplete' }, cut)
+    return begun + closed + this.end({ type: 'response.incomplete' }, cut)
   }
 
   keepAlive(): string {
@@ -247,4 +269,13 @@ class NativeEvents implements Translator {
     event.sequence_number = this.sequence++
     return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
   }
+}
+
+/** Whether a vendor is too busy, or does not serve this gateway: clients repeat what fails otherwise many times. */
+function isBusy({ status, code }: GatewayError): boolean {
+  return status === 503 && (code === 'upstream_error' || code === 'upstream_unavailable')
+}
+
+function shapeOf({ code, message, type, param }: GatewayError): ResponseError {
+  return { code, message, type, param }
 }

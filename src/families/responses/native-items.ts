@@ -172,6 +172,7 @@ export class NativeItem {
     const isOpen = this.open?.form === form && this.open.place === place
     const events = isOpen ? [] : [...this.closePart(), this.openPart(form, place)]
     const open = this.open as OpenPart
+    for (const [name, value] of Object.entries(form.moreOfText)) fields[name] ??= value
     if (isDelta) open.text += typeof text === 'string' ? text : ''
     else {
       const rest = restOf(text, open.text)
@@ -215,7 +216,7 @@ export class NativeItem {
     this.item = { ...wholeItem(item), id: this.id }
     const events = this.closePart()
     for (const list of ['content', 'summary'] as const) {
-      const parts = Array.isArray(item[list]) ? item[list].filter(isObject) : []
+      const parts = Array.isArray(this.item[list]) ? this.item[list].filter(isObject) : []
       for (const part of parts.slice(this.counts[list])) {
         const form = formsByPart.get(part.type as string)
         if (form?.list === list)

@@ -36,13 +36,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 let postgres: PostgresServer | undefined
 let code = 1
 try {
-  environment.TEST_EXECUTABLE = await build()
-  if (process.platform === 'linux') await unpackBrowser()
   if (isQuick) environment.TEST_QUICK = '1'
-  else {
-    postgres = await startPostgres(folder)
-    environment.TEST_POSTGRES_URL = postgres.url
-  }
+  const preparations = await Promise.allSettled([
+    build(),
+    isQuick ? undefined : preparePostgres(),
+    process.platform === 'linux' ? unpackBrowser() : undefined,
+  ])
+  // After all of them, so that a server which has started is stopped.
+  for (const each of preparations) if (each.status === 'rejected') throw each.reason
   const workers = Math.min(WORKERS_PER_CORE * availableParallelism(), WORKERS_MOST)
   const flags = [`--parallel=${workers}`, `--path-ignore-patterns=**/${LONGEST}`, ...more]
   if (isQuick) code = await run(flags, QUICK)
@@ -63,12 +64,18 @@ function inMemory(): boolean {
   return bavail * bsize >= MEMORY_BYTES_LEAST
 }
 
-async function build(): Promise<string> {
+async function build(): Promise<void> {
   const path = join(folder, 'gateway')
   const words = [process.execPath, 'build.ts', '--outfile', path]
-  const { exitCode, stderr } = Bun.spawnSync(words, { cwd: ROOT, stdout: 'pipe', stderr: 'pipe' })
-  if (exitCode !== 0) throw new Error(stderr.toString())
-  return path
+  const builder = Bun.spawn(words, { cwd: ROOT, stdout: 'ignore', stderr: 'pipe' })
+  const faults = await builder.stderr.text()
+  if ((await builder.exited) !== 0) throw new Error(faults)
+  environment.TEST_EXECUTABLE = path
+}
+
+async function preparePostgres(): Promise<void> {
+  postgres = await startPostgres(folder)
+  environment.TEST_POSTGRES_URL = postgres.url
 }
 
 function run(flags: string[], parts: string[]): Promise<number> {

@@ -634,6 +634,16 @@ describe('an answer ends', () => {
   })
 })
 
+test('all that a translation shows is counted where the vendor counts nothing', () => {
+  const countedIn = (delta: Json) => readChunk({ choices: [{ index: 0, delta }] }).output
+  expect(countedIn({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }] })).toEqual({
+    kind: 'shown',
+    text: 'Hm',
+  })
+  expect(countedIn({ content: [{ type: 'text', text: 'Hi' }] })).toEqual({ kind: 'shown', text: 'Hi' })
+  expect(countedIn({ function_call: { name: 'f', arguments: '{}' } })).toEqual({ kind: 'shown', text: 'f{}' })
+})
+
 test('silence is filled with numbered events that all clients know', async () => {
   const translator = createEventsOfChat(responsesRequest(), model)
   const chunk = { choices: [{ delta: { content: 'Hi' } }] }

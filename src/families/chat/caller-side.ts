@@ -9,6 +9,7 @@ import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
 import { ABSURD_FIGURE, optionalField, quotedOutput, reportedCount, USEFUL_OUTPUT_TOKENS } from '../body'
+import { partIn } from './answer-parts'
 
 const open = { additionalProperties: true }
 
@@ -366,24 +367,12 @@ function detailOf(details: unknown, name: string): unknown {
 function textOf(choices: readonly Choice[], field: 'message' | 'delta'): string {
   let text = ''
   for (const choice of choices) {
-    text += wordsOf(choice.text)
-    const delta = choice[field]
-    if (!isObject(delta)) continue
-    text +=
-      wordsOf(delta.content) + wordsOf(delta.reasoning_content ?? delta.reasoning) + wordsOf(delta.refusal)
-    if (Array.isArray(delta.tool_calls)) text += delta.tool_calls.map(toolText).join('')
+    const { thinking, text: words, refusal, calls } = partIn(choice[field])
+    if (typeof choice.text === 'string') text += choice.text
+    text += thinking + words + refusal
+    for (const { name, arguments: input } of calls) text += name + input
   }
   return text
-}
-
-function wordsOf(part: unknown): string {
-  return typeof part === 'string' ? part : ''
-}
-
-function toolText(call: unknown): string {
-  const { name, arguments: text } = isObject(call) && isObject(call.function) ? call.function : {}
-  // Some servers send arguments parsed.
-  return `${wordsOf(name)}${isObject(text) ? JSON.stringify(text) : wordsOf(text)}`
 }
 
 /** Strings of a message that a model reads as text; data URLs are left out. */

@@ -11,26 +11,41 @@ const NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions'
 /** Whether a keyword is left out. */
 type Drops = (keyword: string, value: unknown) => boolean
 
-/** A schema without some keywords, at any depth. A parameter of such a name stays. */
+/** A schema without some keywords, at any depth; the same value if it has none. A parameter of such a name stays. */
 export function withoutKeywords(schema: unknown, drops: Drops): unknown {
-  if (Array.isArray(schema)) return schema.map((part) => withoutKeywords(part, drops))
+  if (Array.isArray(schema)) return changed(schema, (part) => withoutKeywords(part, drops))
   if (!isObject(schema)) return schema
-  return Object.fromEntries(
-    Object.entries(schema)
-      .filter(([keyword, value]) => !drops(keyword, value))
-      .map(([keyword, value]) => [keyword, below(keyword, value, drops)]),
-  )
+  let isChanged = false
+  const kept: [string, unknown][] = []
+  for (const keyword of Object.keys(schema)) {
+    const value = schema[keyword]
+    if (drops(keyword, value)) {
+      isChanged = true
+      continue
+    }
+    const left = below(keyword, value, drops)
+    isChanged ||= left !== value
+    kept.push([keyword, left])
+  }
+  return isChanged ? Object.fromEntries(kept) : schema
 }
 
 function below(keyword: string, value: unknown, drops: Drops): unknown {
-  if (VALUES.has(keyword)) return value
+  if (typeof value !== 'object' || value === null || VALUES.has(keyword)) return value
   return NAMED.has(keyword) && isObject(value) ? eachOf(value, drops) : withoutKeywords(value, drops)
 }
 
 function eachOf(schemas: Record<string, unknown>, drops: Drops): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, withoutKeywords(schema, drops)]),
-  )
+  const names = Object.keys(schemas)
+  const values = Object.values(schemas)
+  const left = changed(values, (schema) => withoutKeywords(schema, drops))
+  return left === values ? schemas : Object.fromEntries(names.map((name, index) => [name, left[index]]))
+}
+
+/** The values after a change of each; the same list if none has changed. */
+function changed(values: unknown[], change: (value: unknown) => unknown): unknown[] {
+  const left = values.map(change)
+  return left.every((value, index) => value === values[index]) ? values : left
 }
 
 /** `$schema` and `format`, which some vendors refuse; both are hints only. */

@@ -4,6 +4,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
+import { encodedTables } from '../../src/app/encoded-tables'
 import { randomBytes } from '../../src/app/world'
 import { masterKeysOf } from '../../src/config/secrets'
 import { createCodec, storedBy } from '../../src/db/codec'
@@ -17,6 +18,7 @@ import { databaseKinds, openAddress, temporaryFolder } from '../support/database
 import {
   bytesOf,
   encryptedOptions,
+  filesOf,
   foundIn,
   idOf,
   keysOfTexts,
@@ -42,6 +44,15 @@ async function removalStatements(): Promise<string[]> {
     .split(';')
     .map((each) => each.trim())
     .filter((each) => each !== '')
+}
+
+/** The statements of the documentation for PostgreSQL, with every table that has encoded columns. */
+async function vacuumStatements(): Promise<string[]> {
+  const page = await Bun.file(join(import.meta.dir, '../../docs/encryption.md')).text()
+  const statements = [...page.matchAll(/^(vacuum .*);$/gm)].map(([, sql = '']) => sql)
+  const tables = statements[0]?.replace('vacuum (full, analyze) ', '').split(', ')
+  expect(tables?.sort()).toEqual(encodedTables.map(({ table }) => table).sort())
+  return statements
 }
 
 async function idsOf({ server }: TestGateway): Promise<string[]> {
@@ -77,6 +88,7 @@ for (const database of databaseKinds) {
       const bytes = await bytesOf(gateway)
       expect(foundIn(bytes, [...stored.texts, own])).toEqual([])
       expect(spellingsOf(first).filter((spelling) => bytes.includes(spelling))).toEqual([])
+      if (database === 'postgres') expect(foundIn(await filesOf(gateway), [...stored.texts, own])).toEqual([])
       await stored.check(gateway)
       const again = await restart(gateway, encryptedOptions({ key: first }))
       await stored.check(again)
@@ -89,10 +101,18 @@ for (const database of databaseKinds) {
       const before = await startTestGateway({ database, ...encryptedOptions(undefined) })
       const stored = await storeTexts(before, 'canary-before-the-key')
       expect(foundIn(await bytesOf(before), stored.texts)).toEqual(stored.texts)
+      // The server takes samples of all columns.
+      await before.server.world.db.query({ sql: 'analyze' })
       const after = await rotate(before, { key: first })
       expect(foundIn(await bytesOf(after), stored.texts)).toEqual([])
       expect(await idsOf(after)).toEqual([idOf(first)])
       await stored.check(after)
+      if (database === 'postgres') {
+        const { db } = after.server.world
+        expect(foundIn(await filesOf(after), stored.texts)).toContain('canary-before-the-key')
+        for (const sql of await vacuumStatements()) await db.query({ sql })
+        expect(foundIn(await filesOf(after), stored.texts)).toEqual([])
+      }
       const later = await storeTexts(after, 'canary-after-the-key')
       expect(foundIn(await bytesOf(after), later.texts)).toEqual([])
       await after.close()

@@ -127,6 +127,18 @@ export async function bytesOf({ server, dataDir }: TestGateway): Promise<Buffer>
   return Buffer.concat(files.map((name) => readFileSync(join(dataDir, name))))
 }
 
+/** Every byte that a PostgreSQL server has in the files of the database, with what was deleted or replaced. */
+export async function filesOf({ server }: TestGateway): Promise<Buffer> {
+  const { db } = server.world
+  await db.query({ sql: 'checkpoint' })
+  const [place] = await db.query({
+    sql: `select current_setting('data_directory') as folder, cast(oid as bigint) as id from pg_database
+      where datname = current_database()`,
+  })
+  const folder = join(String(place?.folder), 'base', String(place?.id))
+  return Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))))
+}
+
 async function rowsOf(db: Db): Promise<string> {
   const tables = await db.query({ sql: `select tablename from pg_tables where schemaname = 'public'` })
   const dumps = tables.map(({ tablename }) => db.query({ sql: `select t::text as line from ${tablename} t` }))

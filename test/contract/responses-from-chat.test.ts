@@ -1,7 +1,7 @@
 // Responses made of chat completions: streams in the manners of many servers, whole replies, and what the official client
 // makes of them.
 
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { readChunk, readCompletion } from '../../src/families/chat/caller-side'
 import { responseObject } from '../../src/families/responses/response-object'
 import { responseOfCompletion } from '../../src/families/responses/via-chat/reply'
@@ -632,6 +632,26 @@ describe('an answer ends', () => {
     expect(translator.answer?.()).toEqual(response)
     expect(translator.finish()).toBe('')
   })
+})
+
+test('a call with text among very many pieces is read in little time, and loses nothing', () => {
+  const rows = 20_000
+  const deltas = Array.from({ length: 2 * rows }, (_, index) =>
+    index % 2 === 1
+      ? { content: 'x' }
+      : piece(0, index === 0 ? '[{}' : ',{}', index === 0 ? { id: 'a', name: 'f' } : {}),
+  )
+  const translator = createEventsOfChat(responsesRequest(), model)
+  const parse = spyOn(JSON, 'parse')
+  for (const delta of deltas) translator.push({ choices: [{ delta }] }, 0, {})
+  translator.finish()
+  const reads = parse.mock.calls.length
+  parse.mockRestore()
+  // Each reads all that came of the arguments.
+  expect(reads).toBeLessThan(200)
+  const [called, message] = ((translator.answer?.() ?? {}) as Json).output
+  expect(called.arguments).toHaveLength(3 + 3 * (rows - 1))
+  expect(message.content[0].text).toHaveLength(rows)
 })
 
 test('all that a translation shows is counted where the vendor counts nothing', () => {

@@ -128,7 +128,14 @@ class Blocks {
 
   private appendCall(piece: CallPiece): void {
     const known = callOf(this.calls, piece)
-    const call = known ?? { index: piece.index, id: piece.id, name: '', arguments: '', partLength: 0 }
+    const call = known ?? {
+      index: piece.index,
+      id: piece.id,
+      name: '',
+      arguments: '',
+      partLength: 0,
+      vainChecks: 0,
+    }
     call.id ||= piece.id
     call.name ||= piece.name
     call.arguments += piece.arguments

@@ -100,7 +100,15 @@ export class EventsOfChat extends ResponseTranslator {
     let call = callOf(this.calls, piece)
     if (!call) {
       this.closeWhole()
-      call = { ...piece, name: '', arguments: '', partLength: 0, open: undefined, isClosed: false }
+      call = {
+        ...piece,
+        name: '',
+        arguments: '',
+        partLength: 0,
+        vainChecks: 0,
+        open: undefined,
+        isClosed: false,
+      }
       this.calls.push(call)
     }
     // Only white space can follow complete arguments.

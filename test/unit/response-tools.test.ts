@@ -339,4 +339,16 @@ describe('a choice', () => {
     const { status, param: named } = refusalOf(() => chosen(choice))
     expect([status, named]).toEqual([400, param])
   })
+
+  test('a namespace that is named thousands of times costs no more than once', () => {
+    const inner = Array.from({ length: 5_000 }, (_, index) => ({ type: 'function', name: `f${index}` }))
+    const body = bodyOf([{ type: 'namespace', name: 'n', tools: inner }], {
+      tool_choice: {
+        type: 'allowed_tools',
+        mode: 'auto',
+        tools: Array.from({ length: 20_000 }, () => ({ type: 'namespace', name: 'n' })),
+      },
+    })
+    expect(flatChoiceOf(body).allowed).toHaveLength(5_000)
+  })
 })

@@ -6,6 +6,7 @@ import type { Model } from '../../src/contract/family'
 import { families } from '../../src/families'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
 import { sealReasoning } from '../../src/families/responses/reasoning'
+import { addedBytes } from '../../src/families/responses/settings'
 import { responsesOnChat } from '../../src/families/responses/via-chat/family'
 import { responsesOnMessages } from '../../src/families/responses/via-messages/family'
 import { GatewayError } from '../../src/lib/errors'
@@ -78,7 +79,11 @@ for (const [name, { family, upstreamModel }] of Object.entries(bridges)) {
     }
     // What passed the check is quoted and sent without a further refusal.
     family.quote(parsed, model)
-    family.texts?.(parsed.body as ResponsesBody, model)
+    // What is held by the caller's bytes covers the texts that the vendor counts.
+    const byteLength = Buffer.byteLength(JSON.stringify(parsed.body))
+    const texts = family.texts?.(parsed.body as ResponsesBody, model) ?? []
+    const held = byteLength + addedBytes(parsed.body as ResponsesBody)
+    expect(held).toBeGreaterThanOrEqual(Buffer.byteLength(texts.join('')))
     const [call] = [family.call(parsed, model)].flat()
     return call?.body && 'json' in call.body ? call.body.json : undefined
   }

@@ -534,6 +534,18 @@ describe('random conversations', () => {
     }
   })
 
+  test('what a search has found is named once for each time that it is listed', () => {
+    const inner = Array.from({ length: 2_000 }, (_, index) => ({ type: 'function', name: `f${index}` }))
+    const tools = [{ type: 'namespace', name: 'n', tools: inner }]
+    const found = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f7' }] }]
+    const items = Array.from({ length: 2_000 }, (_, index) => [
+      { type: 'tool_search_call', call_id: `c${index}`, execution: 'client', arguments: {} },
+      { type: 'tool_search_output', call_id: `c${index}`, tools: found },
+    ]).flat()
+    const { turns } = read(items, { tools })
+    expect(JSON.stringify(turns).length).toBeLessThan(JSON.stringify(items).length * 3)
+  })
+
   test('long ones take no longer than their length', () => {
     const items = Array.from({ length: 16_000 }, (_, index) => (index < 8_000 ? call('c') : output('c')))
     const startedAt = performance.now()

@@ -347,12 +347,18 @@ export function flatChoiceOf(body: ResponsesBody): FlatChoice {
     return { mode: 'required', allowed }
   }
   if (!Array.isArray(tools)) throw missingField('tool_choice.tools')
-  const allowed = tools.flatMap((tool, index) =>
-    chosenTools(asObject(tool), body, `tool_choice.tools[${index}]`),
-  )
+  const allowed = new Set<FlatTool>()
+  const namespaces = new Set<unknown>()
+  for (const [index, tool] of tools.entries()) {
+    const chosen = asObject(tool)
+    // A name that comes a thousand times stands for its tools once.
+    if (chosen.type === 'namespace' && namespaces.has(chosen.name)) continue
+    if (chosen.type === 'namespace') namespaces.add(chosen.name)
+    for (const each of chosenTools(chosen, body, `tool_choice.tools[${index}]`)) allowed.add(each)
+  }
   const named = modeOf(mode ?? 'auto', 'tool_choice.mode')
-  if (named === 'required' && allowed.length === 0) throw nothingToCall()
-  return { mode: named, allowed: [...new Set(allowed)] }
+  if (named === 'required' && allowed.size === 0) throw nothingToCall()
+  return { mode: named, allowed: [...allowed] }
 }
 
 /** The error for a call that is forced where no tool is left to call, because this model cannot search the web. */

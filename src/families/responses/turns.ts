@@ -434,13 +434,24 @@ function outputIn(item: Item, type: string, at: string, tools: FlatTools): Omit<
 
 /** The names of the tools that a search for tools has found, which the model can call from now on. */
 function foundBy({ tools: found }: Item, tools: FlatTools): string {
-  const names = (Array.isArray(found) ? found : []).flatMap((tool) => {
-    const { type, name } = asObject(tool)
-    if (typeof name !== 'string') return []
-    if (type === 'namespace') return (tools.ofNamespace(name) ?? []).map(({ flatName }) => flatName)
-    return [tools.flatNameOf({ kind: type === 'custom' ? 'custom' : 'function', name })]
-  })
-  return names.length === 0 ? 'No tools were found.' : `Tools that can be called now: ${names.join(', ')}`
+  const names = listedIn(found).flatMap((tool) =>
+    tool.type === 'namespace' && typeof tool.name === 'string'
+      ? listedIn(tool.tools).map((inner) => flatNameIn(inner, tools, tool.name as string))
+      : [flatNameIn(tool, tools)],
+  )
+  const known = names.filter((name) => name !== '')
+  return known.length === 0 ? 'No tools were found.' : `Tools that can be called now: ${known.join(', ')}`
+}
+
+function listedIn(tools: unknown): Item[] {
+  return Array.isArray(tools) ? tools.map(asObject) : []
+}
+
+/** The flat name of a listed tool; empty for one that has none. */
+function flatNameIn({ type, name }: Item, tools: FlatTools, namespace?: string): string {
+  if (typeof name !== 'string') return ''
+  const kind = type === 'custom' ? 'custom' : 'function'
+  return tools.flatNameOf({ kind, name, ...(namespace !== undefined && { namespace }) })
 }
 
 /** The output of a call; one without would make the conversation unreadable for every model. */

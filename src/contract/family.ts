@@ -8,10 +8,12 @@ import type { PcmFormat } from '../lib/wav'
 import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
 import type { Reading } from './reading'
+import type { EarlierVideo, TaskContract } from './task'
 import type { Quantities, Unit } from './units'
 import type { DataUrls, FormPart, Upload } from './upload'
 import type { Upstream } from './upstream'
 
+export type { EarlierVideo, OwnTaskForm, PollContext, TaskOutcome } from './task'
 export type { Quantities, Unit } from './units'
 export type { DataUrls, FormPart, Upload } from './upload'
 
@@ -66,18 +68,6 @@ export interface AnswerContext {
   seal(text: string): string
   /** The text that was sealed for this account; undefined for anything else. */
   open(sealed: string): string | undefined
-}
-
-/** A finished video of the same account and model. */
-export interface EarlierVideo {
-  /** The id of the task. */
-  id: string
-  /** The address at the vendor. */
-  url: string
-  /** The length as billed. */
-  seconds: number
-  /** The facts about its request that its family has stored. */
-  pollContext: PollContext
 }
 
 /**
@@ -198,6 +188,11 @@ interface Contract<Body> {
     call(parsed: ParsedRequest<Body>, model: Model): Call
     read(reply: object): number | undefined
   }
+  /**
+   * Whether a request edits pictures, of a family whose vendor takes them in JSON: such requests are taken at the path of
+   * forms too.
+   */
+  edits?(body: Body): boolean
   /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
   texts?(body: Body, model: Model): string[] | undefined
   /** Tokens of what has no text to count, such as pictures: an estimate for a count that was asked for. Absent: none. */
@@ -388,48 +383,6 @@ export interface PlainForm {
   /** The body without its model. */
   body(request: PlainRequest, model: Model): Record<string, unknown>
 }
-
-/** Follows a family's tasks until they end. */
-interface TaskContract<Body = unknown> {
-  /** The status of our answer to a submit that the vendor accepted. */
-  submittedStatus: 200 | 202
-  /** The vendor's id of the task, in its answer to the submit; undefined if there is none. */
-  id(reply: object): string | undefined
-  /** Facts about the request that `outcome` needs; stored with the task, so they are small. */
-  pollContext(body: Body, model: Model): PollContext
-  /** The ids of earlier tasks that a request names, each with its place. Absent: it can name none. */
-  earlier?(body: Body): { field: string; id: unknown }[]
-  /**
-   * The body, without its model, of a request that makes another video of an earlier one. Throws 400 where the model
-   * cannot. Absent: no model of the family can.
-   */
-  remix?(prompt: string, earlier: EarlierVideo, model: Model): Record<string, unknown>
-  poll(upstreamId: string): Call
-  /** The call that stops a task. Absent: the vendor cannot. */
-  cancel?(upstreamId: string): Call
-  /**
-   * Reads the vendor's answer to a poll; undefined if it says nothing about the task. An empty answer reads as an empty
-   * object.
-   */
-  outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined
-}
-
-export type PollContext = Readonly<Record<string, unknown>>
-
-/** The state of a task. `document` is the vendor's own task, with `content`, `usage` and `seed` if it has succeeded. */
-export type TaskOutcome =
-  | { status: 'submitted'; document: object; progress?: number }
-  /** `quantities` only if the vendor decides what is charged; `serviceTier` if it reports one. */
-  | {
-      status: 'succeeded'
-      document: object
-      videoUrl: string
-      quantities?: Quantities
-      serviceTier?: string
-    }
-  | { status: 'failed'; document: object; error: { code: string; message: string } }
-  /** The vendor does not know the task, or no longer. */
-  | { status: 'missing' }
 
 /** A model as the catalogue has it, ready to use. */
 export interface Model {

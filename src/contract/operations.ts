@@ -9,6 +9,8 @@ interface OperationRow {
   aliases?: readonly string[]
   /** Form of a request: a JSON object, or a form with files. */
   body: 'json' | 'form'
+  /** The operation whose JSON a request may have in place of a form, for models that take it so. */
+  asJson?: 'image'
   /** Form of errors that are raised before the model is known. */
   dialect: Dialect
   /** Bytes of the largest body, unless the configuration sets another limit; a larger one is 413. */
@@ -145,6 +147,7 @@ const table = [
     name: 'image-edit',
     path: '/v1/images/edits',
     body: 'form',
+    asJson: 'image',
     dialect: 'openai',
     maxBodyBytes: 256 * MEBIBYTE,
     summary: 'Image editing, from uploaded images and a mask',

@@ -3,7 +3,7 @@
 
 import type { Catalogue } from '../catalogue/models'
 import { type Family, type Model, streamOf } from '../contract/family'
-import type { Operation } from '../contract/operations'
+import { type Operation, operationOf } from '../contract/operations'
 import type { Dialect } from '../lib/errors'
 import { errorAnswers, rateLimitHeaders } from './errors'
 import { idempotencyKey, waiting } from './headers'
@@ -15,6 +15,7 @@ import {
   fileFields,
   formSchema,
   headerOf,
+  type Media,
   plainSchema,
   type Schema,
   schemaOf,
@@ -126,7 +127,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
         })),
         ...(operation.name === 'video' ? waiting : []),
       ],
-      requestBody: { required: true, content: { [type]: { schema, examples } } },
+      requestBody: { required: true, content: { [type]: { schema, examples }, ...jsonOf(operation) } },
       ...(first && { 'x-codeSamples': samplesOf(operation, first.value as Schema, address) }),
       responses: {
         ...successes(operation),
@@ -134,6 +135,14 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
       },
     },
   }
+}
+
+/** The JSON that an operation takes in place of a form. */
+function jsonOf({ asJson }: Operation): Record<string, Media> {
+  if (!asJson) return {}
+  const { path } = operationOf(asJson)
+  const description = `The request of \`POST ${path}\` with reference images, of models whose vendor takes edits so.`
+  return { 'application/json': { schema: { type: 'object', description } } }
 }
 
 /** The choice between forms: exactly one fits, unless a route leads to models of several. */

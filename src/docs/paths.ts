@@ -268,8 +268,15 @@ const videos = {
       operationId: 'getVideo',
       tags: ['Video'],
       summary: 'One video task in these words',
+      description:
+        'By the `request_id` that the answer to a submit has for some models, the task in the words of their vendor, for its own clients.',
       parameters: [id('The id of the task.')],
-      responses: { ...ok('The task.', 'Video'), ...errorAnswers(['always'], ['openai']), '404': taskMissing },
+      responses: {
+        ...ok('The task.', 'Video'),
+        '202': { description: 'The task in the words of its vendor, while it runs.' },
+        ...errorAnswers(['always'], ['openai']),
+        '404': taskMissing,
+      },
     },
     delete: {
       operationId: 'deleteVideo',

@@ -88,7 +88,8 @@ export async function submitTask(
     return undefined
   })
   const status = family.task.submittedStatus
-  const body = documentOf(task, {}, 'submitted')
+  const own = upstreamId === undefined ? undefined : family.task.ownForm?.submitted(upstreamId)
+  const body = documentOf(task, own ?? {}, 'submitted')
   const saved = saveAnswer(world.db, charge.id, { status, contentType: 'application/json', body })
   const also = idempotencyKey ? [saved] : []
   const stored = await reservations.persist(reservation, async () => {

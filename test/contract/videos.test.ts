@@ -81,6 +81,8 @@ describe('submit', () => {
         model,
         status: 'submitted',
         created_at: at,
+        // By which clients of its vendor ask.
+        ...(model.startsWith('gkx') && { request_id: expect.stringMatching(/^gv-/) }),
       })
       expect(played.charges[0]).toMatchObject({ state: 'held', held: parseUsd(usd) as number, model })
       const { upstreamModel = model, family } = videoModels[model] as ModelConfig

@@ -98,6 +98,8 @@ export const xaiImages: MadeFamily<Body> = {
     return { field, names: [...exact, resolution] }
   },
 
+  edits: (body) => referencesOf(body).length > 0,
+
   quote: ({ body }) => ({ image: body.n ?? 1, input_image: referencesOf(body).length }),
 
   call({ body }, model): Call {

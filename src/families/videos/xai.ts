@@ -2,9 +2,10 @@
 // Duration and resolution must always be sent to the vendor, so that what is billed is what it makes.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Call, EarlierVideo, Model, TaskFamily, TaskOutcome } from '../../contract/family'
+import type { Call, EarlierVideo, Model, OwnTaskForm, TaskFamily, TaskOutcome } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
+import { asObject } from '../../lib/objects'
 import { optionalField } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses, clonedVoices, fileIds } from '../vendor-state'
@@ -38,6 +39,26 @@ const Body = Type.Object(
 type Body = Static<typeof Body>
 
 const DEFAULT_RESOLUTION = '480p'
+
+/** The form that the vendor's own clients read: they know a task by `request_id` and other states. */
+const ownForm: OwnTaskForm = {
+  submitted: (upstreamId) => ({ request_id: upstreamId }),
+  shown(upstreamId, { status, ...task }) {
+    const { code } = asObject(task.error)
+    const state =
+      status === 'succeeded'
+        ? 'done'
+        : status === 'submitted'
+          ? 'pending'
+          : code === 'expired'
+            ? code
+            : 'failed'
+    return {
+      status: state === 'pending' ? 202 : 200,
+      body: { ...task, request_id: upstreamId, status: state },
+    }
+  },
+}
 
 export const xaiVideo: TaskFamily<Body> = {
   kind: 'task',
@@ -122,6 +143,7 @@ export const xaiVideo: TaskFamily<Body> = {
       body: null,
       stream: false,
     }),
+    ownForm,
     outcome,
   },
 

@@ -1,9 +1,13 @@
 // A route for each operation of the table. All of them must lead into the one request line.
 
 import { Elysia } from 'elysia'
+import { type Catalogue, idOfName } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
+import type { Model } from '../../contract/family'
 import type { Form } from '../../contract/form'
-import { type Operation, operations } from '../../contract/operations'
+import { type Operation, type OperationName, operationOf, operations } from '../../contract/operations'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { fieldOf, scanBody } from '../../lib/json-body'
 import type { System } from '../../lib/system'
 import { waitOfRequest } from '../../lib/waiting'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
@@ -24,12 +28,21 @@ export interface IncomingWorld extends Pick<System, 'newId' | 'log'>, FormTools 
  * request.
  */
 export function operationRoutes(
-  world: IncomingWorld,
+  world: IncomingWorld & { catalogue: Catalogue },
   gateway: Gateway,
   bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
   listener: () => Listener | null,
 ) {
+  const { catalogue } = world
+  /** Whether a model takes edits as JSON; false for an unknown one. */
+  const takesJson = (name: unknown) => {
+    const id = typeof name === 'string' ? idOfName(catalogue, name) : ''
+    const forms = (catalogue.routes.get(id)?.models ?? [id]).flatMap(
+      (each) => catalogue.models.get(each) ?? [],
+    )
+    return forms.some(({ family }) => family.edits)
+  }
   const app = new Elysia({ name: 'operations' })
   const routes = operations.flatMap((operation) =>
     [operation.path, ...(operation.aliases ?? [])].flatMap(tolerated).map((path) => ({ operation, path })),
@@ -39,10 +52,12 @@ export function operationRoutes(
       path,
       async ({ request }) => {
         const requestId = world.newId('req')
+        const inJson = operation.asJson && jsonFormOf(operation.asJson, request)
         try {
-          const response = await gateway.handle(
-            new HttpIncoming(world, bodies, operation, request, listener(), requestId),
-          )
+          const incoming = inJson
+            ? new JsonEditIncoming(takesJson, world, bodies, inJson, request, listener(), requestId)
+            : new HttpIncoming(world, bodies, operation, request, listener(), requestId)
+          const response = await gateway.handle(incoming)
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {
@@ -117,6 +132,45 @@ export class HttpIncoming implements Incoming {
   protected exempt(): void {
     exempt(this.listener, this.request)
   }
+}
+
+/** A request that edits pictures in the JSON of its model's vendor, as that vendor's own clients send it. */
+class JsonEditIncoming extends HttpIncoming {
+  constructor(
+    private readonly takesJson: (model: unknown) => boolean,
+    ...of: ConstructorParameters<typeof HttpIncoming>
+  ) {
+    super(...of)
+  }
+
+  override async body(check: CheckModel): Promise<Uint8Array> {
+    const bytes = (await super.body(check)) as Uint8Array
+    if (!this.takesJson(fieldOf(scanBody(bytes), 'model'))) throw onlyAsForm()
+    return bytes
+  }
+
+  reword(body: Record<string, unknown>, { family }: Model): Record<string, unknown> {
+    if (!family.edits) throw onlyAsForm()
+    if (family.edits(body)) return body
+    throw invalidRequest(
+      'image',
+      `Missing required parameter: 'image'. Send the image to edit, such as {"url": "https://example.com/cat.jpg"}.`,
+      'missing_required_parameter',
+    )
+  }
+}
+
+function onlyAsForm(): GatewayError {
+  return new GatewayError(415, {
+    code: 'unsupported_media_type',
+    message:
+      'This model takes no edits as JSON: send the image as a file, with the type multipart/form-data.',
+  })
+}
+
+/** The operation of a request that is JSON in place of a form; undefined if it is none. */
+function jsonFormOf(asJson: OperationName, { headers }: Request): Operation | undefined {
+  return /^\s*application\/json\b/i.test(headers.get('content-type') ?? '') ? operationOf(asJson) : undefined
 }
 
 const NOTHING = {}

@@ -3,11 +3,15 @@
 
 import { Elysia, NotFoundError } from 'elysia'
 import type { Key } from '../../accounts/keys'
+import type { Catalogue } from '../../catalogue/models'
+import { type OwnTaskForm, taskOf } from '../../contract/family'
 import type { Db } from '../../db/db'
 import { invalidRequest } from '../../lib/errors'
 import type { Gateway } from '../../request/line'
+import { modelOf } from '../../tasks/ask-upstream'
 import { type DeleteWorld, deleteTaskOf } from '../../tasks/delete'
 import { findTask, listTasks, requireTask } from '../../tasks/find'
+import { showTask, type Task } from '../../tasks/task'
 import type { BodyReader } from '../body'
 import { exempt, type Listener } from '../connection'
 import { queryOf } from '../target'
@@ -23,7 +27,7 @@ const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
 export function videoRoutes(
-  world: SubmitWorld & DeleteWorld,
+  world: SubmitWorld & DeleteWorld & { catalogue: Pick<Catalogue, 'models'> },
   gateway: Gateway,
   bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
@@ -38,9 +42,13 @@ export function videoRoutes(
     })
 
   const show = (request: Request, id: string) =>
-    answer(request, async ({ account }, requestId) =>
-      json(videoOfTask(await requireTask(world.db, account, id)), requestId),
-    )
+    answer(request, async ({ account }, requestId) => {
+      const task = await requireTask(world.db, account, id)
+      const own = id === task.upstreamId ? ownFormOf(world.catalogue, task) : undefined
+      if (!own) return json(videoOfTask(task), requestId)
+      const { status, body } = own.shown(id, JSON.parse(showTask(task)))
+      return json(body, requestId, status)
+    })
 
   const remove = (request: Request, id: string, listener: Listener | null) =>
     answer(request, async ({ account }, requestId) => {
@@ -96,6 +104,12 @@ async function pageOf(world: { db: Db }, account: string, query: URLSearchParams
   return { limit, oldestFirst: order === 'asc', ...(after && { after }) }
 }
 
-function json(value: unknown, requestId: string): Response {
-  return Response.json(value, { headers: { 'x-request-id': requestId } })
+/** The form of a task for clients of its vendor's own API. */
+function ownFormOf({ models }: Pick<Catalogue, 'models'>, task: Task): OwnTaskForm | undefined {
+  const model = modelOf({ models }, task)
+  return model && taskOf(model.family)?.ownForm
+}
+
+function json(value: unknown, requestId: string, status = 200): Response {
+  return Response.json(value, { status, headers: { 'x-request-id': requestId } })
 }

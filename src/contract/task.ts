@@ -1,0 +1,72 @@
+// The part of a payload contract that follows tasks: how they begin, how a vendor is asked after them, and what it may
+// answer. Types only. Nothing here must know a vendor or a database.
+
+import type { Call, Model } from './family'
+import type { Quantities } from './units'
+
+/** A finished video of the same account and model. */
+export interface EarlierVideo {
+  /** The id of the task. */
+  id: string
+  /** The address at the vendor. */
+  url: string
+  /** The length as billed. */
+  seconds: number
+  /** The facts about its request that its family has stored. */
+  pollContext: PollContext
+}
+
+/** Follows a family's tasks until they end. */
+export interface TaskContract<Body = unknown> {
+  /** The status of our answer to a submit that the vendor accepted. */
+  submittedStatus: 200 | 202
+  /** The vendor's id of the task, in its answer to the submit; undefined if there is none. */
+  id(reply: object): string | undefined
+  /** Facts about the request that `outcome` needs; stored with the task, so they are small. */
+  pollContext(body: Body, model: Model): PollContext
+  /** The ids of earlier tasks that a request names, each with its place. Absent: it can name none. */
+  earlier?(body: Body): { field: string; id: unknown }[]
+  /**
+   * The body, without its model, of a request that makes another video of an earlier one. Throws 400 where the model
+   * cannot. Absent: no model of the family can.
+   */
+  remix?(prompt: string, earlier: EarlierVideo, model: Model): Record<string, unknown>
+  poll(upstreamId: string): Call
+  /** The call that stops a task. Absent: the vendor cannot. */
+  cancel?(upstreamId: string): Call
+  /** The form of tasks for clients of the vendor's own API. Absent: they get the gateway's. */
+  ownForm?: OwnTaskForm
+  /**
+   * Reads the vendor's answer to a poll; undefined if it says nothing about the task. An empty answer reads as an empty
+   * object.
+   */
+  outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined
+}
+
+/**
+ * Clients of the vendor's own API submit to POST /v1/videos/generations, as others do, and then ask
+ * GET /v1/videos/{id} by the id that the vendor gave the task. By its id here that path answers in OpenAI's form.
+ */
+export interface OwnTaskForm {
+  /** Members of the answer to a submit, besides those of every task. */
+  submitted(upstreamId: string): object
+  /** A task in the vendor's words, made of its document here. */
+  shown(upstreamId: string, document: Readonly<Record<string, unknown>>): { status: number; body: object }
+}
+
+export type PollContext = Readonly<Record<string, unknown>>
+
+/** The state of a task. `document` is the vendor's own task, with `content`, `usage` and `seed` if it has succeeded. */
+export type TaskOutcome =
+  | { status: 'submitted'; document: object; progress?: number }
+  /** `quantities` only if the vendor decides what is charged; `serviceTier` if it reports one. */
+  | {
+      status: 'succeeded'
+      document: object
+      videoUrl: string
+      quantities?: Quantities
+      serviceTier?: string
+    }
+  | { status: 'failed'; document: object; error: { code: string; message: string } }
+  /** The vendor does not know the task, or no longer. */
+  | { status: 'missing' }

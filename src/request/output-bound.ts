@@ -2,17 +2,21 @@
 // every event of a kind. It may take too much for output, and never too little: of an event of a kind that it does not know
 // it takes all.
 
-import { toLatin1 } from '../lib/sse'
+import { splitEvents, toLatin1 } from '../lib/sse'
 
 /** The parts that are the same in all events of a kind, such as the pieces of a text or of a tool call. */
 interface EventKind {
   /** Bytes before the text. */
   before: Buffer
+  /** Bytes after the text. */
+  after: Buffer
   /** Length without the text. */
   length: number
 }
 
 const BLANK_LINE = Buffer.from('\n\n')
+/** The end of a member's name and what stands before its value. */
+const MEMBER_LEADS = ['":', '": ']
 /** Most kinds that are known at a time: candidates and tool calls take turns. */
 const MOST_KINDS = 4
 
@@ -20,9 +24,16 @@ export class OutputBound {
   /** Most tokens in the events that were passed on and not read yet. */
   unreadTokens = 0
   private readonly kinds: EventKind[] = []
+  /** The last events among which one was of an unknown kind, as the vendor sent them. */
+  private unknown: Buffer | undefined
 
   /** Most tokens of the output in whole events: no tokenizer makes more of a text than it has bytes. */
   most(whole: Buffer): number {
+    const [kind] = this.kinds
+    // Nearly always one event, of the kind of the one before.
+    if (kind && whole.length < 2 * kind.length && isOfKind(whole, 0, whole.length, kind)) {
+      return whole.length - kind.length
+    }
     let most = 0
     for (let at = 0; at < whole.length; ) {
       const blank = whole.indexOf(BLANK_LINE, at)
@@ -33,24 +44,44 @@ export class OutputBound {
     return most
   }
 
-  /** Learns the kind of an event from its text. The event is Latin-1. */
-  learn(event: string, text: string): void {
+  /** Learns a kind from the text of an event that was read since. */
+  learn(text: string): void {
+    const { unknown, kinds } = this
+    this.unknown = undefined
+    if (!unknown) return
     // As most vendors write it. Where it is written otherwise, it is not known how long a text is.
     const written = toLatin1(JSON.stringify(text))
-    const at = event.indexOf(written)
-    if (at === -1) return
+    const event = splitEvents(unknown.toString('latin1')).findLast((each) => placeOf(each, written) !== -1)
+    if (event === undefined) return
+    const at = placeOf(event, written)
     const before = Buffer.from(event.slice(0, at + 1), 'latin1')
-    if (this.kinds.some((kind) => kind.before.equals(before))) return
-    if (this.kinds.length === MOST_KINDS) this.kinds.shift()
-    this.kinds.push({ before, length: event.length - written.length + 2 })
+    const after = Buffer.from(event.slice(at + written.length - 1), 'latin1')
+    if (kinds.some((kind) => kind.before.equals(before) && kind.after.equals(after))) return
+    if (kinds.length === MOST_KINDS) kinds.pop()
+    kinds.unshift({ before, after, length: before.length + after.length })
   }
 
   private mostIn(whole: Buffer, from: number, end: number): number {
-    for (const { before, length } of this.kinds) {
-      const isKnown =
-        end - from >= length && whole.compare(before, 0, before.length, from, from + before.length) === 0
-      if (isKnown) return end - from - length
-    }
+    const kind = this.kinds.find((each) => isOfKind(whole, from, end, each))
+    if (kind) return end - from - kind.length
+    this.unknown = whole
     return end - from
   }
+}
+
+/** Index of a string that is the value of a member; -1 if there is none. */
+function placeOf(event: string, written: string): number {
+  for (const lead of MEMBER_LEADS) {
+    const at = event.indexOf(lead + written)
+    if (at !== -1) return at + lead.length
+  }
+  return -1
+}
+
+function isOfKind(whole: Buffer, from: number, end: number, { before, after, length }: EventKind): boolean {
+  return (
+    end - from >= length &&
+    whole.compare(before, 0, before.length, from, from + before.length) === 0 &&
+    whole.compare(after, 0, after.length, end - after.length, end) === 0
+  )
 }

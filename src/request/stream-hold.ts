@@ -5,6 +5,7 @@ import { extendHold, refreshHold } from '../billing/ledger'
 import { conditionsToExtend } from '../billing/limits'
 import { quoteNano } from '../billing/metering'
 import type { Model, OutputTokens, ParsedRequest } from '../contract/family'
+import { outputTokensOf } from '../contract/units'
 import { DatabaseUnavailable } from '../db/db'
 import type { Reservation } from './reservation'
 import type { StreamMeter } from './stream-meter'
@@ -161,7 +162,9 @@ export class StreamHold {
    * is held.
    */
   private async recount(meter: StreamMeter): Promise<boolean> {
-    const { text, textOmitted } = meter.outcome('balance')
+    const { text, textOmitted, usage, early } = meter.outcome('balance')
+    // A vendor that counts on its way knows best.
+    if (typeof usage === 'object' && !early && outputTokensOf(usage) > 0) return false
     const { tokens, exact } = await this.world.tokenCounter.count(text)
     if (!exact || text === '') return false
     // What was not kept is as dense as what was.

@@ -209,16 +209,16 @@ class PassingMeter implements StreamMeter {
   private readUnread(): void {
     const { tally, bound } = this
     const follower = bound && this.options.follower
-    let [last, text] = ['', '']
+    let text = ''
     for (const event of splitEvents(this.unread.take())) {
       const reading = this.read(event, follower)
       tally.add(reading)
-      if (reading.output?.kind === 'shown' && reading.output.text) [last, text] = [event, reading.output.text]
+      if (reading.output?.kind === 'shown') text = reading.output.text ?? text
     }
     if (!bound) return
     bound.unreadTokens = 0
     // The next events are most likely of the kind of the last.
-    if (text !== '') bound.learn(last, text)
+    if (text !== '') bound.learn(text)
   }
 
   private read(event: string, follower?: StreamFollower): Reading {

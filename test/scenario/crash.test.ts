@@ -138,6 +138,14 @@ describe('kill -9 at a point of the line', () => {
       charge: { state: 'settled', amount: 2_010_000, ended_by: 'done', usage_source: 'upstream' },
       calls: 0,
     },
+    {
+      // 8,192,000 nano-dollars of output a step.
+      title: 'a stream has held its second step, and goes on',
+      body: { stream: true, messages: say('[sandbox tokens=50000 token_delay_ms=1]') },
+      reached: async ({ rows }) => ((await rows('select held from open_charges'))[0]?.held as number) > 12e6,
+      charge: { state: 'released', amount: 0, ended_by: 'expired' },
+      calls: 1,
+    },
   ]
   const deaf = { connections: 0 }
 

@@ -9,6 +9,7 @@ import {
   addCredit,
   adjust,
   type Charge,
+  extendHold,
   hold,
   openAccount,
   release,
@@ -34,6 +35,7 @@ for (const kind of databaseKinds) {
   describe(`the end of a charge on ${kind}`, () => endTests(kind))
   describe(`a price above the hold on ${kind}`, () => shortfallTests(kind))
   describe(`many at once on ${kind}`, () => concurrencyTests(kind))
+  describe(`a hold in steps on ${kind}`, () => stepTests(kind))
   describe(`expiry on ${kind}`, () => expiryTests(kind))
   describe(`deposits and corrections on ${kind}`, () => depositTests(kind))
   describe(`counters of a key on ${kind}`, () => counterTests(kind))
@@ -305,6 +307,26 @@ function concurrencyTests(kind: DatabaseKind): void {
     })
     await Promise.all(work)
     expect(await money(db)).toEqual([10_000 + 60 * 7 - 60 * 3 - 15 * 40 - 15 * 140, 0])
+    await closeBooks(db)
+  })
+}
+
+function stepTests(kind: DatabaseKind): void {
+  test('is given back with all its steps when its time is over, and none is held after it', async () => {
+    const db = await openBooks(kind, 1_000)
+    const charge = makeCharge(300)
+    await hold(db, charge)
+    const step = { amountNano: 200, windowTokens: 0 }
+    expect(await extendHold(db, charge, step)).toEqual({ held: true })
+    // Whoever knows of the first step only ends nothing.
+    expect(await release(db, charge, { endedBy: 'upstream', endedAt: START })).toBe(false)
+    expect(await money(db)).toEqual([1_000, 500])
+    expect(await releaseExpired(db, charge.expiresAt)).toBe(1)
+    expect(await money(db)).toEqual([1_000, 0])
+    const known = { ...charge, heldNano: 500 }
+    expect(await extendHold(db, known, step)).toEqual({ refusedBy: 'charge' })
+    expect(await release(db, known, { endedBy: 'upstream', endedAt: START })).toBe(false)
+    expect(await money(db)).toEqual([1_000, 0])
     await closeBooks(db)
   })
 }

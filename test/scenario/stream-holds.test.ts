@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import { formatUsd, NANO_PER_USD } from '../../src/lib/money'
-import { readChunks } from '../support/chat-chunks'
+import { chunksOf, readChunks } from '../support/chat-chunks'
 import { databaseKinds } from '../support/databases'
-import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { readEvents } from '../support/message-events'
+import type { Json } from '../support/scenario'
+import { chunk, DONE, eventStream, startVendor } from '../support/vendor'
 
 setDefaultTimeout(180_000)
 
@@ -137,6 +139,8 @@ for (const kind of databaseKinds) {
       // It got a good part of what it could pay, and no more.
       expect(read.outputTokens).toBeGreaterThan(150)
       expect(read.outputTokens).toBeLessThanOrEqual(STEP + 400)
+      await waitFor(() => gateway.sandbox.calls.at(-1)?.aborted === true)
+      expect(gateway.sandbox.calls.at(-1)?.aborted).toBe(true)
     })
 
     test.each(ways)('$name: holds no more than the limit of the request', async (way) => {
@@ -145,8 +149,170 @@ for (const kind of databaseKinds) {
       expect(read.outputTokens).toBe(250)
       expect(charge).toMatchObject({ ended_by: 'done', shortfall: 0, held: firstNano + 150 * OUTPUT })
     })
+
+    test.each(ways)('$name: ends where the budget of its key ends', async (way) => {
+      const body = JSON.stringify(way.body('Say much. [sandbox tokens=20000 token_delay_ms=1]', undefined))
+      const budgetNano = body.length * INPUT + (STEP + 300) * OUTPUT
+      const account = `budget ${way.name}`
+      const { secret, id } = await gateway.makeKey(account, '100', { budgetNano, budgetPeriod: 'day' })
+      const response = await gateway.post(way.path, body, { authorization: `Bearer ${secret}` })
+      expect(way.read(await response.text()).finish).toBe('length')
+      const [charge] = (await gateway.charges()).filter((row) => row.account === account)
+      expect(charge).toMatchObject({ ended_by: 'balance', shortfall: 0 })
+      expect(charge?.held).toBeLessThanOrEqual(budgetNano)
+      const committed = 'select committed from budgets where key_id = $1'
+      const rows = await gateway.server.world.db.query({ sql: committed, parameters: [id] })
+      expect(rows).toEqual([{ committed: charge?.amount as number }])
+    })
+
+    test('a key’s tokens a minute are counted step by step, and cut nothing', async () => {
+      const [way] = ways as [Way]
+      const { secret, id } = await gateway.makeKey(`minute ${kind}`, '100', { tokensPerMinute: 50 })
+      const headers = { authorization: `Bearer ${secret}` }
+      const body = way.body('Say much. [sandbox tokens=600 prompt_tokens=20]', undefined)
+      const response = await gateway.post(way.path, body, headers)
+      expect(way.read(await response.text())).toMatchObject({ finish: 'stop', outputTokens: 600 })
+      const sql = 'select requests, tokens from rate_windows where key_id = $1'
+      const rows = await gateway.server.world.db.query({ sql, parameters: [id] })
+      expect(rows).toEqual([{ requests: 1, tokens: 620 }])
+    })
+
+    test.each(ways.filter(({ path }) => path.endsWith('completions')))(
+      '$name: several candidates end together, and are paid together',
+      async (way) => {
+        const words = 'Say much. [sandbox tokens=20000 token_delay_ms=1]'
+        const body = JSON.stringify({ ...way.body(words, 64_000), n: 3 })
+        const input = body.length * INPUT * (way.name === 'chat' ? 1 : 3)
+        const account = `candidates ${way.name}`
+        const funds = input + 3 * STEP * OUTPUT + 500 * OUTPUT
+        const { secret } = await gateway.makeKey(account, formatUsd(funds))
+        const calls = gateway.sandbox.calls.length
+        const response = await gateway.post(way.path, body, { authorization: `Bearer ${secret}` })
+        const { chunks, closed } = chunksOf(await response.text())
+        const finished = chunks.flatMap(({ choices }) =>
+          choices.filter((choice: Json) => choice.finish_reason !== null),
+        )
+        expect(closed).toBe(true)
+        expect(finished.map((choice: Json) => `${choice.index} ${choice.finish_reason}`).sort()).toEqual([
+          '0 length',
+          '1 length',
+          '2 length',
+        ])
+        const { usage } = chunks.at(-1)
+        const [charge] = (await gateway.charges()).filter((row) => row.account === account)
+        expect(charge).toMatchObject({ ended_by: 'balance', shortfall: 0 })
+        expect(charge?.amount).toBe(usage.prompt_tokens * INPUT + usage.completion_tokens * OUTPUT)
+        expect(charge?.amount).toBeLessThanOrEqual(charge?.held as number)
+        const isStopped = () => gateway.sandbox.calls.slice(calls).every(({ aborted }) => aborted)
+        await waitFor(isStopped)
+        expect(isStopped()).toBe(true)
+      },
+    )
+
+    test.each(ways)('$name: an answer that was cut is the answer to its Idempotency-Key', async (way) => {
+      const body = JSON.stringify(way.body('Say much. [sandbox tokens=20000 token_delay_ms=1]', undefined))
+      const account = `again ${way.name}`
+      const funds = body.length * INPUT + (STEP + 200) * OUTPUT
+      const { secret } = await gateway.makeKey(account, formatUsd(funds))
+      const headers = { authorization: `Bearer ${secret}`, 'idempotency-key': 'one' }
+      const first = await (await gateway.post(way.path, body, headers)).text()
+      expect(way.read(first).finish).toBe('length')
+      const again = await gateway.post(way.path, body, headers)
+      expect(again.headers.get('idempotent-replayed')).toBe('true')
+      expect(await again.text()).toBe(first)
+      expect((await gateway.charges()).filter((row) => row.account === account)).toHaveLength(1)
+    })
   })
 }
+
+describe('a stream of a vendor with ways of its own', () => {
+  const vendor = startVendor()
+  let gateway: TestGateway
+  beforeAll(async () => {
+    const odd = { ...(models['step-chat'] as ModelConfig), upstream: 'odd' }
+    const dear = {
+      ...(models['step-chat'] as ModelConfig),
+      price: { per_1m_input_tokens: '3.00', per_1m_output_tokens: '6.00' },
+    }
+    gateway = await startTestGateway({
+      models: { ...models, odd, dear, either: { route: ['odd', 'dear'] } },
+      upstreams: { odd: vendor.upstream },
+    })
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await vendor.stop()
+  })
+
+  async function play(account: string, model: string, words: string, balanceNano: number) {
+    const { secret } = await gateway.makeKey(account, formatUsd(balanceNano))
+    const headers = { authorization: `Bearer ${secret}` }
+    const response = await gateway.chat({ model, stream: true, messages: say(words) }, headers)
+    const text = await response.text()
+    const [charge] = (await gateway.charges()).filter((row) => row.account === account)
+    return { text, charge: charge as Row, balance: await gateway.balance(account) }
+  }
+
+  test('is answered by the next model of a route: its steps are held at its prices', async () => {
+    vendor.answer = () => Response.json({ error: { message: 'busy' } }, { status: 503 })
+    const words = 'Say much. [sandbox tokens=600 prompt_tokens=20]'
+    const { charge } = await play('route', 'either', words, NANO_PER_USD)
+    expect(charge).toMatchObject({ model: 'dear', ended_by: 'done', shortfall: 0 })
+    expect(charge.amount).toBe(20 * 3 * INPUT + 600 * 3 * OUTPUT)
+    expect(charge.held).toBeGreaterThanOrEqual(charge.amount as number)
+  })
+
+  /** Hardly a word, and figures in each event that grow: the vendor thinks, and shows nothing of it. */
+  const thinking = (events: number) => {
+    let cancelled = false
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        for (let count = 1; count <= events && !cancelled; count++) {
+          const usage = { prompt_tokens: 10, completion_tokens: count * 20 }
+          const choices = [{ index: 0, delta: { content: count % 10 ? '' : '.' }, finish_reason: null }]
+          controller.enqueue(Buffer.from(`data: ${JSON.stringify({ id: 'c', choices, usage })}\n\n`))
+          await Bun.sleep(2)
+        }
+        if (cancelled) return
+        controller.enqueue(Buffer.from(chunk('', 'stop') + DONE))
+        controller.close()
+      },
+      cancel() {
+        cancelled = true
+      },
+    })
+    return { response: eventStream(body), isCancelled: () => cancelled }
+  }
+
+  test('thinks without showing it, and counts: what it counts is held', async () => {
+    vendor.answer = () => thinking(100).response
+    const { charge } = await play('thinks', 'odd', 'Hi', NANO_PER_USD)
+    expect(charge).toMatchObject({ ended_by: 'done', amount: 10 * INPUT + 2_000 * OUTPUT, shortfall: 0 })
+    expect(charge.held).toBeGreaterThan(1_900 * OUTPUT)
+  })
+
+  test('thinks for more than the account has: it is cut, and never paid beyond what is held', async () => {
+    const { response, isCancelled } = thinking(10_000)
+    vendor.answer = () => response
+    const { text, charge, balance } = await play('thinks too much', 'odd', 'Hi', 1_000_000)
+    expect(text).toContain('"finish_reason":"length"')
+    expect(text).toEndWith('data: [DONE]\n\n')
+    expect(charge).toMatchObject({ ended_by: 'balance', shortfall: 0 })
+    expect(charge.amount).toBeLessThanOrEqual(charge.held as number)
+    expect(balance.heldNano).toBe(0)
+    await waitFor(isCancelled)
+    expect(isCancelled()).toBe(true)
+  })
+
+  test('says in one event more than the account can hold: none of it is delivered, or paid', async () => {
+    vendor.answer = () => eventStream(chunk('A word. ') + chunk('x'.repeat(50_000)) + DONE)
+    const { text, charge } = await play('one event', 'odd', 'Hi', 1_000_000)
+    expect(text).not.toContain('xxx')
+    expect(text).toContain('"finish_reason":"length"')
+    expect(charge).toMatchObject({ ended_by: 'balance', shortfall: 0, usage_source: 'counted' })
+    expect(charge.amount).toBeLessThan(50 * OUTPUT)
+  })
+})
 
 /** A price list of a large model: 64,000 output tokens are $1.28. */
 const opus: ModelConfig = {

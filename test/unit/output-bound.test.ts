@@ -1,0 +1,61 @@
+// The bound of output in events that nobody reads: never below what is in them, and exact for the kinds of events that it has
+// learnt, so that nearly none must be read.
+
+import { describe, expect, test } from 'bun:test'
+import { OutputBound } from '../../src/request/output-bound'
+
+const head = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion.chunk',
+  created: 1_700_000_000,
+  model: 'some-model',
+}
+const event = (delta: object) =>
+  `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason: null }], usage: null })}\n\n`
+const content = (text: string) => event({ content: text })
+const most = (bound: OutputBound, events: string) => bound.most(Buffer.from(events))
+
+/** A bound that has met an event with this text, which was then read. */
+function learnt(events: string, text: string): OutputBound {
+  const bound = new OutputBound()
+  bound.most(Buffer.from(events))
+  bound.learn(text)
+  return bound
+}
+
+describe('the bound of unread output', () => {
+  test('takes all of an event as long as it knows no kind', () => {
+    const text = content(' word')
+    expect(most(new OutputBound(), text)).toBe(text.length)
+  })
+
+  test('is the length of the text in events of a kind that it knows, one by one or several at once', () => {
+    const bound = learnt(content('Hello'), 'Hello')
+    for (const word of [' word', '', '\n\n', 'a "quoted" one', '世界', '🎉']) {
+      const written = Buffer.byteLength(JSON.stringify(word)) - 2
+      expect(most(bound, content(word))).toBe(written)
+      expect(most(bound, content(word).repeat(5))).toBe(5 * written)
+    }
+  })
+
+  test('takes all of an event of another kind, and then knows both', () => {
+    const bound = learnt(event({ reasoning_content: 'Hm' }), 'Hm')
+    const said = content('Yes')
+    expect(most(bound, said)).toBe(said.length)
+    bound.learn('Yes')
+    expect(most(bound, said + event({ reasoning_content: 'More' }))).toBe(3 + 4)
+  })
+
+  test('finds a text where it is a value, not where the same signs stand between others', () => {
+    for (const text of [':', ',', '}', '{']) {
+      const bound = learnt(content(text), text)
+      expect(most(bound, content('much longer than before'))).toBe('much longer than before'.length)
+    }
+  })
+
+  test('learns nothing where a vendor writes texts in another way', () => {
+    const escaped = content('x').replace('"x"', '"\\u4e16"')
+    const bound = learnt(escaped, '世')
+    expect(most(bound, escaped)).toBe(escaped.length)
+  })
+})

@@ -309,7 +309,7 @@ describe('kill -9 at random moments', () => {
       expect(await last.ended).toMatchObject({ code: 0, signal: null })
       expect(await installation.problems()).toEqual([])
     },
-    60_000 + ROUNDS * 10_000,
+    120_000 + ROUNDS * 30_000,
   )
 })
 

@@ -181,7 +181,7 @@ const model = {
   created: AT,
   owned_by: 'somebody',
   name: 'a-chat-model',
-  operations: ['chat', 'messages'],
+  operations: ['chat', 'messages', 'responses'],
   architecture: {
     modality: 'text+image->text',
     input_modalities: ['text', 'image'],

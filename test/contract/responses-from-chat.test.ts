@@ -481,7 +481,7 @@ describe('a call comes back', () => {
     expect(mixed.items).toMatchObject([{ operation }, { name: 'plain' }])
     const half = streamOf([deltas[0]]).split('data: {"choices":[{"index":0,"delta":{}').at(0)
     const { response } = readResponse(translated(`${half}data: {"error":"No"}\n\n`, [], patch).events)
-    expect(response.output).toMatchObject([{ type: 'apply_patch_call', status: 'incomplete' }])
+    expect(response.output).toMatchObject([{ type: 'apply_patch_call', status: 'in_progress' }])
   })
 
   test('with arguments as text where a server parses them (new-api/5800)', () => {
@@ -534,6 +534,28 @@ describe('an answer ends', () => {
     expect(readDeltas([whole], 'length').items[0]?.status).toBe('completed')
     const begun = readDeltas([piece(0, '', { id: 'call_1', name: 'f' })], 'length').items[0]
     expect(begun).toMatchObject({ status: 'incomplete', arguments: '' })
+  })
+
+  test('at its limit in a call that clients would run with half of its input: the item has no end', async () => {
+    const tools = [{ type: 'custom', name: 'exec' }, { type: 'apply_patch' }, { type: 'shell' }]
+    const rows = [
+      [
+        'exec',
+        '{"input":"rm -r /tmp',
+        { type: 'custom_tool_call', status: 'incomplete', input: 'rm -r /tmp' },
+      ],
+      ['apply_patch', '{"type":"delete_file"', { type: 'apply_patch_call', status: 'in_progress' }],
+    ] as const
+    for (const [name, text, item] of rows) {
+      const { events, response } = readDeltas([piece(0, text, { id: 'call_1', name })], 'length', { tools })
+      expect(response.output).toMatchObject([item])
+      expect(outlineOf(events)).toEqual([`0 + ${item.type}`, 'incomplete'])
+      expect(await accumulatedResponse(events)).toMatchObject(response)
+    }
+    const shell = readDeltas([piece(0, '{"commands":["rm', { id: 'call_1', name: 'shell' })], 'length', {
+      tools,
+    })
+    expect(shell.items).toMatchObject([{ status: 'incomplete', action: { commands: [] } }])
   })
 
   test('completed with a refusal, whatever the reason', () => {

@@ -98,7 +98,12 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
     expect(output.length === items.length, 'items at the end')
     return
   }
-  expect(open.size === 0, 'an item is open at the end')
+  for (const [place, { item }] of open) {
+    // Clients run such a call when it is done.
+    const isCut = status === 'incomplete' && ['custom_tool_call', 'apply_patch_call'].includes(item.type)
+    expect(isCut && output[place]?.status !== 'completed', 'an item is open at the end')
+    items[place] = output[place]
+  }
   same(output, items, 'the output at the end')
   expect(response.error === null, 'an error at a good end')
   expect((response.incomplete_details !== null) === (status === 'incomplete'), 'why it is incomplete')

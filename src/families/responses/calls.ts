@@ -11,6 +11,8 @@ interface CallForm {
   prefix: string
   /** True if pieces of the arguments, or of the input, have events of their own. */
   hasPieces?: true
+  /** The status of a call that was cut, where clients do not know that the end of an item can be incomplete. */
+  cutStatus?: 'incomplete' | 'in_progress'
   /** Members besides the id and the status, before any argument is known. */
   empty(callId: string, origin: ToolOrigin): NewItem
   /** Sets what the arguments say. */
@@ -36,6 +38,7 @@ const forms: Record<ToolOrigin['kind'], CallForm> = {
   custom: {
     prefix: 'ctc',
     hasPieces: true,
+    cutStatus: 'incomplete',
     empty: (callId, origin) => ({ type: 'custom_tool_call', call_id: callId, ...named(origin), input: '' }),
     fill(item, text) {
       item.input = customInput(text)
@@ -69,6 +72,7 @@ const forms: Record<ToolOrigin['kind'], CallForm> = {
   },
   apply_patch: {
     prefix: 'apc',
+    cutStatus: 'in_progress',
     empty: (callId) => ({ type: 'apply_patch_call', call_id: callId, operation: patchOperation({}) }),
     fill(item, text) {
       item.operation = patchOperation(membersOf(text, 'operation'))
@@ -84,6 +88,11 @@ export function callPrefix({ kind }: ToolOrigin): string {
 /** Whether pieces of a call have events of their own; the item of another call is sent when it is whole. */
 export function hasPieces({ kind }: ToolOrigin): boolean {
   return forms[kind].hasPieces === true
+}
+
+/** The status of a call that was cut, if its item must have no end then: clients would run it, or throw. */
+export function cutStatusOf({ kind }: ToolOrigin): 'incomplete' | 'in_progress' | undefined {
+  return forms[kind].cutStatus
 }
 
 /** The item of a call that has just begun, without id and status. */

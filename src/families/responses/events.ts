@@ -1,9 +1,10 @@
 // Writes the events of a streamed response in the order that clients check: each item is added, filled and done, with
-// one id everywhere and a sequence number on each event. It must never throw, nor leave an item open at the end.
+// one id everywhere and a sequence number on each event. It must never throw, nor leave an item open at the end of a
+// whole answer, nor end a call in a way that makes clients run half of it.
 
 import type { ParsedRequest } from '../../contract/family'
 import type { ResponsesBody } from './caller-side'
-import { callPrefix, emptyCall, fillCall, hasPieces } from './calls'
+import { callPrefix, cutStatusOf, emptyCall, fillCall, hasPieces } from './calls'
 import {
   type Fields,
   itemId,
@@ -255,10 +256,7 @@ export class ResponseEvents {
     if (this.ended) return
     this.begin()
     this.showUnseen()
-    const { isSilent } = this
-    this.isSilent = true
-    this.closeAll(true)
-    this.isSilent = isSilent
+    this.inSilence(() => this.closeAll(true))
     const fields = errorFields(error)
     this.write('error', fields)
     this.end({ status: 'failed', error: { code: fields.code, message: fields.message } })
@@ -274,10 +272,29 @@ export class ResponseEvents {
   private closeAll(isIncomplete: boolean): void {
     const places = [...this.calls, ...(this.item ? [this.item] : [])].sort((a, b) => a.place - b.place)
     for (const open of places) {
-      if ('origin' in open)
-        this.closeCall(open, isIncomplete && !isJson(open.text) ? 'incomplete' : 'completed')
-      else this.closeItem(isIncomplete ? 'incomplete' : 'completed')
+      if (!('origin' in open)) this.closeItem(isIncomplete ? 'incomplete' : 'completed')
+      else if (isIncomplete && !isJson(open.text)) this.cutCall(open)
+      else this.closeCall(open)
     }
+  }
+
+  private cutCall(call: OpenCall): void {
+    const status = cutStatusOf(call.origin)
+    if (status === undefined) {
+      this.closeCall(call, 'incomplete')
+      return
+    }
+    this.showUnseen()
+    this.inSilence(() => this.closeCall(call, 'incomplete'))
+    call.item.status = status
+  }
+
+  /** Makes the response go on without events. */
+  private inSilence(change: () => void): void {
+    const { isSilent } = this
+    this.isSilent = true
+    change()
+    this.isSilent = isSilent
   }
 
   private end(end: ResponseEnd): void {

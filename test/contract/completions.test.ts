@@ -156,6 +156,19 @@ describe('money', () => {
     expect(echoed.charge).toMatchObject({ amount: plain.charge.amount, usage_source: 'counted' })
   })
 
+  test('in a stream a repeated prompt without figures is paid as output at most, within the hold', async () => {
+    const prompt = 'Once upon a time there was a fox. '.repeat(20)
+    const piece = (text: string) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, text, finish_reason: null }] })}\n\n`
+    odd.answer = () =>
+      new Response(`${piece(prompt)}${piece('ok')}data: [DONE]\n\n`, {
+        headers: { 'content-type': 'text/event-stream' },
+      })
+    const { charge } = await complete({ prompt, echo: true, stream: true, max_tokens: 1 })
+    expect(charge).toMatchObject({ state: 'settled', usage_source: 'counted', shortfall: 0 })
+    expect(Number(charge.amount)).toBeWithin(1, Number(charge.held) + 1)
+  })
+
   test('the probabilities of a prompt are an answer, though nothing is written', async () => {
     odd.answer = () =>
       Response.json({

@@ -132,10 +132,12 @@ function quoteCompletions({ body, byteLength }: ParsedRequest<CompletionsBody>, 
   const most = (model.contextTokens ?? Number.POSITIVE_INFINITY) * prompts.length
   // Some servers write one token where none is asked for.
   const written = Math.max(1, body.max_tokens ?? model.reserveOutputTokens)
+  // In a stream without figures of the vendor a repeated prompt cannot be told from what is written.
+  const repeated = body.echo && body.stream ? Math.min(read, most) : 0
   return {
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']:
       Math.min(read, most) * made,
-    output_token: written * prompts.length * made,
+    output_token: (written * prompts.length + repeated) * made,
   }
 }
 

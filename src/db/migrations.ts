@@ -276,6 +276,8 @@ export const migrations: readonly (readonly string[])[] = [
       unique (response, first)
     )`,
   ],
+  // Each settlement with an idempotency key finds its answer by the charge.
+  [`create index saved_answers_of_charge on saved_answers (charge)`],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -10,6 +10,7 @@ import { chunksOf, readChunks } from '../support/chat-chunks'
 import { databaseKinds } from '../support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { readEvents } from '../support/message-events'
+import { readResponse } from '../support/response-events'
 import type { Json } from '../support/scenario'
 import { chunk, DONE, eventStream, startVendor } from '../support/vendor'
 
@@ -35,6 +36,17 @@ const models: Record<string, ModelConfig> = {
     upstreamModel: 'claude-sonnet-4-5',
     reserveOutputTokens: STEP,
     maxOutputTokens: 64_000,
+    price,
+  },
+}
+
+/** Behind responses alone. */
+const behind: Record<string, ModelConfig> = {
+  'step-responses': {
+    family: 'openai-responses',
+    upstream: 'openai',
+    upstreamModel: 'gpt-4.1-mini',
+    reserveOutputTokens: STEP,
     price,
   },
 }
@@ -85,18 +97,38 @@ const messagesWay = (name: string, model: string): Way => ({
     return { finish, said, inputTokens: usage.input_tokens, outputTokens: usage.output_tokens }
   },
 })
+const responsesWay = (name: string, model: string): Way => ({
+  name,
+  path: '/v1/responses',
+  body: (words, maxTokens) => ({
+    model,
+    stream: true,
+    store: false,
+    input: words,
+    ...(maxTokens && { max_output_tokens: maxTokens }),
+  }),
+  read(stream) {
+    const { response, deltas } = readResponse(stream)
+    const finish = { incomplete: 'length', completed: 'stop' }[response.status as string]
+    const { input_tokens: inputTokens, output_tokens: outputTokens } = response.usage
+    return { finish, said: deltas.join(''), inputTokens, outputTokens }
+  },
+})
 const ways = [
   chatWay('chat', 'step-chat'),
   messagesWay('messages', 'step-messages'),
   chatWay('chat on messages', 'step-messages'),
   messagesWay('messages on chat', 'step-chat'),
+  responsesWay('responses', 'step-responses'),
+  chatWay('chat on responses', 'step-responses'),
+  messagesWay('messages on responses', 'step-responses'),
 ]
 
 for (const kind of databaseKinds) {
   describe(`a stream on ${kind}`, () => {
     let gateway: TestGateway
     beforeAll(async () => {
-      gateway = await startTestGateway({ database: kind, models })
+      gateway = await startTestGateway({ database: kind, models: { ...models, ...behind } })
     })
     afterAll(() => gateway.close())
 
@@ -396,7 +428,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
 describe('limitToBalance', () => {
   let gateway: TestGateway
   beforeAll(async () => {
-    gateway = await startTestGateway({ models, config: { limitToBalance: true } })
+    gateway = await startTestGateway({ models: { ...models, ...behind }, config: { limitToBalance: true } })
   })
   afterAll(() => gateway.close())
 
@@ -424,8 +456,8 @@ describe('limitToBalance', () => {
     const words = 'Say much. [sandbox tokens=5000 prompt_tokens=20]'
     const { status, charge, balance } = await play(way, `limited ${way.name}`, words, 300)
     expect(status).toBe(200)
-    const { max_tokens: limit, max_completion_tokens: newer } = sent()
-    expect(limit ?? newer).toBe(300)
+    const { max_tokens: limit, max_completion_tokens: newer, max_output_tokens: flat } = sent()
+    expect(limit ?? newer ?? flat).toBe(300)
     expect(charge).toMatchObject({ amount: 20 * INPUT + 300 * OUTPUT, shortfall: 0, ended_by: 'done' })
     expect(balance.heldNano).toBe(0)
     expect(balance.balanceNano).toBeGreaterThanOrEqual(0)

@@ -9,13 +9,15 @@ import { createEventsOfChat } from '../../src/families/responses/via-chat/stream
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { chatStream } from '../support/chat-streams'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { createRandom, interleavings, type Random, seedOf } from '../support/random'
 import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import { accumulatedResponse } from '../support/response-reader'
 import type { Json } from '../support/scenario'
 
 const seed = seedOf('RESPONSES_SEED')
+/** The step through generated mixtures. */
+const step = process.env.TEST_QUICK ? 40 : 5
 const model = bridgedModel('chat')
 
 const translated = (text: string, cuts: readonly number[] = [], body: Json = {}) =>
@@ -381,6 +383,26 @@ describe('items follow one another:', () => {
     expect(outlineOf(events)).toEqual(outline)
     expect(await accumulatedResponse(events)).toMatchObject(response)
   })
+})
+
+test('every mixture of two calls, a custom call and a text keeps all of each', () => {
+  const tools = [{ type: 'custom', name: 'exec' }]
+  const mixed = interleavings([
+    [piece(0, '{"a"', { id: 'call_f', name: 'f' }), piece(0, ':1}')],
+    [piece(1, '', { id: 'call_g', name: 'g' }), piece(1, '{}')],
+    [piece(2, '{"input":', { id: 'call_x', name: 'exec' }), piece(2, '"x"}')],
+    [{ content: 'a' }, { reasoning_content: 'Hm' }, { content: 'b' }],
+  ])
+  expect(mixed).toHaveLength(7560)
+  for (let index = 0; index < mixed.length; index += step) {
+    const deltas = mixed[index] as Json[]
+    const { items, deltas: pieces } = readDeltas(deltas, 'tool_calls', { tools })
+    const filled = new Map(items.map((item) => [item.call_id, item.arguments ?? item.input]))
+    expect([filled.get('call_f'), filled.get('call_g'), filled.get('call_x')]).toEqual(['{"a":1}', '{}', 'x'])
+    const texts = items.flatMap(({ type }, place) => (type === 'message' ? [pieces[place]] : []))
+    expect(texts.join('')).toBe('ab')
+    for (const { status, type } of items) expect(type === 'reasoning' || status === 'completed').toBe(true)
+  }
 })
 
 describe('a call comes back', () => {

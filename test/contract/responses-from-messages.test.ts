@@ -9,13 +9,15 @@ import { createEventsOfMessages } from '../../src/families/responses/via-message
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { messageStream } from '../support/message-streams'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { createRandom, interleavings, type Random, seedOf } from '../support/random'
 import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import { accumulatedResponse } from '../support/response-reader'
 import type { Json } from '../support/scenario'
 
 const seed = seedOf('RESPONSES_SEED')
+/** The step through generated mixtures. */
+const step = process.env.TEST_QUICK ? 40 : 5
 const model = bridgedModel('messages', 'claude-opus-5')
 
 const translated = (text: string, cuts: readonly number[] = [], body: Json = {}) =>
@@ -290,6 +292,29 @@ describe('blocks are items, one for one:', () => {
     )
     const { items } = readResponse(translated(streamOf(events)).events)
     expect(items).toMatchObject([{ arguments: '{"a":1}' }, { content: [{ text: 'b' }] }])
+  })
+
+  test('blocks in any mixture keep all of each', () => {
+    const lists = [
+      [text, said('a'), said('b')],
+      [{ ...use, id: 'toolu_1' }, argued('{"a"'), argued(':1}')],
+      [{ ...use, id: 'toolu_2' }, argued('{}')],
+    ].map(([block, ...deltas], index) => [
+      { type: 'content_block_start', index, content_block: block },
+      ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+      { type: 'content_block_stop', index },
+    ])
+    const mixed = interleavings<Json>(lists)
+    expect(mixed).toHaveLength(11_550)
+    for (let index = 0; index < mixed.length; index += step) {
+      const blocks = mixed[index] as Json[]
+      const events = eventsOf([])
+      const { items, deltas } = readResponse(translated(streamOf(events.toSpliced(1, 0, ...blocks))).events)
+      const filled = new Map(items.map((item) => [item.call_id, item.arguments]))
+      expect([filled.get('toolu_1'), filled.get('toolu_2')]).toEqual(['{"a":1}', '{}'])
+      const texts = items.flatMap(({ type }, place) => (type === 'message' ? [deltas[place]] : []))
+      expect(texts.join('')).toBe('ab')
+    }
   })
 
   test('content that comes with the start of the message is kept', () => {

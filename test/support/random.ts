@@ -12,6 +12,16 @@ export function seedOf(variable: string): number {
   return Number(process.env[variable] ?? crypto.getRandomValues(new Uint32Array(1))[0])
 }
 
+/** All orders in which lists can be mixed when each keeps its own. */
+export function interleavings<Item>(lists: readonly (readonly Item[])[]): Item[][] {
+  const open = lists.filter((list) => list.length > 0)
+  if (open.length === 0) return [[]]
+  return open.flatMap((list) => {
+    const rest = interleavings(open.map((other) => (other === list ? other.slice(1) : other)))
+    return rest.map((items) => [list[0] as Item, ...items])
+  })
+}
+
 /** The generator known as mulberry32: small, fast and good enough for tests. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0

@@ -8,10 +8,10 @@ import { missingField, repeated, wrongType, wrongValue } from './refusals'
 import { flatToolsOf } from './tools'
 import type { Conversation } from './turns'
 
-export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof EFFORTS)[number]
 
-export const VERBOSITIES = ['low', 'medium', 'high'] as const
+const VERBOSITIES = ['low', 'medium', 'high'] as const
 
 /** A format of the answer other than text. */
 export type AnswerFormat =

@@ -2,8 +2,7 @@
 // results. Reasoning keeps its place, sealed: it is opened later. What messages have no form for is refused by its place.
 
 import { invalidRequest } from '../../../lib/errors'
-import { parseForeign } from '../../../lib/json'
-import { isObject } from '../../../lib/objects'
+import { callInput } from '../../chat/answer-parts'
 import type { InputPart } from '../parts'
 import { unsupportedField, wrongValue } from '../refusals'
 import type { CallOutput, Conversation, Saying, Turn } from '../turns'
@@ -56,7 +55,7 @@ function sayingBlock(saying: Saying): Block[] {
   if (saying.kind === 'text') return [{ type: 'text', text: saying.text }]
   if (saying.kind === 'call') {
     const { id, flatName: name, arguments: text } = saying.call
-    return [{ type: 'tool_use', id: plainId(id), name, input: inputOf(text) }]
+    return [{ type: 'tool_use', id: plainId(id), name, input: callInput(text) }]
   }
   return saying.sealed === undefined ? [] : [{ type: 'sealed', sealed: saying.sealed }]
 }
@@ -73,16 +72,6 @@ function toolResult({ call, parts, hasFailed }: CallOutput): Block {
 /** The id of a call. Ids of other vendors may have letters that are refused here. */
 function plainId(id: string): string {
   return id.replaceAll(/[^\w-]/g, '_')
-}
-
-/** The input of a call, which is an object here; other values are kept under a name of their own. */
-function inputOf(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    const value = parseForeign(text)
-    if (isObject(value)) return value
-  } catch {}
-  return { _raw: text }
 }
 
 function partBlock(part: InputPart): Block {

@@ -195,11 +195,24 @@ describe('what is paid', () => {
     const played = await ask({ ...search, model: 'searcher' })
     expect(sentBy(played)[0].max_tool_calls).toBe(10)
     expect(Number(played.charges[0]?.amount)).toBeWithin(2 * 10_000_000, 3 * 10_000_000)
+    const hidden = { input: 'Look it up', tools: [{ type: 'namespace', name: 'web', tools: search.tools }] }
+    expect(sentBy(await ask({ ...hidden, model: 'searcher' }))[0].max_tool_calls).toBe(10)
     const fewer = await ask({ ...search, model: 'searcher', max_tool_calls: 3 })
     expect(sentBy(fewer)[0].max_tool_calls).toBe(3)
     expect(Number(played.charges[0]?.held) - Number(fewer.charges[0]?.held)).toBeWithin(
       69_000_000,
       71_000_000,
+    )
+  })
+
+  test('what a remote server tells the model, wherever its tool stands: more is held', async () => {
+    const tools = [{ type: 'mcp', server_label: 'a', server_url: 'https://example.com' }]
+    const added = { type: 'additional_tools', role: 'developer', tools }
+    const heldFor = async (body: Record<string, unknown>) => Number((await ask(body)).charges[0]?.held)
+    const plain = await heldFor({ input: [{ role: 'user', content: 'Hello' }] })
+    expect(await heldFor({ input: 'Hello', tools })).toBeGreaterThan(plain + 60_000 * 1_000)
+    expect(await heldFor({ input: [added, { role: 'user', content: 'Hello' }] })).toBeGreaterThan(
+      plain + 60_000 * 1_000,
     )
   })
 

@@ -75,6 +75,7 @@ const forms: readonly PartForm[] = [
     moreOfText: {},
   },
 ]
+const NONE: readonly Fields[] = []
 const formsByEvent = new Map(forms.flatMap((form) => [form.delta, form.done].map((type) => [type, form])))
 const formsByPart = new Map(forms.map((form) => [form.type, form]))
 
@@ -140,7 +141,7 @@ export class NativeItem {
   }
 
   /** Takes an event. Returns those that are due before it and did not come. */
-  take(type: string, fields: Fields): Fields[] {
+  take(type: string, fields: Fields): readonly Fields[] {
     const form = formsByEvent.get(type)
     if (form) return this.takeText(form, type, fields)
     const call = calls[this.item.type as string]
@@ -151,7 +152,7 @@ export class NativeItem {
     } else if (type === 'response.content_part.done' || type === 'response.reasoning_summary_part.done') {
       return this.takePartDone(asObject(fields.part), fields)
     } else if (type === ITEM_DONE) return this.takeDone(asObject(fields.item))
-    return []
+    return NONE
   }
 
   /** Ends the item before the vendor does, with what has come of it. */
@@ -165,14 +166,19 @@ export class NativeItem {
     return [...events, { type: ITEM_DONE, output_index: this.place, item: this.item }]
   }
 
-  private takeText(form: PartForm, type: string, fields: Fields): Fields[] {
+  private takeText(form: PartForm, type: string, fields: Fields): readonly Fields[] {
     const isDelta = type === form.delta
     const text = fields[isDelta ? 'delta' : form.member]
     const place = this.placeIn(form, fields)
     const isOpen = this.open?.form === form && this.open.place === place
+    if (form.type === 'output_text') fields.logprobs ??= []
+    if (isOpen && isDelta && this.open) {
+      // Most events of a stream.
+      if (typeof text === 'string') this.open.text += text
+      return NONE
+    }
     const events = isOpen ? [] : [...this.closePart(), this.openPart(form, place)]
     const open = this.open as OpenPart
-    for (const [name, value] of Object.entries(form.moreOfText)) fields[name] ??= value
     if (isDelta) open.text += typeof text === 'string' ? text : ''
     else {
       const rest = restOf(text, open.text)

@@ -126,10 +126,15 @@ function isSearch(type: unknown): boolean {
 }
 
 /** The most searches of a request that lets the vendor search; undefined for any other. */
-export function searchesIn({ tools, input, max_tool_calls: most }: ResponsesBody): number | undefined {
+export function searchesIn(body: ResponsesBody): number | undefined {
+  const searches = allTools(body).some(({ type }) => isSearch(type))
+  return searches ? (body.max_tool_calls ?? OPEN_SEARCHES) : undefined
+}
+
+/** All tools of a request: those of its items and of namespaces too. */
+export function allTools({ tools, input }: ResponsesBody): Fields[] {
   const added = Array.isArray(input) ? input.flatMap((item) => toolsIn((item as Fields).tools)) : []
-  const searches = [...toolsIn(tools), ...added].some(({ type }) => isSearch(type))
-  return searches ? (most ?? OPEN_SEARCHES) : undefined
+  return [...toolsIn(tools), ...added].flatMap((tool) => [tool, ...toolsIn(tool.tools)])
 }
 
 function toolsIn(tools: unknown): Fields[] {

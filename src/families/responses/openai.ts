@@ -14,7 +14,14 @@ import {
 import { IGNORED_IN_RESPONSES, responsesFieldRules, responsesFields } from './fields'
 import { callersResponse } from './native-answer'
 import { createNativeEvents } from './native-events'
-import { callWithoutReasoning, countCall, responsesCall, searchesIn, servedBody } from './native-request'
+import {
+  allTools,
+  callWithoutReasoning,
+  countCall,
+  responsesCall,
+  searchesIn,
+  servedBody,
+} from './native-request'
 import { readResponse, readResponseEvent } from './reading'
 
 export const openaiResponses: MadeFamily<ResponsesBody> = {
@@ -59,7 +66,7 @@ function quoteNative(parsed: ParsedRequest<ResponsesBody>, model: Model): Quanti
   const quantities = quoteResponses(parsed, model)
   const body = servedBody(parsed.body, model)
   const searches = searchesIn(body)
-  const isOpen = searches !== undefined || parsed.body.tools?.some(({ type }) => type === 'mcp')
+  const isOpen = searches !== undefined || allTools(parsed.body).some(({ type }) => type === 'mcp')
   if (isOpen) {
     // What the vendor finds is read by the model too, and may fill all that it can read.
     for (const unit of ['input_token', 'cache_write_token'] as const) {

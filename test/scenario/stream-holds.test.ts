@@ -123,6 +123,12 @@ const ways = [
   chatWay('chat on responses', 'step-responses'),
   messagesWay('messages on responses', 'step-responses'),
 ]
+/** Bridges hold more input than the body has bytes, so not every token of theirs can be reckoned here. */
+const allWays = [
+  ...ways,
+  responsesWay('responses on chat', 'step-chat'),
+  responsesWay('responses on messages', 'step-messages'),
+]
 
 for (const kind of databaseKinds) {
   describe(`a stream on ${kind}`, () => {
@@ -145,7 +151,7 @@ for (const kind of databaseKinds) {
       return { read, charge: charge as Row, firstNano, funds, balance: await gateway.balance(account) }
     }
 
-    test.each(ways)('$name: goes on as long as the account can pay', async (way) => {
+    test.each(allWays)('$name: goes on as long as the account can pay', async (way) => {
       const words = 'Say much. [sandbox tokens=600 prompt_tokens=20]'
       const { read, charge, firstNano } = await play(way, `rich ${way.name}`, words, 64_000)
       expect(read).toMatchObject({ finish: 'stop', outputTokens: 600 })
@@ -159,7 +165,7 @@ for (const kind of databaseKinds) {
       expect(charge.held).toBeGreaterThanOrEqual(firstNano + 500 * OUTPUT)
     })
 
-    test.each(ways)('$name: ends as at its limit where it can pay no more', async (way) => {
+    test.each(allWays)('$name: ends as at its limit where it can pay no more', async (way) => {
       const words = 'Say much. [sandbox tokens=20000 token_delay_ms=1]'
       const { read, charge, funds, balance } = await play(way, `poor ${way.name}`, words, 400)
       expect(read.finish).toBe('length')
@@ -182,7 +188,7 @@ for (const kind of databaseKinds) {
       expect(charge).toMatchObject({ ended_by: 'done', shortfall: 0, held: firstNano + 150 * OUTPUT })
     })
 
-    test.each(ways)('$name: ends where the budget of its key ends', async (way) => {
+    test.each(allWays)('$name: ends where the budget of its key ends', async (way) => {
       const body = JSON.stringify(way.body('Say much. [sandbox tokens=20000 token_delay_ms=1]', undefined))
       const budgetNano = body.length * INPUT + (STEP + 300) * OUTPUT
       const account = `budget ${way.name}`
@@ -241,7 +247,7 @@ for (const kind of databaseKinds) {
       },
     )
 
-    test.each(ways)('$name: an answer that was cut is the answer to its Idempotency-Key', async (way) => {
+    test.each(allWays)('$name: an answer that was cut is the answer to its Idempotency-Key', async (way) => {
       const body = JSON.stringify(way.body('Say much. [sandbox tokens=20000 token_delay_ms=1]', undefined))
       const account = `again ${way.name}`
       const funds = body.length * INPUT + (STEP + 200) * OUTPUT

@@ -454,6 +454,28 @@ describe('messages', () => {
     expect(again).toEqual(without)
   })
 
+  test('a model of messages that takes the conversation over is not sent what it has not signed', async () => {
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const first = (await messages.messages.create(body as Json)) as Json
+    const [, use] = first.content
+    const own = { type: 'thinking', thinking: 'Hm.', signature: 'EuYBCkQ=' }
+    const result = { type: 'tool_result', tool_use_id: use.id, content: 'Rain' }
+    const turns = (content: Json) => [
+      asked,
+      { role: 'assistant', content },
+      { role: 'user', content: [result] },
+    ]
+    const model = 'test-messages'
+    const calls = gateway.sandbox.calls.length
+    for (const content of [first.content, [own, use]]) {
+      const response = await gateway.post('/v1/messages', { ...body, model, messages: turns(content) })
+      expect(response.status).toBe(200)
+    }
+    const sent = sentSince(calls)
+    expect(sent[0].messages).toEqual(turns([use]))
+    expect(sent[1].messages).toEqual(turns([own, use]))
+  })
+
   test('a call beside a text is to be made, and a limit is one', async () => {
     vendor.answer = {
       reply: {

@@ -171,6 +171,14 @@ describe('what is paid', () => {
     expect(charges[0]).toMatchObject({ state: 'settled' })
   })
 
+  test('reasoning to be sent back is asked of models that reason, whatever the caller includes', async () => {
+    const include = ['reasoning.encrypted_content', 'message.output_text.logprobs']
+    const thinks = await ask({ input: 'Hello', include })
+    expect(sentBy(thinks)[0].include.toSorted()).toEqual(include.toSorted())
+    const plain = await ask({ input: 'Hello', include, model: 'searcher' })
+    expect(sentBy(plain)[0].include).toEqual(['message.output_text.logprobs'])
+  })
+
   test('searches of the web, at most as many as are held', async () => {
     const search = { input: '[sandbox searches=2] Look it up', tools: [{ type: 'web_search' }] }
     const demanded = { ...search, tool_choice: { type: 'web_search' } }

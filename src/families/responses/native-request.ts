@@ -37,7 +37,8 @@ export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model
   for (const name of OWN_FIELDS) delete sent[name]
   const input = readableInput(body.input)
   if (input !== body.input) sent.input = input
-  if (model.reasoning) sent.include = [...new Set([...(body.include ?? []), SEALED_REASONING])]
+  const include = includedBy(body, model)
+  if (include) sent.include = include
   if (outputTokens !== undefined) {
     sent.max_output_tokens = Math.min(outputTokens, body.max_output_tokens ?? outputTokens)
   }
@@ -54,6 +55,16 @@ export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model
     body: { json: sent },
     stream: sent.stream === true,
   }
+}
+
+/**
+ * The parts of an answer to include. Reasoning that can be sent back is always wanted of models that reason; others
+ * refuse the word, which coding clients send with every request.
+ */
+function includedBy({ include }: ResponsesBody, { reasoning }: Model): string[] | undefined {
+  const others = (include ?? []).filter((part) => part !== SEALED_REASONING)
+  if (reasoning) return [...others, SEALED_REASONING]
+  return include ? others : undefined
 }
 
 /**

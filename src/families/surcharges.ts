@@ -69,3 +69,26 @@ export function longCache(field: string, price?: FieldRule['price']): FieldRule 
     instead: "Leave it out, or say '5m'.",
   }
 }
+
+/**
+ * Fields of local servers by which a request has more output than is held for it, or has the server connect to an
+ * address. `others` are names of the limit that this API does not read.
+ */
+export function localServerFields(others: readonly string[]): FieldRule[] {
+  return [
+    ...['n_predict', 'max_new_tokens', ...others].map(
+      (field): FieldRule => ({
+        field,
+        why: 'it sets how many tokens are written, of which only those of max_tokens are held',
+        instead: "Say it with 'max_tokens'.",
+        always: true,
+      }),
+    ),
+    {
+      field: 'kv_transfer_params',
+      why: 'it names a server from which what was read before is fetched',
+      instead: 'Leave it out.',
+      always: true,
+    },
+  ]
+}

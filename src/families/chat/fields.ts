@@ -6,6 +6,7 @@ import {
   ANOTHER_MODEL,
   dearerModes,
   laterAnswers,
+  localServerFields,
   longCache,
   otherModels,
   serviceTier,
@@ -190,6 +191,7 @@ export const chatFieldRules: readonly FieldRule[] = [
   ...media,
   ...state,
   ...SEARCHES_AND_TOOLS,
+  ...localServerFields([]),
   {
     field: 'moderation',
     why: ANOTHER_MODEL,

@@ -10,7 +10,7 @@ import { optionalField } from '../body'
 import { CHAT_END, readChunk, readCompletion } from '../chat/caller-side'
 import { SEARCHES_AND_TOOLS } from '../chat/fields'
 import { completionEdit } from '../completion-edit'
-import { dearerModes, laterAnswers, otherModels, serviceTier, speed } from '../surcharges'
+import { dearerModes, laterAnswers, localServerFields, otherModels, serviceTier, speed } from '../surcharges'
 
 /** Most prompts in a request. */
 const MAX_PROMPTS = 2_048
@@ -60,14 +60,7 @@ type CompletionsBody = Static<typeof CompletionsBody>
 
 /** Fields of single servers by which a request has more tokens than are held for it. */
 const uncounted: readonly FieldRule[] = [
-  ...['n_predict', 'max_completion_tokens', 'max_new_tokens'].map(
-    (field): FieldRule => ({
-      field,
-      why: 'it sets how many tokens are written, of which only those of max_tokens are held',
-      instead: "Say it with 'max_tokens'.",
-      always: true,
-    }),
-  ),
+  ...localServerFields(['max_completion_tokens']),
   {
     field: 'prompt_embeds',
     why: 'nobody can tell how many tokens it has',

@@ -89,16 +89,19 @@ export async function submitTask(
   })
   const status = family.task.submittedStatus
   const own = upstreamId === undefined ? undefined : family.task.ownForm?.submitted(upstreamId)
-  const body = documentOf(task, own ?? {}, 'submitted')
-  const saved = saveAnswer(world.db, charge.id, { status, contentType: 'application/json', body })
-  const also = idempotencyKey ? [saved] : []
+  // An id that is another task's must not reach the caller.
+  const unknownBody = documentOf(task, {}, 'submitted')
+  const knownBody = own ? documentOf(task, own, 'submitted') : unknownBody
+  const saved = (body: string) =>
+    idempotencyKey ? [saveAnswer(world.db, charge.id, { status, contentType: 'application/json', body })] : []
+  let isKnown = false
   const stored = await reservations.persist(reservation, async () => {
-    if (upstreamId !== undefined && (await storeId(world, task, upstreamId, also))) return
-    await world.db.batch([markUnknown(task.id), ...also])
+    isKnown = upstreamId !== undefined && (await storeId(world, task, upstreamId, saved(knownBody)))
+    if (!isKnown) await world.db.batch([markUnknown(task.id), ...saved(unknownBody)])
   })
   // Should this process die before, the log has what an operator needs to find the task again.
   if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
-  return { status, body }
+  return { status, body: isKnown ? knownBody : unknownBody }
 }
 
 /**

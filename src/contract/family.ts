@@ -64,6 +64,8 @@ export interface AnswerContext {
   isKept: boolean
   /** True if the answer is made while no caller waits. */
   isInBackground: boolean
+  /** The messages of the user, if the answer is a compaction of the conversation. */
+  compacted?: readonly Readonly<Record<string, unknown>>[]
   /** Seals a text for the account of the caller, who sends it back and cannot read or change it. */
   seal(text: string): string
   /** The text that was sealed for this account; undefined for anything else. */

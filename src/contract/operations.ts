@@ -17,6 +17,8 @@ interface OperationRow {
   maxBodyBytes: number
   /** True if answers are kept, so that later requests of the account can continue them by their ids. */
   keepsAnswers?: true
+  /** True if the answer is a compaction of the conversation, which is never kept. */
+  compacts?: true
   /** Headers of the caller that go to the vendor. */
   forwards?: readonly string[]
   summary: string
@@ -252,4 +254,12 @@ export const operations: readonly Operation[] = table
 
 export function operationOf(name: OperationName): Operation {
   return operations.find((operation) => operation.name === name) as Operation
+}
+
+/** A response of which only a sealed summary of the conversation is answered: served, priced and limited as responses. */
+export const compaction: Operation = {
+  ...operationOf('responses'),
+  path: '/v1/responses/compact',
+  compacts: true,
+  summary: 'Compaction: a conversation in fewer tokens, to be continued',
 }

@@ -358,6 +358,13 @@ const fileParameters = [
 ]
 const fileOperation = { tags: ['Files'], ...open, parameters: fileParameters, responses: fileAnswers }
 
+const jsonBody = (value: object, required = Object.keys(value)) => ({
+  required: true,
+  content: {
+    'application/json': { schema: { type: 'object', required }, examples: { plain: { value } } },
+  },
+})
+
 const rpcError = { 'application/json': { schema: { type: 'object' } } }
 
 const others = {
@@ -366,17 +373,7 @@ const others = {
       operationId: 'countTokens',
       tags: ['Text'],
       summary: 'How many tokens a messages request has, for nothing',
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            schema: { type: 'object', required: ['model', 'messages'] },
-            examples: {
-              count: { value: { model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] } },
-            },
-          },
-        },
-      },
+      requestBody: jsonBody({ model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] }),
       responses: {
         ...ok('The count.', 'TokenCount'),
         ...errorAnswers(['always', 'withBody', 'vendor'], ['messages']),
@@ -388,18 +385,24 @@ const others = {
       operationId: 'countInputTokens',
       tags: ['Text'],
       summary: 'How many input tokens a request of responses has, for nothing',
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            schema: { type: 'object', required: ['model', 'input'] },
-            examples: { count: { value: { model: 'a-chat-model', input: 'Hello!' } } },
-          },
-        },
-      },
+      requestBody: jsonBody({ model: 'a-chat-model', input: 'Hello!' }),
       responses: {
         ...ok('The count.', 'ResponseTokenCount'),
         ...errorAnswers(['always', 'withBody', 'vendor'], ['openai']),
+      },
+    },
+  },
+  '/v1/responses/compact': {
+    post: {
+      operationId: 'compactResponse',
+      tags: ['Text'],
+      summary: 'A conversation in fewer tokens: its user messages and a sealed summary',
+      description: 'Paid like a response. The output is the input of the next request.',
+      parameters: [idempotencyKey],
+      requestBody: jsonBody({ model: 'a-chat-model', input: 'Hello!' }, ['model']),
+      responses: {
+        ...ok('The shorter conversation.', 'Compaction'),
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
       },
     },
   },

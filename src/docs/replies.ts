@@ -56,6 +56,13 @@ export const replySchemas: Record<string, Schema> = {
     output: list(object({ type: text })),
     usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
   }),
+  Compaction: object({
+    id: text,
+    object: { const: 'response.compaction' },
+    created_at: count,
+    output: list(object({ type: text })),
+    usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
+  }),
   DeletedResponse: object({ id: text, object: { const: 'response' }, deleted: { const: true } }),
   InputItemList: object({
     object: { const: 'list' },
@@ -214,6 +221,13 @@ export const replyExamples = {
   },
   TokenCount: { input_tokens: 9 },
   ResponseTokenCount: { object: 'response.input_tokens', input_tokens: 9 },
+  Compaction: {
+    id: 'resp_123',
+    object: 'response.compaction',
+    created_at: AT,
+    output: [{ type: 'compaction', id: 'cmp_123', encrypted_content: 'gw1.abc' }],
+    usage: { input_tokens: 9, output_tokens: 3, total_tokens: 12 },
+  },
   Response: {
     id: 'resp_123',
     object: 'response',

@@ -3,6 +3,8 @@
 
 import type { AnswerContext } from '../contract/family'
 import { invalidRequest } from '../lib/errors'
+import { asObject } from '../lib/objects'
+import { bytesOf, SUMMARY_REQUEST, userMessagesOf, withReadableSummaries } from '../responses/compaction'
 import type { Item } from '../responses/content'
 import { makeRoomForResponse, type ResponseToKeep } from '../responses/keep'
 import { itemsOfInput, recall } from '../responses/recall'
@@ -40,6 +42,7 @@ export async function beginAnswer(
   const { account } = key
   const body = wellFormed(given.body)
   const isInBackground = given.body.background === true
+  if (read.operation.compacts) return beginCompaction(world, read)
   await completeInput(world, read)
   const isKept = body.store !== false && fits(world, given.byteLength)
   if (isInBackground) checkBackground(isKept, idempotencyKey)
@@ -52,6 +55,35 @@ export async function beginAnswer(
   const previousId = body.previous_response_id ?? null
   const toKeep = { id, account, previousId, input: itemsOfInput(body.input), answer: undefined }
   return { toKeep, ...(isInBackground && { background: { isFollowed: given.body.stream === true } }) }
+}
+
+/** Makes a request of a compaction one for a summary of its conversation. */
+async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<AnswerWishes> {
+  for (const field of ['stream', 'background'] as const) {
+    if (read.given.body[field] !== true) continue
+    throw invalidRequest(
+      field,
+      `A compaction is answered at once and whole: leave out '${field}'.`,
+      'unsupported_parameter',
+    )
+  }
+  const compacted = userMessagesOf(await completeInput(world, read))
+  const { body, byteLength } = read.given
+  const { text: _, tool_choice: __, ...asked } = body
+  const items = itemsOfInput(wellFormed(body).input)
+  // What is no conversation is refused by the check.
+  if (items.length > 0) asked.input = [...items, SUMMARY_REQUEST]
+  // The tools stay: vendors read earlier calls by them, and what they have cached begins with them.
+  if (hasTools(asked.tools) || items.some((item) => hasTools(asObject(item).tools)))
+    asked.tool_choice = 'none'
+  read.given = { ...read.given, body: asked, byteLength: byteLength + bytesOf(SUMMARY_REQUEST) }
+  const facts = { id: newAnswerId(world), isKept: false, isInBackground: false }
+  read.answer = { ...contextOf(world, read.key.account, facts), compacted }
+  return { toKeep: undefined }
+}
+
+function hasTools(tools: unknown): boolean {
+  return Array.isArray(tools) && tools.length > 0
 }
 
 function checkBackground(isKept: boolean, idempotencyKey: string | null): void {
@@ -84,17 +116,28 @@ function newAnswerId({ randomBytes }: Pick<RequestWorld, 'randomBytes'>): string
   return `resp_${Buffer.from(randomBytes(ID_BYTES)).toString('hex')}`
 }
 
-/** Puts what a request continues into its input. Throws 400 or 404 for what it names and is not kept. */
+/**
+ * Puts what a request continues into its input, and summaries that were sealed here as texts. Returns the whole input
+ * with summaries as they were. Throws 400 or 404 for what it names and is not kept.
+ */
 export async function completeInput(
-  world: Parameters<typeof recall>[0],
+  world: Parameters<typeof recall>[0] & Pick<RequestWorld, 'sealer'>,
   read: Pick<ReadRequest, 'key' | 'given' | 'recalledItems'>,
-): Promise<void> {
-  const { given } = read
+): Promise<readonly Item[]> {
+  const { given, key } = read
   const body = wellFormed(given.body)
-  const { input, addedBytes } = await recall(world, read.key.account, body)
-  if (!input) return
-  read.recalledItems = input.length - itemsOfInput(body.input).length
-  read.given = { ...given, body: { ...given.body, input }, byteLength: given.byteLength + addedBytes }
+  const recalled = await recall(world, key.account, body)
+  const own = itemsOfInput(body.input)
+  const whole = recalled.input ?? own
+  const readable = withReadableSummaries(whole, (sealed) => world.sealer.open(sealed, key.account))
+  if (!recalled.input && readable.items === whole) return whole
+  read.recalledItems = whole.length - own.length
+  read.given = {
+    ...given,
+    body: { ...given.body, input: readable.items },
+    byteLength: given.byteLength + recalled.addedBytes + readable.addedBytes,
+  }
+  return whole
 }
 
 /** The fields as far as they have the right form; the check refuses the others. */

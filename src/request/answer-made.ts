@@ -5,6 +5,7 @@ import { measure, outcomeOfReply, sumOutcomes } from '../billing/metering'
 import type { Call, MadeFamily } from '../contract/family'
 import { hasFailed } from '../contract/reading'
 import { GatewayError } from '../lib/errors'
+import { compactionOf } from '../responses/compaction'
 import { callerView } from '../upstreams/caller-view'
 import { isEventStream, readReply, usageJsonOf } from '../upstreams/reply'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
@@ -145,9 +146,11 @@ async function made(
   const measured = await measure(outcome, parsed, model, world.tokenCounter)
   const addresses = readUpstream(model, () => family.files?.(replies, parsed.body)) ?? []
   const base64 = await filesAsBase64(addresses, model, cancelToken.signal)
-  const reply = readUpstream(model, () =>
-    family.reply([...replies], parsed, model, measured?.quantities ?? {}, base64),
-  )
+  const reply = readUpstream(model, () => {
+    const answer = family.reply([...replies], parsed, model, measured?.quantities ?? {}, base64)
+    const compacted = parsed.answer?.compacted
+    return parsed.answer && compacted ? compactionOf(answer as object, parsed.answer, compacted) : answer
+  })
   const shown = callerView(reply as object)
   if (toKeep) toKeep.answer = shown
   const body = JSON.stringify(shown)

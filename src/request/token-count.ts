@@ -11,6 +11,7 @@ import type { Operation } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
 import { editObject, scanObject } from '../lib/json'
 import { BODY_LIMITS } from '../lib/json-body'
+import type { Sealer } from '../lib/sealing'
 import { createSemaphore } from '../lib/semaphore'
 import type { System } from '../lib/system'
 import type { TokenCounter } from '../media/token-counter'
@@ -36,6 +37,7 @@ const MOST_COUNTS = 2
 const TIMEOUT_MS = 30_000
 
 export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'>, ContentWorld {
+  sealer: Sealer
   authenticator: Authenticator
   catalogue: Catalogue
   tokenCounter: TokenCounter

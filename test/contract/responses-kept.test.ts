@@ -212,7 +212,6 @@ test('a connection by WebSocket is refused at once with 426, on a path that is s
 test('parts of the API that are not here are 400 with their names and what there is in their place', async () => {
   const gateway = await startTestGateway({ models })
   for (const [path, words] of [
-    ['/v1/responses/compact', 'no compact: ask the model for a summary'],
     ['/v1/conversations', "continue a response with 'previous_response_id'"],
     ['/v1/conversations/conv_1/items', 'no conversations'],
   ] as const) {

@@ -63,7 +63,7 @@ const foreignItems = [
 export const ignoredOnBoth = bridgedFields(
   'ignored',
   ...foreignItems.map((type): [string, string] => [`input[] ${type}`, 'of a tool that another vendor ran']),
-  ['input[] compaction', 'only the vendor that made it can read it'],
+  ['input[] compaction', 'only the vendor that made it can read it; one that was made here is read before'],
   ['input[].phase', 'a mark of how the vendor of another model shows a message'],
   ['input[].content[].prompt_cache_breakpoint', 'where a cache is written; the answer is the same'],
   ['tools[] web_search', 'a search that some clients offer with every request; forced, it is refused'],
@@ -104,7 +104,7 @@ export const refusedOnBoth: readonly BridgedField[] = bridgedFields(
   ['tool_choice.type', RUN_ELSEWHERE, new RegExp(`^allowed_tools$|${SERVED_TOOLS.source}`)],
   [
     'input[].type',
-    'this model makes no compaction; ask it for a summary in a message',
+    'this model makes no compaction within an answer; POST /v1/responses/compact makes one',
     /^(?!compaction_trigger$)/,
   ],
   ...partPlaces.map((place): [string, string] => [

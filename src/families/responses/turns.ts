@@ -345,7 +345,10 @@ function callIdOf(item: Item, at: string): string {
 /** The error for an item that is not read. References to kept items are replaced before. */
 function refusalOf(item: Item, type: string, at: string): GatewayError {
   if (type === 'compaction_trigger') {
-    return unsupportedField(`${at}.type`, 'this model makes no compaction. Ask it for a summary in a message')
+    return unsupportedField(
+      `${at}.type`,
+      'this model makes no compaction within an answer. POST /v1/responses/compact makes one',
+    )
   }
   if (type !== 'item_reference') return wrongValue(`${at}.type`, type, TYPES)
   return new GatewayError(404, {

@@ -5,7 +5,13 @@ import { type Catalogue, idOfName } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import type { Model } from '../../contract/family'
 import type { Form } from '../../contract/form'
-import { type Operation, type OperationName, operationOf, operations } from '../../contract/operations'
+import {
+  compaction,
+  type Operation,
+  type OperationName,
+  operationOf,
+  operations,
+} from '../../contract/operations'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { fieldOf, scanBody } from '../../lib/json-body'
 import type { System } from '../../lib/system'
@@ -44,7 +50,7 @@ export function operationRoutes(
     return forms.some(({ family }) => family.edits)
   }
   const app = new Elysia({ name: 'operations' })
-  const routes = operations.flatMap((operation) =>
+  const routes = [...operations, compaction].flatMap((operation) =>
     [operation.path, ...(operation.aliases ?? [])].flatMap(tolerated).map((path) => ({ operation, path })),
   )
   for (const { operation, path } of routes) {

@@ -55,10 +55,6 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
 /** Parts of APIs that clients know and this gateway does not have, each with what there is in its place. */
 const absentParts: readonly { path: RegExp; instead: string }[] = [
   {
-    path: /^(\/v1)?\/v1\/responses\/compact\/?$/,
-    instead: 'compact: ask the model for a summary in a message, and begin a new conversation with it',
-  },
-  {
     path: /^(\/v1)?\/v1\/conversations(\/|$)/,
     instead: "conversations: continue a response with 'previous_response_id'",
   },

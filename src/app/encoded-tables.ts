@@ -5,6 +5,7 @@ import { savedAnswerTexts } from '../billing/idempotency'
 import type { EncodedTable } from '../db/reencryption'
 import { secretTexts } from '../db/secrets'
 import { backgroundTexts } from '../responses/background-rows'
+import { conversationTexts } from '../responses/conversation-rows'
 import { responseTexts } from '../responses/rows'
 import { taskTexts } from '../tasks/rows'
 import { webhookTexts } from '../webhooks/rows'
@@ -18,4 +19,5 @@ export const encodedTables: readonly EncodedTable[] = [
   webhookTexts,
   responseTexts,
   ...backgroundTexts,
+  ...conversationTexts,
 ]

@@ -9,6 +9,7 @@ import { createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
+import { conversationRoutes } from '../http/routes/conversations'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
 import { mcpRoutes } from '../http/routes/mcp'
@@ -70,6 +71,7 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     .use(videoRoutes(world, gateway, bodies, mark))
     .use(artifactRoutes(world))
     .use(responseRoutes(world, mark))
+    .use(conversationRoutes(world, bodies, mark))
     .use(tokenCountRoutes(world, bodies, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))

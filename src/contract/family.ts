@@ -62,6 +62,8 @@ export interface AnswerContext {
   id: string
   /** True if the answer is kept for later requests of the account. */
   isKept: boolean
+  /** Id of the conversation that the answer is appended to; absent if there is none. */
+  conversationId?: string
   /** True if the answer is made while no caller waits. */
   isInBackground: boolean
   /** The messages of the user, if the answer is a compaction of the conversation. */

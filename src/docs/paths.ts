@@ -1,27 +1,13 @@
 // Makes the paths besides the table of operations: models, tasks, videos, files, token counts, tools, health and this
 // document. Each must be a route in src/http; a test compares the two.
 
+import { id, ok, query } from './described'
 import { errorAnswers, notFoundAnswer } from './errors'
 import { idempotencyKey, waiting } from './headers'
-import { endedTasks, jsonMedia, type ReplyName } from './replies'
-import { type DescribedAnswer, headerOf, type Parameter, type Schema, schemaOf } from './schema'
+import { keptPaths } from './kept-paths'
+import { endedTasks, jsonMedia } from './replies'
+import { headerOf, type Parameter, type Schema, schemaOf } from './schema'
 
-const id = (description: string): Parameter => ({
-  name: 'id',
-  in: 'path',
-  required: true,
-  description,
-  schema: { type: 'string' },
-})
-const query = (name: string, description: string, schema: Schema): Parameter => ({
-  name,
-  in: 'query',
-  description,
-  schema,
-})
-const ok = (description: string, ...names: ReplyName[]): Record<string, DescribedAnswer> => ({
-  '200': { description, headers: { 'x-request-id': headerOf('x-request-id') }, content: jsonMedia(...names) },
-})
 /** The mark of a path that needs no key. */
 const open = { security: [] }
 const bytes = { schema: { type: 'string', format: 'binary' } }
@@ -88,79 +74,6 @@ const models = {
           'The model `no-such-model` does not exist or this key may not use it.',
           ['openai', 'messages'],
         ),
-      },
-    },
-  },
-}
-
-const responseId = id('The id of a response of this account.')
-const responseMissing = notFoundAnswer(
-  'response_not_found',
-  "Response with id 'resp_1' not found. It was not kept, was deleted, or is too old.",
-)
-
-const responses = {
-  '/v1/responses/{id}': {
-    get: {
-      operationId: 'getResponse',
-      tags: ['Text'],
-      summary: 'A response that was kept',
-      parameters: [
-        responseId,
-        query('stream', 'Whether to follow the events of a response in the background.', {
-          type: 'boolean',
-        }),
-        query('starting_after', 'The number of the last event that is known.', {
-          type: 'integer',
-          minimum: 0,
-        }),
-      ],
-      responses: {
-        ...ok('The response as it stands.', 'Response'),
-        ...errorAnswers(['always', 'badAddress'], ['openai']),
-        '404': responseMissing,
-      },
-    },
-    delete: {
-      operationId: 'deleteResponse',
-      tags: ['Text'],
-      summary: 'Delete a response that was kept, with its input',
-      parameters: [responseId],
-      responses: {
-        ...ok('It is gone.', 'DeletedResponse'),
-        ...errorAnswers(['always'], ['openai']),
-        '404': responseMissing,
-      },
-    },
-  },
-  '/v1/responses/{id}/cancel': {
-    post: {
-      operationId: 'cancelResponse',
-      tags: ['Text'],
-      summary: 'Stop a response in the background',
-      parameters: [responseId],
-      responses: {
-        ...ok('The response as it stands. What was made until then is paid.', 'Response'),
-        ...errorAnswers(['always', 'badAddress'], ['openai']),
-        '404': responseMissing,
-      },
-    },
-  },
-  '/v1/responses/{id}/input_items': {
-    get: {
-      operationId: 'listInputItems',
-      tags: ['Text'],
-      summary: 'The whole input of a response that was kept, with what it continued',
-      parameters: [
-        responseId,
-        query('limit', 'Items on a page.', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
-        query('order', 'The newest first, or the oldest.', { enum: ['desc', 'asc'], default: 'desc' }),
-        query('after', 'The page after this item.', { type: 'string' }),
-      ],
-      responses: {
-        ...ok('A page of items.', 'InputItemList'),
-        ...errorAnswers(['always', 'badAddress'], ['openai']),
-        '404': responseMissing,
       },
     },
   },
@@ -492,7 +405,7 @@ const gateway = {
 export const furtherPaths = {
   ...models,
   ...audioLists,
-  ...responses,
+  ...keptPaths,
   ...tasks,
   ...videos,
   ...others,

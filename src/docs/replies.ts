@@ -64,6 +64,18 @@ export const replySchemas: Record<string, Schema> = {
     usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
   }),
   DeletedResponse: object({ id: text, object: { const: 'response' }, deleted: { const: true } }),
+  Conversation: object({
+    id: text,
+    object: { const: 'conversation' },
+    created_at: count,
+    metadata: { type: 'object', additionalProperties: true },
+  }),
+  DeletedConversation: object({
+    id: text,
+    object: { const: 'conversation.deleted' },
+    deleted: { const: true },
+  }),
+  ConversationItem: object({ id: text, type: text }),
   InputItemList: object({
     object: { const: 'list' },
     data: list(object({ id: text })),
@@ -264,6 +276,9 @@ export const replyExamples = {
   Video: { ...task, object: 'video', status: 'in_progress', progress: 40 },
   DeletedVideo: { id: 'task_0193a1b2c3d47e8f', object: 'video.deleted', deleted: true },
   DeletedResponse: { id: 'resp_123', object: 'response', deleted: true },
+  Conversation: { id: 'conv_123', object: 'conversation', created_at: AT, metadata: { topic: 'travel' } },
+  DeletedConversation: { id: 'conv_123', object: 'conversation.deleted', deleted: true },
+  ConversationItem: { id: 'msg_123', type: 'message', role: 'user', status: 'completed', content: [] },
   InputItemList: {
     object: 'list',
     data: [{ id: 'msg_123', type: 'message', role: 'user', content: 'Hello' }],

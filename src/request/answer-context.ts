@@ -2,10 +2,11 @@
 // part of its input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
 
 import type { AnswerContext } from '../contract/family'
-import { invalidRequest } from '../lib/errors'
+import { type GatewayError, invalidRequest } from '../lib/errors'
 import { asObject } from '../lib/objects'
 import { bytesOf, SUMMARY_REQUEST, userMessagesOf, withReadableSummaries } from '../responses/compaction'
 import type { Item } from '../responses/content'
+import { type ConversationToContinue, conversationIn, recallConversation } from '../responses/conversations'
 import { makeRoomForResponse, type ResponseToKeep } from '../responses/keep'
 import { itemsOfInput, recall } from '../responses/recall'
 import type { CheckedRequest, ReadRequest } from './check'
@@ -43,17 +44,22 @@ export async function beginAnswer(
   const body = wellFormed(given.body)
   const isInBackground = given.body.background === true
   if (read.operation.compacts) return beginCompaction(world, read)
-  await completeInput(world, read)
   const isKept = body.store !== false && fits(world, given.byteLength)
+  if (!isKept && conversationIn(given.body) !== undefined) throw notAppended()
+  const { conversation } = await completeInput(world, read)
   if (isInBackground) checkBackground(isKept, idempotencyKey)
-  if (isKept) await makeRoomForResponse(world, account, given.byteLength)
+  // What continues a conversation is written twice: to be read by the id of the response, too.
+  const bytes = conversation ? 2 * given.byteLength : given.byteLength
+  if (isKept) await makeRoomForResponse(world, account, bytes, conversation?.id)
   const id = newAnswerId(world)
   read.answer = contextOf(world, account, { id, isKept, isInBackground })
+  if (conversation) read.answer.conversationId = conversation.id
   if (isInBackground)
     read.given = { ...read.given, body: { ...read.given.body, background: null, stream: true } }
   if (!isKept) return { toKeep: undefined }
   const previousId = body.previous_response_id ?? null
-  const toKeep = { id, account, previousId, input: itemsOfInput(body.input), answer: undefined }
+  const input = itemsOfInput(body.input)
+  const toKeep = { id, account, previousId, input, answer: undefined, ...(conversation && { conversation }) }
   return { toKeep, ...(isInBackground && { background: { isFollowed: given.body.stream === true } }) }
 }
 
@@ -67,7 +73,7 @@ async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<
       'unsupported_parameter',
     )
   }
-  const compacted = userMessagesOf(await completeInput(world, read))
+  const compacted = userMessagesOf((await completeInput(world, read)).whole)
   const { body, byteLength } = read.given
   const { text: _, tool_choice: __, ...asked } = body
   const items = itemsOfInput(wellFormed(body).input)
@@ -84,6 +90,14 @@ async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<
 
 function hasTools(tools: unknown): boolean {
   return Array.isArray(tools) && tools.length > 0
+}
+
+function notAppended(): GatewayError {
+  return invalidRequest(
+    'conversation',
+    "Only a response that is kept can be appended to a conversation: leave out 'store', or 'conversation'. This gateway may be configured to keep none, or none of this size.",
+    'unsupported_parameter',
+  )
 }
 
 function checkBackground(isKept: boolean, idempotencyKey: string | null): void {
@@ -118,26 +132,34 @@ function newAnswerId({ randomBytes }: Pick<RequestWorld, 'randomBytes'>): string
 
 /**
  * Puts what a request continues into its input, and summaries that were sealed here as texts. Returns the whole input
- * with summaries as they were. Throws 400 or 404 for what it names and is not kept.
+ * with summaries as they were, and what the request adds to a conversation, if it continues one. Throws 400 or 404 for
+ * what it names and is not kept.
  */
 export async function completeInput(
   world: Parameters<typeof recall>[0] & Pick<RequestWorld, 'sealer'>,
-  read: Pick<ReadRequest, 'key' | 'given' | 'recalledItems'>,
-): Promise<readonly Item[]> {
+  read: Pick<ReadRequest, 'key' | 'given' | 'recalledItems' | 'recalledBy'>,
+): Promise<{ whole: readonly Item[]; conversation?: ConversationToContinue }> {
   const { given, key } = read
   const body = wellFormed(given.body)
+  const conversationId = conversationIn(given.body)
   const recalled = await recall(world, key.account, body)
-  const own = itemsOfInput(body.input)
-  const whole = recalled.input ?? own
+  const own = recalled.input ?? itemsOfInput(body.input)
+  const earlier =
+    conversationId === undefined
+      ? undefined
+      : await recallConversation(world, key.account, conversationId, own)
+  const whole = earlier ? [...earlier.items, ...own] : own
   const readable = withReadableSummaries(whole, (sealed) => world.sealer.open(sealed, key.account))
-  if (!recalled.input && readable.items === whole) return whole
-  read.recalledItems = whole.length - own.length
+  if (!recalled.input && !earlier && readable.items === whole) return { whole }
+  read.recalledItems = whole.length - itemsOfInput(body.input).length
   read.given = {
     ...given,
-    body: { ...given.body, input: readable.items },
-    byteLength: given.byteLength + recalled.addedBytes + readable.addedBytes,
+    body: { ...given.body, input: readable.items, ...(earlier && { conversation: null }) },
+    byteLength: given.byteLength + recalled.addedBytes + readable.addedBytes + (earlier?.bytes ?? 0),
   }
-  return whole
+  if (conversationId === undefined) return { whole }
+  read.recalledBy = 'conversation'
+  return { whole, conversation: { id: conversationId, input: own } }
 }
 
 /** The fields as far as they have the right form; the check refuses the others. */

@@ -49,6 +49,8 @@ export interface ReadRequest {
   answer?: AnswerContext
   /** Items of the input before the caller's own, which are kept here; absent if there are none. */
   recalledItems?: number
+  /** The field that named those items. Default `previous_response_id`. */
+  recalledBy?: 'conversation'
 }
 
 /** Parses a request and finds its models. Throws a GatewayError in the dialect of the first of them. */
@@ -95,7 +97,10 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
   } catch (error) {
     refusal = error
   }
-  throw inDialect(inOwnPlaces(refusal, read.recalledItems ?? 0), candidates[0].family.dialect)
+  throw inDialect(
+    inOwnPlaces(refusal, read.recalledItems ?? 0, read.recalledBy ?? 'previous_response_id'),
+    candidates[0].family.dialect,
+  )
 }
 
 /**

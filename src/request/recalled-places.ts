@@ -7,10 +7,10 @@ import { GatewayError } from '../lib/errors'
 const ITEM = /^input\[(\d+)\]/
 
 /**
- * The error as it is about the caller's own request. `recalledItems` is the number of items before those of the caller.
- * A fault among them is one of the conversation that is continued.
+ * The error as it is about the caller's own request. `recalledItems` is the number of items before those of the caller,
+ * and `field` what named them. A fault among them is one of the conversation that is continued.
  */
-export function inOwnPlaces(error: unknown, recalledItems: number): unknown {
+export function inOwnPlaces(error: unknown, recalledItems: number, field: string): unknown {
   if (recalledItems === 0 || !(error instanceof GatewayError)) return error
   const [place, index] = ITEM.exec(error.param ?? '') ?? []
   if (place === undefined) return error
@@ -24,7 +24,7 @@ export function inOwnPlaces(error: unknown, recalledItems: number): unknown {
   }
   return new GatewayError(status, {
     ...rest,
-    param: 'previous_response_id',
-    message: `The conversation behind 'previous_response_id' cannot be continued by this model. Of its items: ${error.message}`,
+    param: field,
+    message: `The conversation behind '${field}' cannot be continued by this model. Of its items: ${error.message}`,
   })
 }

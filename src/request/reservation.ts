@@ -12,7 +12,7 @@ import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
 import { IndexedSet, type Member } from '../lib/indexed-set'
-import { keepStatements, type ResponseToKeep } from '../responses/keep'
+import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
 import type { RequestLogRow } from './request-log'
@@ -220,7 +220,7 @@ export class Reservations {
     const also = idempotencyKey
       ? [isWhole ? saveAnswer(this.world.db, charge.id, saved) : freeKey(charge.id)]
       : []
-    if (toKeep) also.push(...keepStatements(this.world, toKeep))
+    if (toKeep) also.push(...endStatements(this.world, toKeep, isWhole))
     return settle(this.world.db, answered, settlement, also)
   }
 

@@ -3,6 +3,9 @@
 
 import type { Statement } from '../db/db'
 import { type ContentWorld, type Item, isReference } from './content'
+import { deleteConversation, expiredConversations, idlestConversations } from './conversation-rows'
+import { type ConversationToContinue, continueStatements } from './conversations'
+import { withId } from './item-ids'
 import {
   accountsAbove,
   deleteResponse,
@@ -21,12 +24,22 @@ export interface ResponseToKeep {
   input: readonly Item[]
   /** The response object, once it has ended. */
   answer: object | undefined
+  /** Absent unless the response continues a conversation. */
+  conversation?: ConversationToContinue
 }
 
 type KeepWorld = ContentWorld & { now(): number }
 
 /** Rows read at a time for removal. */
 const PAGE = 100
+
+/** The statements of the end of a response: it is kept, and once whole appended to its conversation. */
+export function endStatements(world: KeepWorld, response: ResponseToKeep, isWhole: boolean): Statement[] {
+  const statements = keepStatements(world, response)
+  const { conversation } = response
+  if (conversation && isWhole) statements.push(...continueStatements(world, conversation, response))
+  return statements
+}
 
 /** The statements that keep a response that has ended; none if it is too large. */
 export function keepStatements(world: KeepWorld, response: ResponseToKeep): Statement[] {
@@ -53,41 +66,37 @@ export function keepStatements(world: KeepWorld, response: ResponseToKeep): Stat
   })
 }
 
-/** The beginnings of ids by type, as vendors check them when a conversation moves to them. */
-const prefixes: Record<string, string> = {
-  message: 'msg',
-  reasoning: 'rs',
-  function_call: 'fc',
-  function_call_output: 'fc',
-  custom_tool_call: 'ctc',
-  custom_tool_call_output: 'ctc',
-}
-
-/** Gives an item an id, by which the list of input items names it. */
-function withId(item: Item, responseId: string, place: number): Item {
-  if (typeof item.id === 'string') return item
-  const prefix = prefixes[(item.type as string | undefined) ?? 'message'] ?? 'item'
-  // The items of the output count from 0 at the same length.
-  return {
-    ...item,
-    id: `${prefix}_${responseId.replace(/^[a-z]+_/, '')}i${place.toString(16).padStart(4, '0')}`,
-  }
-}
-
 function idOf(item: Item): string[] {
   return typeof item.id === 'string' && !isReference(item) ? [item.id] : []
 }
 
-/** Removes the oldest responses of an account until so many more bytes fit. */
-export async function makeRoomForResponse(world: KeepWorld, account: string, bytes: number): Promise<void> {
+/**
+ * Removes the oldest responses of an account until so many more bytes fit, and then the conversations that were unused
+ * for longest, but never the one in use.
+ */
+export async function makeRoomForResponse(
+  world: KeepWorld,
+  account: string,
+  bytes: number,
+  usedConversation?: string,
+): Promise<void> {
   const { db, keptResponses } = world
   let excess = (await keptBytes(db, account)) + bytes - keptResponses.maxBytes
   while (excess > 0) {
     const oldest = await oldestResponses(db, account, PAGE)
-    if (oldest.length === 0) return
+    if (oldest.length === 0) break
     for (const response of oldest) {
       if (excess <= 0) return
       if (await deleteResponse(db, response)) excess -= response.bytes
+    }
+  }
+  while (excess > 0) {
+    const idlest = await idlestConversations(db, account, PAGE)
+    const removable = idlest.filter(({ id }) => id !== usedConversation)
+    if (removable.length === 0) return
+    for (const conversation of removable) {
+      if (excess <= 0) return
+      if (await deleteConversation(db, conversation)) excess -= conversation.bytes
     }
   }
 }
@@ -98,6 +107,11 @@ export async function sweepResponses(world: KeepWorld): Promise<void> {
   for (;;) {
     const expired = await expiredResponses(db, now(), PAGE)
     for (const response of expired) await deleteResponse(db, response)
+    if (expired.length < PAGE) break
+  }
+  for (;;) {
+    const expired = await expiredConversations(db, now(), PAGE)
+    for (const conversation of expired) await deleteConversation(db, conversation)
     if (expired.length < PAGE) break
   }
   for (const account of await accountsAbove(db, keptResponses.maxBytes))

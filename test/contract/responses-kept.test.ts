@@ -208,19 +208,3 @@ test('a connection by WebSocket is refused at once with 426, on a path that is s
   expect((await ask('/v1/nothing')).status).toBe(404)
   await gateway.close()
 })
-
-test('parts of the API that are not here are 400 with their names and what there is in their place', async () => {
-  const gateway = await startTestGateway({ models })
-  for (const [path, words] of [
-    ['/v1/conversations', "continue a response with 'previous_response_id'"],
-    ['/v1/conversations/conv_1/items', 'no conversations'],
-  ] as const) {
-    const refused = await gateway.post(path, { model: 'test-responses', input: 'Hello' })
-    expect(refused.status).toBe(400)
-    expect(refused.headers.get('x-should-retry')).toBe('false')
-    expect(await refused.json()).toMatchObject({
-      error: { code: 'unsupported_endpoint', message: expect.stringContaining(words) },
-    })
-  }
-  await gateway.close()
-})

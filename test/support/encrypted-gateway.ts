@@ -72,6 +72,7 @@ export async function storeTexts(gateway: TestGateway, mark: string): Promise<St
   const task = await readTask(gateway, gateway.secret, id)
   const kept = await keepResponse(gateway, { input: mark })
   const inBackground = await keepResponse(gateway, { input: mark, background: true })
+  const conversation = await makeConversation(gateway, mark)
   const hash = new Bun.CryptoHasher('sha256').update(gateway.secret).digest('hex')
   const [key] = await db.query({ sql: 'select id from keys where hash = $1', parameters: [hash] })
   const keyId = key?.id as string
@@ -89,6 +90,9 @@ export async function storeTexts(gateway: TestGateway, mark: string): Promise<St
       }
       expect(await read(at, gateway.secret, `/v1/responses/${kept.id}/input_items`)).toContain(mark)
       expect(await read(at, gateway.secret, `/v1/responses/${inBackground.id}?stream=true`)).toContain(mark)
+      for (const path of ['', '/items']) {
+        expect(await read(at, gateway.secret, `/v1/conversations/${conversation}${path}`)).toContain(mark)
+      }
       const secrets = await webhookSecretsOf(at.server.world.db, keyId, at.server.world.now())
       expect(secrets).toEqual(signing)
       for (const secret of secrets)
@@ -105,6 +109,14 @@ async function read({ url }: TestGateway, secret: string, path: string): Promise
 
 const readTask = (gateway: TestGateway, secret: string, id: string) =>
   read(gateway, secret, `/v1/videos/generations/${id}`)
+
+/** Id of a conversation with the mark in its metadata and in an item. */
+async function makeConversation(gateway: TestGateway, mark: string): Promise<string> {
+  const items = [{ role: 'user', content: mark }]
+  const made = await gateway.post('/v1/conversations', { metadata: { mark }, items })
+  expect(made.status).toBe(200)
+  return ((await made.json()) as { id: string }).id
+}
 
 /** A response that is kept, as it is read when it has ended. */
 async function keepResponse(gateway: TestGateway, body: object): Promise<{ id: string; text: string }> {

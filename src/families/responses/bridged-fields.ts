@@ -31,6 +31,7 @@ export const translatedOnBoth = bridgedFields(
   ['input[] configuration_update', 'the settings in it, for the whole request; the last one counts'],
   ['input[] item_reference', 'the item that is kept here'],
   ['previous_response_id', 'the conversation up to that response, which is kept here'],
+  ['conversation', 'its items, which are kept here, before the input'],
   ['stream', '`stream`'],
   ['background', 'a stream, which is followed here; the answer is kept'],
   ['tools', 'functions of the caller'],
@@ -94,7 +95,6 @@ const RUN_ELSEWHERE = 'this model calls tools of the caller, and runs none itsel
 
 export const refusedOnBoth: readonly BridgedField[] = bridgedFields(
   'refused',
-  ['conversation', "conversations are not kept here; name the answer before with 'previous_response_id'"],
   ['prompt', "it names a template in another account; send its text as 'instructions' and 'input'"],
   ['tools[].type', RUN_ELSEWHERE, SERVED_TOOLS],
   ['tools[].tools[].type', 'a namespace has functions and custom tools', ['function', 'custom']],

@@ -86,12 +86,6 @@ export const responsesFieldRules: readonly FieldRule[] = [
     instead: "Leave it out, and send its text as 'instructions' and 'input'.",
     always: true,
   },
-  {
-    field: 'conversation',
-    why: 'conversations are not kept here',
-    instead: "Leave it out, and name the answer before with 'previous_response_id'.",
-    always: true,
-  },
   { field: 'moderation', why: ANOTHER_MODEL, always: true },
   {
     field: 'reasoning.mode',

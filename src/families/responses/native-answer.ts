@@ -47,6 +47,7 @@ export function renamedResponse(
 ): Fields {
   const own = responseObject(parsed, model.id, output as OutputItem[])
   const { id, object, model: name, store, background, previous_response_id: previous, metadata } = own
+  const { conversation } = own
   const told = Object.fromEntries(
     Object.entries(reply).filter(([member, value]) => value !== null || !(member in own)),
   )
@@ -58,6 +59,7 @@ export function renamedResponse(
     status,
     completed_at: status === 'completed' ? at : null,
     ...{ id, object, model: name, store, background, previous_response_id: previous, output },
+    ...(conversation !== undefined && { conversation }),
     metadata: { ...asObject(told.metadata), ...asObject(metadata) },
     ...(Array.isArray(tools) && { tools: tools.filter(isObject).map(withoutSecrets) }),
     usage: isObject(usage) ? wholeUsage(usage) : null,

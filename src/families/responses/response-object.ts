@@ -73,6 +73,7 @@ export function responseObject(
     incomplete_details: null,
     model,
     output,
+    ...(answer?.conversationId !== undefined && { conversation: { id: answer.conversationId } }),
     ...settingsOf(body, answer?.isKept ?? false, answer?.isInBackground ?? false),
     usage: null,
   }

@@ -8,14 +8,12 @@ import type { BackgroundResponses } from '../../responses/background'
 import { type ContentWorld, contentsOf, type Item } from '../../responses/content'
 import { itemsOfInput, recall } from '../../responses/recall'
 import { deleteResponse, findChain, type KeptHead } from '../../responses/rows'
+import { itemList, itemPageOf, noSuchPlace } from '../item-page'
 import { tolerated } from '../paths'
 import { queryOf } from '../target'
 import { answerKeyed, type KeyedWorld } from '../with-key'
 
 const PATH = '/v1/responses'
-/** Input items on a page, and the most that may be requested. */
-const PAGE_SIZE = 20
-const MAX_PAGE_SIZE = 100
 /** Longest id that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
@@ -111,28 +109,12 @@ async function contentOf(world: ContentWorld, account: string, { id }: KeptHead)
 
 /** A page of the input items, the newest first unless asked otherwise. */
 function pageOf(items: readonly Item[], query: URLSearchParams): object {
-  const limit = Number(query.get('limit') ?? PAGE_SIZE)
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
-    throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_PAGE_SIZE}.`)
-  }
-  const order = query.get('order') ?? 'desc'
-  if (order !== 'asc' && order !== 'desc') {
-    throw invalidRequest('order', "Invalid value for 'order'. Supported are asc and desc.")
-  }
+  const { limit, order, after } = itemPageOf(query)
   const ordered = order === 'asc' ? items : items.toReversed()
-  const after = query.get('after')
   const place = after === null ? -1 : ordered.findIndex(({ id }) => id === after)
-  if (after !== null && place === -1) {
-    throw invalidRequest('after', `Invalid 'after': there is no item '${shown(after)}' in the list.`)
-  }
+  if (after !== null && place === -1) throw noSuchPlace(after)
   const data = ordered.slice(place + 1, place + 1 + limit)
-  return {
-    object: 'list',
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: place + 1 + data.length < ordered.length,
-  }
+  return itemList(data, place + 1 + data.length < ordered.length)
 }
 
 function noStream(): GatewayError {

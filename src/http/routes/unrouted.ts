@@ -1,7 +1,7 @@
 // Answers requests without a route: 404 with the path that may be meant, or 405 with the methods of the path. Both must
 // be read from the routes themselves, so that no list can forget one.
 
-import { GatewayError, invalidRequest } from '../../lib/errors'
+import { GatewayError } from '../../lib/errors'
 import { pathOf } from '../target'
 
 export interface Route {
@@ -31,8 +31,6 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
   const { method } = request
   if (method === 'CONNECT') return noProxy()
   const pathname = pathOf(request)
-  const absent = absentParts.find(({ path }) => path.test(pathname))
-  if (absent) return notServed(absent.instead)
   const hint = pathname.startsWith('/v1/') ? '' : ' The API is below /v1.'
   const methods = methodsOf(routes, pathname)
   if (methods.length > 0 && request.headers.get('upgrade')?.toLowerCase() === 'websocket') return noSocket()
@@ -50,18 +48,6 @@ export function unrouted(routes: readonly Route[], request: Request): GatewayErr
     type: 'invalid_request_error',
     message: `There is no ${method} ${pathname.slice(0, 200)} here. The API is below /v1.${meant} GET /openapi.json lists all that is served, and /docs shows it.`,
   })
-}
-
-/** Parts of APIs that clients know and this gateway does not have, each with what there is in its place. */
-const absentParts: readonly { path: RegExp; instead: string }[] = [
-  {
-    path: /^(\/v1)?\/v1\/conversations(\/|$)/,
-    instead: "conversations: continue a response with 'previous_response_id'",
-  },
-]
-
-function notServed(instead: string): GatewayError {
-  return invalidRequest(null, `This gateway has no ${instead}. A repeat cannot help.`, 'unsupported_endpoint')
 }
 
 /**

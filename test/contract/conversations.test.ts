@@ -287,3 +287,19 @@ test('a gateway that keeps nothing says so', async () => {
   expect(await refusalOf(asked)).toMatchObject({ status: 400, param: 'conversation' })
   await gateway.close()
 })
+
+for (const database of databaseKinds) {
+  test(`of an account that is full the idlest make room, and the one in use stays: ${database}`, async () => {
+    const config = { responses: { maxBytes: '100KB' } }
+    const gateway = await startTestGateway({ database, models, config })
+    const client = new OpenAI({ apiKey: gateway.secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const items = [{ role: 'user' as const, content: 'x'.repeat(40_000) }]
+    const used = await client.conversations.create({ items })
+    const idle = await client.conversations.create({ items })
+    await client.conversations.items.create(used.id, { items })
+    expect(await client.conversations.retrieve(used.id)).toEqual(used)
+    expect(await refusalOf(client.conversations.retrieve(idle.id))).toMatchObject({ status: 404 })
+    expect(await keptBytes(gateway.server.world.db, 'alice')).toBeLessThanOrEqual(100_000)
+    await gateway.close()
+  })
+}

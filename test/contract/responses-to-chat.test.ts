@@ -405,7 +405,6 @@ describe('refused by its place:', () => {
     input: [{ role: 'user', content: [{ type: 'input_text', text: 'a' }, part] }],
   })
   test.each([
-    [{ conversation: 'conv_1' }, 'conversation', 'unsupported_parameter'],
     [{ prompt: { id: 'pmpt_1' } }, 'prompt', 'unsupported_parameter'],
     [{ tools: [...tools, { type: 'file_search' }] }, 'tools[2].type', 'unsupported_parameter'],
     [{ tools: [{ type: 'mcp', server_label: 'a' }] }, 'tools[0].type', 'unsupported_parameter'],

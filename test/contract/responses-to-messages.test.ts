@@ -374,7 +374,6 @@ describe('refused by its place:', () => {
   const part = (content: Json) => ({ input: [{ role: 'user', content: [content] }] })
   test.each([
     [{ top_logprobs: 2 }, 'top_logprobs', 'unsupported_value'],
-    [{ conversation: { id: 'conv_1' } }, 'conversation', 'unsupported_parameter'],
     [{ prompt: { id: 'pmpt_1' } }, 'prompt', 'unsupported_parameter'],
     [{ tools: [{ type: 'image_generation' }] }, 'tools[0].type', 'unsupported_parameter'],
     [

@@ -9,8 +9,6 @@ export interface BackgroundResponse {
   id: string
   account: string
   hasEnded: boolean
-  /** True if somebody wants it to stop. */
-  isCancelled: boolean
   /** JSON of the response object. */
   answer: string
 }
@@ -177,7 +175,6 @@ function backgroundOf(db: Db, row: Row): BackgroundResponse {
     id,
     account: row.account as string,
     hasEnded: row.has_ended === 1,
-    isCancelled: row.is_cancelled === 1,
     // Decoded on use: a row that cannot be read must not keep others from being read.
     get answer() {
       return db.codec.decode(row.answer as string, answerPlace(id))

@@ -42,7 +42,6 @@ interface EventReader {
 /** A response that this process makes. */
 interface Running {
   id: string
-  account: string
   /** The response as of its newest event that has one. */
   response: Fields
   /** Items that are done, by their places. */
@@ -51,11 +50,12 @@ interface Running {
   unwritten: { first: number; last: number; text: string } | undefined
   /** Length of all events that are kept, in characters. */
   length: number
-  nextNumber: number
   hasEnded: boolean
   isCancelled: boolean
   leaseUntil: number
   reader: EventReader
+  /** Resolves when what was to be written is written. */
+  writing: Promise<void>
 }
 
 /** How long a response counts as running after its process has been heard of, in milliseconds. */
@@ -80,16 +80,15 @@ export class BackgroundResponses {
     const { db, now, keepMs = 0 } = this.world
     const run: Running = {
       id,
-      account,
       response: { id, object: 'response', status: 'in_progress', output: [] },
       items: [],
       unwritten: undefined,
       length: 0,
-      nextNumber: 0,
       hasEnded: false,
       isCancelled: false,
       leaseUntil: now() + LEASE_MS,
       reader: events.getReader(),
+      writing: Promise.resolve(),
     }
     const splitter = createEventSplitter()
     await this.readOn(run, splitter)
@@ -199,7 +198,13 @@ export class BackgroundResponses {
     return true
   }
 
-  private async write(run: Running): Promise<void> {
+  /** Writes what has come, one write after the other: an end must never be there before the events that lead to it. */
+  private write(run: Running): Promise<void> {
+    run.writing = run.writing.catch(() => {}).then(() => this.writeNext(run))
+    return run.writing
+  }
+
+  private async writeNext(run: Running): Promise<void> {
     const { db, now } = this.world
     const { unwritten } = run
     if (unwritten) {
@@ -243,7 +248,6 @@ function take(run: Running, event: string): void {
   const fields = asObject(objectIn(dataOfEvent(event) ?? ''))
   const { type, sequence_number: number, response, item, output_index: place } = fields
   if (typeof type !== 'string' || typeof number !== 'number' || type === 'keepalive') return
-  run.nextNumber = number + 1
   if (typeof response === 'object' && response !== null) run.response = response as Fields
   if (type === 'response.output_item.done' && typeof place === 'number') run.items[place] = asObject(item)
   const isLast = TERMINAL.has(type)

@@ -3,6 +3,7 @@
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../contract/family'
 import { addresses } from '../vendor-state'
+import { FOREIGN_ITEMS } from './turns'
 
 /** Parts of messages and of outputs of tools. */
 const partPlaces = ['input[].content[]', 'input[].output[]'] as const
@@ -45,25 +46,9 @@ export const translatedOnBoth = bridgedFields(
   ['text.format', 'the format of the answer'],
 )
 
-/** Items of tools that a vendor ran, and of what only it can read. */
-const foreignItems = [
-  'web_search_call',
-  'file_search_call',
-  'code_interpreter_call',
-  'image_generation_call',
-  'computer_call',
-  'computer_call_output',
-  'mcp_list_tools',
-  'mcp_call',
-  'mcp_approval_request',
-  'mcp_approval_response',
-  'program',
-  'program_output',
-] as const
-
 export const ignoredOnBoth = bridgedFields(
   'ignored',
-  ...foreignItems.map((type): [string, string] => [`input[] ${type}`, 'of a tool that another vendor ran']),
+  ...FOREIGN_ITEMS.map((type): [string, string] => [`input[] ${type}`, 'of a tool that another vendor ran']),
   ['input[] compaction', 'only the vendor that made it can read it; one that was made here is read before'],
   ['input[].phase', 'a mark of how the vendor of another model shows a message'],
   ['input[].content[].prompt_cache_breakpoint', 'where a cache is written; the answer is the same'],

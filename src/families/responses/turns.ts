@@ -45,8 +45,8 @@ export interface Conversation {
 
 type Item = Record<string, unknown>
 
-/** Items of tools that a vendor runs, and of what only it can read: they mean nothing to another model. */
-const LEFT_OUT: ReadonlySet<unknown> = new Set([
+/** Items of tools that a vendor runs, which mean nothing to another model. */
+export const FOREIGN_ITEMS = [
   'web_search_call',
   'file_search_call',
   'code_interpreter_call',
@@ -59,8 +59,10 @@ const LEFT_OUT: ReadonlySet<unknown> = new Set([
   'mcp_approval_response',
   'program',
   'program_output',
-  'compaction',
-])
+] as const
+
+/** Items that are left out: those, and summaries that only the vendor who made them can read. */
+const LEFT_OUT: ReadonlySet<unknown> = new Set([...FOREIGN_ITEMS, 'compaction'])
 
 const CALLS: ReadonlySet<string> = new Set([
   'function_call',

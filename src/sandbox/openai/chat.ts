@@ -10,6 +10,7 @@ import {
   type ToolCall,
   type ToolChoice,
 } from '../answers'
+import { interleaved } from '../interleaved'
 import { asNumber, asObject, asObjects, asString, type JsonObject, printJson } from '../json'
 import { countTokens } from '../pieces'
 import type { EventFrame, Reply, VendorRequest } from '../simulator'
@@ -241,20 +242,6 @@ function* streamFrames(
   }
   const usage = wantsUsage ? reportUsage(dialect.usage(counts), fault) : undefined
   if (usage) yield { data: printJson(chunk([], usage)) }
-}
-
-function* interleaved(lists: Generator<Step>[]): Generator<Step> {
-  let open = lists
-  while (open.length > 0) {
-    const still: Generator<Step>[] = []
-    for (const list of open) {
-      const next = list.next()
-      if (next.done) continue
-      yield next.value
-      still.push(list)
-    }
-    open = still
-  }
 }
 
 function* choiceSteps(choice: Choice, index: number, dialect: ChatDialect): Generator<Step> {

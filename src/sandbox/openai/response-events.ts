@@ -1,6 +1,7 @@
 // The events of a streamed response in OpenAI's recorded order, with the oddities that directives ask for. It must
 // never decide what is answered: the items are made before.
 
+import { interleaved } from '../interleaved'
 import { asObject, type JsonObject } from '../json'
 import { hexId, jsonFrame } from '../replies'
 import type { EventFrame } from '../simulator'
@@ -86,25 +87,11 @@ function* stepsOf(asked: AskedResponse): Generator<Step> {
   yield { type: 'response.created', response: asked.response('in_progress', []) }
   yield { type: 'response.in_progress', response: asked.response('in_progress', []) }
   const lists = items.map((item, place) => itemSteps(item, place))
-  if (interleave) yield* inTurn(lists)
+  if (interleave) yield* interleaved(lists)
   else for (const list of lists) yield* list
   const output = emptyOutput ? [] : items.map(({ whole }) => whole)
   const status = isIncomplete ? 'incomplete' : 'completed'
   yield { type: `response.${status}`, response: asked.response(status, output) }
-}
-
-function* inTurn(lists: Generator<Step>[]): Generator<Step> {
-  let open = lists
-  while (open.length > 0) {
-    const still: Generator<Step>[] = []
-    for (const list of open) {
-      const next = list.next()
-      if (next.done) continue
-      yield next.value
-      still.push(list)
-    }
-    open = still
-  }
 }
 
 function* itemSteps({ kind, pieces, whole }: BuiltItem, place: number): Generator<Step> {

@@ -54,6 +54,9 @@ export class OutputBound {
     const event = splitEvents(unknown.toString('latin1')).findLast((each) => placeOf(each, written) !== -1)
     if (event === undefined) return
     const at = placeOf(event, written)
+    // A second member of the name, as of another candidate, would have its text taken for a part of the kind.
+    const member = event.slice(Math.max(event.lastIndexOf('{', at), event.lastIndexOf(',', at)) + 1, at + 1)
+    if (event.indexOf(member) !== event.lastIndexOf(member)) return
     const before = Buffer.from(event.slice(0, at + 1), 'latin1')
     const after = Buffer.from(event.slice(at + written.length - 1), 'latin1')
     if (kinds.some((kind) => kind.before.equals(before) && kind.after.equals(after))) return

@@ -224,13 +224,18 @@ export function say(content: string): { role: 'user'; content: string }[] {
   return [{ role: 'user', content }]
 }
 
-/** Waits until something is so; the caller then checks it. The deadline only bounds what hangs. */
+/** Waits until something is so. Throws at the deadline, which only bounds what hangs. */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
   timeoutMs = 100_000,
 ): Promise<void> {
+  // Made here, where its stack still names the test that waits.
+  const late = new Error(`not so within ${timeoutMs / 1_000} s: ${condition}`)
   const deadline = performance.now() + timeoutMs
-  while (!(await condition()) && performance.now() < deadline) await Bun.sleep(5)
+  while (!(await condition())) {
+    if (performance.now() >= deadline) throw late
+    await Bun.sleep(5)
+  }
 }
 
 /** Runs what must fall into one minute of the clock, and runs it again where a minute ended meanwhile. */

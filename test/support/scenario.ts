@@ -45,7 +45,7 @@ export interface Played {
 }
 
 /** Plays one row against a gateway that nobody else uses meanwhile, and checks all that the row says. Tasks of earlier
- * requests may go on: polls of them are not counted. */
+ * requests may go on, and even begin: calls about them are not counted. */
 export async function play(gateway: TestGateway, scenario: Scenario): Promise<Played> {
   const { vendorCalls = 0, charges = 0, logRows = 1 } = scenario
   const played = await request(gateway, scenario)
@@ -99,28 +99,40 @@ async function request(gateway: TestGateway, scenario: Scenario): Promise<Played
     ...(body === undefined ? {} : { body }),
   })
   const text = await response.text()
+  const charges = await gateway.charges(before.charge)
+  const own = new Set(charges.map(({ id }) => id))
+  // Known only now where a vendor has answered since.
+  const others = (await followedTasks(gateway)).filter(({ charge }) => !own.has(charge))
+  const ids = [...before.tasks, ...others].map(({ id }) => id as string)
   return {
     response,
     text,
     json: parsed(text),
     calls: gateway.sandbox.calls
       .slice(before.calls)
-      .filter(({ path }) => !before.tasks.some((id) => path.includes(id))),
-    charges: await gateway.charges(before.charge),
+      .filter(({ path }) => !ids.some((id) => path.includes(id))),
+    charges,
     logRows: await gateway.requestLog(before.logRow),
   }
 }
 
-/** State before a request: the number of calls, the newest charge and row of the log, and the vendors' ids of tasks. */
-async function stateOf({ sandbox, server }: TestGateway) {
+/** Tasks by the vendors' ids, which stand in the path of each call about them. */
+function followedTasks({ server }: TestGateway): Promise<Row[]> {
+  const sql = 'select upstream_id as id, charge from tasks where upstream_id is not null'
+  return server.world.db.query({ sql })
+}
+
+/** State before a request: the number of calls, the newest charge and row of the log, and the tasks. */
+async function stateOf(gateway: TestGateway) {
+  const { sandbox, server } = gateway
   const { db, requestLog } = server.world
-  const rows = await db.query({ sql: 'select upstream_id as id from tasks where upstream_id is not null' })
+  const tasks = await followedTasks(gateway)
   const [newest] = await db.query({ sql: 'select max(id) as id from charges' })
   await requestLog.flush()
   const [logged] = await requestLog.recent(1)
   return {
     calls: sandbox.calls.length,
-    tasks: rows.map(({ id }) => id as string),
+    tasks,
     charge: (newest?.id ?? '') as string,
     logRow: (logged?.number ?? 0) as number,
   }

@@ -84,7 +84,7 @@ export const serve = defineCommand({
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
     const stopped = stopOnSignal(server, sandbox)
-    for (const warning of [openToOthers(dataDir), proxyLimit()]) {
+    for (const warning of [openToOthers(dataDir), proxyLimit(server.world.config)]) {
       if (warning) say(paint('yellow', warning, process.stderr))
     }
     const demonstration = sandbox ? await prepareDemonstration(server) : undefined
@@ -106,8 +106,9 @@ function network(): Outside {
 }
 
 /** A warning about Bun's limit of requests behind a proxy. Bun reads the limit once, when the process starts. */
-function proxyLimit(): string | undefined {
-  if (!isBehindProxy() || process.env[FETCH_LIMIT]) return undefined
+function proxyLimit({ upstreams }: Config): string | undefined {
+  const isProxied = isBehindProxy() || Object.values(upstreams).some(({ proxy }) => proxy)
+  if (!isProxied || process.env[FETCH_LIMIT]) return undefined
   return `Vendors are called through a proxy, at most 256 requests at a time; others wait. For more, set ${FETCH_LIMIT}=65535 where the gateway starts.`
 }
 
@@ -144,7 +145,9 @@ export function simulated(
         `The sandbox has no simulator for upstreams of kind "${vendor}", as ${name} is. It has one for: ${Object.keys(baseUrls).join(', ')}.`,
       )
     }
-    return [name, { ...upstream, baseUrl: baseUrls[vendor], apiKey: secrets[vendor] }]
+    // What leads to the real vendor, or proves who asks it, has no use here.
+    const { apiKeyFile: _file, auth: _auth, proxy: _proxy, tls: _tls, ...settings } = upstream
+    return [name, { ...settings, baseUrl: baseUrls[vendor], apiKey: secrets[vendor], proxy: null }]
   })
   return { ...config, upstreams: Object.fromEntries(upstreams) }
 }

@@ -7,6 +7,8 @@ import { type Config, isRoute, type ModelConfig, sharesOf } from '../../src/conf
 import type { Model } from '../../src/contract/family'
 import type { OperationName } from '../../src/contract/operations'
 import { upstreamKinds } from '../../src/upstreams/kinds'
+import { keysOfUpstream } from '../../src/upstreams/secrets'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { CommandFailed } from './errors'
 import { nearNames } from './near-names'
 
@@ -113,20 +115,24 @@ export function modelsByUpstream({ upstreams, models }: Config): UpstreamModels[
   for (const entry of Object.values(models)) {
     if (isRoute(entry)) continue
     const names = sharesOf(entry).map(([name]) => name)
-    const name = names.find((each) => upstreams[each]?.apiKey !== undefined) ?? names[0]
+    const name = names.find((each) => hasKey(upstreams[each])) ?? names[0]
     const upstream = name === undefined ? undefined : upstreams[name]
     if (name === undefined || !upstream) continue
     const { secretVariable = '' } = upstreamKinds.get(upstream.kind) ?? {}
-    const variable = upstream.apiKey === undefined ? secretVariable : null
+    const variable = hasKey(upstream) ? null : secretVariable
     counts.set(name, { name, variable, count: (counts.get(name)?.count ?? 0) + 1 })
   }
   return [...counts.values()].sort((one, other) => other.count - one.count)
 }
 
+function hasKey(entry: UpstreamConfig | undefined): boolean {
+  return entry !== undefined && keysOfUpstream(upstreamKinds.get(entry.kind), entry) !== undefined
+}
+
 function withAllVendors(config: Config): Config {
   const upstreams = Object.entries(config.upstreams).map(([name, entry]) => [
     name,
-    { ...entry, apiKey: entry.apiKey ?? null },
+    hasKey(entry) ? entry : { ...entry, apiKey: null },
   ])
   return { ...config, upstreams: Object.fromEntries(upstreams) }
 }

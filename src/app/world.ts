@@ -68,8 +68,20 @@ export interface Outside extends UpstreamWorld {
   lookup: Lookup
 }
 
+const fetchTransport = createFetchTransport({ fetch: (url, init) => fetch(url, init) })
+
+/** Opens servers with a proxy of their own through it, those that want none without, and all others as usual. */
+function withOwnProxies(usual: Transport): Transport {
+  return {
+    open(url, options = {}) {
+      if (options.proxy === undefined) return usual.open(url, options)
+      return options.proxy === null ? directTransport.open(url, options) : fetchTransport.open(url, options)
+    },
+  }
+}
+
 /** The transport for machines behind a proxy: Bun's fetch finds the proxy in the environment. */
-export const proxyTransport = createFetchTransport({ fetch: (url, init) => fetch(url, init) })
+export const proxyTransport = withOwnProxies(fetchTransport)
 
 const standardError = Bun.stderr.writer()
 
@@ -82,7 +94,7 @@ export const outside: Outside = {
     return () => clearTimeout(timer)
   },
   databaseTime: timeOf,
-  transport: directTransport,
+  transport: withOwnProxies(directTransport),
   lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   log(event, fields) {
     // Not console.error, which paints every line red on a terminal.

@@ -12,7 +12,9 @@ import { families } from '../families'
 import { invalidRequest } from '../lib/errors'
 import type { UpstreamWorld } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
+import { keysOfUpstream } from '../upstreams/secrets'
 import { createUpstream } from '../upstreams/upstream'
+import { canBeBridged } from './operator-fields'
 
 /** Tokens held for the output of a request that sets no limit. */
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
@@ -37,7 +39,7 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
   for (const [name, entry] of Object.entries(config.upstreams)) {
     const kind = upstreamKinds.get(entry.kind)
     if (!kind) throw new Error(`unknown upstream kind ${entry.kind}`)
-    if (entry.apiKey === undefined) {
+    if (keysOfUpstream(kind, entry) === undefined) {
       missing.set(
         name,
         `upstream ${name} has no API key: set ${kind.secretVariable}, or apiKey in the configuration`,
@@ -89,7 +91,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
   const priceList = priceListOf(entry)
   const tariff = tariffOfVariant(priceList, [])
   const own = familiesOf(entry)
-  const built: Model[] = [...own, ...bridgesOf(own)].map((family) => ({
+  const built: Model[] = [...own, ...bridgesOf(own, upstream)].map((family) => ({
     id,
     family,
     upstream,
@@ -120,11 +122,13 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
  * The families that translate to those of a model: one for each operation, to the first of its families. Operations
  * that the vendor itself speaks are not translated, unless a request shows by itself which dialect it is in.
  */
-function bridgesOf(own: readonly Family[]): Family[] {
+function bridgesOf(own: readonly Family[], { operatorFields }: Upstream): Family[] {
   const served = new Set(own.map(({ operation }) => operation))
-  return own.flatMap(({ name }) =>
-    [...families.values()].filter(({ over, operation, takes }) => {
-      if (over !== name || (served.has(operation) && takes === undefined)) return false
+  return own.flatMap((native) =>
+    [...families.values()].filter((bridge) => {
+      const { over, operation, takes } = bridge
+      if (over !== native.name || !canBeBridged(bridge, native, operatorFields)) return false
+      if (served.has(operation) && takes === undefined) return false
       served.add(operation)
       return true
     }),

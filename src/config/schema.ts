@@ -8,12 +8,12 @@ import type { Family } from '../contract/family'
 import { type OperationName, operations } from '../contract/operations'
 import { families } from '../families'
 import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
-import { upstreamKinds } from '../upstreams/kinds'
 import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
 import { SecretsEntry, secretFaults } from './secrets'
+import { upstreamFaults } from './upstreams'
 
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
@@ -262,7 +262,7 @@ export function faultsOf(value: unknown): string[] {
     ...artifactFaults(artifacts, database),
     ...responseFaults(responses),
     ...secretFaults(secrets),
-    ...upstreamFaults(recordOf(upstreams)),
+    ...Object.entries(recordOf(upstreams)).flatMap(([name, entry]) => upstreamFaults(name, recordOf(entry))),
     ...[...ids].flatMap(([id, entry]) =>
       entryFaults(id, entry, names, ids).map((fault) => `models.${id}${fault}`),
     ),
@@ -276,33 +276,6 @@ function networkFaults(allow: unknown): string[] {
   return networks
     .filter((network) => !ipaddr.isValidCIDR(network))
     .map((network) => `webhooks.allow: "${network}" is not a network such as "192.168.0.0/16"`)
-}
-
-function upstreamFaults(upstreams: Record<string, unknown>): string[] {
-  const known = [...upstreamKinds.keys()].join(', ')
-  return Object.entries(upstreams).flatMap(([name, entry]) => {
-    const { kind, baseUrl } = recordOf(entry)
-    const address = typeof baseUrl === 'string' ? addressFault(baseUrl) : undefined
-    return [
-      ...(typeof kind !== 'string' || upstreamKinds.has(kind)
-        ? []
-        : [`upstreams.${name}.kind: unknown kind "${kind}"; known: ${known}`]),
-      ...(address === undefined ? [] : [`upstreams.${name}.baseUrl: ${address}`]),
-    ]
-  })
-}
-
-/**
- * The fault of a base URL: a part that would be lost or could not be called. The URL is not quoted, because it may hold
- * a password.
- */
-function addressFault(baseUrl: string): string | undefined {
-  // The schema has reported the fault.
-  if (!/^https?:\/\//.test(baseUrl)) return undefined
-  const url = URL.parse(baseUrl)
-  if (!url) return 'not an address such as "https://api.example.com/v1"'
-  if (url.username || url.password) return 'a user and a password in an address are not sent: use apiKey'
-  return baseUrl.includes('#') ? 'what stands behind # is not sent: leave it out' : undefined
 }
 
 function aliasFaults(aliases: Record<string, unknown>, models: ReadonlyMap<string, unknown>): string[] {

@@ -53,6 +53,8 @@ export interface Upstream {
   maxDurationMs: number
   pollsPerSecond: number
   taskDeadlineMs: number
+  /** Fields that the operator sets in every body; absent: none. */
+  operatorFields?: OperatorFields
   /**
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise. `done`
    * must be called once the body has been read or given up: it frees the slot of the request. `account` is the
@@ -69,6 +71,14 @@ export interface Upstream {
   errorOf(status: number, body: unknown): GatewayError
   /** Closes idle connections. */
   close(): void
+}
+
+/** Fields of bodies by their names, each as JSON text. */
+export interface OperatorFields {
+  /** Set where a request does not have them. */
+  defaults: Readonly<Record<string, string>>
+  /** Set whatever a request has. */
+  forced: Readonly<Record<string, string>>
 }
 
 /** A call's body, ready to be sent: JSON, a form, or nothing. */

@@ -3,14 +3,14 @@
 
 import type { Socket } from 'bun'
 import { Connection, type ConnectionOwner, type Exchange } from './connection'
-import { NotConnected } from './transport'
+import { NotConnected, type TlsOptions } from './transport'
 
 /** The address of a server, and the proof of its identity. */
 export interface ServerAddress {
   hostname: string
   port: number
   /** Undefined for a server without TLS. */
-  tls: { serverName: string; ca?: string } | undefined
+  tls: ({ serverName: string } & TlsOptions) | undefined
   /** The longest time until the connection is ready, in milliseconds. */
   timeoutMs: number
 }

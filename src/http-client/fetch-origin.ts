@@ -23,6 +23,11 @@ export function openFetchOrigin(address: string, network: Network, options: Open
   const url = new URL(address)
   const pin = options.address === undefined ? undefined : pinTo(url, options.address)
   const origin = pin?.origin ?? url.origin
+  const tls = url.protocol === 'https:' ? { ...pin?.tls, ...options.tls } : {}
+  const way = {
+    ...(Object.keys(tls).length > 0 && { tls }),
+    ...(options.proxy && { proxy: options.proxy }),
+  }
 
   async function send({
     method,
@@ -37,7 +42,7 @@ export function openFetchOrigin(address: string, network: Network, options: Open
         method,
         headers: pin ? { ...headers, host: url.host } : headers,
         body: body as NonNullable<BunFetchRequestInit['body']>,
-        ...pin?.tls,
+        ...way,
         decompress,
         signal: abortSignalOf(signal),
         redirect: 'manual',
@@ -61,7 +66,7 @@ export function openFetchOrigin(address: string, network: Network, options: Open
 
 interface Pin {
   origin: string
-  tls: Pick<BunFetchRequestInit, 'tls'>
+  tls: { serverName?: string }
 }
 
 /** Makes fetch connect to an IP address without a look-up; the certificate must still be the host's. */
@@ -70,7 +75,7 @@ function pinTo({ protocol, hostname, port }: URL, address: string): Pin {
   const serverName = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   return {
     origin: `${protocol}//${host}${port && `:${port}`}`,
-    tls: protocol === 'https:' ? { tls: { serverName } } : {},
+    tls: protocol === 'https:' ? { serverName } : {},
   }
 }
 

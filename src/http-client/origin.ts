@@ -11,8 +11,6 @@ import type { HttpResponse } from './response'
 import type { HttpRequest, OpenOptions, Origin, Transport } from './transport'
 
 export interface OriginOptions extends OpenOptions {
-  /** Certificates that vouch for the server, instead of the usual authorities. */
-  ca?: string
   connectTimeoutMs?: number
   idleMs?: number
 }
@@ -44,7 +42,7 @@ function serverOf({ protocol, hostname: host, port }: URL, options: OriginOption
   return {
     hostname: options.address ?? hostname,
     port: Number(port) || (isSecure ? 443 : 80),
-    tls: isSecure ? { serverName, ...(options.ca && { ca: options.ca }) } : undefined,
+    tls: isSecure ? { serverName, ...options.tls } : undefined,
     timeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
   }
 }

@@ -16,6 +16,18 @@ export interface OpenOptions {
    * must be the host's.
    */
   address?: string
+  /** Address of the proxy to go through; null for none. Absent: that of the environment, if the transport has one. */
+  proxy?: string | null
+  tls?: TlsOptions
+}
+
+/** Certificates in PEM form. */
+export interface TlsOptions {
+  /** Authorities that vouch for the server, instead of the usual ones. */
+  ca?: string
+  /** The certificate that the client proves itself by, and its private key. */
+  cert?: string
+  key?: string
 }
 
 /** A server that receives requests. */

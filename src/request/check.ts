@@ -4,11 +4,13 @@
 import type { Key } from '../accounts/keys'
 import { tariffOf } from '../billing/metering'
 import { type Catalogue, resolveModels } from '../catalogue/models'
+import { operatorEditOf, setTheSame } from '../catalogue/operator-fields'
 import type { AnswerContext, EarlierVideo, Family, Model, ParsedRequest } from '../contract/family'
 import { bodyOfForm, type Form, readPlaces } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { type Dialect, GatewayError, invalidRequest } from '../lib/errors'
 import { findVariant, type KnownNames, knownNamesOf, type Variant } from '../lib/field-names'
+import { editObject } from '../lib/json'
 import { fieldOf, type JsonBody, parseBody, scanBody } from '../lib/json-body'
 import { createValidator } from '../lib/validate'
 import { checkFields, pathsOf } from './fields'
@@ -91,7 +93,7 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
         continue
       }
       const { source, fingerprint, parsed } = asked
-      const others = othersOf(candidates, place + 1, parsed, form)
+      const others = othersOf(candidates, place, parsed, form)
       return { operation, key, model, family: model.family, others, parsed, source, fingerprint }
     }
   } catch (error) {
@@ -139,8 +141,8 @@ function tryModel(
 ): Asked | GatewayError {
   try {
     const asked = from.reword ? reworded(given, from.reword(given.body, model)) : given
-    const { body, byteLength, source, fingerprint } = asked
-    const own = bodyFor(model, form ? bodyOfForm(form, model.family.body) : body)
+    const { body, byteLength, source, fingerprint } = withOperatorFields(asked, model)
+    const own = bodyFor(model, form ? formFor(model, form) : body)
     const parsed: ParsedRequest = { body: own, byteLength, at: now, headers: from.headers }
     if (answer) parsed.answer = answer
     if (from.remixOf) parsed.remixOf = from.remixOf
@@ -152,15 +154,21 @@ function tryModel(
   }
 }
 
-/** Models after an index that could take the request too. */
+/** Models after that at an index that could take the same request too. */
 function othersOf(
   candidates: readonly Model[],
-  from: number,
+  index: number,
   parsed: ParsedRequest,
   form: Form | undefined,
 ): readonly Model[] {
-  if (from === candidates.length) return NONE
-  return candidates.slice(from).filter((other) => fits(other, parsed, form !== undefined))
+  if (index + 1 === candidates.length) return NONE
+  const { operatorFields } = (candidates[index] as Model).upstream
+  return candidates
+    .slice(index + 1)
+    .filter(
+      (other) =>
+        setTheSame(other.upstream.operatorFields, operatorFields) && fits(other, parsed, form !== undefined),
+    )
 }
 
 function checkFor(model: Model, parsed: ParsedRequest, isForm: boolean): void {
@@ -241,6 +249,25 @@ interface Parsed {
   byteLength: number
   source: JsonBody | undefined
   fingerprint: string
+}
+
+/** The request with the fields that the operator of the model's upstream sets. A form has them set in its body. */
+function withOperatorFields(given: Parsed, model: Model): Parsed {
+  const { source } = given
+  const edit = source && operatorEditOf(model, (field) => source.scanned.members.has(field))
+  if (!edit) return given
+  const bytes = Buffer.from(editObject(source.text, source.scanned, edit))
+  return { ...parseJson(scanBody(bytes), bytes.byteLength), fingerprint: given.fingerprint }
+}
+
+/** The body of a form, with the fields that the operator of the model's upstream sets. */
+function formFor(model: Model, form: Form): Record<string, unknown> {
+  const body = bodyOfForm(form, model.family.body)
+  const edit = operatorEditOf(model, (field) => field in body)
+  if (!edit) return body
+  for (const field of edit.drop) delete body[field]
+  for (const [field, json] of Object.entries(edit.set)) body[field] = JSON.parse(json)
+  return body
 }
 
 function parseJson(json: JsonBody, byteLength: number): Parsed {

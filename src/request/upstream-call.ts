@@ -1,6 +1,7 @@
 // Makes one call to the vendor of a reservation: its body, its time limit, and its cancellation. It must never outlive
 // the reservation's time.
 
+import { withVendorFields } from '../catalogue/operator-fields'
 import { callerLeft, garbage, timedOut } from '../contract/failures'
 import type { Call, Model } from '../contract/family'
 import type { CallBody, Upstream } from '../contract/upstream'
@@ -28,7 +29,12 @@ export function send(
   return upstream.send(call, bodyOf(world, reservation, call), cancelToken.signal, charge.account)
 }
 
-function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { source }: Reservation, { body }: Call): CallBody {
+function bodyOf(
+  { newId }: Pick<RequestWorld, 'newId'>,
+  { source, model }: Reservation,
+  call: Call,
+): CallBody {
+  const body = withVendorFields(call.body, model, source)
   if (body === null) return null
   if ('json' in body) return JSON.stringify(body.json)
   if ('form' in body) return encodeForm(body.form, newId('form'))

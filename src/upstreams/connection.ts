@@ -12,6 +12,7 @@ import { notHttp, unreachable } from './caller-errors'
 import { createMask, type Mask } from './key-mask'
 import { type CallHeaders, KeysInTurn, type UpstreamKey } from './keys-in-turn'
 import { Refusals } from './refusals'
+import { keysOfUpstream, otherSecretsOf, tlsOf } from './secrets'
 import type { UpstreamConfig } from './settings'
 
 /** The outside world of a connection. `wall` is for times that vendors name. */
@@ -21,8 +22,6 @@ export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'
 
 /** Attempts in all: other keys after 401 and 429, and a second try if the connection was refused. */
 const MAX_ATTEMPTS = 3
-/** Some servers want their key in the address. */
-const SECRET_PARAMETER = /key|token|secret|signature/i
 
 export class UpstreamConnection {
   readonly refusals: Refusals
@@ -32,21 +31,29 @@ export class UpstreamConnection {
   private readonly basePath: string
   /** Sent with every call: some servers want their API's version there. */
   private readonly search: string
+  private readonly auth: UpstreamConfig['auth']
+  /** The operator's own headers, by lower-case name. */
+  private readonly headers: CallHeaders
   private readonly keys: KeysInTurn
   private readonly mask: Mask
 
   constructor(name: string, kind: UpstreamKind, config: UpstreamConfig, world: UpstreamWorld) {
     const baseUrl = config.baseUrl ?? kind.baseUrl
-    const { pathname, search, searchParams } = new URL(baseUrl)
-    const secrets = config.apiKey === null ? [null] : [config.apiKey ?? []].flat()
-    const secretParameters = [...searchParams].filter(([parameter]) => SECRET_PARAMETER.test(parameter))
+    const { pathname, search } = new URL(baseUrl)
+    const secrets = keysOfUpstream(kind, config) ?? []
+    const tls = tlsOf(config)
     this.name = name
     this.kind = kind
-    this.origin = world.transport.open(baseUrl)
+    this.auth = config.auth
+    this.headers = inLowerCase(config.headers ?? {})
+    this.origin = world.transport.open(baseUrl, {
+      ...(config.proxy !== undefined && { proxy: config.proxy }),
+      ...(tls && { tls }),
+    })
     this.basePath = pathname.replace(/\/+$/, '')
-    this.search = search
+    this.search = withQuery(search, new URLSearchParams(config.query).toString())
     this.keys = new KeysInTurn(secrets, world.monotonic)
-    this.mask = createMask([...secrets, ...secretParameters.map(([, value]) => value)])
+    this.mask = createMask([...secrets, ...otherSecretsOf(config)])
     this.refusals = new Refusals(name, kind, this.mask, world)
   }
 
@@ -85,7 +92,7 @@ export class UpstreamConnection {
     const { origin, basePath, kind, search } = this
     return origin.send({
       method: call.method ?? 'POST',
-      path: withQuery(`${basePath}${kind.prefix[call.protocol]}${call.path}`, search),
+      path: withQuery(`${basePath}${kind.prefix[call.protocol]}${call.path}`, search.slice(1)),
       headers: this.headersOf(key, call, body),
       body: body === null || typeof body === 'string' ? body : body.stream(),
       signal,
@@ -97,10 +104,22 @@ export class UpstreamConnection {
     const usual = this.usualHeadersOf(key, call)
     if (typeof body === 'string' && !call.headers) return usual
     const { 'content-type': json, ...others } = usual
-    const headers = { ...others, ...call.headers }
+    const headers = { ...others, ...call.headers, ...this.headers }
     if (body === null) return headers
     if (typeof body === 'string') return { 'content-type': json as string, ...headers }
     return { ...headers, 'content-type': body.contentType, 'content-length': String(body.byteLength) }
+  }
+
+  /** The headers with the key: the kind's own, or where the operator wants it. */
+  private authHeaders(secret: string, protocol: Call['protocol']): CallHeaders {
+    const usual = this.kind.headers(secret, protocol)
+    if (!this.auth) return usual
+    const { header = 'authorization', scheme = 'Bearer' } = this.auth
+    const others = Object.entries(usual).filter(([, value]) => !value.includes(secret))
+    return {
+      ...Object.fromEntries(others),
+      [header.toLowerCase()]: scheme === '' ? secret : `${scheme} ${secret.trim()}`,
+    }
   }
 
   /** The headers of a kind of call, made once because they never change. */
@@ -115,7 +134,8 @@ export class UpstreamConnection {
         'accept-encoding': 'identity',
         // Without a name some vendors' firewalls refuse a request.
         'user-agent': 'unified-model-gateway',
-        ...(key.secret === null ? {} : this.kind.headers(key.secret, protocol)),
+        ...(key.secret === null ? {} : this.authHeaders(key.secret, protocol)),
+        ...this.headers,
       }
       made.set(protocol, headers)
     }
@@ -123,7 +143,12 @@ export class UpstreamConnection {
   }
 }
 
-function withQuery(path: string, search: string): string {
-  if (search.length <= 1) return path
-  return path.includes('?') ? `${path}&${search.slice(1)}` : path + search
+/** An address with further parameters, which are encoded. */
+function withQuery(path: string, parameters: string): string {
+  if (parameters === '') return path
+  return path.includes('?') ? `${path}&${parameters}` : `${path}?${parameters}`
+}
+
+function inLowerCase(headers: CallHeaders): CallHeaders {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

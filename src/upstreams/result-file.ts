@@ -17,6 +17,8 @@ export function createFetchFile(
   const ownHost = new URL(config.baseUrl ?? kind.baseUrl).host
   const hosts = [...kind.fileHosts, ...(config.fileHosts ?? [])]
 
+  const proxied = config.proxy === undefined ? {} : { proxy: config.proxy }
+
   return async (text, signal, part) => {
     const url = parse(text)
     if (!url || !isAllowed(url, ownHost, hosts)) {
@@ -33,7 +35,7 @@ export function createFetchFile(
   }
 
   async function fetchOnce(url: URL, signal: CancelSignal, part = {}): Promise<HttpResponse> {
-    const origin = world.transport.open(url.href)
+    const origin = world.transport.open(url.href, proxied)
     try {
       return await origin.send({
         method: 'GET',

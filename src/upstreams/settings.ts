@@ -4,6 +4,10 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Count, closed, Milliseconds, optionalSetting, requiredSetting } from '../lib/setting'
 
+/** The name of a header. */
+const TOKEN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+const Fields = Type.Record(Type.String({ minLength: 1 }), Type.Unknown())
+
 export const UpstreamEntry = Type.Object(
   {
     kind: requiredSetting('What it speaks (below).', Type.String()),
@@ -19,6 +23,51 @@ export const UpstreamEntry = Type.Object(
         Type.Null(),
         Type.Undefined(),
       ]),
+    ),
+    apiKeyFile: optionalSetting(
+      'In place of `apiKey`: a file that holds the key, such as a mounted secret. Read at the start.',
+      Type.String({ minLength: 1 }),
+    ),
+    auth: optionalSetting(
+      "How the key is sent, where that is not the kind's own way: `{ header: 'x-api-key', scheme: '' }`. Default of `header`: `authorization`; of `scheme`, the word before the key: `Bearer`.",
+      Type.Object(
+        {
+          header: Type.Optional(Type.String({ pattern: TOKEN })),
+          scheme: Type.Optional(Type.String({ pattern: '^[!-~]*$' })),
+        },
+        closed,
+      ),
+    ),
+    headers: optionalSetting(
+      'Headers of every call to it, which win over all others.',
+      Type.Record(Type.String(), Type.String({ pattern: '^[\\t -~]*$' })),
+    ),
+    query: optionalSetting(
+      'Parameters in the address of every call to it.',
+      Type.Record(Type.String({ minLength: 1 }), Type.String()),
+    ),
+    defaultBody: optionalSetting(
+      'Fields of every body that a request does not set itself: `{ temperature: 0.2 }`. They are checked, held and charged as if the caller had sent them.',
+      Fields,
+    ),
+    forcedBody: optionalSetting(
+      'Fields of every body, whatever a request says: `{ max_tokens: 1000, store: false }`. They are checked, held and charged as if the caller had sent them. After a failure only models whose upstreams set the same fields are tried.',
+      Fields,
+    ),
+    proxy: optionalSetting(
+      'The proxy that it is called through: `http://user:password@proxy.example.com:3128`. `null`: none, whatever the environment says. Default: that of the environment.',
+      Type.Union([Type.String({ pattern: '^https?://' }), Type.Null()]),
+    ),
+    tls: optionalSetting(
+      'Files in PEM form, read at the start: `caFile`, the authorities that vouch for it in place of the usual ones; `certFile` and `keyFile`, the certificate that it knows this gateway by.',
+      Type.Object(
+        {
+          caFile: Type.Optional(Type.String({ minLength: 1 })),
+          certFile: Type.Optional(Type.String({ minLength: 1 })),
+          keyFile: Type.Optional(Type.String({ minLength: 1 })),
+        },
+        closed,
+      ),
     ),
     timeoutMs: optionalSetting(
       'The longest wait for the first byte of an answer. Default 10 minutes.',

@@ -2,7 +2,7 @@
 // the connection. It must never let a request through that it does not count, nor count one that has ended.
 
 import type { Call } from '../contract/family'
-import type { CallBody, FetchFile, Upstream, UpstreamKind } from '../contract/upstream'
+import type { CallBody, FetchFile, OperatorFields, Upstream, UpstreamKind } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
@@ -43,6 +43,7 @@ class LimitedUpstream implements Upstream {
   readonly pollsPerSecond: number
   readonly taskDeadlineMs: number
   readonly fetchFile: FetchFile
+  readonly operatorFields?: OperatorFields
   private readonly concurrency: number
   private readonly connection: UpstreamConnection
   private readonly breaker: Breaker
@@ -59,6 +60,8 @@ class LimitedUpstream implements Upstream {
     this.maxDurationMs = config.maxDurationMs ?? DEFAULT_MAX_DURATION_MS
     this.pollsPerSecond = config.pollsPerSecond ?? DEFAULT_POLLS_PER_SECOND
     this.taskDeadlineMs = config.taskDeadlineMs ?? DEFAULT_TASK_DEADLINE_MS
+    const operatorFields = operatorFieldsOf(config)
+    if (operatorFields) this.operatorFields = operatorFields
     this.fetchFile = createFetchFile(name, kind, config, world)
     this.concurrency = config.concurrency ?? DEFAULT_CONCURRENCY
     this.connection = new UpstreamConnection(name, kind, config, world)
@@ -99,4 +102,13 @@ class LimitedUpstream implements Upstream {
   close(): void {
     this.connection.close()
   }
+}
+
+function operatorFieldsOf({ defaultBody, forcedBody }: UpstreamConfig): OperatorFields | undefined {
+  if (!defaultBody && !forcedBody) return undefined
+  return { defaults: asJson(defaultBody ?? {}), forced: asJson(forcedBody ?? {}) }
+}
+
+function asJson(fields: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
 }

@@ -111,7 +111,7 @@ beforeAll(async () => {
     models: { 'test-edit': model('reading'), 'test-http': model('http'), 'test-https': model('https') },
     outside: {
       // Nobody else vouches for the vendor of a test.
-      transport: { open: (url) => openOrigin(url, { ca: readFileSync(CERTIFICATE_FILE, 'utf8') }) },
+      transport: { open: (url) => openOrigin(url, { tls: { ca: readFileSync(CERTIFICATE_FILE, 'utf8') } }) },
     },
   })
 })

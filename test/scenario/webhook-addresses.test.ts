@@ -366,7 +366,7 @@ describe('over TLS', () => {
     const sending = await openSending('sqlite', {
       lookup: async () => ['127.0.0.1'],
       transport: {
-        open: (url, options) => openOrigin(url, { ...options, ...(authority && { ca: authority }) }),
+        open: (url, options) => openOrigin(url, { ...options, ...(authority && { tls: { ca: authority } }) }),
       },
     })
     const told: { state: string; answer: string | undefined }[] = []

@@ -12,7 +12,8 @@ export interface OddVendor {
   stop(): Promise<void>
 }
 
-export function startVendor(): OddVendor {
+/** `answer` reads the requests itself. */
+export function startVendor(options: { answer?: OddVendor['answer'] } = {}): OddVendor {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -20,14 +21,15 @@ export function startVendor(): OddVendor {
     async fetch(request, listener) {
       listener.timeout(request, 0)
       vendor.requests++
-      await request.arrayBuffer().catch(() => {})
+      if (!options.answer) await request.arrayBuffer().catch(() => {})
       return vendor.answer(request)
     },
   })
   const url = `http://127.0.0.1:${server.port}`
   const vendor: OddVendor = {
     upstream: { kind: 'openai', baseUrl: `${url}/v1`, apiKey: 'none' },
-    answer: () => Response.json({ error: { message: 'nothing was planned' } }, { status: 500 }),
+    answer:
+      options.answer ?? (() => Response.json({ error: { message: 'nothing was planned' } }, { status: 500 })),
     requests: 0,
     url,
     stop: () => server.stop(true),

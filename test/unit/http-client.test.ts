@@ -375,9 +375,12 @@ describe('over TLS', () => {
   const ca = pem('certificate')
 
   test('a server with a certificate of an authority is used', async () => {
-    const { server, origin } = await start({ secure: { cert: pem('certificate'), key: pem('key') }, ca })
+    const { server, origin } = await start({
+      secure: { cert: pem('certificate'), key: pem('key') },
+      tls: { ca },
+    })
     expect([await send(origin), await send(origin)]).toEqual(['ok', 'ok'])
-    const named = openOrigin(server.url.replace('127.0.0.1', 'localhost'), { ca })
+    const named = openOrigin(server.url.replace('127.0.0.1', 'localhost'), { tls: { ca } })
     cleanUps.push(named.close)
     expect(await send(named, post('x'.repeat(3 * MEBIBYTE)))).toBe('ok')
     expect(server.connections).toBe(2)
@@ -395,7 +398,7 @@ describe('over TLS', () => {
   test('one whose certificate is for another name gets not a byte', async () => {
     const certificate = { cert: pem('one.example'), key: pem('key') }
     const { server } = await start({ secure: certificate })
-    const origin = openOrigin(server.url, { ca: pem('authority') })
+    const origin = openOrigin(server.url, { tls: { ca: pem('authority') } })
     cleanUps.push(origin.close)
     const error = await origin.send(post()).catch((reason) => reason)
     expect(error).toBeInstanceOf(NotConnected)

@@ -1,0 +1,97 @@
+// Faults in the upstreams of a configuration that the schema cannot express. No message may quote a value that could hold
+// a secret: an address, a header, a key.
+
+import { readFileSync } from 'node:fs'
+import { asObject } from '../lib/objects'
+import { upstreamKinds } from '../upstreams/kinds'
+
+/** Headers that say how a request is framed or what its body is, which the gateway alone knows. */
+const OWN_HEADERS = [
+  'host',
+  'connection',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'transfer-encoding',
+  'accept-encoding',
+  'expect',
+  'te',
+  'trailer',
+  'upgrade',
+]
+/** Fields that a body cannot be without, each with where it comes from. */
+const OWN_FIELDS: Readonly<Record<string, string>> = {
+  model: 'it is the upstreamModel of a model',
+  stream: 'the caller decides how the answer is sent',
+}
+
+/** Faults of one upstream, each with its place. */
+export function upstreamFaults(name: string, entry: Record<string, unknown>): string[] {
+  const { kind, baseUrl, apiKey, apiKeyFile, headers, defaultBody, forcedBody, proxy, tls } = entry
+  const known = [...upstreamKinds.keys()].join(', ')
+  const faults = [
+    ...(typeof kind !== 'string' || upstreamKinds.has(kind)
+      ? []
+      : [`kind: unknown kind "${kind}"; known: ${known}`]),
+    ...addressFaults('baseUrl', baseUrl),
+    ...(apiKey !== undefined && apiKeyFile !== undefined
+      ? ['apiKeyFile: give either apiKey or apiKeyFile']
+      : fileFaults('apiKeyFile', apiKeyFile)),
+    ...headerFaults(headers),
+    ...bodyFaults('defaultBody', defaultBody),
+    ...bodyFaults('forcedBody', forcedBody),
+    ...(typeof proxy === 'string' && !URL.canParse(proxy)
+      ? ['proxy: not an address such as "http://proxy.example.com:3128"']
+      : []),
+    ...tlsFaults(tls),
+  ]
+  return faults.map((fault) => `upstreams.${name}.${fault}`)
+}
+
+/** The fault of an address: a part that would be lost or could not be called. */
+function addressFaults(place: string, address: unknown): string[] {
+  // The schema has reported the fault.
+  if (typeof address !== 'string' || !/^https?:\/\//.test(address)) return []
+  const url = URL.parse(address)
+  if (!url) return [`${place}: not an address such as "https://api.example.com/v1"`]
+  if (url.username || url.password)
+    return [`${place}: a user and a password in an address are not sent: use apiKey`]
+  return address.includes('#') ? [`${place}: what stands behind # is not sent: leave it out`] : []
+}
+
+function headerFaults(headers: unknown): string[] {
+  return Object.keys(asObject(headers)).flatMap((header) => {
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header)) return [`headers.${header}: not the name of a header`]
+    return OWN_HEADERS.includes(header.toLowerCase())
+      ? [`headers.${header}: the gateway sets this header itself`]
+      : []
+  })
+}
+
+function bodyFaults(place: string, fields: unknown): string[] {
+  return Object.entries(asObject(fields)).flatMap(([field, value]) => {
+    const why = OWN_FIELDS[field]
+    if (why !== undefined) return [`${place}.${field}: cannot be set here: ${why}`]
+    return JSON.stringify(value) === undefined ? [`${place}.${field}: has no value that JSON can hold`] : []
+  })
+}
+
+function tlsFaults(tls: unknown): string[] {
+  const files = asObject(tls)
+  const faults = Object.entries(files).flatMap(([name, file]) => fileFaults(`tls.${name}`, file))
+  const { certFile, keyFile } = files
+  return (certFile === undefined) === (keyFile === undefined)
+    ? faults
+    : [...faults, 'tls: certFile and keyFile belong together']
+}
+
+/** The fault of a file that cannot be read, or is empty. */
+function fileFaults(place: string, file: unknown): string[] {
+  if (typeof file !== 'string' || file === '') return []
+  try {
+    return readFileSync(file, 'utf8').trim() === '' ? [`${place}: ${file} is empty`] : []
+  } catch (error) {
+    const reason = (error as { code?: string }).code ?? 'no such file'
+    return [`${place}: ${file} cannot be read (${reason})`]
+  }
+}

@@ -1,0 +1,44 @@
+// The secrets of an upstream: its keys, from the configuration or a file, and everything else in its settings that must
+// never be shown.
+
+import { readFileSync } from 'node:fs'
+import type { UpstreamKind } from '../contract/upstream'
+import type { TlsOptions } from '../http-client/transport'
+import type { UpstreamConfig } from './settings'
+
+/** Settings by these names hold secrets: some servers want their key in the address, proxies one in a header. */
+const SECRET_NAME = /key|token|secret|signature|auth|password|cookie/i
+
+/** The keys of an upstream, null where it wants none; undefined if a key is missing. Reads the file that it names. */
+export function keysOfUpstream(
+  _kind: UpstreamKind | undefined,
+  { apiKey, apiKeyFile }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile'>,
+): readonly (string | null)[] | undefined {
+  if (apiKeyFile !== undefined) return [readFileSync(apiKeyFile, 'utf8').trim()]
+  if (apiKey === undefined) return undefined
+  return apiKey === null ? [null] : [apiKey].flat()
+}
+
+/** Secrets besides the keys: in the address, the query, the headers and the proxy. */
+export function otherSecretsOf({ baseUrl, query, headers, proxy }: UpstreamConfig): string[] {
+  const named = [
+    ...(baseUrl === undefined ? [] : new URL(baseUrl).searchParams),
+    ...Object.entries(query ?? {}),
+    ...Object.entries(headers ?? {}),
+  ]
+  const values = named.filter(([name]) => SECRET_NAME.test(name)).map(([, value]) => value)
+  const password = proxy ? new URL(proxy).password : ''
+  const words = values.map((value) => value.replace(/^\w+ /, ''))
+  return [...values, ...words, ...(password === '' ? [] : [password, decodeURIComponent(password)])]
+}
+
+/** The certificates of an upstream, read from their files. */
+export function tlsOf({ tls }: Pick<UpstreamConfig, 'tls'>): TlsOptions | undefined {
+  if (!tls) return undefined
+  const { caFile, certFile, keyFile } = tls
+  return {
+    ...(caFile !== undefined && { ca: readFileSync(caFile, 'utf8') }),
+    ...(certFile !== undefined && { cert: readFileSync(certFile, 'utf8') }),
+    ...(keyFile !== undefined && { key: readFileSync(keyFile, 'utf8') }),
+  }
+}

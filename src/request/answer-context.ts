@@ -2,9 +2,9 @@
 // part of its input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
 
 import type { AnswerContext } from '../contract/family'
+import { SUMMARY_REQUEST_BYTES, summaryRequestOf } from '../families/responses/compaction'
 import { type GatewayError, invalidRequest } from '../lib/errors'
-import { asObject } from '../lib/objects'
-import { bytesOf, SUMMARY_REQUEST, userMessagesOf, withReadableSummaries } from '../responses/compaction'
+import { continuedItems, userMessagesOf, withReadableSummaries } from '../responses/compaction'
 import type { Item } from '../responses/content'
 import { type ConversationToContinue, conversationIn, recallConversation } from '../responses/conversations'
 import { makeRoomForResponse, type ResponseToKeep } from '../responses/keep'
@@ -75,21 +75,15 @@ async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<
   }
   const compacted = userMessagesOf((await completeInput(world, read)).whole)
   const { body, byteLength } = read.given
-  const { text: _, tool_choice: __, ...asked } = body
   const items = itemsOfInput(wellFormed(body).input)
   // What is no conversation is refused by the check.
-  if (items.length > 0) asked.input = [...items, SUMMARY_REQUEST]
-  // The tools stay: vendors read earlier calls by them, and what they have cached begins with them.
-  if (hasTools(asked.tools) || items.some((item) => hasTools(asObject(item).tools)))
-    asked.tool_choice = 'none'
-  read.given = { ...read.given, body: asked, byteLength: byteLength + bytesOf(SUMMARY_REQUEST) }
+  if (items.length > 0) {
+    const asked = summaryRequestOf(body, items)
+    read.given = { ...read.given, body: asked, byteLength: byteLength + SUMMARY_REQUEST_BYTES }
+  }
   const facts = { id: newAnswerId(world), isKept: false, isInBackground: false }
   read.answer = { ...contextOf(world, read.key.account, facts), compacted }
   return { toKeep: undefined }
-}
-
-function hasTools(tools: unknown): boolean {
-  return Array.isArray(tools) && tools.length > 0
 }
 
 function notAppended(): GatewayError {
@@ -148,14 +142,23 @@ export async function completeInput(
     conversationId === undefined
       ? undefined
       : await recallConversation(world, key.account, conversationId, own)
-  const whole = earlier ? [...earlier.items, ...own] : own
-  const readable = withReadableSummaries(whole, (sealed) => world.sealer.open(sealed, key.account))
+  const found = earlier ? [...earlier.items, ...own] : own
+  const open = (sealed: string) => world.sealer.open(sealed, key.account)
+  const ownLength = itemsOfInput(body.input).length
+  const kept = found.slice(0, found.length - ownLength)
+  const continued = continuedItems(kept, open)
+  const whole = continued === kept ? found : [...continued, ...found.slice(kept.length)]
+  const readable = withReadableSummaries(whole, open)
   if (!recalled.input && !earlier && readable.items === whole) return { whole }
-  read.recalledItems = whole.length - itemsOfInput(body.input).length
+  const keptBytes =
+    continued === kept
+      ? recalled.addedBytes + (earlier?.bytes ?? 0)
+      : Buffer.byteLength(JSON.stringify(whole))
+  read.recalledItems = continued.length
   read.given = {
     ...given,
     body: { ...given.body, input: readable.items, ...(earlier && { conversation: null }) },
-    byteLength: given.byteLength + recalled.addedBytes + readable.addedBytes + (earlier?.bytes ?? 0),
+    byteLength: given.byteLength + keptBytes + readable.addedBytes,
   }
   if (conversationId === undefined) return { whole }
   read.recalledBy = 'conversation'

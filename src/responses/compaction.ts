@@ -1,18 +1,31 @@
-// Compaction: a conversation becomes its user messages and a sealed summary, which continue it in fewer tokens. The model
-// of the request writes the summary. Whatever opens for the account must be read again, and nothing else.
+// Compactions as they are continued: a sealed summary becomes a text again, and stands for what it summarizes. Whatever
+// opens for the account must be read again, and nothing else.
 
 import type { AnswerContext } from '../contract/family'
-import { asObject, isObject } from '../lib/objects'
+import { compactionItem, isTrigger, summaryIn, userMessage } from '../families/responses/compaction'
+import { asObject } from '../lib/objects'
 import { SEALED_PREFIX } from '../lib/sealing'
 import type { Item } from './content'
 
-/** The words before a summary that is sealed, so that no other sealed text is taken for one. */
-const MARK = 'compaction:'
+/**
+ * The items of a kept conversation that are continued: what was compacted on the way is its compaction, and what the
+ * summary does not tell. The same list if nothing was.
+ */
+export function continuedItems(items: readonly Item[], open: AnswerContext['open']): readonly Item[] {
+  if (!items.some(isTrigger)) return items
+  const made = items.findLastIndex(
+    (item, place) => isTrigger(item) && summaryOf(items[place + 1], open) !== undefined,
+  )
+  const compacted = items.slice(0, Math.max(0, made)).filter(outlivesSummary)
+  return [...compacted, ...items.slice(Math.max(0, made)).filter((item) => !isTrigger(item))]
+}
 
-/** The message that asks the model for the summary. */
-export const SUMMARY_REQUEST: Item = userMessage(
-  'Write a summary of the conversation above for another model that takes it over and cannot read it. Tell the goal, what the user asked for and prefers, what was decided and done, results of tools that still matter with exact names, paths, identifiers and figures, and what remains to be done. Answer with the summary alone, and call no tools.',
-)
+/** Whether an item says what the model is to do: it goes on beside a summary of what was done. */
+function outlivesSummary(item: Item): boolean {
+  const { type = null, role } = item
+  if (type === 'additional_tools' || type === 'configuration_update') return true
+  return (type === null || type === 'message') && role !== 'assistant'
+}
 
 /** The summaries among the items as messages that a model can read. The same list if there is none. */
 export function withReadableSummaries(
@@ -22,9 +35,9 @@ export function withReadableSummaries(
   if (!items.some(isSealed)) return { items, addedBytes: 0 }
   let addedBytes = 0
   const readable = items.map((item) => {
-    const plain = isSealed(item) ? open(item.encrypted_content) : undefined
-    if (!plain?.startsWith(MARK)) return item
-    const message = userMessage(`Summary of the conversation until here:\n\n${plain.slice(MARK.length)}`)
+    const summary = summaryOf(item, open)
+    if (summary === undefined) return item
+    const message = userMessage(`Summary of the conversation until here:\n\n${summary}`)
     addedBytes += Math.max(0, bytesOf(message) - bytesOf(item))
     return message
   })
@@ -32,7 +45,7 @@ export function withReadableSummaries(
 }
 
 /** Bytes of an item as text: an upper bound of its tokens. */
-export function bytesOf(item: Item): number {
+function bytesOf(item: Item): number {
   return Buffer.byteLength(JSON.stringify(item))
 }
 
@@ -51,30 +64,29 @@ export function compactionOf(
   userMessages: readonly Item[],
 ): object {
   const { created_at: createdAt, output, usage } = response as Record<string, unknown>
-  const summary = textOf(output)
-  if (summary.trim() === '') throw new Error('the vendor sent no summary')
+  const item = compactionItem(output, seal)
+  if (!item) throw new Error('the vendor sent no summary')
   const digits = id.slice(id.indexOf('_') + 1)
   const messages = userMessages.map((message, place) => shownMessage(message, `msg_${digits}${place}`))
+  const { type, ...sealed } = item
   return {
     id,
     object: 'response.compaction',
     created_at: createdAt,
-    output: [
-      ...messages,
-      { type: 'compaction', id: `cmp_${digits}`, encrypted_content: seal(MARK + summary) },
-    ],
+    output: [...messages, { type, id: `cmp_${digits}`, ...sealed }],
     usage,
   }
 }
 
-function isSealed(item: Item): item is Item & { encrypted_content: string } {
+/** The summary of a compaction that was made here for this account; undefined for any other item. */
+function summaryOf(item: Item | undefined, open: AnswerContext['open']): string | undefined {
+  return isSealed(item) ? summaryIn(open(item.encrypted_content)) : undefined
+}
+
+function isSealed(item: Item | undefined): item is Item & { encrypted_content: string } {
   // Items are not checked yet.
   const { type, encrypted_content: sealed } = asObject(item)
   return type === 'compaction' && typeof sealed === 'string' && sealed.startsWith(SEALED_PREFIX)
-}
-
-function userMessage(text: string): Item {
-  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] }
 }
 
 /** A message with every member that clients require. */
@@ -86,16 +98,4 @@ function shownMessage({ id, content, ...rest }: Item, newId: string): Item {
     status: 'completed',
     content: typeof content === 'string' ? [{ type: 'input_text', text: content }] : content,
   }
-}
-
-/** The words of an answer, without its thoughts. */
-function textOf(output: unknown): string {
-  const messages = (Array.isArray(output) ? output : []).filter(
-    (item) => isObject(item) && item.type === 'message',
-  )
-  const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []))
-  return parts
-    .map((part) => asObject(part))
-    .flatMap(({ type, text }) => (type === 'output_text' && typeof text === 'string' ? [text] : []))
-    .join('\n')
 }

@@ -4,8 +4,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { ModelConfig } from '../../src/config/schema'
+import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
+import { startTrilingualVendor } from '../support/trilingual-vendor'
 
 const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
 const models: Record<string, ModelConfig> = {
@@ -20,64 +22,14 @@ const models: Record<string, ModelConfig> = {
   },
 }
 
-let summary = 'The lamp is red.'
-let received: { path: string; body: Json }[] = []
+const vendor = startTrilingualVendor()
 let gateway: TestGateway
 let client: OpenAI
 
-/** A vendor that speaks all three forms, and says the same in each. */
-const vendor = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  development: false,
-  async fetch(request) {
-    const path = new URL(request.url).pathname
-    received.push({ path, body: (await request.json()) as Json })
-    const tokens = { input_tokens: 10, output_tokens: 5 }
-    if (path.endsWith('/messages')) {
-      const content = [{ type: 'text', text: summary }]
-      return Response.json({
-        id: 'msg_1',
-        type: 'message',
-        role: 'assistant',
-        content,
-        stop_reason: 'end_turn',
-        usage: tokens,
-      })
-    }
-    if (path.endsWith('/responses')) {
-      const content = [{ type: 'output_text', text: summary, annotations: [] }]
-      const output = [
-        { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'A thought.' }] },
-        { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content },
-      ]
-      const usage = { ...tokens, total_tokens: 15 }
-      return Response.json({ id: 'resp_1', object: 'response', status: 'completed', output, usage })
-    }
-    const message = { role: 'assistant', content: summary }
-    const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
-    return Response.json({ id: 'c_1', choices: [{ index: 0, message, finish_reason: 'stop' }], usage })
-  },
-})
-
-beforeAll(async () => {
-  const baseUrl = `http://127.0.0.1:${vendor.port}`
-  gateway = await startTestGateway({
-    models,
-    upstreams: {
-      'of-chat': { kind: 'openai', baseUrl, apiKey: 'none' },
-      'of-messages': { kind: 'anthropic', baseUrl, apiKey: 'none' },
-    },
-  })
-  client = new OpenAI({ apiKey: gateway.secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
-})
-afterAll(async () => {
-  await gateway.close()
-  await vendor.stop(true)
-})
+afterAll(() => vendor.stop())
 beforeEach(() => {
-  received = []
-  summary = 'The lamp is red.'
+  vendor.received = []
+  vendor.says = { text: 'The lamp is red.', thought: 'A thought.' }
 })
 
 const look = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false }
@@ -89,137 +41,152 @@ const conversation: Json[] = [
   { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'And the door?' }] },
 ]
 const compact = (body: Json): Promise<Json> => client.responses.compact(body as never)
-const lastText = () => JSON.stringify(received.at(-1)?.body)
+const lastText = () => JSON.stringify(vendor.received.at(-1)?.body)
 
-describe.each(Object.keys(models))('a compaction by the model %s', (model) => {
-  test('is the messages of the user and one sealed summary, paid like a response', async () => {
-    const before = (await gateway.charges()).length
-    const answer = await compact({ model, input: conversation })
-    expect(received).toHaveLength(1)
-    expect(received[0]?.body.stream ?? false).toBe(false)
-    expect(lastText()).toContain('Write a summary of the conversation')
-    expect(answer).toMatchObject({ object: 'response.compaction', created_at: expect.any(Number) })
-    expect(answer.id).toMatch(/^resp_[0-9a-f]{32}$/)
-    expect(answer.usage).toMatchObject({ input_tokens: 10, output_tokens: 5, total_tokens: 15 })
-    const text = (words: string) => [{ type: 'input_text', text: words }]
-    const user = { type: 'message', role: 'user', status: 'completed', id: expect.stringMatching(/^msg_/) }
-    expect(answer.output).toEqual([
-      { ...user, content: text('Which colour has the lamp?') },
-      { ...user, content: text('And the door?') },
-      {
-        type: 'compaction',
-        id: expect.stringMatching(/^cmp_/),
-        encrypted_content: expect.stringMatching(/^gw1\./),
+describe.each(databaseKinds)('on %s', (database) => {
+  beforeAll(async () => {
+    gateway = await startTestGateway({
+      database,
+      models,
+      upstreams: {
+        'of-chat': { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' },
+        'of-messages': { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' },
       },
-    ])
-    expect(JSON.stringify(answer)).not.toContain('lamp is red')
-    const charges = await gateway.charges()
-    expect(charges).toHaveLength(before + 1)
-    const { amount, held } = charges.at(-1) as Json
-    expect(Number(amount)).toBe(10 * 1_000 + 5 * 2_000)
-    // The words that ask for the summary are held too.
-    expect(Number(held)).toBeGreaterThan((JSON.stringify(conversation).length + 300) * 1_000)
-    // A compaction is not kept.
-    expect(await client.responses.retrieve(answer.id).catch(({ status }) => status)).toBe(404)
-  })
-
-  test('continues with any model, itself or the id of a response after it', async () => {
-    const { output } = await compact({ model, input: conversation, instructions: 'Be exact.' })
-    expect(lastText()).toContain('Be exact.')
-    for (const next of Object.keys(models)) {
-      summary = 'Green.'
-      const input = [...output, { role: 'user', content: 'And the roof?' }]
-      const answer = await client.responses.create({ model: next, input })
-      expect(lastText()).toContain('Summary of the conversation until here:\\n\\nThe lamp is red.')
-      expect(lastText()).toContain('And the door?')
-      expect(lastText()).not.toContain('gw1.')
-      // What is kept has the sealed item, and is opened when it is continued.
-      await client.responses.create({ model: next, input: 'Thanks.', previous_response_id: answer.id })
-      expect(lastText()).toContain('The lamp is red.')
-      const again = await compact({ model, previous_response_id: answer.id })
-      expect(lastText()).toContain('The lamp is red.')
-      expect(again.output.map(({ type }: Json) => type)).toEqual([
-        'message',
-        'message',
-        'message',
-        'compaction',
-      ])
-    }
-  })
-
-  test("another account's summary, and one that was changed, are left out", async () => {
-    const { output } = await compact({ model, input: conversation })
-    const input = [...output, { role: 'user', content: 'And the roof?' }]
-    const { secret } = await gateway.makeKey(`stranger-of-${model}`, '10')
-    const stranger = new OpenAI({ apiKey: secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
-    await stranger.responses.create({ model, input })
-    expect(lastText()).not.toContain('The lamp is red.')
-    expect(lastText()).not.toContain('gw1.')
-    const sealed = output.at(-1)
-    const changed = { ...sealed, encrypted_content: `${sealed.encrypted_content.slice(0, -2)}AA` }
-    await client.responses.create({ model, input: [changed, { role: 'user', content: 'Hm?' }] })
-    expect(lastText()).not.toContain('The lamp is red.')
-  })
-
-  test('calls no tools and has no format, whatever the request says', async () => {
-    const format = { type: 'json_schema', name: 'a', schema: { type: 'object' } }
-    await compact({ model, input: conversation, tools: [look], tool_choice: 'required', text: { format } })
-    const { body } = received.at(-1) as { body: Json }
-    expect(body.tools).toHaveLength(1)
-    expect(['none', 'object']).toContain(
-      typeof body.tool_choice === 'string' ? body.tool_choice : typeof body.tool_choice,
-    )
-    expect(JSON.stringify(body.tool_choice)).toContain('none')
-    expect(lastText()).not.toContain('json_schema')
-    // A search that is left out leaves no choice behind.
-    await compact({ model, input: 'Hi', tools: [{ type: 'web_search' }] })
-    expect(Object.keys(received.at(-1)?.body ?? {}).filter((name) => /tool/.test(name))).toEqual([])
-  })
-
-  test('is refused without a conversation, as a stream, and without a summary', async () => {
-    const refused = async (body: Json) =>
-      compact({ model, ...body }).then(
-        () => undefined,
-        ({ status, param }) => ({ status, param }),
-      )
-    expect(await refused({})).toEqual({ status: 400, param: 'input' })
-    expect(await refused({ input: [] })).toEqual({ status: 400, param: 'input' })
-    expect(await refused({ input: 7 })).toEqual({ status: 400, param: 'input' })
-    expect(await refused({ input: [null] })).toMatchObject({ status: 400 })
-    expect(await refused({ input: 'Hi', stream: true })).toEqual({ status: 400, param: 'stream' })
-    expect(await refused({ input: 'Hi', background: true })).toEqual({ status: 400, param: 'background' })
-    expect(await refused({ input: 'Hi', previous_response_id: 'resp_a' })).toMatchObject({
-      status: 400,
-      param: 'previous_response_id',
     })
-    expect(received).toEqual([])
-    summary = ' '
-    expect(await refused({ input: 'Hi' })).toMatchObject({ status: 502 })
+    client = new OpenAI({ apiKey: gateway.secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   })
-})
+  afterAll(() => gateway.close())
 
-test('a repeat with the same idempotency key is answered again, apart from a response of the same words', async () => {
-  const headers = { 'idempotency-key': 'compaction-1' }
-  const body = { model: 'chat', input: 'Hi' }
-  const first = (await (await gateway.post('/v1/responses/compact', body, headers)).json()) as Json
-  const second = await (await gateway.post('/v1/responses/compact', body, headers)).json()
-  expect(second).toEqual(first)
-  expect(received).toHaveLength(1)
-  const other = await gateway.post('/v1/responses', body, headers)
-  expect(other.status).toBe(422)
-  const counted = await gateway.post('/v1/responses/input_tokens', { model: 'chat', input: first.output })
-  expect(await counted.json()).toMatchObject({ object: 'response.input_tokens' })
-})
+  describe.each(Object.keys(models))('a compaction by the model %s', (model) => {
+    test('is the messages of the user and one sealed summary, paid like a response', async () => {
+      const before = (await gateway.charges()).length
+      const answer = await compact({ model, input: conversation })
+      expect(vendor.received).toHaveLength(1)
+      expect(vendor.received[0]?.body.stream ?? false).toBe(false)
+      expect(lastText()).toContain('Write a summary of the conversation')
+      expect(answer).toMatchObject({ object: 'response.compaction', created_at: expect.any(Number) })
+      expect(answer.id).toMatch(/^resp_[0-9a-f]{32}$/)
+      expect(answer.usage).toMatchObject({ input_tokens: 10, output_tokens: 5, total_tokens: 15 })
+      const text = (words: string) => [{ type: 'input_text', text: words }]
+      const user = { type: 'message', role: 'user', status: 'completed', id: expect.stringMatching(/^msg_/) }
+      expect(answer.output).toEqual([
+        { ...user, content: text('Which colour has the lamp?') },
+        { ...user, content: text('And the door?') },
+        {
+          type: 'compaction',
+          id: expect.stringMatching(/^cmp_/),
+          encrypted_content: expect.stringMatching(/^gw1\./),
+        },
+      ])
+      expect(JSON.stringify(answer)).not.toContain('lamp is red')
+      const charges = await gateway.charges()
+      expect(charges).toHaveLength(before + 1)
+      const { amount, held } = charges.at(-1) as Json
+      expect(Number(amount)).toBe(10 * 1_000 + 5 * 2_000)
+      // The words that ask for the summary are held too.
+      expect(Number(held)).toBeGreaterThan((JSON.stringify(conversation).length + 300) * 1_000)
+      // A compaction is not kept.
+      expect(await client.responses.retrieve(answer.id).catch(({ status }) => status)).toBe(404)
+    })
 
-test('a model that answers no responses is refused by name, and an account without money', async () => {
-  const refused = await gateway.post('/v1/responses/compact', { model: 'test-embedding', input: 'Hi' })
-  expect(refused.status).toBe(400)
-  const { secret } = await gateway.makeKey('poor', '0')
-  const unpaid = await gateway.post(
-    '/v1/responses/compact',
-    { model: 'chat', input: 'Hi' },
-    { authorization: `Bearer ${secret}` },
-  )
-  expect(unpaid.status).toBe(402)
-  expect(received).toEqual([])
+    test('continues with any model, itself or the id of a response after it', async () => {
+      const { output } = await compact({ model, input: conversation, instructions: 'Be exact.' })
+      expect(lastText()).toContain('Be exact.')
+      for (const next of Object.keys(models)) {
+        vendor.says = { text: 'Green.' }
+        const input = [...output, { role: 'user', content: 'And the roof?' }]
+        const answer = await client.responses.create({ model: next, input })
+        expect(lastText()).toContain('Summary of the conversation until here:\\n\\nThe lamp is red.')
+        expect(lastText()).toContain('And the door?')
+        expect(lastText()).not.toContain('gw1.')
+        // What is kept has the sealed item, and is opened when it is continued.
+        await client.responses.create({ model: next, input: 'Thanks.', previous_response_id: answer.id })
+        expect(lastText()).toContain('The lamp is red.')
+        const again = await compact({ model, previous_response_id: answer.id })
+        expect(lastText()).toContain('The lamp is red.')
+        expect(again.output.map(({ type }: Json) => type)).toEqual([
+          'message',
+          'message',
+          'message',
+          'compaction',
+        ])
+      }
+    })
+
+    test("another account's summary, and one that was changed, are left out", async () => {
+      const { output } = await compact({ model, input: conversation })
+      const input = [...output, { role: 'user', content: 'And the roof?' }]
+      const { secret } = await gateway.makeKey(`stranger-of-${model}`, '10')
+      const stranger = new OpenAI({ apiKey: secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+      await stranger.responses.create({ model, input })
+      expect(lastText()).not.toContain('The lamp is red.')
+      expect(lastText()).not.toContain('gw1.')
+      const sealed = output.at(-1)
+      const changed = { ...sealed, encrypted_content: `${sealed.encrypted_content.slice(0, -2)}AA` }
+      await client.responses.create({ model, input: [changed, { role: 'user', content: 'Hm?' }] })
+      expect(lastText()).not.toContain('The lamp is red.')
+    })
+
+    test('calls no tools and has no format, whatever the request says', async () => {
+      const format = { type: 'json_schema', name: 'a', schema: { type: 'object' } }
+      await compact({ model, input: conversation, tools: [look], tool_choice: 'required', text: { format } })
+      const { body } = vendor.received.at(-1) as { body: Json }
+      expect(body.tools).toHaveLength(1)
+      expect(['none', 'object']).toContain(
+        typeof body.tool_choice === 'string' ? body.tool_choice : typeof body.tool_choice,
+      )
+      expect(JSON.stringify(body.tool_choice)).toContain('none')
+      expect(lastText()).not.toContain('json_schema')
+      // A search that is left out leaves no choice behind.
+      await compact({ model, input: 'Hi', tools: [{ type: 'web_search' }] })
+      expect(Object.keys(vendor.received.at(-1)?.body ?? {}).filter((name) => /tool/.test(name))).toEqual([])
+    })
+
+    test('is refused without a conversation, as a stream, and without a summary', async () => {
+      const refused = async (body: Json) =>
+        compact({ model, ...body }).then(
+          () => undefined,
+          ({ status, param }) => ({ status, param }),
+        )
+      expect(await refused({})).toEqual({ status: 400, param: 'input' })
+      expect(await refused({ input: [] })).toEqual({ status: 400, param: 'input' })
+      expect(await refused({ input: 7 })).toEqual({ status: 400, param: 'input' })
+      expect(await refused({ input: [null] })).toMatchObject({ status: 400 })
+      expect(await refused({ input: 'Hi', stream: true })).toEqual({ status: 400, param: 'stream' })
+      expect(await refused({ input: 'Hi', background: true })).toEqual({ status: 400, param: 'background' })
+      expect(await refused({ input: 'Hi', previous_response_id: 'resp_a' })).toMatchObject({
+        status: 400,
+        param: 'previous_response_id',
+      })
+      expect(vendor.received).toEqual([])
+      vendor.says = { text: ' ' }
+      expect(await refused({ input: 'Hi' })).toMatchObject({ status: 502 })
+    })
+  })
+
+  test('a repeat with the same idempotency key is answered again, apart from a response of the same words', async () => {
+    const headers = { 'idempotency-key': 'compaction-1' }
+    const body = { model: 'chat', input: 'Hi' }
+    const first = (await (await gateway.post('/v1/responses/compact', body, headers)).json()) as Json
+    const second = await (await gateway.post('/v1/responses/compact', body, headers)).json()
+    expect(second).toEqual(first)
+    expect(vendor.received).toHaveLength(1)
+    const other = await gateway.post('/v1/responses', body, headers)
+    expect(other.status).toBe(422)
+    const counted = await gateway.post('/v1/responses/input_tokens', { model: 'chat', input: first.output })
+    expect(await counted.json()).toMatchObject({ object: 'response.input_tokens' })
+  })
+
+  test('a model that answers no responses is refused by name, and an account without money', async () => {
+    const refused = await gateway.post('/v1/responses/compact', { model: 'test-embedding', input: 'Hi' })
+    expect(refused.status).toBe(400)
+    const { secret } = await gateway.makeKey('poor', '0')
+    const unpaid = await gateway.post(
+      '/v1/responses/compact',
+      { model: 'chat', input: 'Hi' },
+      { authorization: `Bearer ${secret}` },
+    )
+    expect(unpaid.status).toBe(402)
+    expect(vendor.received).toEqual([])
+  })
 })

@@ -428,9 +428,9 @@ describe('refused by its place:', () => {
       'unsupported_parameter',
     ],
     [
-      { input: [{ role: 'user', content: 'a' }, { type: 'compaction_trigger' }] },
-      'input[1].type',
-      'unsupported_parameter',
+      { input: [{ type: 'compaction_trigger' }, { role: 'user', content: 'a' }] },
+      'input[0]',
+      'invalid_value',
     ],
     [{ input: [{ type: 'poem' }] }, 'input[0].type', 'invalid_value'],
     [{ input: [] }, 'input', 'missing_required_parameter'],

@@ -82,6 +82,7 @@ const onBoth: Samples = {
   }),
   // What is kept and what is sealed comes from an answer: it has tests of its own.
   'input[] item_reference': undefined,
+  'input[] compaction_trigger': items({ type: 'compaction_trigger' }),
   'input[] reasoning': undefined,
   previous_response_id: undefined,
   conversation: undefined,
@@ -158,7 +159,6 @@ const onBoth: Samples = {
     tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'mcp' }] }],
   }),
   'tool_choice.type': { tools: [look], tool_choice: { type: 'file_search' } },
-  'input[].type': items({ type: 'compaction_trigger' }),
   'input[].content[].file_id': part({ type: 'input_image', file_id: 'file_1' }),
   'input[].output[].file_id': items(call, output([{ type: 'input_image', file_id: 'file_1' }])),
 }

@@ -445,7 +445,12 @@ describe('what cannot be read is refused by its place:', () => {
       'input[1].output[0].type',
       ": 'poem'.",
     ],
-    ['a compaction', [user('Hi'), { type: 'compaction_trigger' }], 'input[1].type', 'makes no compaction'],
+    [
+      'a compaction before the end',
+      [{ type: 'compaction_trigger' }, user('Hi')],
+      'input[0]',
+      'the last item',
+    ],
     [
       'one id twice',
       [

@@ -31,6 +31,7 @@ export const translatedOnBoth = bridgedFields(
   ['input[] additional_tools', '`tools`'],
   ['input[] configuration_update', 'the settings in it, for the whole request; the last one counts'],
   ['input[] item_reference', 'the item that is kept here'],
+  ['input[] compaction_trigger', 'a request for a summary, which is the answer; it must be the last item'],
   ['previous_response_id', 'the conversation up to that response, which is kept here'],
   ['conversation', 'its items, which are kept here, before the input'],
   ['stream', '`stream`'],
@@ -87,11 +88,6 @@ export const refusedOnBoth: readonly BridgedField[] = bridgedFields(
   ['input[].tools[].type', RUN_ELSEWHERE, SERVED_TOOLS],
   ['input[].tools[].tools[].type', 'a namespace has functions and custom tools', ['function', 'custom']],
   ['tool_choice.type', RUN_ELSEWHERE, new RegExp(`^allowed_tools$|${SERVED_TOOLS.source}`)],
-  [
-    'input[].type',
-    'this model makes no compaction within an answer; POST /v1/responses/compact makes one',
-    /^(?!compaction_trigger$)/,
-  ],
   ...partPlaces.map((place): [string, string] => [
     `${place}.file_id`,
     'this model knows no files by their ids; send the content as a data URL or by a public address',

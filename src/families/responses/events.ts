@@ -240,6 +240,13 @@ export class ResponseEvents {
     this.write('response.output_item.done', { output_index: place, item })
   }
 
+  /** Adds an item with sealed content, which clients read where it is done. */
+  addSealed(fields: NewItem & { encrypted_content: string }, prefix: string): void {
+    const [place, item] = this.place(fields, prefix)
+    this.writeAdded(place, { ...item, encrypted_content: '' })
+    this.write('response.output_item.done', { output_index: place, item })
+  }
+
   /** Ends the response: all items are closed, and the terminal event has the whole object. */
   finish(end: ResponseEnd): void {
     if (this.ended) return

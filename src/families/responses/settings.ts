@@ -4,6 +4,7 @@
 import { invalidRequest } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
+import { asksCompaction, SUMMARY_REQUEST_BYTES } from './compaction'
 import { missingField, repeated, wrongType, wrongValue } from './refusals'
 import { flatToolsOf } from './tools'
 import type { Conversation } from './turns'
@@ -102,5 +103,6 @@ const BYTES_OF_HINTS = 128
 export function addedBytes(body: ResponsesBody): number {
   const { list } = flatToolsOf(body)
   const builtIn = list.filter(({ origin }) => origin.kind !== 'function').length
-  return BYTES_OF_HINTS + BYTES_PER_TOOL * list.length + BYTES_PER_BUILT_IN * builtIn
+  const asked = asksCompaction(body) ? SUMMARY_REQUEST_BYTES : 0
+  return BYTES_OF_HINTS + BYTES_PER_TOOL * list.length + BYTES_PER_BUILT_IN * builtIn + asked
 }

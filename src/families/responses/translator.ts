@@ -6,6 +6,7 @@ import { hasFailed, type Reading } from '../../contract/reading'
 import { readErrorShape } from '../../lib/error-shapes'
 import type { GatewayError } from '../../lib/errors'
 import type { ResponsesBody } from './caller-side'
+import { asksCompaction, compactionItem } from './compaction'
 import { ResponseEvents } from './events'
 import { type Fields, type ResponseEnd, responseUsage } from './response-object'
 import { flatToolsOf, type ToolOrigin } from './tools'
@@ -13,8 +14,12 @@ import { flatToolsOf, type ToolOrigin } from './tools'
 /** Why an answer ended, if it is not whole. */
 export type Shortfall = 'max_output_tokens' | 'content_filter' | undefined
 
+const NO_SUMMARY = 'the vendor sent no summary'
+
 export abstract class ResponseTranslator implements Translator {
+  /** The answer of the model; of a compaction, the summary, which is not shown. */
   protected readonly events: ResponseEvents
+  private readonly shown: ResponseEvents
   protected usage: Quantities = {}
   protected reasoningTokens = 0
   protected serviceTier: string | undefined
@@ -22,57 +27,75 @@ export abstract class ResponseTranslator implements Translator {
   constructor(
     protected readonly parsed: ParsedRequest<ResponsesBody>,
     protected readonly model: Model,
-    isSilent = false,
+    /** True if the answer came whole, and no events are wanted. */
+    private readonly isWhole = false,
   ) {
-    this.events = new ResponseEvents(parsed, model.id, (text) => this.seal(text), isSilent)
+    const make = (isSilent: boolean) =>
+      new ResponseEvents(parsed, model.id, (text) => this.seal(text), isSilent)
+    this.shown = make(isWhole)
+    this.events = asksCompaction(parsed.body) ? make(true) : this.shown
   }
 
   push(event: object, _candidate: number, reading: Reading): string {
-    const { events } = this
-    if (events.hasEnded) return ''
+    const { shown } = this
+    if (shown.hasEnded) return ''
     if (hasFailed(reading)) {
-      events.fail(readErrorShape(event))
-      return events.take()
+      shown.fail(readErrorShape(event))
+      return shown.take()
     }
     this.serviceTier = reading.serviceTier ?? this.serviceTier
-    events.begin()
+    shown.begin()
     this.add(event, reading)
-    return events.take()
+    return shown.take()
   }
 
   finish(): string {
     this.end(this.usage)
-    return this.events.take()
+    return this.shown.take()
   }
 
   fail(error: GatewayError): string {
-    this.events.fail(error)
-    return this.events.take()
+    this.shown.fail(error)
+    return this.shown.take()
   }
 
   cut(usage: Quantities): string {
-    this.events.finish(this.endOf(usage, 'max_output_tokens'))
-    return this.events.take()
+    this.shown.finish(this.endOf(usage, 'max_output_tokens'))
+    return this.shown.take()
   }
 
   keepAlive(): string {
-    this.events.keepAlive()
-    return this.events.take()
+    this.shown.keepAlive()
+    return this.shown.take()
   }
 
   answer(): object | undefined {
-    return this.events.response
+    return this.shown.response
   }
 
-  /** The whole response, with its measured usage. */
+  /** The whole response, with its measured usage. Throws if it came whole without a summary that was asked for. */
   protected end(usage: Quantities): Fields {
-    const { events } = this
-    events.begin()
-    if (!events.hasEnded) {
+    const { events, shown } = this
+    shown.begin()
+    if (!shown.hasEnded) {
       this.close()
-      events.finish(this.endOf(usage, this.shortfall()))
+      const end = this.endOf(usage, this.shortfall())
+      events.finish(end)
+      if (events !== shown) this.showCompaction(end)
     }
-    return events.response ?? {}
+    return shown.response ?? {}
+  }
+
+  /** Ends a compaction. A summary that was cut is not given: it would stand for what it does not tell. */
+  private showCompaction(end: ResponseEnd): void {
+    const { events, shown, parsed } = this
+    const { answer } = parsed
+    const isDue = end.status === 'completed'
+    const item = isDue && answer ? compactionItem(events.response?.output, answer.seal) : undefined
+    if (item) shown.addSealed(item, 'cmp')
+    if (item || !isDue) shown.finish(end)
+    else if (this.isWhole) throw new Error(NO_SUMMARY)
+    else shown.fail({ code: null, message: `The model failed: ${NO_SUMMARY}.`, type: null, param: null })
   }
 
   /** Takes an event that is no error. */

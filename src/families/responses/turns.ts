@@ -5,8 +5,9 @@
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
+import { isTrigger } from './compaction'
 import { type InputPart, partsOf, textOfContent } from './parts'
-import { missingField, repeated, textAt, unsupportedField, wrongType, wrongValue } from './refusals'
+import { missingField, repeated, textAt, wrongType, wrongValue } from './refusals'
 import { CUSTOM_INPUT, type FlatTools, flatToolsOf, type ToolOrigin } from './tools'
 
 export interface InputCall {
@@ -346,11 +347,8 @@ function callIdOf(item: Item, at: string): string {
 
 /** The error for an item that is not read. References to kept items are replaced before. */
 function refusalOf(item: Item, type: string, at: string): GatewayError {
-  if (type === 'compaction_trigger') {
-    return unsupportedField(
-      `${at}.type`,
-      'this model makes no compaction within an answer. POST /v1/responses/compact makes one',
-    )
+  if (isTrigger(item)) {
+    return invalidRequest(at, `Invalid '${at}': a compaction_trigger must be the last item of 'input'.`)
   }
   if (type !== 'item_reference') return wrongValue(`${at}.type`, type, TYPES)
   return new GatewayError(404, {

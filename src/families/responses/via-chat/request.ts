@@ -6,6 +6,7 @@ import type { ChatBody } from '../../chat/caller-side'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
+import { askedBody } from '../compaction'
 import { demandsReasoning, openReasoning, wantsReasoning } from '../reasoning'
 import { effortOf, formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
@@ -21,7 +22,8 @@ interface Draft {
   messages: readonly ChatMessage[]
 }
 
-const draftOf = translatedOnce((body: ResponsesBody, model): Draft => {
+const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
+  const body = askedBody(given)
   const conversation = conversationOf(body)
   const messages = messagesOfTurns(body, conversation, isOpenaiModel(model))
   // Read for models that are not sent them too: what nobody understands is no wish.

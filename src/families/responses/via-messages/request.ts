@@ -5,6 +5,7 @@ import type { Model, ParsedRequest } from '../../../contract/family'
 import type { MessagesBody } from '../../messages/caller-side'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
+import { askedBody } from '../compaction'
 import { formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
 import { type Conversation, conversationOf } from '../turns'
@@ -23,7 +24,8 @@ interface Draft {
   sampling: Fields
 }
 
-const draftOf = translatedOnce((body: ResponsesBody, model): Draft => {
+const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
+  const body = askedBody(given)
   const conversation = conversationOf(body)
   const messages = draftMessages(conversation)
   // This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut.

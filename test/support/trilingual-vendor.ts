@@ -1,0 +1,146 @@
+// A vendor over real HTTP that speaks chat completions, messages and responses, and says in each of them, whole or as a
+// stream, what a test decides. It remembers what it was sent.
+
+import type { Json } from './scenario'
+
+export interface Said {
+  text?: string
+  thought?: string
+  /** The name of a tool that is called without arguments. */
+  call?: string
+  isCut?: boolean
+}
+
+export interface TrilingualVendor {
+  /** The address without a version, for every kind of upstream. */
+  url: string
+  says: Said
+  received: { path: string; body: Json }[]
+  stop(): Promise<void>
+}
+
+/** Tokens of every answer. */
+export const USED = { input: 10, output: 5 }
+
+export function startTrilingualVendor(): TrilingualVendor {
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    development: false,
+    async fetch(request) {
+      const path = new URL(request.url).pathname
+      const body = (await request.json()) as Json
+      vendor.received.push({ path, body })
+      const form = path.endsWith('/messages') ? message : path.endsWith('/responses') ? response : chat
+      const { whole, events } = form(vendor.says)
+      if (!body.stream) return Response.json(whole)
+      const frames = events.map(({ event, ...data }) => {
+        const name = event === undefined ? '' : `event: ${event}\n`
+        return `${name}data: ${JSON.stringify(event === undefined ? data : { type: event, ...data })}\n\n`
+      })
+      const end = form === chat ? 'data: [DONE]\n\n' : ''
+      return new Response(frames.join('') + end, { headers: { 'content-type': 'text/event-stream' } })
+    },
+  })
+  const vendor: TrilingualVendor = {
+    url: `http://127.0.0.1:${server.port}`,
+    says: {},
+    received: [],
+    stop: () => server.stop(true),
+  }
+  return vendor
+}
+
+interface Form {
+  whole: Json
+  events: Json[]
+}
+
+function chat({ text, thought, call, isCut }: Said): Form {
+  const calls = call && [
+    { index: 0, id: 'call_1', type: 'function', function: { name: call, arguments: '{}' } },
+  ]
+  const said = {
+    role: 'assistant',
+    ...(thought && { reasoning_content: thought }),
+    content: text ?? null,
+    ...(calls && { tool_calls: calls }),
+  }
+  const reason = isCut ? 'length' : call ? 'tool_calls' : 'stop'
+  const usage = {
+    prompt_tokens: USED.input,
+    completion_tokens: USED.output,
+    total_tokens: USED.input + USED.output,
+  }
+  const choice = (member: Json, finish: string | null) => [{ index: 0, ...member, finish_reason: finish }]
+  return {
+    whole: { id: 'c_1', choices: choice({ message: said }, reason), usage },
+    events: [
+      { id: 'c_1', choices: choice({ delta: said }, null) },
+      { id: 'c_1', choices: choice({ delta: {} }, reason) },
+      { id: 'c_1', choices: [], usage },
+    ],
+  }
+}
+
+function message({ text, thought, call, isCut }: Said): Form {
+  const content: Json[] = [
+    ...(thought ? [{ type: 'thinking', thinking: thought, signature: 'c2ln' }] : []),
+    ...(text ? [{ type: 'text', text }] : []),
+    ...(call ? [{ type: 'tool_use', id: 'call_1', name: call, input: {} }] : []),
+  ]
+  const stop_reason = isCut ? 'max_tokens' : call ? 'tool_use' : 'end_turn'
+  const usage = { input_tokens: USED.input, output_tokens: USED.output }
+  const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm' }
+  const blocks = content.flatMap((block, index): Json[] => [
+    { event: 'content_block_start', index, content_block: { ...block, ...(block.text && { text: '' }) } },
+    ...(block.text
+      ? [{ event: 'content_block_delta', index, delta: { type: 'text_delta', text: block.text } }]
+      : []),
+    { event: 'content_block_stop', index },
+  ])
+  return {
+    whole: { ...head, content, stop_reason, usage },
+    events: [
+      { event: 'message_start', message: { ...head, content: [], usage: { ...usage, output_tokens: 1 } } },
+      ...blocks,
+      { event: 'message_delta', delta: { stop_reason }, usage },
+      { event: 'message_stop' },
+    ],
+  }
+}
+
+function response({ text, thought, isCut }: Said): Form {
+  const output: Json[] = [
+    ...(thought
+      ? [{ type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: thought }] }]
+      : []),
+    {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text, annotations: [] }],
+    },
+  ]
+  const status = isCut ? 'incomplete' : 'completed'
+  const whole = {
+    id: 'resp_1',
+    object: 'response',
+    status,
+    ...(isCut && { incomplete_details: { reason: 'max_output_tokens' } }),
+    output,
+    usage: { input_tokens: USED.input, output_tokens: USED.output, total_tokens: USED.input + USED.output },
+  }
+  return {
+    whole,
+    events: [
+      { event: 'response.created', response: { ...whole, status: 'in_progress', output: [], usage: null } },
+      ...output.flatMap((item, index): Json[] => [
+        { event: 'response.output_item.added', output_index: index, item },
+        { event: 'response.output_item.done', output_index: index, item },
+      ]),
+      { event: `response.${status}`, response: whole },
+    ],
+  }
+}

@@ -61,7 +61,9 @@ const PRIVATE_RANGES = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal
 /** Connections that callers can open within a millisecond: the next check comes before they could use up the rest. */
 const OPENED_PER_MS = 20
 const MIN_PAUSE_MS = 10
-const MAX_PAUSE_MS = 250
+const MAX_PAUSE_MS = 1_000
+/** Pause between checks while new connections are refused. */
+const REFUSING_PAUSE_MS = 250
 /** New connections are accepted again below this share, so that they are not refused again at once. */
 const ACCEPT_SHARE = 7 / 8
 /** Shortest time for which new connections are refused. */
@@ -131,7 +133,7 @@ class ConnectionGuard {
       else if (now - this.sweptAt >= SWEEP_MS && open > this.mostPerAddress) void this.sweep()
     }
     this.report.write(now)
-    const pauseMs = this.refusingSince === undefined ? (this.most - open) / OPENED_PER_MS : MAX_PAUSE_MS
+    const pauseMs = this.refusingSince === undefined ? (this.most - open) / OPENED_PER_MS : REFUSING_PAUSE_MS
     this.timer = setTimeout(() => this.look(), Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS))
   }
 

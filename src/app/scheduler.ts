@@ -1,5 +1,6 @@
-// Runs jobs in the background, each again some time after it ended. A job that fails is logged and runs again; it must
-// never stop the others or the process.
+// Runs jobs in the background, each again some time after it ended. All go by one timer, which is slow while no task or
+// webhook is due soon, so that an idle process sleeps. A job that fails is logged and runs again; it must never stop the
+// others or the process.
 
 import { forgetAnswers } from '../billing/idempotency'
 import { releaseExpired } from '../billing/ledger'
@@ -10,12 +11,13 @@ import type { Gateway } from '../request/line'
 import { sweepResponses } from '../responses/keep'
 import type { Poller } from '../tasks/poller'
 import { forgetWebhooks } from '../webhooks/rows'
-import { createWebhookSender } from '../webhooks/sender'
+import { createWebhookSender, type WebhookSender } from '../webhooks/sender'
 import type { World } from './world'
 
 interface Job {
   name: string
   everyMs: number
+  /** Runs the job. If it resolves with true, something is due soon, and the timer beats quickly. */
   run(): Promise<unknown>
 }
 
@@ -24,7 +26,10 @@ interface Scheduler {
 }
 
 const MINUTE_MS = 60_000
+/** Beat of the timer while anything is due soon. */
 const BEAT_MS = 250
+/** Beat at rest: within the second that webhooks look ahead, and the two before the first poll of a task. */
+const REST_MS = 1_000
 
 interface Work {
   gateway: Gateway
@@ -32,10 +37,71 @@ interface Work {
   reencryption: Reencryption
 }
 
-export function startScheduler(world: World, { gateway, poller, reencryption }: Work): Scheduler {
-  const { db, requestLog, backgroundResponses, now } = world
+export function startScheduler(world: World, work: Work): Scheduler {
+  const { poller, reencryption } = work
+  const { backgroundResponses } = world
   const webhooks = createWebhookSender(world)
-  const jobs: Job[] = [
+  const jobs = jobsOf(world, work, webhooks)
+  /** Milliseconds until each job runs again; a running one is missing. */
+  const waits = new Map(jobs.map((job) => [job, job.everyMs]))
+  const running = new Set<Promise<void>>()
+  /** Jobs that found something due soon when they last ended. */
+  const busy = new Set<Job>()
+  let pauseMs = REST_MS
+  let stopped = false
+  let cancel = () => {}
+
+  function plan(): void {
+    pauseMs = busy.size > 0 ? BEAT_MS : REST_MS
+    cancel = world.after(pauseMs, tick)
+  }
+
+  function tick(): void {
+    for (const [job, waitMs] of waits) {
+      if (waitMs > pauseMs) waits.set(job, waitMs - pauseMs)
+      else start(job)
+    }
+    plan()
+  }
+
+  function start(job: Job): void {
+    waits.delete(job)
+    const run = runJob(job).then((isBusy) => {
+      running.delete(run)
+      waits.set(job, job.everyMs)
+      if (isBusy) busy.add(job)
+      else busy.delete(job)
+      if (!isBusy || pauseMs === BEAT_MS || stopped) return
+      cancel()
+      plan()
+    })
+    running.add(run)
+  }
+
+  /** Runs a job. True if something is due soon. */
+  async function runJob(job: Job): Promise<boolean> {
+    try {
+      return (await job.run()) === true
+    } catch (error) {
+      world.log('job_failed', { job: job.name, reason: String(error) })
+      return false
+    }
+  }
+
+  plan()
+  return {
+    async stop() {
+      stopped = true
+      cancel()
+      reencryption.stop()
+      await Promise.all([...running, poller.stop(), webhooks.stop(), backgroundResponses.stop()])
+    },
+  }
+}
+
+function jobsOf(world: World, { gateway, poller, reencryption }: Work, webhooks: WebhookSender): Job[] {
+  const { db, requestLog, backgroundResponses, now } = world
+  return [
     { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
     { name: 'end charges late', everyMs: 2_000, run: () => gateway.endLater() },
     { name: 'poll tasks', everyMs: BEAT_MS, run: () => poller.beat() },
@@ -43,7 +109,6 @@ export function startScheduler(world: World, { gateway, poller, reencryption }: 
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
     { name: 'remove kept responses', everyMs: MINUTE_MS, run: () => sweepResponses(world) },
-    { name: 'follow responses', everyMs: BEAT_MS, run: () => backgroundResponses.beat() },
     { name: 'end responses', everyMs: 10_000, run: () => backgroundResponses.sweep() },
     { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
     { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
@@ -54,37 +119,4 @@ export function startScheduler(world: World, { gateway, poller, reencryption }: 
       run: () => apply(db, [forgetAnswers(now()), forgetWindows(now()), ...forgetWebhooks(now())]),
     },
   ]
-  let stopped = false
-  const timers = new Map<Job, Timer>()
-  const running = new Set<Promise<void>>()
-
-  function plan(job: Job): void {
-    if (stopped) return
-    const timer = setTimeout(() => {
-      const run = runJob(job).finally(() => {
-        running.delete(run)
-        plan(job)
-      })
-      running.add(run)
-    }, job.everyMs)
-    timers.set(job, timer)
-  }
-
-  async function runJob(job: Job): Promise<void> {
-    try {
-      await job.run()
-    } catch (error) {
-      world.log('job_failed', { job: job.name, reason: String(error) })
-    }
-  }
-
-  for (const job of jobs) plan(job)
-  return {
-    async stop() {
-      stopped = true
-      reencryption.stop()
-      for (const timer of timers.values()) clearTimeout(timer)
-      await Promise.all([...running, poller.stop(), webhooks.stop(), backgroundResponses.stop()])
-    },
-  }
 }

@@ -4,6 +4,7 @@
 import type { HttpResponse } from '../http-client/response'
 import { safeTypeOf } from '../lib/media-types'
 import { createSemaphore } from '../lib/semaphore'
+import { watchWhileNeeded } from '../lib/ticker'
 import type { SavedFile } from '../media/uploads'
 import type { ArtifactsWorld, Source } from './artifacts'
 import { beginArtifact, finishArtifact } from './rows'
@@ -24,13 +25,14 @@ export class Copying {
   private readonly makeRoom: () => Promise<void>
   private readonly semaphore = createSemaphore(MOST_COPIES)
   private readonly copies = new Set<Copy>()
+  private readonly watch: () => void
   /** Set when the gateway stops: copies that begin later end at this time too. */
   private latestAt = Number.POSITIVE_INFINITY
 
   constructor(world: ArtifactsWorld, makeRoom: () => Promise<void>) {
     this.world = world
     this.makeRoom = makeRoom
-    world.ticker.watch((at) => this.cutLate(at))
+    this.watch = watchWhileNeeded(world.ticker, (at) => this.cutLate(at))
   }
 
   /** Copies one file. Returns the signed address of the copy, or throws why there is none. */
@@ -41,6 +43,7 @@ export class Copying {
     const deadlineAt = Math.min(this.world.monotonic() + source.timeoutMs, this.latestAt)
     const running: Copy = { controller, deadlineAt, ended }
     this.copies.add(running)
+    this.watch()
     return await ended.finally(() => {
       this.copies.delete(running)
       // Frees an answer that was not read to its end.
@@ -58,10 +61,11 @@ export class Copying {
     await Promise.allSettled([...this.copies].map(({ ended }) => ended))
   }
 
-  private cutLate(at: number): void {
+  private cutLate(at: number): boolean {
     for (const { deadlineAt, controller } of this.copies) {
       if (at >= deadlineAt) controller.abort(tookTooLong())
     }
+    return this.copies.size > 0
   }
 
   /**

@@ -9,7 +9,7 @@ import { GatewayError } from '../lib/errors'
 import { IndexedSet, type Member } from '../lib/indexed-set'
 import { BODY_LIMITS, leadingText, tooComplex } from '../lib/json-body'
 import { JsonCounter } from '../lib/json-counter'
-import type { Ticker } from '../lib/ticker'
+import { type Ticker, watchWhileNeeded } from '../lib/ticker'
 import { type Listener, linger } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
@@ -54,6 +54,7 @@ export class BodyReader {
   readonly #limits: Record<Entrance, number>
   readonly #pace: Pace
   readonly #arrivals = new IndexedSet<Arrival>()
+  readonly #watch: () => void
   /** Readers of bodies that are incomplete, or were given up half-way. */
   readonly #unread = new WeakMap<Request, Reader>()
   #lastTurn: Promise<void> = Promise.resolve()
@@ -61,9 +62,15 @@ export class BodyReader {
   constructor(ticker: Ticker, limits: Record<Entrance, number>, pace: Pace = PACE) {
     this.#limits = limits
     this.#pace = pace
-    ticker.watch((at) => {
+    this.#watch = watchWhileNeeded(ticker, (at) => {
       for (const arrival of this.#arrivals.all()) arrival.check(at)
+      return this.#arrivals.size > 0
     })
+  }
+
+  #expect(arrival: Arrival): void {
+    this.#arrivals.add(arrival)
+    this.#watch()
   }
 
   /**
@@ -92,7 +99,7 @@ export class BodyReader {
     this.#checkLength(request, entrance)
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
     const arrival = new Arrival(this.#pace, this.#pace.smallMs, reject)
-    this.#arrivals.add(arrival)
+    this.#expect(arrival)
     request.bytes().then(resolve, reject)
     try {
       const body = await promise
@@ -141,7 +148,7 @@ export class BodyReader {
       late = error
       reader.cancel().catch(() => {})
     })
-    this.#arrivals.add(arrival)
+    this.#expect(arrival)
     try {
       for (;;) {
         arrival.isAwaited = true

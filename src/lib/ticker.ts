@@ -1,5 +1,5 @@
 // One slow timer for everything that waits: a thousand streams need no thousand timers. It must never run while nobody
-// watches.
+// watches, so that an idle process sleeps.
 
 import { IndexedSet, type Member } from './indexed-set'
 import type { System } from './system'
@@ -43,5 +43,20 @@ export function createTicker({ monotonic, after }: Pick<System, 'monotonic' | 'a
       }
     },
     stop,
+  }
+}
+
+/**
+ * A watch that runs only while it is needed. The returned function starts it, as often as it is called; it ends at the
+ * first beat that returns false.
+ */
+export function watchWhileNeeded(ticker: Pick<Ticker, 'watch'>, beat: (at: number) => boolean): () => void {
+  let unwatch: (() => void) | undefined
+  return () => {
+    unwatch ??= ticker.watch((at) => {
+      if (beat(at)) return
+      unwatch?.()
+      unwatch = undefined
+    })
   }
 }

@@ -12,6 +12,7 @@ import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
 import { IndexedSet, type Member } from '../lib/indexed-set'
+import { watchWhileNeeded } from '../lib/ticker'
 import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
@@ -56,21 +57,24 @@ export class Reservations {
   private readonly world: RequestWorld
   private readonly running: RunningRequests
   private readonly open = new IndexedSet<Reservation>()
+  private readonly watch: () => void
   private pending: PendingEnd[] = []
 
   constructor(world: RequestWorld, running: RunningRequests) {
     this.world = world
     this.running = running
     // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
-    world.ticker.watch((at) => {
+    this.watch = watchWhileNeeded(world.ticker, (at) => {
       for (const { deadlineAt, cancelToken, model } of this.open.all()) {
         if (at >= deadlineAt) cancelToken.abort(timedOut(model))
       }
+      return this.open.size > 0
     })
   }
 
   add(reservation: Reservation): void {
     this.open.add(reservation)
+    this.watch()
   }
 
   /**

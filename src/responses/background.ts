@@ -61,6 +61,8 @@ interface Running {
 /** How long a response counts as running after its process has been heard of, in milliseconds. */
 const LEASE_MS = 30_000
 const RENEW_MS = 1_000
+/** How often events that have come are written, in milliseconds. */
+const WRITE_MS = 250
 /** How often a follower of the stream looks for new events, in milliseconds. */
 const LOOK_MS = 100
 /** Length of events that are kept of one response, in characters: beyond it only the end is. */
@@ -72,6 +74,7 @@ const DONE = 'data: [DONE]\n\n'
 
 export class BackgroundResponses {
   private readonly running = new Map<string, Running>()
+  private cancelWriting: (() => void) | undefined
 
   constructor(private readonly world: BackgroundWorld) {}
 
@@ -95,13 +98,27 @@ export class BackgroundResponses {
     const times = { now: now(), leaseUntil: run.leaseUntil, expiresAt: now() + keepMs }
     await apply(db, [insertBackground(db, { id, account, answer: JSON.stringify(run.response) }, times)])
     this.running.set(id, run)
+    this.writeSoon()
     this.follow(run, splitter).catch((error) => this.world.log('background_failed', { error: String(error) }))
     return run.response
   }
 
-  /** Writes what has come, renews leases, and stops what was cancelled at another node. Called by the scheduler. */
-  async beat(): Promise<void> {
-    for (const run of this.running.values()) await this.write(run)
+  /** Writes some time later, and again while any response runs. */
+  private writeSoon(): void {
+    this.cancelWriting ??= this.world.after(WRITE_MS, async () => {
+      await this.writeAll()
+      this.cancelWriting = undefined
+      if (this.running.size > 0) this.writeSoon()
+    })
+  }
+
+  /** Writes what has come, renews leases, and stops what was cancelled at another node. What fails is tried again. */
+  private async writeAll(): Promise<void> {
+    for (const run of this.running.values()) {
+      await this.write(run).catch((error) =>
+        this.world.log('background_not_written', { response: run.id, reason: String(error) }),
+      )
+    }
   }
 
   /** Ends responses whose process is gone, and forgets old ones. Called by the scheduler. */
@@ -125,7 +142,8 @@ export class BackgroundResponses {
 
   /** Writes what is left when the process stops. */
   async stop(): Promise<void> {
-    await this.beat()
+    this.cancelWriting?.()
+    await this.writeAll()
   }
 
   find(account: string, id: string): Promise<BackgroundResponse | undefined> {
@@ -185,7 +203,7 @@ export class BackgroundResponses {
     }
     run.hasEnded = true
     await this.write(run).catch((error) =>
-      // The next beat tries again.
+      // It is tried again.
       this.world.log('background_not_written', { response: run.id, reason: String(error) }),
     )
   }

@@ -4,6 +4,12 @@
 import { apply, type Db, tryApply } from '../db/db'
 import { type Task, taskOfRow, taskTextPlace } from './task'
 
+/** Whether any task waits for its vendor. */
+export async function hasOpenTasks(db: Db): Promise<boolean> {
+  const rows = await db.query({ sql: `select 1 as open from tasks where state = 'submitted' limit 1` })
+  return rows.length > 0
+}
+
 /** Number of an upstream's tasks that are due, at most `limit`. */
 export async function countDue(db: Db, upstream: string, now: number, limit: number): Promise<number> {
   const rows = await db.query({

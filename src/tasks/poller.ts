@@ -1,13 +1,17 @@
 // Follows the tasks at vendors: polls each when it is due, and ends it when its vendor has. Every node runs a poller,
 // all equal; leases share the work out. It must never poll a task without its lease.
 
+import { hasOpenTasks } from './leases'
 import { UpstreamPace } from './pace'
 import { type PollWorld, TaskPolls } from './poll'
 import { sweepTasks } from './sweep'
 
 export interface Poller {
-  /** Polls due tasks. Called several times a second; returns when the polls have started, not when they have ended. */
-  beat(): Promise<void>
+  /**
+   * Polls due tasks. Returns when the polls have started, not when they have ended: true if there are open tasks, so that
+   * the next beat should come within a fraction of a second. A new task is first polled some seconds later.
+   */
+  beat(): Promise<boolean>
   /**
    * Handles tasks that wait for a vendor's id: those of a process that died, and those past their deadline. With
    * `alone` no other process can be sending them, so none is too young.
@@ -25,7 +29,9 @@ export function createPoller(world: PollWorld): Poller {
   )
   return {
     async beat() {
+      if (!(await hasOpenTasks(world.db))) return false
       await Promise.all(paces.map((pace) => pace.look()))
+      return true
     },
     sweep: (options = {}) => sweepTasks(world, polls, options),
     async stop() {

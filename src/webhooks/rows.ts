@@ -102,6 +102,14 @@ function bodyOf(state: 'succeeded' | 'failed', document: string, now: number): s
   return `{"type":${type},"timestamp":${timestamp},"data":${document}${rest && `,${rest}`}}`
 }
 
+/** When the first webhook is due; Infinity if none is pending. */
+export async function firstDueAt(db: Db): Promise<number> {
+  const [row] = await db.query({
+    sql: `select next_at from webhooks where state = 'pending' order by next_at limit 1`,
+  })
+  return Number(row?.next_at ?? Number.POSITIVE_INFINITY)
+}
+
 /** Claims webhooks that are due, leaving out busy hosts and accounts so that they do not delay the rest. */
 export async function claimWebhooks(
   db: Db,

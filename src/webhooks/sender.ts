@@ -4,10 +4,10 @@
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Transport } from '../http-client/transport'
 import type { System } from '../lib/system'
-import type { Ticker } from '../lib/ticker'
+import { type Ticker, watchWhileNeeded } from '../lib/ticker'
 import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
 import { Receivers } from './receivers'
-import { bodyOfWebhook, claimWebhooks, recordAttempt, unclaimWebhook, type Webhook } from './rows'
+import { bodyOfWebhook, claimWebhooks, firstDueAt, recordAttempt, unclaimWebhook, type Webhook } from './rows'
 import { webhookSecretsOf } from './secrets'
 
 interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 'newId'> {
@@ -18,9 +18,10 @@ interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 
 
 export interface WebhookSender {
   /**
-   * Starts webhooks that are due, as far as there is room. Returns when they have started, not when they are delivered.
+   * Starts webhooks that are due, as far as there is room. Returns when they have started, not when they are delivered:
+   * true if one is due within a second, so that the next beat should come within a fraction of it.
    */
-  beat(): Promise<void>
+  beat(): Promise<boolean>
   /** Stops starting deliveries, waits a moment for the running ones, and gives the rest back to be sent again. */
   stop(): Promise<void>
 }
@@ -81,16 +82,19 @@ class Sender implements WebhookSender {
   /** True if the last look had no room for everything that might be due. */
   private moreMayBeDue = false
   private looking: Promise<void> | undefined
-  private readonly unwatch: () => void
+  private readonly watch: () => void
 
   constructor(world: WebhookWorld) {
     this.world = world
     this.receivers = new Receivers(world.transport)
-    this.unwatch = world.ticker.watch((at) => this.cutLate(at))
+    this.watch = watchWhileNeeded(world.ticker, (at) => this.cutLate(at))
   }
 
-  beat(): Promise<void> {
-    return this.startMore(PARALLEL)
+  async beat(): Promise<boolean> {
+    const { db, now } = this.world
+    const dueAt = await firstDueAt(db)
+    if (dueAt <= now()) await this.startMore(PARALLEL)
+    return dueAt <= now() + SECOND
   }
 
   async stop(): Promise<void> {
@@ -98,15 +102,15 @@ class Sender implements WebhookSender {
     const cancel = this.world.after(STOP_GRACE_MS, () => this.cutAll())
     await Promise.all([this.looking?.catch(() => {}), ...[...this.deliveries].map(({ ended }) => ended)])
     cancel()
-    this.unwatch()
     this.receivers.close()
   }
 
-  private cutLate(at: number): void {
+  private cutLate(at: number): boolean {
     for (const { deadlineAt, controller } of this.deliveries) {
       if (at >= deadlineAt)
         controller.abort(new Error(`There was no answer within ${TIMEOUT_MS / SECOND} s.`))
     }
+    return this.deliveries.size > 0
   }
 
   private cutAll(): void {
@@ -180,6 +184,7 @@ class Sender implements WebhookSender {
       ended: Promise.resolve(),
     }
     this.deliveries.add(delivery)
+    this.watch()
     delivery.ended = this.deliver(delivery)
       .catch((error) => this.logFailure(webhook, error))
       .finally(() => this.end(delivery))

@@ -60,8 +60,11 @@ export class Child {
   }
 
   /** Waits until the probe answers true. */
-  async ready(probe: () => Promise<boolean>, pauseMs = 5): Promise<void> {
-    const deadline = performance.now() + READY_DEADLINE_MS
+  async ready(
+    probe: () => Promise<boolean>,
+    { pauseMs = 5, deadlineMs = READY_DEADLINE_MS } = {},
+  ): Promise<void> {
+    const deadline = performance.now() + deadlineMs
     while (!(await probe().catch(() => false))) {
       if (this.ended) throw this.failure('ended instead of starting')
       if (performance.now() > deadline) throw this.failure('did not start in time')

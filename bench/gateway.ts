@@ -97,9 +97,9 @@ export async function startGateway(setup: GatewaySetup): Promise<GatewayStart> {
     await response.arrayBuffer()
     return response.status === 200
   }
-  await child.ready(() => answers('/health'), 1)
+  await child.ready(() => answers('/health'), { pauseMs: 1 })
   const healthMs = performance.now() - startedAt
-  await child.ready(() => answers('/v1/models'), 1)
+  await child.ready(() => answers('/v1/models'), { pauseMs: 1 })
   const modelsMs = performance.now() - startedAt
   const target: Target = { name: 'gateway', port, pid: child.pid, headers, model: gatewayModel }
   return { target, child, healthMs, modelsMs }

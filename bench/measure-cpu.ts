@@ -27,29 +27,48 @@ export async function measureCpu(load: LoadClient, proxies: Target[], amounts: A
   // Paced streams last seconds and say the same each time, so fewer rounds of them do.
   const pacedRounds = Math.ceil(amounts.rounds / 2)
   return {
-    wholeMicros: await inTurns(load, proxies, amounts.rounds, WHOLE, whole, warmUp),
-    busyMicros: await inTurns(load, proxies, amounts.rounds, WHOLE, busy, null),
-    burstMicros: await inTurns(load, proxies, amounts.rounds, BURST, burst, warmUp),
-    pacedMicros: await inTurns(load, proxies, pacedRounds, PACED, paced, pacedWarmUp),
+    wholeMicros: cpuOf(await takeTurns(load, proxies, amounts.rounds, WHOLE, whole, warmUp)),
+    busyMicros: cpuOf(await takeTurns(load, proxies, amounts.rounds, WHOLE, busy, null)),
+    burstMicros: cpuOf(await takeTurns(load, proxies, amounts.rounds, BURST, burst, warmUp)),
+    pacedMicros: cpuOf(await takeTurns(load, proxies, pacedRounds, PACED, paced, pacedWarmUp)),
   }
 }
 
-async function inTurns(
+/** What each round of one target gave: processor time a reply, right replies a second, and how long they took. */
+export interface Turns {
+  cpuMicros: number[]
+  repliesPerSecond: number[]
+  p50Ms: number[]
+  p99Ms: number[]
+}
+
+/** Loads all targets in rounds, one after the other in each, after a warm-up of each. */
+export async function takeTurns(
   load: LoadClient,
-  proxies: Target[],
+  targets: Target[],
   rounds: number,
   answer: string,
   size: Size,
   warmUp: Size | null,
-): Promise<PerTarget<number[]>> {
-  const micros: PerTarget<number[]> = {}
+): Promise<PerTarget<Turns>> {
+  const turns: PerTarget<Turns> = {}
   const stream = answer !== WHOLE
-  if (warmUp !== null) for (const proxy of proxies) await load.loop(proxy, answer, stream, warmUp)
+  if (warmUp !== null) for (const target of targets) await load.loop(target, answer, stream, warmUp)
   for (let round = 0; round < rounds; round++) {
-    for (const proxy of proxies) {
-      const { report, cpuMs } = await load.loop(proxy, answer, stream, size)
-      micros[proxy.name] = [...(micros[proxy.name] ?? []), (cpuMs * 1000) / report.replies]
+    for (const target of targets) {
+      const { report, cpuMs } = await load.loop(target, answer, stream, size)
+      const own = turns[target.name] ?? { cpuMicros: [], repliesPerSecond: [], p50Ms: [], p99Ms: [] }
+      turns[target.name] = own
+      own.cpuMicros.push((cpuMs * 1000) / report.replies)
+      own.repliesPerSecond.push(((report.replies - report.errors) * 1000) / report.elapsedMs)
+      own.p50Ms.push(report.latencyMs.p50)
+      own.p99Ms.push(report.latencyMs.p99)
     }
   }
-  return micros
+  return turns
+}
+
+function cpuOf(turns: PerTarget<Turns>): PerTarget<number[]> {
+  const entries = Object.entries(turns).map(([name, { cpuMicros }]) => [name, cpuMicros] as const)
+  return Object.fromEntries(entries)
 }

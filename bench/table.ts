@@ -18,23 +18,27 @@ export function markdownTable(rows: Row[], nginx: boolean): string {
     ...columns.map(([name]) => row.cells[name] ?? ''),
     row.ratio ?? '',
   ])
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...lines.map((line) => (line[column] as string).length)),
+  return lined([head, ...lines], 2)
+}
+
+/** A markdown table whose columns are aligned: words to the left, and figures, from column `figuresFrom` on, to the right. */
+export function lined(lines: string[][], figuresFrom: number): string {
+  const [head = [], ...rows] = lines
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)))
+  const pad = (cell: string, column: number) => {
+    const width = widths[column] ?? 0
+    return column < figuresFrom ? cell.padEnd(width) : cell.padStart(width)
+  }
+  const format = (line: string[]) => `| ${line.map(pad).join(' | ')} |`
+  const rule = widths.map((width, column) =>
+    column < figuresFrom ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
   )
-  const format = (line: string[]) =>
-    `| ${line.map((cell, column) => pad(cell, widths[column] ?? 0, column)).join(' | ')} |`
-  const rule = widths.map((width, column) => (column < 2 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
-  return [format(head), format(rule), ...lines.map(format)].join('\n')
+  return [format(head), format(rule), ...rows.map(format)].join('\n')
 }
 
 function bar(row: Row): string {
   if (row.bar === undefined) return ''
   return row.missed === true ? `${row.bar} **missed**` : row.bar
-}
-
-/** Words to the left, figures to the right. */
-function pad(cell: string, width: number, column: number): string {
-  return column < 2 ? cell.padEnd(width) : cell.padStart(width)
 }
 
 export function faultList(faults: Fault[]): string {

@@ -1,11 +1,11 @@
-// The four things that can be asked: the mock vendor itself, the bare pipe, nginx where it is installed, the gateway.
+// What can be asked beside the gateway: the mock vendor itself, the bare pipe, and nginx where it is installed.
 // It must never give one of them an advantage: same machine, same request, same mock.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accepts, Child, freePort } from './children'
 import { vendorModel } from './exchange'
 
-export type TargetName = 'mock' | 'nginx' | 'pipe' | 'gateway'
+export type TargetName = 'mock' | 'nginx' | 'pipe' | 'gateway' | 'portkey' | 'litellm'
 export type PerTarget<Value> = Partial<Record<TargetName, Value>>
 
 export interface Target {

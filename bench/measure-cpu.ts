@@ -34,7 +34,7 @@ export async function measureCpu(load: LoadClient, proxies: Target[], amounts: A
   }
 }
 
-/** What each round of one target gave: processor time a reply, right replies a second, and how long they took. */
+/** Measures of one target, one for each round: processor time a reply, right replies a second, and how long they took. */
 export interface Turns {
   cpuMicros: number[]
   repliesPerSecond: number[]

@@ -21,6 +21,7 @@ const main = defineCommand({
     keys: () => import('./commands/keys').then((file) => file.keys),
     balance: () => import('./commands/balance').then((file) => file.balance),
     tasks: () => import('./commands/tasks').then((file) => file.tasks),
+    requests: () => import('./commands/requests').then((file) => file.requests),
     usage: () => import('./commands/usage').then((file) => file.usage),
     models: () => import('./commands/models').then((file) => file.models),
     env: () => import('./commands/env').then((file) => file.env),

@@ -161,7 +161,7 @@ function describe(server: Server, { file, dataDir, demonstration, flags }: Setti
     upstreams: modelsByUpstream(config),
     demonstration,
     commands: {
-      usage: commandLineOf('usage --requests', flags),
+      usage: commandLineOf('requests list', flags),
       makeKey: commandLineOf('keys create NAME --balance 5', flags),
       sandbox: commandLineOf('serve', { ...flags, sandbox: true }),
     },

@@ -28,11 +28,12 @@ import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
-import { openRequestLog, type RequestLog } from '../request/request-log'
+import { openRequestLog, type RequestLog } from '../request-log/request-log'
 import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
+import { openRequestStore } from './request-store'
 
 export interface World extends System {
   config: Config
@@ -88,7 +89,7 @@ const standardError = Bun.stderr.writer()
 /** The real clock, network, and a log of JSON lines on standard error. */
 export const outside: Outside = {
   wall: Date.now,
-  monotonic: () => Math.floor(performance.now()),
+  monotonic: () => performance.now(),
   after(milliseconds, run) {
     const timer = setTimeout(run, milliseconds)
     return () => clearTimeout(timer)
@@ -181,8 +182,8 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   const { monotonic, wall, after, transport, log } = from
   const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
-  const logDb = openSqlite(join(dataDir, 'journal.sqlite'), { durable: false })
-  const requestLog = await openRequestLog(logDb, log)
+  const store = await openRequestStore(config, { db, dataDir, transport, now })
+  const requestLog = openRequestLog(store, log)
   const tokenCounter = createTokenCounter()
   const audioReader = new AudioReader()
   const mp3Encoder = createMp3Encoder()

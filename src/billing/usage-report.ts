@@ -92,6 +92,51 @@ export async function costsSince(db: Db, operation: string, since: number): Prom
   )
 }
 
+/** A charge as people look at it. */
+export interface ChargeView {
+  id: string
+  account: string
+  keyId: string
+  model: string
+  operation: string
+  state: 'held' | 'settled' | 'released'
+  heldNano: number
+  amountNano: number
+  shortfallNano: number
+  /** The price list that applied, and the vendor's usage, both as JSON. */
+  pricesJson: string | null
+  usageJson: string | null
+  usageSource: string | null
+  endedBy: string | null
+  createdAt: number
+  endedAt: number | null
+}
+
+/** The charges of a request: that of its answer, and that of a success which came late. */
+export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
+  const rows = await db.query({
+    sql: 'select * from charges where id in ($1, $2) order by created_at, id',
+    parameters: [id, `${id}:late`],
+  })
+  return rows.map((row) => ({
+    id: row.id as string,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    model: row.model as string,
+    operation: row.operation as string,
+    state: row.state as ChargeView['state'],
+    heldNano: row.held as number,
+    amountNano: row.amount as number,
+    shortfallNano: row.shortfall as number,
+    pricesJson: row.prices as string | null,
+    usageJson: row.usage as string | null,
+    usageSource: row.usage_source as string | null,
+    endedBy: row.ended_by as string | null,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number | null,
+  }))
+}
+
 /** Nano-dollars that a key has spent or holds of its budget in the current period. */
 export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promise<number> {
   if (key.budgetNano === null) return 0

@@ -10,6 +10,7 @@ import { families } from '../families'
 import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
+import { ClickHouseEntry, LogEntry, logFaults } from './log'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
 import { SecretsEntry, secretFaults } from './secrets'
@@ -191,6 +192,7 @@ const ConfigSchema = Type.Object(
       '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
+    log: optionalSetting('What is logged, and where.', LogEntry),
     secrets: optionalSetting(
       'Encrypts secrets and contents in the database. Default: they stand there as they are.',
       SecretsEntry,
@@ -227,6 +229,8 @@ export const settingTables = [
   { place: 'webhooks', schema: Webhooks },
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
+  { place: 'log', schema: LogEntry },
+  { place: 'log.clickhouse', schema: ClickHouseEntry },
   { place: 'secrets', schema: SecretsEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },
@@ -254,13 +258,15 @@ export function faultsOf(value: unknown): string[] {
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
-  const { webhooks, artifacts, responses, secrets, database, upstreams, models, aliases } = recordOf(value)
+  const { webhooks, artifacts, responses, log, secrets, database, upstreams, models, aliases } =
+    recordOf(value)
   const ids = new Map(Object.entries(recordOf(models)))
   const names = new Set(Object.keys(recordOf(upstreams)))
   const others = [
     ...networkFaults(recordOf(webhooks).allow),
     ...artifactFaults(artifacts, database),
     ...responseFaults(responses),
+    ...logFaults(log),
     ...secretFaults(secrets),
     ...Object.entries(recordOf(upstreams)).flatMap(([name, entry]) => upstreamFaults(name, recordOf(entry))),
     ...[...ids].flatMap(([id, entry]) =>

@@ -31,6 +31,8 @@ export class GatewayError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined
   /** True when it is certain that no vendor has begun the request. */
   notTaken = false
+  /** The vendor's id of the answer that this error was made of; null if it gave none. */
+  upstreamRequestId: string | null = null
   /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
 

@@ -8,7 +8,7 @@ import { knownError } from '../contract/caught'
 import { endedByOf } from '../contract/failures'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
 import { GatewayError } from '../lib/errors'
-import type { RequestLogRow } from './request-log'
+import { noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
 import type { Reservation, Reservations } from './reservation'
 import type { RequestWorld } from './world'
 
@@ -30,6 +30,7 @@ export async function endAnswered(
   known?: Measure,
 ): Promise<number> {
   const { parsed, model, logRow, charge } = reservation
+  noteUpstreamEnd(logRow, world.monotonic())
   const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
   let paidNano = 0
   if (measured) paidNano = await reservations.settle(reservation, outcome, measured, saved)
@@ -42,6 +43,7 @@ export async function endAnswered(
     })
   }
   logRow.endedBy = outcome.endedBy
+  logRow.heldNano = charge.heldNano
   logRow.usageSource = measured?.source ?? null
   logRow.amountNano = paidNano
   logRow.inputTokens = measured ? inputTokensOf(measured.quantities) : null
@@ -67,6 +69,7 @@ export async function endStream(
     const { logRow, charge } = reservation
     line.world.log('charge_not_ended', { request: charge.id, error: String(error) })
     logRow.endedBy = outcome.endedBy
+    logRow.heldNano = charge.heldNano
     logRow.errorCode = 'internal_error'
     writeRow(line.world, logRow, 200)
     throw error
@@ -75,8 +78,11 @@ export async function endStream(
 
 /** Ends a request whose task goes on: the charge stays open, and ends with the task. `status` is that of the answer. */
 export function endHandedOver({ world, reservations }: Line, reservation: Reservation, status: number): void {
+  const { logRow, charge } = reservation
   reservations.handOver(reservation)
-  writeRow(world, reservation.logRow, status)
+  noteUpstreamEnd(logRow, world.monotonic())
+  logRow.heldNano = charge.heldNano
+  writeRow(world, logRow, status)
 }
 
 /** Ends a request that is answered by an earlier one with the same idempotency key, which was charged. */
@@ -96,6 +102,8 @@ export async function endFailed(
   error: unknown,
 ): Promise<unknown> {
   let shown = error
+  noteUpstreamEnd(logRow, world.monotonic())
+  if (reservation) logRow.heldNano = reservation.charge.heldNano
   reservation?.cancelToken.abort(error)
   if (reservation && !reservation.isEnded) {
     const endedBy = endedByOf(error)

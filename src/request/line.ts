@@ -12,6 +12,7 @@ import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
+import { newLogRow, type RequestLogRow } from '../request-log/row'
 import { checkWebhook } from '../webhooks/address'
 import {
   type Answered,
@@ -28,7 +29,6 @@ import { endOfTask } from './answer-task'
 import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
 import { keepResults } from './kept-answer'
-import { newLogRow, type RequestLogRow } from './request-log'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { RunningRequests } from './running-requests'
@@ -39,6 +39,8 @@ import type { RequestWorld } from './world'
 export interface Incoming {
   operation: Operation
   requestId: string
+  /** The caller's address, as the request log has it; absent for a tool. */
+  clientAddress?: string | null
   authorization: string | null
   idempotencyKey: string | null
   /** How long the caller waits for a task to end, by the address or a header of the request, in milliseconds. */
@@ -175,11 +177,12 @@ async function answerOfAny(line: Line, reservation: Reservation, caller: Request
     try {
       return await answer(line, reservation, caller)
     } catch (error) {
-      const next = isOthersChance(reservation, error) ? others[tried] : undefined
+      if (!isOthersChance(reservation, error)) throw error
+      const next = others[tried]
       if (!next) throw error
       const { id: from } = reservation.model
       line.world.log('route_next', { request: charge.id, from, to: next.id, reason: String(error) })
-      line.reservations.moveTo(reservation, next)
+      line.reservations.moveTo(reservation, next, error)
     }
   }
 }
@@ -188,7 +191,10 @@ async function answerOfAny(line: Line, reservation: Reservation, caller: Request
  * Whether another model may be tried: nothing was sent to the caller, the vendor could not answer in time, and nothing
  * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
  */
-function isOthersChance({ isEnded, cancelToken, family }: Reservation, error: unknown): boolean {
+function isOthersChance(
+  { isEnded, cancelToken, family }: Reservation,
+  error: unknown,
+): error is GatewayError {
   if (isEnded || family.kind === 'task' || !(error instanceof GatewayError)) return false
   const { aborted, reason } = cancelToken.signal
   if (aborted && endedByOf(reason) !== 'timeout') return false

@@ -11,12 +11,13 @@ import { tableNano } from '../contract/prices'
 import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
+import type { GatewayError } from '../lib/errors'
 import { IndexedSet, type Member } from '../lib/indexed-set'
 import { watchWhileNeeded } from '../lib/ticker'
+import { noteFailedAttempt, type RequestLogRow } from '../request-log/row'
 import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
-import type { RequestLogRow } from './request-log'
 import type { RunningRequests } from './running-requests'
 import type { RequestWorld } from './world'
 
@@ -108,14 +109,15 @@ export class Reservations {
     this.open.delete(reservation)
   }
 
-  /** Moves to another model, before there is an answer: its prices apply from now on. */
-  moveTo(reservation: Reservation, model: Model): void {
+  /** Moves to another model after an error, before there is an answer: its prices apply from now on. */
+  moveTo(reservation: Reservation, model: Model, error: GatewayError): void {
     // Calls that still run for the failed model, such as other parts of a batch, are of no use.
     reservation.cancelToken.abort()
     reservation.cancelToken = new CancelToken()
     reservation.deadlineAt = Number.POSITIVE_INFINITY
     reservation.model = model
     reservation.family = model.family
+    noteFailedAttempt(reservation.logRow, error, this.world.monotonic())
     reservation.logRow.model = model.id
     reservation.logRow.upstream = model.upstream.name
   }

@@ -7,18 +7,20 @@ import type { Call, Model } from '../contract/family'
 import type { CallBody, Upstream } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
 import { editObject } from '../lib/json'
+import { noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
+import { requestIdOf } from '../upstreams/request-id'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
 
-type Sent = ReturnType<Upstream['send']>
+type Sent = Awaited<ReturnType<Upstream['send']>>
 
 /** Sends a call, with a time limit until the answer has been read or a stream has begun. */
-export function send(
+export async function send(
   world: Pick<RequestWorld, 'monotonic' | 'newId'>,
   reservation: Reservation,
   call: Call,
-): Sent {
+): Promise<Sent> {
   const { model, cancelToken, logRow, charge } = reservation
   const { upstream } = model
   const at = world.monotonic()
@@ -26,7 +28,20 @@ export function send(
   // A process that was suspended may find its hold expired, and others who have released it.
   if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
   reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
-  return upstream.send(call, bodyOf(world, reservation, call), cancelToken.signal, charge.account)
+  noteSent(logRow, at)
+  try {
+    const sent = await upstream.send(
+      call,
+      bodyOf(world, reservation, call),
+      cancelToken.signal,
+      charge.account,
+    )
+    logRow.upstreamRequestId = requestIdOf(sent.response)
+    return sent
+  } catch (error) {
+    if (error instanceof GatewayError) logRow.upstreamRequestId = error.upstreamRequestId
+    throw error
+  }
 }
 
 function bodyOf(

@@ -12,9 +12,9 @@ import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
 import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
+import type { RequestLog } from '../request-log/request-log'
 import type { BackgroundResponses } from '../responses/background'
 import type { AddressRules } from '../webhooks/address'
-import type { RequestLog } from './request-log'
 
 export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {

@@ -10,6 +10,7 @@ import type { System } from '../lib/system'
 import { emptyAnswer, isNotTaken, refusedByUpstream } from './caller-errors'
 import type { Mask } from './key-mask'
 import type { KeyRefusal } from './keys-in-turn'
+import { requestIdOf } from './request-id'
 
 export interface Refusal extends KeyRefusal {
   error: GatewayError
@@ -39,6 +40,7 @@ export class Refusals {
     const retryAfterMs = retryAfterOf(response, vendor, this.world.wall())
     const error = refusedByUpstream(this.name, status, vendor, retryAfterMs)
     error.notTaken = isNotTaken(status)
+    error.upstreamRequestId = requestIdOf(response)
     return { status, whose: vendor.whose, retryAfterMs, error }
   }
 

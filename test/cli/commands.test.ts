@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { isSecret } from '../../src/accounts/keys'
 import { type Charge, hold, release, settle } from '../../src/billing/ledger'
 import { openSqlite } from '../../src/db/sqlite'
-import { openRequestLog } from '../../src/request/request-log'
+import { openPages } from '../../src/request-log/pages'
+import { openRequestLog } from '../../src/request-log/request-log'
+import { newLogRow } from '../../src/request-log/row'
 import { createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
 import { postgresUrl, temporaryFolder } from '../support/databases'
 import { waitFor } from '../support/gateway'
@@ -168,9 +170,9 @@ test('wrong usage is exit 2 and says what is wrong', async () => {
     ['balance ledger alice --csv --json', 'Choose one of --csv and --json'],
     ['usage --by colour', '--by takes key, account, model'],
     ['usage --since yesterday', '--since takes a duration'],
-    ['usage --limit 5', '--limit goes with --requests'],
-    ['usage --requests --by key', '--requests takes --limit'],
-    ['usage --requests --limit 0', '--limit takes a whole number from 1'],
+    ['requests list --limit 0', '--limit takes a whole number from 1'],
+    ['requests list --limit 1001', '--limit takes at most 1000'],
+    ['requests list --status bad', '--status takes a status such as 429'],
     ['serve --port 65536', '--port takes a number'],
   ])
 })
@@ -405,8 +407,12 @@ async function makeHistory(data: string): Promise<void> {
   await release(db, failed, { endedBy: 'upstream', endedAt: now })
   await settle(db, beyond, { ...ending, priceNano: 1_000_000_000, usageSource: 'counted' })
   await db.close()
-  const requestLog = await openRequestLog(openSqlite(join(data, 'journal.sqlite')), () => {})
+  const requestLog = await openRequestLog(
+    await openPages(openSqlite(join(data, 'journal.sqlite')), 86_400_000),
+    () => {},
+  )
   const entry = {
+    ...newLogRow({ requestId: '', operation: { name: 'chat' } }, { now: () => now, monotonic: () => 0 }),
     account: 'alice',
     keyId: key.id,
     upstream: 'ready',
@@ -417,12 +423,12 @@ async function makeHistory(data: string): Promise<void> {
   }
   const ended = { usageSource: 'upstream', endedBy: 'done', operation: 'chat', errorCode: null, at: now }
   const figures = { inputTokens: 3, outputTokens: 4, amountNano: 150_000_000, status: 200, model: 'chat' }
-  requestLog.write({ id: 'req_1', ...entry, ...ended, ...figures })
+  requestLog.write({ ...entry, ...ended, ...figures, id: 'req_1' })
   requestLog.write({
-    id: 'req_9',
     ...entry,
     ...ended,
     ...figures,
+    id: 'req_9',
     status: 429,
     errorCode: 'slow',
     amountNano: null,
@@ -432,7 +438,7 @@ async function makeHistory(data: string): Promise<void> {
 
 test('usage sums the charges and lists the newest requests', async () => {
   const data = join(folder, 'usage')
-  expect(await json('usage --requests', data)).toEqual([])
+  expect(await json('requests list', data)).toEqual({ rows: [], next: null })
   expect((await run('usage', data)).stderr).toContain('no requests')
   await makeHistory(data)
   const total = {
@@ -466,11 +472,11 @@ test('usage sums the charges and lists the newest requests', async () => {
   expect(table.stdout).toMatch(/^total +4 +1 +1 +1 \(50%\) +1\.00 +0\.15$/m)
 
   const [requests, newest] = await Promise.all([
-    json('usage --requests', data),
-    run('usage --requests --limit 1', data),
+    json('requests list', data),
+    run('requests list --limit 1', data),
   ])
-  expect(requests.map((each: Json) => each.id)).toEqual(['req_9', 'req_1'])
-  expect(requests[1]).toMatchObject({
+  expect(requests.rows.map((each: Json) => each.id)).toEqual(['req_9', 'req_1'])
+  expect(requests.rows[1]).toMatchObject({
     key: 'alice',
     model: 'chat',
     status: 200,

@@ -52,7 +52,7 @@ test('every command that writes says on standard error where, and none that read
     'balance verify',
     'tasks list',
     'usage',
-    'usage --requests',
+    'requests list',
     'models list',
     'config check',
     'env openai',

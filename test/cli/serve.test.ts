@@ -105,7 +105,7 @@ async function paste(line: string | undefined): Promise<string> {
 
 test('the lines that it prints work when they are pasted', async () => {
   const server = start(['serve', '--sandbox', '--port', '0', '--data-dir', 'data dir'])
-  const shown = await server.until('usage --requests')
+  const shown = await server.until('requests list')
   expect(shown).toMatch(
     /^Gateway listening on http:\/\/127\.0\.0\.1:[1-9]\d* \(sandbox: vendors are simulated\)$/m,
   )
@@ -119,7 +119,7 @@ test('the lines that it prints work when they are pasted', async () => {
   // The request log is written a moment after the answer.
   let usage = ''
   await waitFor(async () => {
-    usage = await paste(lines.find((line) => line.includes('usage --requests')))
+    usage = await paste(lines.find((line) => line.includes('requests list')))
     return usage.includes(' demo ')
   })
   expect(usage).toMatch(/ demo +200 .* pgt-5-mini$/m)
@@ -298,10 +298,10 @@ test.concurrent('SIGHUP is ignored with a log line: the stream goes on, is paid,
   const { code, stderr } = await server.ended
   expect(code).toBe(0)
   expect(stderr.split(ignored)).toHaveLength(3)
-  expect(await json(['usage', '--requests', '--data-dir', 'hang-up'])).toMatchObject([
-    { status: 200 },
-    { status: 200 },
-  ])
+  expect(await json(['requests', 'list', '--data-dir', 'hang-up'])).toMatchObject({
+    rows: [{ status: 200 }, { status: 200 }],
+    next: null,
+  })
   expect(await json(['balance', 'show', 'demo', '--data-dir', 'hang-up'])).toMatchObject({ held_usd: '0.00' })
 })
 

@@ -470,8 +470,8 @@ test('the newest requests have what their videos have cost, also of those that a
   await fetch(`${serving.url}/v1/videos/${ids[0]}`, { method: 'DELETE', headers })
   let requests: Json[] = []
   await waitFor(async () => {
-    const all: Json[] = await line.json('usage --requests --limit 50')
-    requests = all.filter(({ key, operation }) => key === 'bob' && operation === 'video')
+    const { rows } = await line.json('requests list --limit 50')
+    requests = (rows as Json[]).filter(({ key, operation }) => key === 'bob' && operation === 'video')
     return requests.length === 3
   })
   expect(requests).toMatchObject([
@@ -479,7 +479,7 @@ test('the newest requests have what their videos have cost, also of those that a
     { status: 202, amount_usd: '0.00', usage_source: null, ended_by: 'upstream' },
     { status: 202, amount_usd: '0.05', usage_source: 'counted', ended_by: 'done' },
   ])
-  const { stdout } = await line.run('usage --requests --limit 50')
+  const { stdout } = await line.run('requests list --limit 50')
   expect(stdout).toMatch(/ bob +202 +0\.05 +\d+ ms +vidw2\.6-t2v$/m)
   await line.run(`tasks cancel ${running}`)
 })

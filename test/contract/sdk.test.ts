@@ -477,8 +477,8 @@ test('the id that an error carries is the one of the request log', async () => {
 })
 
 async function logged(): Promise<string[]> {
-  const requests = await installation.json('usage', '--requests')
-  return requests.map(({ id }: { id: string }) => id)
+  const { rows } = await installation.json('requests', 'list')
+  return rows.map(({ id }: { id: string }) => id)
 }
 
 async function settled(): Promise<number> {

@@ -72,6 +72,9 @@ const mp3Encoder: World['mp3Encoder'] = {
 const requestLog: World['requestLog'] = {
   write() {},
   recent: async () => [],
+  list: async () => ({ rows: [], next: null }),
+  find: async () => undefined,
+  lostRows: () => 0,
   trim: async () => {},
   flush: async () => {},
   close: async () => {},

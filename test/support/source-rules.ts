@@ -17,6 +17,7 @@ const levels: readonly (readonly string[])[] = [
   ['src/upstreams/kinds', 'src/upstreams', 'src/config', 'src/billing'],
   ['src/artifacts', 'src/responses', 'src/accounts', 'src/catalogue', 'src/docs'],
   ['src/tasks'],
+  ['src/request-log'],
   ['src/request'],
   ['src/mcp', 'src/http', 'src/http/routes'],
   ['src/app'],

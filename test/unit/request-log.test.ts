@@ -5,7 +5,9 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../../src/db/sqlite'
-import { openRequestLog, type RequestLog, type RequestLogRow } from '../../src/request/request-log'
+import { openPages } from '../../src/request-log/pages'
+import { openRequestLog, type RequestLog } from '../../src/request-log/request-log'
+import type { RequestLogRow } from '../../src/request-log/row'
 
 const DAY_MS = 86_400_000
 const START = 1_800_000_000_000
@@ -30,11 +32,18 @@ function entry(id: string, at = START): RequestLogRow {
     amountNano: Number.MAX_SAFE_INTEGER,
     usageSource: 'upstream',
     endedBy: 'done',
+    clientAddress: '192.0.2.7',
+    heldNano: 7,
+    sentAt: null,
+    sentMs: 1.2,
+    upstreamMs: 6.5,
+    upstreamRequestId: 'vendor-1',
+    attempts: null,
   }
 }
 
-function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')) {
-  return openRequestLog(openSqlite(file, { durable: false }), () => {})
+async function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')) {
+  return openRequestLog(await openPages(openSqlite(file, { durable: false }), 30 * DAY_MS), () => {})
 }
 
 async function idsOf(requestLog: RequestLog, limit: number): Promise<unknown[]> {
@@ -75,6 +84,12 @@ describe('the request log', () => {
         amount: Number.MAX_SAFE_INTEGER,
         usage_source: 'upstream',
         ended_by: 'done',
+        client_address: '192.0.2.7',
+        held: 7,
+        sent_ms: 1,
+        upstream_ms: 7,
+        upstream_request_id: 'vendor-1',
+        attempts: null,
       },
     ])
     await requestLog.close()
@@ -116,7 +131,7 @@ describe('the request log', () => {
   test('drops pages that are older than 30 days, and keeps one that is old only in part', async () => {
     const requestLog = await open()
     await writePages(requestLog, [2, 2, 2], (id) => START + id * DAY_MS)
-    // The third row is 31 days old, the fourth 30.
+    // The third row is 31 days old, the fourth 30 and not yet older.
     await requestLog.trim(START + 34 * DAY_MS)
     expect(await idsOf(requestLog, 10)).toEqual(['6', '5', '4', '3'])
     await requestLog.trim(START + 100 * DAY_MS)

@@ -1,0 +1,187 @@
+// Shows requests: a table of many, a block of lines for one, JSON for programs.
+
+import type { ChargeView } from '../../src/billing/usage-report'
+import { formatUsd } from '../../src/lib/money'
+import type { RequestDetails } from '../../src/request-log/look-up'
+import type { LoggedRequest } from '../../src/request-log/row'
+import { paint } from './output'
+import { type Column, type Entry, renderBlock, renderTable } from './table'
+import { deliveryJson, taskJson, taskLine } from './task'
+import { isoTime, shortTime, utcTime } from './times'
+
+/** The name of a key by its id; null for an unknown one. */
+export type NameOf = (keyId: unknown) => string | null
+
+export function requestJson(row: LoggedRequest, nameOf: NameOf) {
+  const { number: _, id, at, stream, amount, held, attempts, ...rest } = row
+  return {
+    id,
+    at: isoTime(at),
+    key: nameOf(row.key_id),
+    ...rest,
+    stream: stream === 1,
+    held_usd: usdOf(held),
+    amount_usd: usdOf(amount),
+    attempts: typeof attempts === 'string' ? JSON.parse(attempts) : [],
+  }
+}
+
+export function requestTable(rows: readonly LoggedRequest[], nameOf: NameOf): string {
+  const columns: Column[] = [
+    { title: 'TIME (UTC)' },
+    { title: 'KEY', flexible: true },
+    { title: 'STATUS' },
+    { title: 'TOKENS', align: 'right', optional: true },
+    { title: 'PAID', align: 'decimal' },
+    { title: 'TOOK', align: 'right' },
+    { title: 'MODEL AND ERROR', flexible: true },
+  ]
+  // Ids are long: they are what `show` takes, so they stand where there is room.
+  const isWide = (process.stdout.columns ?? 0) >= 140 || !process.stdout.isTTY
+  const withIds: Column[] = isWide ? [{ title: 'REQUEST' }, ...columns] : columns
+  return renderTable(
+    withIds,
+    rows.map((row) => [...(isWide ? [row.id] : []), ...cellsOf(row, nameOf)]),
+  )
+}
+
+/** A request on one line, for a list without an end. */
+export function requestLine(row: LoggedRequest, nameOf: NameOf): string {
+  const [time, key, status, tokens, paid, took, model] = cellsOf(row, nameOf)
+  return [time, status, took, key, model, tokens && `${tokens} tokens`, paid && `$${paid}`, row.id]
+    .filter(Boolean)
+    .join('  ')
+}
+
+function cellsOf(row: LoggedRequest, nameOf: NameOf): string[] {
+  const status = String(row.status)
+  return [
+    // Without the year: the newest requests are rarely from another.
+    shortTime(row.at).slice(5),
+    nameOf(row.key_id) ?? '-',
+    Number(status) < 400 ? status : paint('red', status),
+    tokensOf(row),
+    usdOf(row.amount) ?? '',
+    `${row.duration_ms} ms`,
+    [row.model, row.error_code].filter((text) => text !== null).join(' '),
+  ]
+}
+
+function tokensOf({ input_tokens: input, output_tokens: output }: LoggedRequest): string {
+  return input === null ? '' : `${input}+${output ?? 0}`
+}
+
+function usdOf(nano: unknown): string | null {
+  return typeof nano === 'number' ? formatUsd(nano) : null
+}
+
+export function detailsJson(id: string, { row, charges, task, webhook }: RequestDetails, nameOf: NameOf) {
+  return {
+    id,
+    request: row ? requestJson(row, nameOf) : null,
+    charges: charges.map(chargeJson),
+    task: task ? taskJson(task) : null,
+    webhook: webhook ? deliveryJson(webhook) : null,
+  }
+}
+
+function chargeJson(charge: ChargeView) {
+  return {
+    id: charge.id,
+    state: charge.state,
+    account: charge.account,
+    key_id: charge.keyId,
+    model: charge.model,
+    operation: charge.operation,
+    held_usd: formatUsd(charge.heldNano),
+    amount_usd: formatUsd(charge.amountNano),
+    shortfall_usd: formatUsd(charge.shortfallNano),
+    usage_source: charge.usageSource,
+    usage: parsed(charge.usageJson),
+    prices: parsed(charge.pricesJson),
+    ended_by: charge.endedBy,
+    created_at: isoTime(charge.createdAt),
+    ended_at: isoTime(charge.endedAt),
+  }
+}
+
+function parsed(json: string | null): unknown {
+  if (json === null) return null
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
+}
+
+export function detailsBlock(id: string, details: RequestDetails, nameOf: NameOf): string {
+  const { row, charges, task, webhook } = details
+  const entries: Entry[] = [['request', id, 'whole']]
+  if (row) entries.push(...rowEntries(row, nameOf), ...attemptEntries(details), ...timeEntries(row))
+  else entries.push(['row', 'not in the log, or no longer'])
+  for (const charge of charges) entries.push(...chargeEntries(charge))
+  if (charges.length === 0) entries.push(['money', 'nothing was held'])
+  if (task) entries.push(['task', `${task.id}: ${taskLine(task)}`, 'whole'])
+  if (webhook) entries.push(['webhook', `${webhook.webhook.url}: ${webhook.webhook.state}`, 'whole'])
+  return renderBlock(entries)
+}
+
+function rowEntries(row: LoggedRequest, nameOf: NameOf): Entry[] {
+  const status = Number(row.status)
+  const shown = status < 400 ? paint('green', String(status)) : paint('red', String(status))
+  const caller = [
+    row.account === null ? 'not known' : `account ${row.account}`,
+    row.key_id === null ? undefined : `key ${nameOf(row.key_id) ?? row.key_id}`,
+    row.client_address === null ? undefined : `from ${row.client_address}`,
+  ]
+  const entries: Entry[] = [
+    ['arrived', utcTime(row.at)],
+    [
+      'status',
+      [shown, row.error_code, row.ended_by && `ended by ${row.ended_by}`].filter(Boolean).join(', '),
+    ],
+    ['caller', caller.filter(Boolean).join(', ')],
+    ['asked', [row.operation, row.model, row.stream === 1 && 'as a stream'].filter(Boolean).join(', ')],
+  ]
+  if (row.upstream !== null) {
+    const answer = row.upstream_request_id === null ? '' : `, its id ${row.upstream_request_id}`
+    entries.push(['upstream', `${row.upstream}${answer}`, 'whole'])
+  }
+  const tokens = tokensOf(row)
+  if (tokens) entries.push(['tokens', `${tokens.replace('+', ' in, ')} out`])
+  return entries
+}
+
+function attemptEntries({ attempts }: RequestDetails): Entry[] {
+  return attempts.map(({ model, upstream, status, error, durationMs, requestId }, index) => [
+    index === 0 ? 'before' : '',
+    `${model} on ${upstream}: ${status} ${error} after ${durationMs} ms${requestId ? `, its id ${requestId}` : ''}`,
+  ])
+}
+
+function timeEntries(row: LoggedRequest): Entry[] {
+  const times = [
+    row.sent_ms !== null && `sent after ${row.sent_ms} ms`,
+    row.first_byte_ms !== null && `first byte after ${row.first_byte_ms} ms`,
+    `ended after ${row.duration_ms} ms`,
+    row.upstream_ms !== null && `upstream ${row.upstream_ms} ms`,
+  ]
+  return [['times', times.filter(Boolean).join(', ')]]
+}
+
+function chargeEntries(charge: ChargeView): Entry[] {
+  const { state, heldNano, amountNano, shortfallNano, usageSource, usageJson } = charge
+  const paid = {
+    held: `$${formatUsd(heldNano)} held`,
+    settled: `$${formatUsd(amountNano)} paid of $${formatUsd(heldNano)} held`,
+    released: `nothing paid, $${formatUsd(heldNano)} released`,
+  }[state]
+  const lost = shortfallNano > 0 ? `, $${formatUsd(shortfallNano)} could not be paid` : ''
+  const by =
+    usageSource === null
+      ? ''
+      : `, by ${usageSource === 'upstream' ? "the vendor's usage" : `usage ${usageSource}`}`
+  const entries: Entry[] = [['money', `${paid}${lost}${by}`]]
+  if (usageJson !== null) entries.push(['usage', usageJson])
+  return entries
+}

@@ -1,0 +1,54 @@
+// Opens the place that keeps the rows of requests, as the configuration says: a file beside SQLite, PostgreSQL, or
+// ClickHouse. For the server, and for commands that read what it has stored.
+
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { keepRequestsMs } from '../config/log'
+import type { Config } from '../config/schema'
+import type { Db } from '../db/db'
+import { openSqlite } from '../db/sqlite'
+import type { Transport } from '../http-client/transport'
+import { openClickHouse } from '../request-log/clickhouse'
+import { openPages } from '../request-log/pages'
+import { openPartitions, readPartitions } from '../request-log/partitions'
+import type { RequestReader, RequestStore } from '../request-log/request-log'
+
+export interface StoreParts {
+  db: Db
+  dataDir: string
+  transport: Transport
+  now: () => number
+}
+
+export async function openRequestStore(
+  { log }: Pick<Config, 'log'>,
+  parts: StoreParts,
+): Promise<RequestStore> {
+  const { db, dataDir, transport, now } = parts
+  const keepMs = keepRequestsMs(log)
+  if (log?.clickhouse) return openClickHouse(log.clickhouse, { keepMs, transport })
+  if (db.kind === 'postgres') return openPartitions(db, keepMs, now())
+  return openPages(openSqlite(fileOf(dataDir), { durable: false }), keepMs)
+}
+
+/** Opens the rows for a command, which must not write to the database. */
+export async function openRequestReader(
+  config: Pick<Config, 'log'>,
+  parts: StoreParts,
+): Promise<RequestReader> {
+  const { db, dataDir } = parts
+  if (config.log?.clickhouse) return openRequestStore(config, parts)
+  if (db.kind === 'postgres') return readPartitions(db)
+  return existsSync(fileOf(dataDir)) ? openRequestStore(config, parts) : NO_ROWS
+}
+
+/** The log of a server that has never run. */
+const NO_ROWS: RequestReader = {
+  list: async () => ({ rows: [], next: null }),
+  find: async () => undefined,
+  close: async () => {},
+}
+
+function fileOf(dataDir: string): string {
+  return join(dataDir, 'journal.sqlite')
+}

@@ -1,0 +1,76 @@
+// Questions to the request log: which rows, from where on. Pure. Every place that keeps rows must give the same answer.
+
+import type { LoggedRequest } from './row'
+
+/** Conditions that rows must meet, all of them. */
+export interface RequestFilter {
+  keyId?: string
+  account?: string
+  model?: string
+  upstream?: string
+  operation?: string
+  /** A status of HTTP such as `404`, a class such as `4xx`, or `failed` for all from 400 on. */
+  status?: string
+  /** Arrived at this time or later, in milliseconds since 1970. */
+  since?: number
+  /** Arrived before this time. */
+  until?: number
+}
+
+/** One page of rows, newest first. */
+export interface RequestPage {
+  rows: LoggedRequest[]
+  /** Continues the list; null at its end. */
+  next: string | null
+}
+
+export interface PageWish {
+  limit: number
+  /** The `next` of the page before. */
+  after?: string | undefined
+}
+
+/** Columns that are compared as they are. */
+export const EQUAL_COLUMNS = [
+  ['keyId', 'key_id'],
+  ['account', 'account'],
+  ['model', 'model'],
+  ['upstream', 'upstream'],
+  ['operation', 'operation'],
+] as const
+
+/** The words of a filter that a status goes by. */
+export function statusWords(status: number): string[] {
+  const words = [String(status), `${Math.floor(status / 100)}xx`]
+  if (status >= 400) words.push('failed')
+  return words
+}
+
+/** The first and last status that a word of a filter stands for; undefined for another word. */
+export function statusRange(word: string): readonly [from: number, to: number] | undefined {
+  if (word === 'failed') return [400, 999]
+  if (/^[1-9]xx$/.test(word)) return [Number(word[0]) * 100, Number(word[0]) * 100 + 99]
+  return /^[1-9]\d\d$/.test(word) ? [Number(word), Number(word)] : undefined
+}
+
+export function matches(filter: RequestFilter, row: LoggedRequest): boolean {
+  return (
+    EQUAL_COLUMNS.every(([name, column]) => filter[name] === undefined || row[column] === filter[name]) &&
+    (filter.status === undefined || statusWords(Number(row.status)).includes(filter.status)) &&
+    row.at >= (filter.since ?? 0) &&
+    row.at < (filter.until ?? Number.POSITIVE_INFINITY)
+  )
+}
+
+/** Thrown for a cursor that no page has given. */
+export class UnknownCursor extends Error {
+  constructor() {
+    super('there is no such page: begin again without it')
+  }
+}
+
+/** When a request arrived, by the time in its id, in milliseconds since 1970; undefined for other ids. */
+export function timeOfId(id: string): number | undefined {
+  const [, milliseconds] = /^[a-z]+_([0-9a-f]{12})7[0-9a-f]{19}$/.exec(id) ?? []
+  return milliseconds === undefined ? undefined : Number.parseInt(milliseconds, 16)
+}

@@ -1,0 +1,100 @@
+// The request log: rows of ended requests are gathered, given to those who count them, and stored in batches, so that a
+// request never waits for any of it. The last rows may be lost in a power failure, and rows are dropped where the store
+// cannot keep up, so nothing here must be used for money.
+
+import { DatabaseUnavailable } from '../db/db'
+import type { Log } from '../lib/system'
+import type { PageWish, RequestFilter, RequestPage } from './filter'
+import type { LoggedRequest, RequestLogRow } from './row'
+
+/** A place with rows, to be read. */
+export interface RequestReader {
+  /** Rows that match, the newest first. */
+  list(filter: RequestFilter, wish: PageWish): Promise<RequestPage>
+  find(id: string): Promise<LoggedRequest | undefined>
+  close(): Promise<void>
+}
+
+/** A place that keeps rows. */
+export interface RequestStore extends RequestReader {
+  /** Stores rows, in order. Rejects with DatabaseUnavailable if it cannot do so now. */
+  insert(rows: readonly RequestLogRow[]): Promise<void>
+  /** Drops rows that are older than the log keeps, a little at a time. */
+  trim(now: number): Promise<void>
+}
+
+export interface RequestLog extends Omit<RequestStore, 'insert'> {
+  write(logRow: RequestLogRow): void
+  /** The newest rows, newest first. */
+  recent(limit: number): Promise<LoggedRequest[]>
+  /** Rows that were dropped because the store could not take them. */
+  lostRows(): number
+  flush(): Promise<void>
+}
+
+/** Reads rows of ended requests, soon after. It must return quickly, and must not keep a row. */
+export type ReadRows = (rows: readonly RequestLogRow[]) => void
+
+const FLUSH_MS = 250
+/** Rows that are written at once: writing thousands together would delay requests. */
+const FLUSH_ROWS = 256
+/** Rows that may wait for a slow store. */
+const MAX_WAITING = 10_000
+
+export function openRequestLog(store: RequestStore, log: Log, readers: readonly ReadRows[] = []): RequestLog {
+  let buffered: RequestLogRow[] = []
+  let timer: Timer | undefined
+  let storing = Promise.resolve()
+  let waiting = 0
+  let lost = 0
+
+  /** Resolves when every row so far is stored, those of a running flush included. */
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const rows = buffered
+    if (rows.length === 0) return storing
+    buffered = []
+    for (const read of readers) read(rows)
+    if (waiting + rows.length > MAX_WAITING) {
+      lose(rows.length, 'the store is too slow')
+    } else {
+      waiting += rows.length
+      storing = storing.then(() => insert(rows))
+    }
+    return storing
+  }
+
+  async function insert(rows: readonly RequestLogRow[]): Promise<void> {
+    try {
+      await store.insert(rows)
+    } catch (error) {
+      lose(rows.length, error instanceof DatabaseUnavailable ? error.message : String(error))
+    } finally {
+      waiting -= rows.length
+    }
+  }
+
+  function lose(rows: number, reason: string): void {
+    lost += rows
+    log('request_rows_lost', { rows, reason })
+  }
+
+  return {
+    write(logRow) {
+      buffered.push(logRow)
+      if (buffered.length === FLUSH_ROWS) void flush()
+      else timer ??= setTimeout(flush, FLUSH_MS)
+    },
+    list: (filter, wish) => store.list(filter, wish),
+    find: (id) => store.find(id),
+    recent: async (limit) => (await store.list({}, { limit })).rows,
+    trim: (now) => store.trim(now),
+    lostRows: () => lost,
+    flush,
+    async close() {
+      await flush()
+      await store.close()
+    },
+  }
+}

@@ -19,6 +19,9 @@ import { canBeBridged } from './operator-fields'
 /** Tokens held for the output of a request that sets no limit. */
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
 
+/** The families that translate to another, by its name. */
+const bridges = Map.groupBy(families.values(), ({ over }) => over)
+
 export interface Catalogue {
   /** Models by id: one entry for each operation that the model serves and each of its connections. */
   models: ReadonlyMap<string, readonly Model[]>
@@ -125,9 +128,9 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
 function bridgesOf(own: readonly Family[], { operatorFields }: Upstream): Family[] {
   const served = new Set(own.map(({ operation }) => operation))
   return own.flatMap((native) =>
-    [...families.values()].filter((bridge) => {
-      const { over, operation, takes } = bridge
-      if (over !== native.name || !canBeBridged(bridge, native, operatorFields)) return false
+    (bridges.get(native.name) ?? []).filter((bridge) => {
+      const { operation, takes } = bridge
+      if (!canBeBridged(bridge, native, operatorFields)) return false
       if (served.has(operation) && takes === undefined) return false
       served.add(operation)
       return true

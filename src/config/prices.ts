@@ -30,6 +30,7 @@ type Listed = PriceList['tables'][number]['listed']
 /** Decimals of a whole pico-dollar. */
 const DECIMALS = 12
 const DAY = /^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$/
+const KNOWN_KEYS = units.map((unit) => rowOf(unit).key).join(', ')
 const ABOVE = /^above_([1-9]\d{0,8})(k|m)?$/
 /** Decimals of a factor: a millionth is finer than any vendor's. */
 const FACTOR_DECIMALS = 6
@@ -70,8 +71,11 @@ function familyFaults(price: PriceConfig, families: readonly Family[]): string[]
 /** Faults in prices, and in those of longer prompts. */
 function rangeFaults(table: Record<string, unknown>, place: string, more = ''): string[] {
   const ranges = Object.entries(table).filter(([key]) => key.startsWith('above_'))
-  const own = Object.fromEntries(Object.entries(table).filter(([key]) => !key.startsWith('above_')))
-  const known = `there are ${units.map((unit) => rowOf(unit).key).join(', ')}, above_200k and the like${more}`
+  const own =
+    ranges.length === 0
+      ? table
+      : Object.fromEntries(Object.entries(table).filter(([key]) => !key.startsWith('above_')))
+  const known = `there are ${KNOWN_KEYS}, above_200k and the like${more}`
   return [
     ...tableFaults(own, place, known),
     ...ranges.flatMap(([key, prices]) => {
@@ -162,7 +166,9 @@ function decimalsOf(per: number): number {
 }
 
 function zerosOf(per: number): number {
-  return Math.ceil(Math.log10(per))
+  let zeros = 0
+  for (let power = 1; power < per; power *= 10) zeros++
+  return zeros
 }
 
 /** Pico-dollars for one unit, from an amount for `per` units; rounded up if a minute has no whole number a second. */
@@ -211,7 +217,10 @@ function thresholdOf(key: string): number | undefined {
 
 function listedOf(amounts: Amounts): Listed {
   const listed: Listed = {}
-  for (const unit of units) {
+  // In the order of the table, because a charge stores its prices as text.
+  const named = Object.keys(amounts).flatMap((key) => unitOfKey(key) ?? [])
+  if (named.length > 1) named.sort((one, other) => units.indexOf(one) - units.indexOf(other))
+  for (const unit of named) {
     const { key, per } = rowOf(unit)
     const amount = amounts[key]
     if (amount !== undefined) listed[unit] = eachOf(amount, (text: string) => picoOf(text, per))

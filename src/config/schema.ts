@@ -1,8 +1,9 @@
 // The configuration file: its schema, and a check that lists every fault at once. Unknown keys must be faults: a typing
 // error in a price must stop the start, not under-bill for a month.
 
-import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import type { ValueError } from '@sinclair/typebox/errors'
 import ipaddr from 'ipaddr.js'
 import type { Family } from '../contract/family'
 import { type OperationName, operations } from '../contract/operations'
@@ -253,7 +254,7 @@ const MODEL_ID = /^[a-z0-9][a-z0-9._:/-]{0,127}$/
 /** Every fault of a configuration, one sentence each, without any secret; empty if there are none. */
 export function faultsOf(value: unknown): string[] {
   const faults = new Map<string, string>()
-  for (const { path, message } of compiled.Errors(value)) {
+  for (const { path, message } of errorsOf(compiled, value)) {
     const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
@@ -275,6 +276,11 @@ export function faultsOf(value: unknown): string[] {
     ...aliasFaults(recordOf(aliases), ids),
   ]
   return [...new Set([...faults.values(), ...others])]
+}
+
+/** The errors of a value. A value without any is told by compiled code alone, which takes a hundredth of the time. */
+function errorsOf(schema: TypeCheck<TSchema>, value: unknown): Iterable<ValueError> {
+  return schema.Check(value) ? [] : schema.Errors(value)
 }
 
 function networkFaults(allow: unknown): string[] {
@@ -316,7 +322,7 @@ function entryFaults(
     : [': a model id is lower case, without spaces, at most 128 characters']
   const schema = isRecord(entry) && 'route' in entry ? compiledRoute : compiledModel
   const places = new Set<string>()
-  for (const { path, message } of schema.Errors(entry)) {
+  for (const { path, message } of errorsOf(schema, entry)) {
     if (!places.has(path)) faults.push(`${path.replaceAll('/', '.')}: ${message}`)
     places.add(path)
   }

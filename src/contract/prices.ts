@@ -70,9 +70,7 @@ export function tariffOfVariant({ tables }: PriceList, names: readonly string[])
   const chosen: PriceTable[] = []
   for (const table of tables) {
     const listed: Prices = {}
-    for (const unit of units) {
-      const price = table.listed[unit]
-      if (price === undefined) continue
+    for (const [unit, price] of pricesIn(table.listed)) {
       const each = typeof price === 'number' ? price : variantOf(price, names)
       if (each === undefined) return undefined
       listed[unit] = each
@@ -80,6 +78,11 @@ export function tariffOfVariant({ tables }: PriceList, names: readonly string[])
     chosen.push({ ...table, listed })
   }
   return tariffOfTables(chosen)
+}
+
+/** The units of prices with their prices: few of all units have one. */
+function pricesIn<Each>(prices: { [unit in Unit]?: Each }): [Unit, Each][] {
+  return Object.entries(prices) as [Unit, Each][]
 }
 
 function variantOf(prices: { [variant: string]: number }, names: readonly string[]): number | undefined {
@@ -98,11 +101,16 @@ function tariffOfTables(tables: readonly PriceTable[]): Tariff {
   return { tables: [first, ...others], json }
 }
 
+/** Units that use the price of another if they have none. */
+const fallbacks = units.flatMap((unit): [Unit, Unit][] => {
+  const { fallback } = rowOf(unit)
+  return fallback ? [[unit, fallback]] : []
+})
+
 function withFallbacks(listed: Prices): Prices {
   const prices = { ...listed }
-  for (const unit of units) {
-    const { fallback } = rowOf(unit)
-    const other = fallback && prices[fallback]
+  for (const [unit, fallback] of fallbacks) {
+    const other = prices[fallback]
     if (other !== undefined) prices[unit] ??= other
   }
   return prices
@@ -110,9 +118,7 @@ function withFallbacks(listed: Prices): Prices {
 
 function heldPricesOf(prices: Prices): Prices {
   const held: Prices = {}
-  for (const unit of units) {
-    const price = prices[unit]
-    if (price === undefined) continue
+  for (const [unit, price] of pricesIn(prices)) {
     held[unit] = (rowOf(unit).becomes ?? []).reduce(
       (most, other) => Math.max(most, prices[other] ?? 0),
       price,

@@ -218,9 +218,11 @@ export function pluralOf(unit: Unit): string {
   return unit.endsWith('ch') ? `${unit}es` : `${unit}s`
 }
 
+const unitsByKey = new Map<string, Unit>(units.map((unit) => [unitTable[unit].key, unit]))
+
 /** The unit for a key of a price list. */
 export function unitOfKey(key: string): Unit | undefined {
-  return units.find((unit) => unitTable[unit].key === key)
+  return unitsByKey.get(key)
 }
 
 const sides: { [unit in Unit]?: 'input' | 'output' } = Object.fromEntries(

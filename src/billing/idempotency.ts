@@ -49,6 +49,7 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
         values ($1, $2, $3, $4, $5) on conflict (account, idempotency_key) do nothing`,
       parameters: [key.account, key.value, key.requestHash, chargeId, now],
       guard: true,
+      columns: { idempotency_key: key.value, request_hash: key.requestHash },
     },
   }
 }
@@ -57,14 +58,11 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
 export function saveAnswer({ codec }: Pick<Db, 'codec'>, chargeId: string, answer: SavedAnswer): Statement {
   const text = typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('base64')
   const kept = Buffer.byteLength(text) <= MAX_SAVED_LENGTH
+  const body = kept ? codec.encode(text, placeOf(chargeId)) : null
   return {
     sql: 'update saved_answers set status = $2, content_type = $3, body = $4 where charge = $1',
-    parameters: [
-      chargeId,
-      answer.status,
-      answer.contentType,
-      kept ? codec.encode(text, placeOf(chargeId)) : null,
-    ],
+    parameters: [chargeId, answer.status, answer.contentType, body],
+    columns: { answer_status: answer.status, answer_type: answer.contentType, answer_body: body },
   }
 }
 
@@ -82,7 +80,11 @@ export const savedAnswerTexts: EncodedTable = {
 
 /** The statement that frees a key; it must be in the batch of the release. */
 export function freeKey(chargeId: string): Statement {
-  return { sql: 'delete from saved_answers where charge = $1', parameters: [chargeId] }
+  return {
+    sql: 'delete from saved_answers where charge = $1',
+    parameters: [chargeId],
+    columns: { frees_key: true },
+  }
 }
 
 /** The statement that deletes answers too old to be asked for again. */

@@ -10,6 +10,7 @@ import { type Db, type Row, type Statement, tryApply, type Value } from '../db/d
 import { assertNano, formatUsd, MAX_NANO } from '../lib/money'
 import { bookOf } from './balances'
 import { freeKey } from './idempotency'
+import { endMovement, holdMovement } from './movements'
 
 export interface Charge {
   id: string
@@ -63,17 +64,12 @@ export async function hold(
 ): Promise<HoldResult> {
   assertNano(charge.heldNano)
   assert(charge.heldNano >= 0, 'a hold is not negative')
-  const statements: Statement[] = [
-    {
-      sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
-      parameters: [charge.heldNano, charge.account],
-      guard: true,
-    },
+  const statements = () => [
+    holdMore(charge.account, charge.heldNano),
+    ...conditions.map(({ statement }) => statement),
+    insertOpen(charge),
   ]
-  for (const { statement } of conditions) statements.push(statement)
-  statements.push(insertOpen(charge))
-  for (const statement of also) statements.push(statement)
-  const result = await db.batch(statements)
+  const result = await db.move(holdMovement(charge, conditions, statements, also))
   if ('rows' in result) return { held: true }
   if (result.missed === 0) return { refusedBy: 'balance' }
   return { refusedBy: (conditions[result.missed - 1] as Condition).name }
@@ -98,7 +94,8 @@ export async function extendHold(
 ): Promise<{ held: true } | { refusedBy: Condition['name'] | 'balance' | 'charge' }> {
   assertNano(amountNano)
   assert(amountNano > 0, 'an extension holds more')
-  const result = await db.batch([
+  // As it is now: the charge may change before the statements are made.
+  const statements: Statement[] = [
     // The charge first, as every end of a charge does, so that no two wait for each other.
     {
       sql: `update open_charges set held = held + $1, window_tokens = window_tokens + $2
@@ -106,14 +103,17 @@ export async function extendHold(
       parameters: [amountNano, windowTokens, charge.keyId, charge.id, charge.heldNano],
       guard: true,
     },
-    {
-      sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
-      parameters: [amountNano, charge.account],
-      guard: true,
-    },
+    holdMore(charge.account, amountNano),
     ...conditions.map(({ statement }) => statement),
     ...addToWindow(charge, windowTokens),
-  ])
+  ]
+  const result = await db.move({
+    kind: 'other',
+    account: charge.account,
+    columns: {},
+    statements: () => statements,
+    also: [],
+  })
   if ('rows' in result) return { held: true }
   if (result.missed < 2) return { refusedBy: result.missed === 0 ? 'charge' : 'balance' }
   return { refusedBy: (conditions[result.missed - 2] as Condition).name }
@@ -150,14 +150,16 @@ export async function settle(
   assertNano(priceNano)
   assert(priceNano >= 0, 'a price is not negative')
   const covered = priceNano <= charge.heldNano
-  const statements = covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement)
-  if (first.length > 0) statements.unshift(...first)
-  for (const statement of also) statements.push(statement)
-  const result = await db.batch(statements)
+  const statements = () => (covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement))
+  // Where the charge is opened by the same batch, its statements come first.
+  const result =
+    first.length > 0
+      ? await db.batch([...first, ...statements(), ...also])
+      : await db.move(endMovement(charge, { ...settlement, state: 'settled' }, statements, also))
   if ('missed' in result) return undefined
   if (covered) return { paidNano: priceNano, shortfallNano: 0 }
-  const row = result.rows[first.length + 2]?.[0] as Row
-  return { paidNano: row.amount as number, shortfallNano: row.shortfall as number }
+  const paidNano = result.rows.flat().find((row) => 'amount' in row)?.amount as number
+  return { paidNano, shortfallNano: priceNano - paidNano }
 }
 
 /** Ends a charge that costs nothing: refused, failed, or nothing delivered. False if it had ended already, or holds another amount. */
@@ -167,18 +169,21 @@ export async function release(
   ending: { endedBy: EndedBy; endedAt: number },
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  return tryApply(db, [
+  const released = { ...ending, state: 'released', priceNano: 0, tokens: 0, ...NO_USAGE } as const
+  const statements = () => [
     close(charge),
     {
       sql: 'update accounts set held = held - $1 where name = $2',
       parameters: [charge.heldNano, charge.account],
     },
-    insertEnded(charge, 'released', 0, { ...ending, usageJson: null, usageSource: null }),
+    insertEnded(charge, 'released', 0, released),
     ...correctBudget(charge, 0),
     ...correctWindow(charge, 0),
-    ...also,
-  ])
+  ]
+  return 'rows' in (await db.move(endMovement(charge, released, statements, also)))
 }
+
+const NO_USAGE = { usageJson: null, usageSource: null }
 
 /**
  * Opens a charge that holds nothing, for something delivered without a hold: it can only take what is available. Misses
@@ -284,6 +289,14 @@ export async function adjust(
       ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, note)
       : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, note),
   ])
+}
+
+function holdMore(account: string, amountNano: number): Statement {
+  return {
+    sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
+    parameters: [amountNano, account],
+    guard: true,
+  }
 }
 
 function settleCovered(charge: Charge, settlement: Settlement): Statement[] {

@@ -53,6 +53,7 @@ export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
           (select count(*) from open_charges where key_id = $1 and expires_at > $2) < $3`,
         parameters: [key.id, charge.createdAt, key.concurrency],
         guard: true,
+        columns: { most_running: key.concurrency },
       },
     })
   }
@@ -146,20 +147,16 @@ export function periodOf(key: KeyLimits, now: number): { name: string; endsAt: n
 }
 
 function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
+  const [mostRequests, mostTokens] = [key.requestsPerMinute ?? NO_LIMIT, key.tokensPerMinute ?? NO_LIMIT]
   return {
     // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused for
     // ever.
     sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
       on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
       where rate_windows.requests < $4 and rate_windows.tokens < $5`,
-    parameters: [
-      key.id,
-      charge.windowMinute,
-      charge.windowTokens,
-      key.requestsPerMinute ?? NO_LIMIT,
-      key.tokensPerMinute ?? NO_LIMIT,
-    ],
+    parameters: [key.id, charge.windowMinute, charge.windowTokens, mostRequests, mostTokens],
     guard: true,
+    columns: { most_requests: mostRequests, most_tokens: mostTokens },
   }
 }
 
@@ -171,6 +168,7 @@ function countBudget(budgetNano: number, key: KeyLimits, charge: Charge): Statem
       where budgets.committed + cast($3 as bigint) <= cast($4 as bigint)`,
     parameters: [key.id, charge.budgetPeriod, charge.heldNano, budgetNano],
     guard: true,
+    columns: { most_committed: budgetNano },
   }
 }
 

@@ -12,10 +12,31 @@ export interface Statement {
   parameters?: readonly Value[]
   /** Requires at least one row to be hit, or the whole batch is undone: it names the state that the change expects. */
   guard?: boolean
+  /** Data that the server's function for movements reads instead, by the names of its columns. */
+  columns?: Columns
 }
+
+export type Columns = Record<string, Value | boolean>
 
 /** The rows of each statement, or the index of the guarded statement that hit no row (then nothing was changed). */
 export type BatchResult = { rows: Row[][] } | { missed: number }
+
+/**
+ * A change of money: a batch of statements, and the same as data, for a database that makes all movements of one moment
+ * together. Each is still done wholly or not at all, by itself.
+ */
+export interface Movement {
+  /** The list that the function on the server takes it in. Others run as statements, in the same call. */
+  kind: 'hold' | 'end' | 'other'
+  /** The account whose row is locked for it. */
+  account: string
+  /** Data that the function reads, by the names of its columns. */
+  columns: Columns
+  /** Statements that mean the same, without `also`. The function answers what they would have answered. */
+  statements(): Statement[]
+  /** Further statements that are done with it or not at all. */
+  also: readonly Statement[]
+}
 
 export interface Db {
   kind: 'sqlite' | 'postgres'
@@ -25,6 +46,8 @@ export interface Db {
   query(statement: Statement): Promise<Row[]>
   /** Changes rows: all statements in order and in one transaction, durable when the promise resolves. */
   batch(statements: readonly Statement[]): Promise<BatchResult>
+  /** Moves money: like `batch` with the statements of the movement. Only what an end paid is among the rows for sure. */
+  move(movement: Movement): Promise<BatchResult>
   /**
    * Rewrites the file so that nothing is left in it of what was deleted or replaced. Blocks the process meanwhile; absent
    * where a server has the files.
@@ -36,6 +59,13 @@ export interface Db {
 /** Thrown if the database cannot take a change now: disk full, connection lost. Nothing was changed. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
+}
+
+/** A movement as a batch of statements. */
+export function batchOf({ statements, also }: Movement): Statement[] {
+  const batch = statements()
+  for (const statement of also) batch.push(statement)
+  return batch
 }
 
 /** Runs changes that have no guard, like `batch`. Returns the rows of each statement. */

@@ -1,10 +1,14 @@
 // The shape of the database, as numbered steps that run once each, in order.
 // A step that has been released must never change: add another one.
 
-import type { Db, Statement } from './db'
+import { DatabaseUnavailable, type Db, type Statement } from './db'
+import { MOVEMENT_FUNCTIONS } from './movement-functions'
 
-/** The steps. Each is one transaction. `bigint` holds nano-dollars and milliseconds since 1970. */
-export const migrations: readonly (readonly string[])[] = [
+/** The statements of one transaction, and those that only one database has and the gateway can do without. */
+type Step = readonly (string | { postgres: string })[]
+
+/** The steps. `bigint` holds nano-dollars and milliseconds since 1970. */
+export const migrations: readonly Step[] = [
   [
     `create table accounts (
       name text primary key,
@@ -303,6 +307,7 @@ export const migrations: readonly (readonly string[])[] = [
     )`,
     `create index items_of_conversation on conversation_items (conversation, id, position)`,
   ],
+  MOVEMENT_FUNCTIONS.map((postgres) => ({ postgres })),
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */
@@ -337,7 +342,19 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
       parameters: [next],
       guard: true,
     }
-    // A miss means that another node is running this step in its transaction, or has run it.
-    await db.batch([...patience, claim, ...(steps[next - 1] as readonly string[]).map((sql) => ({ sql }))])
+    const step = steps[next - 1] as Step
+    const portable = step.filter((part) => typeof part === 'string')
+    const whole =
+      db.kind === 'postgres'
+        ? step.map((part) => (typeof part === 'string' ? part : part.postgres))
+        : portable
+    const run = (statements: readonly string[]) =>
+      // A miss means that another node is running this step in its transaction, or has run it.
+      db.batch([...patience, claim, ...statements.map((sql) => ({ sql }))])
+    await run(whole).catch((error) => {
+      // Where the user may not make functions, or the server has none, all goes without them.
+      if (whole.length === portable.length || error instanceof DatabaseUnavailable) throw error
+      return run(portable)
+    })
   }
 }

@@ -3,13 +3,27 @@
 
 import { SQL } from 'bun'
 import { clearCodec } from './codec'
-import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
+import {
+  type BatchResult,
+  batchOf,
+  DatabaseUnavailable,
+  type Db,
+  type Row,
+  type Statement,
+  type Value,
+} from './db'
+import { MovementGroups } from './movement-groups'
 
 const POOL_SIZE = 16
 const CONNECT_TIMEOUT_SECONDS = 5
 /** Longest statement: row locks that it holds keep others waiting. */
 const STATEMENT_TIMEOUT_MS = 5_000
 const NO_TIMEOUT = 0
+/** How often a transaction is tried that others get in the way of; all the pauses together take about a second. */
+const MOST_ATTEMPTS = 8
+const PAUSE_MS = 2
+/** SQLSTATEs: not allowed, not supported, undefined function, undefined object. */
+const NO_FUNCTION = /^(42501|0A000|42883|42704)$/
 
 /** Rows, and how many were read or changed. */
 type ResultRows = Record<string, Value | bigint>[] & { count: number }
@@ -32,24 +46,10 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     },
   })
 
-  async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {
-    const rows = (await connection.unsafe(statement.sql, [...(statement.parameters ?? [])])) as ResultRows
-    return { hits: rows.count, found: rows.map(toRow) }
-  }
-
-  return {
-    kind: 'postgres',
-    codec,
-    async query(statement) {
-      try {
-        return (await run(sql, statement)).found
-      } catch (error) {
-        throw unavailable(error)
-      }
-    },
-    async batch(statements): Promise<BatchResult> {
-      try {
-        return await sql.begin(async (transaction) => {
+  async function batch(statements: readonly Statement[]): Promise<BatchResult> {
+    try {
+      return await repeated(() =>
+        sql.begin(async (transaction) => {
           const rows: Row[][] = []
           for (const [index, statement] of statements.entries()) {
             const { hits, found } = await run(transaction, statement)
@@ -57,15 +57,65 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
             rows.push(found)
           }
           return { rows }
-        })
+        }),
+      )
+    } catch (error) {
+      if (error instanceof Missed) return { missed: error.index }
+      throw unavailable(error)
+    }
+  }
+
+  /** False where the function is missing or not allowed: then each movement is a transaction of its own. */
+  let hasFunction = true
+  const groups = new MovementGroups({
+    async call(movements) {
+      const call = { sql: 'select move_money_1($1) as answer', parameters: [movements] }
+      try {
+        const [row] = (await repeated(() => run(sql, call))).found
+        return row?.answer as string
       } catch (error) {
-        if (error instanceof Missed) return { missed: error.index }
+        if (NO_FUNCTION.test(errnoOf(error))) hasFunction = false
+        throw error
+      }
+    },
+    isRefused: (error) => errnoOf(error) !== '' && !isPassing(error),
+    translate: unavailable,
+    moveAlone: (movement) => batch(batchOf(movement)),
+  })
+
+  return {
+    kind: 'postgres',
+    codec,
+    async query(statement) {
+      try {
+        return (await repeated(() => run(sql, statement))).found
+      } catch (error) {
         throw unavailable(error)
       }
     },
+    batch,
+    move: (movement) => (hasFunction ? groups.add(movement) : batch(batchOf(movement))),
     async close() {
+      await groups.whenIdle()
       await sql.close({ timeout: CONNECT_TIMEOUT_SECONDS })
     },
+  }
+}
+
+async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {
+  const rows = (await connection.unsafe(statement.sql, [...(statement.parameters ?? [])])) as ResultRows
+  return { hits: rows.count, found: rows.map(toRow) }
+}
+
+/** Repeats what the server gave up for the sake of another transaction, after a pause that grows. */
+async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === MOST_ATTEMPTS || !/^40(001|P01)$/.test(errnoOf(error))) throw error
+      await Bun.sleep(Math.random() * PAUSE_MS * 2 ** attempt)
+    }
   }
 }
 
@@ -83,9 +133,17 @@ function toRow(row: Record<string, Value | bigint>): Row {
 
 /** Maps lost connections, time-outs and server shutdowns to DatabaseUnavailable. Faults of our SQL stay as they are. */
 function unavailable(error: unknown): unknown {
-  const { code = '', errno = '' } = error as { code?: string; errno?: string }
-  const passing =
-    /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|.*TIMEOUT)|ECONN)/.test(code) || /^(08|53|57|40|55)/.test(errno)
-  if (!passing) return error
+  if (!isPassing(error)) return error
   return new DatabaseUnavailable(`PostgreSQL: ${(error as Error).message}`, { cause: error })
+}
+
+function isPassing(error: unknown): boolean {
+  const { code = '' } = error as { code?: string }
+  const isLost = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|.*TIMEOUT)|ECONN)/.test(code)
+  return isLost || /^(08|53|57|40|55)/.test(errnoOf(error))
+}
+
+/** The SQLSTATE of an error that the server has reported; empty for others. */
+function errnoOf(error: unknown): string {
+  return String((error as { errno?: string }).errno ?? '')
 }

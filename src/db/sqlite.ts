@@ -3,7 +3,7 @@
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { clearCodec } from './codec'
-import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
+import { type BatchResult, batchOf, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
 import { type BatchOutcome, GroupCommit, type WaitingBatch } from './group-commit'
 import { makePrivate } from './private-file'
 
@@ -27,6 +27,8 @@ export function openSqlite(path: string, { durable = true, codec = clearCodec } 
   const connection = new SqliteConnection(openDatabase(path, durable))
   const commits = new GroupCommit((group) => connection.commit(group), unavailable)
   let isClosed = false
+  const batch = (statements: readonly Statement[]) =>
+    isClosed ? Promise.reject(closed()) : commits.add(statements)
   return {
     kind: 'sqlite',
     codec,
@@ -38,7 +40,8 @@ export function openSqlite(path: string, { durable = true, codec = clearCodec } 
         throw unavailable(error)
       }
     },
-    batch: (statements) => (isClosed ? Promise.reject(closed()) : commits.add(statements)),
+    batch,
+    move: (movement) => batch(batchOf(movement)),
     async compact() {
       try {
         connection.compact()

@@ -2,7 +2,14 @@
 // its accesses, before it took effect or after. What a process writes of tasks and webhooks is held against the fences that
 // it has seen: nothing may be written by one whose lease another has taken over.
 
-import { type BatchResult, DatabaseUnavailable, type Db, type Row, type Statement } from '../../src/db/db'
+import {
+  type BatchResult,
+  batchOf,
+  DatabaseUnavailable,
+  type Db,
+  type Row,
+  type Statement,
+} from '../../src/db/db'
 import type { Random } from './random'
 import { type Life, never } from './simulation-life'
 import type { VirtualTime } from './simulation-time'
@@ -85,13 +92,11 @@ export function kindOf(sql: string): Kind {
 
 /** The database for those without a lease, such as an operator. */
 export function unwatched(db: Db): Db {
-  return {
-    ...db,
-    async batch(statements) {
-      const result = await db.batch([...statements, TAKE_WRITES])
-      return 'rows' in result ? { rows: result.rows.slice(0, -1) } : result
-    },
+  const batch = async (statements: readonly Statement[]) => {
+    const result = await db.batch([...statements, TAKE_WRITES])
+    return 'rows' in result ? { rows: result.rows.slice(0, -1) } : result
   }
+  return { ...db, batch, move: (movement) => batch(batchOf(movement)) }
 }
 
 /** The fences of tasks and webhooks that a process has seen. */
@@ -194,6 +199,9 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
       }
       await pause()
       return alive(Promise.resolve(result))
+    },
+    move(movement) {
+      return this.batch(batchOf(movement))
     },
     close: async () => {},
   }

@@ -1,0 +1,64 @@
+// Holds and ends of charges as the data that a database makes in groups. The names are those of the columns that its function
+// reads. It must say the same as the statements of the ledger.
+
+import type { Columns, Movement, Statement } from '../db/db'
+import type { Charge, Condition, Settlement, UsageSource } from './ledger'
+
+/** Columns of a charge that the server reads of holds and of ends. Those that are missing are null there. */
+function columnsOf(charge: Charge): Columns {
+  const columns: Columns = {
+    id: charge.id,
+    account: charge.account,
+    key_id: charge.keyId,
+    model: charge.model,
+    operation: charge.operation,
+    held: charge.heldNano,
+    prices: charge.pricesJson,
+    window_tokens: charge.windowTokens,
+    created_at: charge.createdAt,
+  }
+  if (charge.budgetPeriod !== null) columns.budget_period = charge.budgetPeriod
+  if (charge.windowMinute !== null) columns.window_minute = charge.windowMinute
+  return columns
+}
+
+/** The movement that opens a charge. Conditions that are no columns are met by their statements. */
+export function holdMovement(
+  charge: Charge,
+  conditions: readonly Condition[],
+  statements: () => Statement[],
+  also: readonly Statement[],
+): Movement {
+  const columns: Columns = { ...columnsOf(charge), expires_at: charge.expiresAt }
+  for (const { statement } of conditions) Object.assign(columns, statement.columns)
+  const kind = conditions.every(({ statement }) => statement.columns) ? 'hold' : 'other'
+  return { kind, account: charge.account, columns, statements, also }
+}
+
+/** The movement that ends a charge. What goes along and has columns is made by the server's function too. */
+export function endMovement(
+  charge: Charge,
+  ending: Omit<Settlement, 'usageSource'> & { state: string; usageSource: UsageSource | null },
+  statements: () => Statement[],
+  also: readonly Statement[],
+): Movement {
+  const columns: Columns = {
+    ...columnsOf(charge),
+    state: ending.state,
+    price: ending.priceNano,
+    tokens: ending.tokens,
+    usage: ending.usageJson,
+    usage_source: ending.usageSource,
+    ended_by: ending.endedBy,
+    ended_at: ending.endedAt,
+  }
+  const inside = also.filter((statement) => statement.columns)
+  for (const statement of inside) Object.assign(columns, statement.columns)
+  return {
+    kind: 'end',
+    account: charge.account,
+    columns,
+    statements: () => [...statements(), ...inside],
+    also: also.filter((statement) => !statement.columns),
+  }
+}

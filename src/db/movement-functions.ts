@@ -1,0 +1,296 @@
+// The functions on PostgreSQL that make a group of movements in one call: what the ledger's statements do one by one, for
+// many at once. They must answer what the statements would have answered in some order, and lock accounts before
+// anything else, by name. A function that has been released must never change: add one with the next number.
+
+/** The columns of both lists in the argument that are not texts. */
+const TYPES = new Map(
+  Object.entries({
+    bigint:
+      `held window_minute window_tokens created_at expires_at most_requests most_tokens most_running most_committed
+      price tokens ended_at answer_status`.split(/\s+/),
+    boolean: ['frees_key'],
+  }).flatMap(([type, names]) => names.map((name) => [name, type] as const)),
+)
+
+/** The rows of a list with some of their columns: each that is read takes time. */
+function rowsOf(columns: string): string {
+  const typed = columns.split(/[\s,]+/).map((name) => `${name} ${TYPES.get(name) ?? 'text'}`)
+  return `jsonb_to_recordset(list) as i(place int, ${typed.join(', ')})`
+}
+
+const OPEN_COLUMNS = `id, account, key_id, model, operation, held, prices, budget_period, window_minute, window_tokens,
+  created_at, expires_at`
+const HOLD_COLUMNS = `account, key_id, held, budget_period, window_minute, window_tokens, created_at, most_requests,
+  most_tokens, most_running, most_committed, idempotency_key`
+
+/**
+ * Holds. First each is decided in memory, one after the other, from what was there before and what those before it took;
+ * then all that fit are written together. Answers for each the index of the guard that missed, as its batch would, or -1.
+ */
+const HOLD = `create function hold_charges_1(list jsonb) returns int[] language plpgsql as $$
+declare
+  h record;
+  missed int[] := array_fill(0, array[jsonb_array_length(list)]);
+  miss int;
+  at_account text;
+  at_key text;
+  at_period text;
+  at_minute bigint;
+  available bigint;
+  running bigint;
+  counted_at bigint;
+  admitted bigint;
+  requests bigint;
+  tokens bigint;
+  committed bigint;
+  taken text[];
+  windows int := 0;
+  counted int;
+begin
+  for h in
+    select i.place, i.account, i.key_id, i.held, i.budget_period, i.window_minute, i.window_tokens, i.most_requests,
+      i.most_tokens, i.most_running, i.most_committed, i.idempotency_key, a.balance - a.held as available,
+      i.created_at, w.requests, w.tokens, b.committed, s.charge as taken_by
+    from ${rowsOf(HOLD_COLUMNS)}
+    left join accounts a on a.name = i.account
+    left join rate_windows w on w.key_id = i.key_id and w.minute = i.window_minute
+    left join budgets b on b.key_id = i.key_id and b.period = i.budget_period
+    left join saved_answers s on s.account = i.account and s.idempotency_key = i.idempotency_key
+    order by i.account, i.key_id, i.window_minute, i.place
+  loop
+    if h.account is distinct from at_account then
+      at_account := h.account;
+      available := h.available;
+      taken := '{}';
+    end if;
+    if h.key_id is distinct from at_key then
+      at_key := h.key_id;
+      at_period := h.budget_period;
+      at_minute := null;
+      running := null;
+      admitted := 0;
+      committed := coalesce(h.committed, 0);
+    elsif h.budget_period is distinct from at_period then
+      -- A period ends in this moment. Two counters of one key are more than this loop keeps apart.
+      raise exception 'holds of one key in two periods';
+    end if;
+    if h.window_minute is distinct from at_minute then
+      at_minute := h.window_minute;
+      requests := coalesce(h.requests, 0);
+      tokens := coalesce(h.tokens, 0);
+      counted := 0;
+    end if;
+    if h.most_running is not null then
+      -- Counted once for a key and a moment. Those of this group expire later than any of it was made.
+      if h.created_at is distinct from counted_at then running := null; end if;
+      if running is null then
+        select count(*) + admitted into running from open_charges o where o.key_id = h.key_id and o.expires_at > h.created_at;
+        counted_at := h.created_at;
+      end if;
+    end if;
+    -- The numbers of the guards in the batch of a hold: the account, then the conditions that it has.
+    miss := -1;
+    if available is null or available < h.held then
+      miss := 0;
+    elsif h.most_requests is not null and (requests >= h.most_requests or tokens >= h.most_tokens) then
+      miss := 1;
+    elsif running >= h.most_running then
+      miss := 1 + (h.most_requests is not null)::int;
+    elsif committed + h.held > h.most_committed then
+      miss := 1 + (h.most_requests is not null)::int + (h.most_running is not null)::int;
+    elsif h.taken_by is not null or h.idempotency_key = any (taken) then
+      miss := 1 + (h.most_requests is not null)::int + (h.most_running is not null)::int
+        + (h.most_committed is not null)::int;
+    end if;
+    missed[h.place] := miss;
+    continue when miss >= 0;
+    available := available - h.held;
+    running := running + 1;
+    admitted := admitted + 1;
+    committed := committed + h.held;
+    if h.most_requests is not null then
+      if counted = 0 then windows := windows + 1; end if;
+      counted := counted + 1;
+      requests := requests + 1;
+      tokens := tokens + h.window_tokens;
+    end if;
+    if h.idempotency_key is not null then taken := taken || h.idempotency_key; end if;
+  end loop;
+  if -1 <> all (missed) then return missed; end if;
+  with i as materialized (
+    select i.* from ${rowsOf(`${OPEN_COLUMNS}, most_committed, idempotency_key, request_hash`)}
+    where missed[i.place] = -1
+  ),
+  opened as (
+    insert into open_charges (${OPEN_COLUMNS}) select ${OPEN_COLUMNS} from i
+  ),
+  committing as (
+    insert into budgets as b (key_id, period, committed)
+    select key_id, budget_period, sum(held) from i where most_committed is not null group by 1, 2
+    on conflict (key_id, period) do update set committed = b.committed + excluded.committed
+  ),
+  taking as (
+    insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
+    select account, idempotency_key, request_hash, id, created_at from i where idempotency_key is not null
+  )
+  update accounts set held = accounts.held + sums.held
+  from (select account, sum(held) as held from i group by 1) sums where name = sums.account;
+  if windows > 0 then
+    insert into rate_windows as w (key_id, minute, requests, tokens)
+    select i.key_id, i.window_minute, count(*), sum(i.window_tokens) from ${rowsOf('key_id, window_minute, window_tokens, most_requests')}
+    where missed[i.place] = -1 and i.most_requests is not null group by 1, 2 order by 1, 2
+    on conflict (key_id, minute) do update set requests = w.requests + excluded.requests, tokens = w.tokens + excluded.tokens
+    where w.requests + excluded.requests <= (select max(i.most_requests) 
+      from ${rowsOf('key_id, most_requests')} where i.key_id = excluded.key_id);
+    get diagnostics counted = row_count;
+    -- Requests that cost nothing count in a window without a lock on the account.
+    if counted < windows then raise serialization_failure using message = 'a window has changed'; end if;
+  end if;
+  return missed;
+end $$`
+
+const ENDED_COLUMNS = `id, account, key_id, model, operation, state, held, prices, usage, usage_source, ended_by, created_at,
+  ended_at`
+const END_COLUMNS = `${ENDED_COLUMNS}, budget_period, window_minute, window_tokens, tokens, price, frees_key, answer_status,
+  answer_type, answer_body`
+
+/**
+ * Settlements and releases, in the same way. Answers for each what the account paid, or -1 where the charge is not open
+ * with that hold.
+ */
+const END = `create function end_charges_1(list jsonb) returns bigint[] language plpgsql as $$
+declare
+  e record;
+  paid bigint[] := array_fill(-1::bigint, array[jsonb_array_length(list)]);
+  at_account text;
+  at_charge text;
+  available bigint;
+  ends int := 0;
+  closed int;
+begin
+  for e in
+    select i.place, i.account, i.key_id, i.id, i.held, i.price, a.balance - a.held as available
+    from ${rowsOf('id, account, key_id, held, price')}
+    join open_charges o on o.key_id = i.key_id and o.id = i.id and o.held = i.held
+    join accounts a on a.name = i.account
+    order by i.account, i.key_id, i.id, i.place
+  loop
+    if e.account is distinct from at_account then
+      at_account := e.account;
+      at_charge := null;
+      available := e.available;
+    end if;
+    -- The second of two ends of one charge.
+    continue when e.id = at_charge;
+    at_charge := e.id;
+    paid[e.place] := least(e.price, available + e.held);
+    available := available + e.held - paid[e.place];
+    ends := ends + 1;
+  end loop;
+  if ends = 0 then return paid; end if;
+  delete from open_charges o using ${rowsOf('id, key_id')} where paid[i.place] >= 0 and o.key_id = i.key_id and o.id = i.id;
+  get diagnostics closed = row_count;
+  if closed <> ends then raise serialization_failure using message = 'a charge has ended meanwhile'; end if;
+  with i as materialized (
+    select i.*, paid[i.place] as amount from ${rowsOf(END_COLUMNS)} where paid[i.place] >= 0
+  ),
+  entered as (
+    insert into ended_charges (${ENDED_COLUMNS}, amount, shortfall)
+    select ${ENDED_COLUMNS}, amount, price - amount from i
+  ),
+  counting as (
+    update rate_windows w set tokens = w.tokens + sums.tokens
+    from (select key_id, window_minute, sum(tokens - window_tokens) as tokens from i
+      where window_minute is not null group by 1, 2) sums
+    where w.key_id = sums.key_id and w.minute = sums.window_minute
+  ),
+  committing as (
+    update budgets b set committed = b.committed + sums.amount
+    from (select key_id, budget_period, sum(amount - held) as amount from i
+      where budget_period is not null group by 1, 2) sums
+    where b.key_id = sums.key_id and b.period = sums.budget_period
+  ),
+  saving as (
+    update saved_answers s set status = i.answer_status, content_type = i.answer_type, body = i.answer_body
+    from i where s.charge = i.id and i.answer_status is not null
+  ),
+  freeing as (
+    delete from saved_answers s using i where s.charge = i.id and i.frees_key
+  )
+  update accounts set balance = balance - sums.amount, held = accounts.held - sums.held
+  from (select account, sum(amount) as amount, sum(held) as held from i group by 1) sums where name = sums.account;
+  return paid;
+end $$`
+
+/**
+ * Runs the statements of one batch with their values, which are a list in each. Answers the index of the guarded one that
+ * hit no row, or -1.
+ */
+const RUN = `create function run_statements_1(list jsonb) returns int language plpgsql as $$
+declare
+  statement jsonb;
+  hits bigint;
+  index int := 0;
+begin
+  for statement in select * from jsonb_array_elements(list) loop
+    execute statement->>'sql' using statement->'values';
+    get diagnostics hits = row_count;
+    if hits = 0 and (statement->>'guard')::boolean then return index; end if;
+    index := index + 1;
+  end loop;
+  return -1;
+end $$`
+
+/**
+ * One movement that has statements besides, all or nothing. Answers the index of the guard that missed or -1, and what the
+ * account paid.
+ */
+const SINGLE = `create function move_single_1(single jsonb) returns jsonb language plpgsql as $$
+declare
+  missed int := -1;
+  paid bigint;
+begin
+  begin
+    if single ? 'end' then
+      paid := (end_charges_1(jsonb_build_array(single->'end')))[1];
+      if paid < 0 then missed := 0; end if;
+    elsif single ? 'hold' then
+      missed := (hold_charges_1(jsonb_build_array(single->'hold')))[1];
+    end if;
+    if missed < 0 then
+      missed := run_statements_1(single->'statements');
+      if missed >= 0 then
+        missed := missed + (single->>'from')::int;
+        raise exception using errcode = 'GW001';
+      end if;
+    end if;
+  exception when sqlstate 'GW001' then
+    null;
+  end;
+  return jsonb_build_object('missed', missed, 'paid', paid);
+end $$`
+
+/** A whole group. Its settings keep the plans as they were meant, whatever the tables held when they were made. */
+const MOVE = `create function move_money_1(movements text) returns text language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set jit = off as $$
+declare
+  groups jsonb := movements::jsonb;
+  ends bigint[];
+  holds int[];
+  singles jsonb := '[]';
+  single jsonb;
+begin
+  perform 1 from accounts where name = any (array(select jsonb_array_elements_text(groups->'accounts')))
+    order by name for update;
+  if groups ? 'ends' then ends := end_charges_1(groups->'ends'); end if;
+  if groups ? 'holds' then holds := hold_charges_1(groups->'holds'); end if;
+  if groups ? 'singles' then
+    for single in select * from jsonb_array_elements(groups->'singles') loop
+      singles := singles || move_single_1(single);
+    end loop;
+  end if;
+  return json_build_object('ends', ends, 'holds', holds, 'singles', singles)::text;
+end $$`
+
+export const MOVEMENT_FUNCTIONS: readonly string[] = [HOLD, END, RUN, SINGLE, MOVE]

@@ -1,0 +1,158 @@
+// Movements that wait at one moment go to PostgreSQL together: one call, one commit, one after the other. The larger the
+// load, the larger the groups; there is no timer. It must never answer a movement before its commit.
+
+import type { BatchResult, Movement, Statement } from './db'
+
+/** Most movements of one call, and most characters of their data: the accounts of a call are locked until its end. */
+const MOST_MOVEMENTS = 256
+const MOST_LENGTH = 8 * 1024 * 1024
+
+interface Waiting {
+  movement: Movement
+  /** The movement in the function's argument. */
+  json: string
+  resolve(result: BatchResult): void
+  reject(error: unknown): void
+}
+
+/** Answers of the function: see movement-functions.ts. */
+interface Answer {
+  ends: number[] | null
+  holds: number[] | null
+  singles: { missed: number; paid: number | null }[]
+}
+
+export interface MovementServer {
+  /** Calls the function with its argument. */
+  call(movements: string): Promise<string>
+  /** Whether the server has refused a call for what is in it, and so has changed nothing. */
+  isRefused(error: unknown): boolean
+  /** Translates an error to those of the database interface. */
+  translate(error: unknown): unknown
+  /** Makes one movement without the function. */
+  moveAlone(movement: Movement): Promise<BatchResult>
+}
+
+export class MovementGroups {
+  private waiting: Waiting[] = []
+  private running: Promise<void> | undefined
+
+  constructor(private readonly server: MovementServer) {}
+
+  add(movement: Movement): Promise<BatchResult> {
+    return new Promise<BatchResult>((resolve, reject) => {
+      this.waiting.push({ movement, json: jsonOf(movement), resolve, reject })
+      this.running ??= this.run()
+    })
+  }
+
+  /** Resolves when nothing waits. */
+  async whenIdle(): Promise<void> {
+    await this.running
+  }
+
+  private async run(): Promise<void> {
+    // What comes in the same turn of the event loop goes along.
+    await new Promise(setImmediate)
+    while (this.waiting.length > 0) await this.send(this.nextGroup())
+    this.running = undefined
+  }
+
+  private nextGroup(): Waiting[] {
+    let count = 0
+    let length = 0
+    for (const { json } of this.waiting) {
+      length += json.length
+      if (count === MOST_MOVEMENTS || (count > 0 && length > MOST_LENGTH)) break
+      count++
+    }
+    return this.waiting.splice(0, count)
+  }
+
+  /** Never rejects: each movement learns what became of it. */
+  private async send(group: readonly Waiting[]): Promise<void> {
+    const { text, places } = argumentOf(group)
+    try {
+      const answer = JSON.parse(await this.server.call(text)) as Answer
+      for (const [index, { resolve }] of group.entries()) resolve(resultOf(places[index] as Place, answer))
+    } catch (error) {
+      if (!this.server.isRefused(error)) for (const { reject } of group) reject(this.server.translate(error))
+      // One of them is faulty, and only that one may suffer from it.
+      else
+        await Promise.all(
+          group.map((one) => this.server.moveAlone(one.movement).then(one.resolve, one.reject)),
+        )
+    }
+  }
+}
+
+/** A list of the function's argument, and the place in it. */
+interface Place {
+  list: 'ends' | 'holds' | 'singles'
+  index: number
+}
+
+function argumentOf(group: readonly Waiting[]): { text: string; places: Place[] } {
+  const lists: Record<Place['list'], string[]> = { ends: [], holds: [], singles: [] }
+  const places = group.map(({ movement: { kind, also }, json }): Place => {
+    const list = kind === 'other' || also.length > 0 ? 'singles' : kind === 'end' ? 'ends' : 'holds'
+    const index = lists[list].length
+    lists[list].push(list === 'singles' ? json : withPlace(json, index))
+    return { list, index }
+  })
+  const accounts = [...new Set(group.map(({ movement }) => movement.account))]
+  const members = Object.entries(lists).flatMap(([name, items]) =>
+    items.length > 0 ? [`"${name}":[${items.join(',')}]`] : [],
+  )
+  return { text: `{"accounts":${JSON.stringify(accounts)},${members.join(',')}}`, places }
+}
+
+/** Places count from one, as PostgreSQL's arrays do. */
+function withPlace(json: string, index: number): string {
+  return `{"place":${index + 1},${json.slice(1)}`
+}
+
+function jsonOf({ kind, columns, also, statements }: Movement): string {
+  if (kind !== 'other' && also.length === 0) return toJson(columns)
+  const own = statements()
+  if (kind === 'other') return toJson({ from: 0, statements: [...own, ...also].map(serverStatement) })
+  const single = { ...columns, place: 1 }
+  return toJson({ [kind]: single, from: own.length, statements: also.map(serverStatement) })
+}
+
+/** A statement for `execute … using`, which passes all values as one parameter. */
+function serverStatement({ sql, parameters = [], guard }: Statement): object {
+  const text = sql.replaceAll(/\$(\d+)/g, (_, number: string) => {
+    const index = Number(number) - 1
+    const value = parameters[index]
+    if (value === null) return 'null'
+    return typeof value === 'number' ? `($1->>${index})::bigint` : `($1->>${index})`
+  })
+  return { sql: text, values: parameters, guard: guard === true }
+}
+
+/** Half of a pair that makes one character is replaced, as it is in a parameter: the server refuses it in JSON. */
+function toJson(value: object): string {
+  const json = JSON.stringify(value)
+  if (!/\\ud[89a-f]/i.test(json)) return json
+  return JSON.stringify(value, (_, member) => (typeof member === 'string' ? member.toWellFormed() : member))
+}
+
+function resultOf({ list, index }: Place, answer: Answer): BatchResult {
+  if (list === 'holds') return hitOrMissed(answer.holds?.[index])
+  const { missed, paid } = list === 'ends' ? endOf(answer.ends?.[index]) : (answer.singles[index] ?? NONE)
+  return missed === -1 && paid !== null ? { rows: [[{ amount: paid }]] } : hitOrMissed(missed)
+}
+
+function endOf(paid: number | undefined): { missed: number | undefined; paid: number | null } {
+  return paid === -1
+    ? { missed: 0, paid: null }
+    : { missed: paid === undefined ? undefined : -1, paid: paid ?? null }
+}
+
+const NONE = { missed: undefined, paid: null }
+
+function hitOrMissed(missed: number | undefined): BatchResult {
+  if (missed === undefined) throw new Error('the function of the database has left out a movement')
+  return missed === -1 ? { rows: [] } : { missed }
+}

@@ -33,6 +33,7 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
     ...(typeof kind !== 'string' || upstreamKinds.has(kind)
       ? []
       : [`kind: unknown kind "${kind}"; known: ${known}`]),
+    ...missingFaults(kind, entry),
     ...addressFaults('baseUrl', baseUrl),
     ...(apiKey !== undefined && apiKeyFile !== undefined
       ? ['apiKeyFile: give either apiKey or apiKeyFile']
@@ -46,6 +47,14 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
     ...tlsFaults(tls),
   ]
   return faults.map((fault) => `upstreams.${name}.${fault}`)
+}
+
+/** Faults of settings that the kind needs. */
+function missingFaults(kind: unknown, entry: Record<string, unknown>): string[] {
+  const { needs = [] } = upstreamKinds.get(String(kind)) ?? {}
+  return needs
+    .filter((setting) => entry[setting] === undefined)
+    .map((setting) => `${setting}: missing; an upstream of the kind ${kind} needs it`)
 }
 
 /** The fault of an address: a part that would be lost or could not be called. */

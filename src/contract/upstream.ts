@@ -19,6 +19,25 @@ export interface UpstreamKind {
   fileHosts: readonly string[]
   /** Reads an error answer. It never throws: vendors have several forms. */
   error(status: number, body: unknown): UpstreamError
+  /** Settings that a connection needs. Absent: none. */
+  needs?: readonly (keyof UpstreamPlace)[]
+  /** True if servers of this kind want no key unless one is configured. */
+  keyless?: true
+  /** The base URL where the configuration has none; absent: always `baseUrl`. */
+  baseUrlFor?(place: UpstreamPlace): string
+  /**
+   * A call as this vendor takes it, where the model is named in the path and not in the body. Undefined for what the
+   * vendor does not serve. Absent: calls are sent as the families make them.
+   */
+  adapt?(call: Call, model: string, place: UpstreamPlace): Call | undefined
+}
+
+/** Settings that say where a vendor is asked. */
+export interface UpstreamPlace {
+  baseUrl?: string
+  region?: string
+  project?: string
+  apiVersion?: string
 }
 
 /** The content of a vendor's error answer. */
@@ -55,6 +74,8 @@ export interface Upstream {
   taskDeadlineMs: number
   /** Fields that the operator sets in every body; absent: none. */
   operatorFields?: OperatorFields
+  /** A call for a model of the vendor, as it is sent. Throws a GatewayError for what the vendor does not serve. */
+  adapt(call: Call, model: string): Call
   /**
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise. `done`
    * must be called once the body has been read or given up: it frees the slot of the request. `account` is the

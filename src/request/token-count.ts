@@ -107,7 +107,8 @@ async function askUpstream(
 ): Promise<number | undefined> {
   const { upstream } = model
   const tokenCount = tokenCountOf(model)
-  const call = tokenCount?.call(parsed, model)
+  const asked = tokenCount?.call(parsed, model)
+  const call = asked && upstream.adapt(asked, model.upstreamModel)
   const text = call && textOf(call, source)
   if (!call || text === undefined) return undefined
   const { signal } = controller

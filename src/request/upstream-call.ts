@@ -28,11 +28,12 @@ export async function send(
   // A process that was suspended may find its hold expired, and others who have released it.
   if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
   reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
+  const adapted = upstream.adapt(call, model.upstreamModel)
   noteSent(logRow, at)
   try {
     const sent = await upstream.send(
-      call,
-      bodyOf(world, reservation, call),
+      adapted,
+      bodyOf(world, reservation, adapted),
       cancelToken.signal,
       charge.account,
     )

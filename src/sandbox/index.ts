@@ -3,6 +3,7 @@
 
 import { anthropic } from './anthropic/simulator'
 import { ark } from './ark/simulator'
+import { azure } from './azure/simulator'
 import { cohere } from './cohere/simulator'
 import { dashscope } from './dashscope/simulator'
 import { deliver, pause, untilEnded } from './delivery'
@@ -65,6 +66,7 @@ const simulators = {
   anthropic,
   ark,
   cohere,
+  azure,
 } as const satisfies Record<string, Simulator>
 export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]

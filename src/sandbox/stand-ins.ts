@@ -13,7 +13,7 @@ export function withStandIn(standIns: readonly StandIn[], request: VendorRequest
   const model = typeof choice === 'string' ? choice : choice(body ?? {})
   return {
     ...request,
-    path: request.path.replace(/(\/models\/)[^/:]+/, `$1${model}`),
+    path: request.path.replace(/(\/(?:models|deployments)\/)[^/:]+/, `$1${model}`),
     json: body ? bodyWith(body, model) : request.json,
     form: request.form?.map(([name, value]) => [name, name === 'model' ? model : value] as const),
   }

@@ -35,7 +35,8 @@ export function isNotTaken(status: number): boolean {
   return status < 500 || status === 503 || status === 529
 }
 
-function modelMissing(name: string): GatewayError {
+/** The error for a model, or an operation on it, that the vendor does not have. */
+export function modelMissing(name: string): GatewayError {
   return new GatewayError(502, {
     code: 'upstream_model_missing',
     message: `The upstream ${name} does not have this model, or no longer. Choose another one from GET /v1/models.`,

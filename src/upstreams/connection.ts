@@ -38,7 +38,7 @@ export class UpstreamConnection {
   private readonly mask: Mask
 
   constructor(name: string, kind: UpstreamKind, config: UpstreamConfig, world: UpstreamWorld) {
-    const baseUrl = config.baseUrl ?? kind.baseUrl
+    const baseUrl = baseUrlOf(kind, config)
     const { pathname, search } = new URL(baseUrl)
     const secrets = keysOfUpstream(kind, config) ?? []
     const tls = tlsOf(config)
@@ -147,6 +147,11 @@ export class UpstreamConnection {
 function withQuery(path: string, parameters: string): string {
   if (parameters === '') return path
   return path.includes('?') ? `${path}&${parameters}` : `${path}?${parameters}`
+}
+
+/** The base URL of an upstream. */
+export function baseUrlOf(kind: UpstreamKind, config: UpstreamConfig): string {
+  return config.baseUrl ?? kind.baseUrlFor?.(config) ?? kind.baseUrl
 }
 
 function inLowerCase(headers: CallHeaders): CallHeaders {

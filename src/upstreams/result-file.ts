@@ -5,7 +5,7 @@ import type { FetchFile, UpstreamKind } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
-import type { UpstreamWorld } from './connection'
+import { baseUrlOf, type UpstreamWorld } from './connection'
 import type { UpstreamConfig } from './settings'
 
 export function createFetchFile(
@@ -14,7 +14,7 @@ export function createFetchFile(
   config: UpstreamConfig,
   world: UpstreamWorld,
 ): FetchFile {
-  const ownHost = new URL(config.baseUrl ?? kind.baseUrl).host
+  const ownHost = new URL(baseUrlOf(kind, config)).host
   const hosts = [...kind.fileHosts, ...(config.fileHosts ?? [])]
 
   const proxied = config.proxy === undefined ? {} : { proxy: config.proxy }

@@ -11,11 +11,11 @@ const SECRET_NAME = /key|token|secret|signature|auth|password|cookie/i
 
 /** The keys of an upstream, null where it wants none; undefined if a key is missing. Reads the file that it names. */
 export function keysOfUpstream(
-  _kind: UpstreamKind | undefined,
+  kind: UpstreamKind | undefined,
   { apiKey, apiKeyFile }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile'>,
 ): readonly (string | null)[] | undefined {
   if (apiKeyFile !== undefined) return [readFileSync(apiKeyFile, 'utf8').trim()]
-  if (apiKey === undefined) return undefined
+  if (apiKey === undefined) return kind?.keyless ? [null] : undefined
   return apiKey === null ? [null] : [apiKey].flat()
 }
 

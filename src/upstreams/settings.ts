@@ -28,6 +28,18 @@ export const UpstreamEntry = Type.Object(
       'In place of `apiKey`: a file that holds the key, such as a mounted secret. Read at the start.',
       Type.String({ minLength: 1 }),
     ),
+    region: optionalSetting(
+      'The region of a vendor that has several: `eu-central-1`, `europe-west4`, `global`.',
+      Type.String({ pattern: '^[a-z0-9-]+$' }),
+    ),
+    project: optionalSetting(
+      "The vendor's project that pays. Default: that of the key, if the key names one.",
+      Type.String({ pattern: '^[A-Za-z0-9:._-]+$' }),
+    ),
+    apiVersion: optionalSetting(
+      "The version of the API, for a vendor that has several: `2024-10-21`. Default: the vendor's newest way.",
+      Type.String({ pattern: '^[A-Za-z0-9._-]+$' }),
+    ),
     auth: optionalSetting(
       "How the key is sent, where that is not the kind's own way: `{ header: 'x-api-key', scheme: '' }`. Default of `header`: `authorization`; of `scheme`, the word before the key: `Bearer`.",
       Type.Object(

@@ -2,12 +2,19 @@
 // the connection. It must never let a request through that it does not count, nor count one that has ended.
 
 import type { Call } from '../contract/family'
-import type { CallBody, FetchFile, OperatorFields, Upstream, UpstreamKind } from '../contract/upstream'
+import type {
+  CallBody,
+  FetchFile,
+  OperatorFields,
+  Upstream,
+  UpstreamKind,
+  UpstreamPlace,
+} from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { Breaker } from './breaker'
-import { leftAlone, overConcurrency } from './caller-errors'
+import { leftAlone, modelMissing, overConcurrency } from './caller-errors'
 import { UpstreamConnection, type UpstreamWorld } from './connection'
 import { createFetchFile } from './result-file'
 import type { UpstreamConfig } from './settings'
@@ -44,6 +51,8 @@ class LimitedUpstream implements Upstream {
   readonly taskDeadlineMs: number
   readonly fetchFile: FetchFile
   readonly operatorFields?: OperatorFields
+  private readonly upstreamKind: UpstreamKind
+  private readonly place: UpstreamPlace
   private readonly concurrency: number
   private readonly connection: UpstreamConnection
   private readonly breaker: Breaker
@@ -52,6 +61,8 @@ class LimitedUpstream implements Upstream {
   constructor(name: string, kind: UpstreamKind, config: UpstreamConfig, world: UpstreamWorld) {
     this.name = name
     this.kind = kind.kind
+    this.upstreamKind = kind
+    this.place = config
     this.onAbort = config.onAbort ?? 'cancel'
     this.sharedAccount = config.sharedAccount ?? true
     this.streamUsage = config.streamUsage ?? true
@@ -93,6 +104,13 @@ class LimitedUpstream implements Upstream {
       else this.breaker.report(signal.aborted ? 'cut' : 'answered')
       throw error
     }
+  }
+
+  adapt(call: Call, model: string): Call {
+    if (!this.upstreamKind.adapt) return call
+    const adapted = this.upstreamKind.adapt(call, model, this.place)
+    if (!adapted) throw modelMissing(this.name)
+    return adapted
   }
 
   errorOf(status: number, body: unknown): GatewayError {

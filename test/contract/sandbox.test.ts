@@ -889,6 +889,7 @@ const plainRequests: Record<VendorName, (text: string) => [path: string, body: u
   ],
   ark: (text) => ['/images/generations', { model: 'seedream-4-0-250828', prompt: text }],
   cohere: (text) => ['/rerank', { model: 'rerank-v4.0-fast', query: text, documents: [text] }],
+  azure: (text) => ['/openai/v1/embeddings', { model: 'text-embedding-3-small', input: text }],
 }
 const vendors = Object.keys(plainRequests) as VendorName[]
 
@@ -1206,6 +1207,7 @@ describe('the sandbox itself', () => {
       anthropic: `${origin}/anthropic/v1`,
       ark: `${origin}/ark/api/v3`,
       cohere: `${origin}/cohere/v2`,
+      azure: `${origin}/azure`,
     })
   })
 

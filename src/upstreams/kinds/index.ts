@@ -3,6 +3,7 @@
 import type { UpstreamKind } from '../../contract/upstream'
 import { anthropic } from './anthropic'
 import { ark } from './ark'
+import { azure } from './azure'
 import { cohere } from './cohere'
 import { dashscope } from './dashscope'
 import { google } from './google'
@@ -11,5 +12,5 @@ import { voyage } from './voyage'
 import { xai } from './xai'
 
 export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
-  [openai, dashscope, google, voyage, xai, anthropic, ark, cohere].map((kind) => [kind.kind, kind]),
+  [openai, dashscope, google, voyage, xai, anthropic, ark, cohere, azure].map((kind) => [kind.kind, kind]),
 )

@@ -1,0 +1,201 @@
+// Kinds of upstreams whose way to a model is not that of their API's first vendor: each is asked through the gateway, whole
+// and streamed, and fails in every way.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { ModelConfig } from '../../src/config/schema'
+import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
+import { say, startTestGateway, type TestGateway } from '../support/gateway'
+
+interface Row {
+  /** Name of the model, and of its upstream. */
+  name: string
+  kind: VendorName
+  settings?: Partial<UpstreamConfig>
+  family?: string | string[]
+  upstreamModel: string
+  /** Where the vendor is asked for a chat completion, whole and streamed. */
+  path: string
+  streamPath?: string
+}
+
+const rows: Row[] = [
+  {
+    name: 'azure-v1',
+    kind: 'azure',
+    upstreamModel: 'gpt-4.1-mini',
+    path: '/openai/v1/chat/completions',
+  },
+  {
+    name: 'azure-deployment',
+    kind: 'azure',
+    settings: { apiVersion: '2024-10-21' },
+    upstreamModel: 'gpt-4.1-mini',
+    path: '/openai/deployments/gpt-4.1-mini/chat/completions?api-version=2024-10-21',
+  },
+]
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are read by path
+type Json = any
+
+let sandbox: Sandbox
+let gateway: TestGateway
+
+beforeAll(async () => {
+  sandbox = startSandbox({ record: true })
+  const upstreams: Record<string, UpstreamConfig> = {}
+  const models: Record<string, ModelConfig> = {
+    'azure-answers': {
+      family: 'openai-responses',
+      upstream: 'azure-deployment',
+      upstreamModel: 'gpt-4.1-mini',
+      price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' },
+    },
+    'azure-vectors': {
+      family: 'openai-embeddings',
+      upstream: 'azure-deployment',
+      upstreamModel: 'text-embedding-3-small',
+      free: true,
+    },
+  }
+  for (const { name, kind, settings, family = 'openai-chat', upstreamModel } of rows) {
+    const upstream = { kind, baseUrl: sandbox.baseUrls[kind], apiKey: sandbox.secrets[kind], ...settings }
+    upstreams[name] = upstream
+    upstreams[`${name}-refused`] = { ...upstream, apiKey: 'a-key-of-nobody-0001' }
+    const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
+    models[name] = { family, upstream: name, upstreamModel, price }
+    models[`${name}-missing`] = { family, upstream: name, upstreamModel: 'no-such-model', price }
+    models[`${name}-refused`] = { family, upstream: `${name}-refused`, upstreamModel, price }
+  }
+  gateway = await startTestGateway({ sandbox, upstreams, models })
+})
+afterAll(async () => {
+  await gateway.close()
+  await sandbox.stop()
+})
+
+async function ask(model: string, text: string, more: object = {}): Promise<{ status: number; body: Json }> {
+  const response = await gateway.chat({ model, messages: say(text), ...more })
+  return { status: response.status, body: await response.json() }
+}
+
+async function stream(model: string, text: string, more: object = {}): Promise<string> {
+  const asked = { stream: true, stream_options: { include_usage: true }, ...more }
+  const response = await gateway.chat({ model, messages: say(text), ...asked })
+  return response.text()
+}
+
+function chunksOf(text: string): Json[] {
+  return text
+    .split('\n\n')
+    .filter((event) => event.startsWith('data: {'))
+    .map((event) => JSON.parse(event.slice('data: '.length)))
+}
+
+const contentOf = (chunks: Json[]) => chunks.map((chunk) => chunk.choices?.[0]?.delta?.content ?? '').join('')
+
+const lastCharge = async () => (await gateway.charges()).at(-1) as Json
+
+describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
+  test('answers whole, and is paid by what it reports', async () => {
+    const { status, body } = await ask(name, '[sandbox tokens=12 prompt_tokens=30] good morning')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ object: 'chat.completion', model: name })
+    expect(body.usage).toMatchObject({ prompt_tokens: 30, completion_tokens: 12 })
+    expect(sandbox.calls.at(-1)).toMatchObject({ vendor: kind, path })
+    expect(Number((await lastCharge()).amount)).toBe(30_000 + 24_000)
+  })
+
+  test('answers the same in a stream', async () => {
+    const whole = await ask(name, 'good morning')
+    const text = await stream(name, 'good morning')
+    expect(text).toEndWith('data: [DONE]\n\n')
+    const chunks = chunksOf(text)
+    expect(contentOf(chunks)).toBe(whole.body.choices[0].message.content)
+    // One vendor names no model in its first chunk, which has no choice.
+    expect(new Set(chunks.map(({ model }) => model || name))).toEqual(new Set([name]))
+    const { usage } = chunks.at(-1)
+    const { prompt_tokens: read, completion_tokens: written } = whole.body.usage
+    expect(usage).toMatchObject({ prompt_tokens: read, completion_tokens: written })
+    expect(sandbox.calls.at(-1)).toMatchObject({ vendor: kind, path: streamPath })
+    expect(Number((await lastCharge()).amount)).toBe(1_000 * read + 2_000 * written)
+  })
+
+  test('calls a tool, whole and streamed, and reads its result', async () => {
+    const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+    const tools = [{ type: 'function', function: { name: 'get_weather', parameters } }]
+    const { body } = await ask(name, 'What is the weather?', { tools })
+    const [call] = body.choices[0].message.tool_calls
+    expect(body.choices[0].finish_reason).toBe('tool_calls')
+    expect(JSON.parse(call.function.arguments)).toEqual({ city: 'city' })
+    const deltas = chunksOf(await stream(name, 'What is the weather?', { tools })).flatMap(
+      (chunk) => chunk.choices?.[0]?.delta.tool_calls ?? [],
+    )
+    expect(deltas.map((delta) => delta.function?.arguments ?? '').join('')).toBe('{"city":"city"}')
+    const after = await ask(name, '', {
+      tools,
+      messages: [
+        ...say('What is the weather?'),
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: call.id, content: 'rain' },
+      ],
+    })
+    expect(after.body.choices[0].message.content).toStartWith('The tool answered: rain')
+  })
+
+  test('ends at the limit of the caller', async () => {
+    const { body } = await ask(name, 'hi', { max_tokens: 3 })
+    expect(body.choices[0].finish_reason).toBe('length')
+    expect(body.usage.completion_tokens).toBe(3)
+  })
+
+  test.each([
+    ['[sandbox status=429 retry_after=2]', 429],
+    ['[sandbox status=503]', 503],
+    ['[sandbox status=500]', 502],
+    ['[sandbox status=400 error_text="no such thing"]', 400],
+    ['[sandbox garbage]', 502],
+    ['[sandbox quota]', 503],
+  ])('%s is an error of %d that costs nothing', async (text, status) => {
+    const answer = await ask(name, text)
+    expect(answer.status).toBe(status)
+    expect(answer.body.error.message).toBeString()
+    if (status === 400) expect(answer.body.error.message).toContain('no such thing')
+    expect(Number((await lastCharge()).amount)).toBe(0)
+  })
+
+  test('a missing model and a refused key are the affair of the operator', async () => {
+    const missing = await ask(`${name}-missing`, 'hi')
+    expect(missing.body.error.code).toBeOneOf(['upstream_model_missing', 'upstream_unavailable'])
+    const refused = await ask(`${name}-refused`, 'hi')
+    expect([refused.status, refused.body.error.code]).toEqual([503, 'upstream_unavailable'])
+  })
+
+  test('a stream that breaks or is cut says so, and has no end', async () => {
+    for (const fault of ['error_after=3', 'cut_after=3']) {
+      const text = await stream(name, `[sandbox tokens=40 ${fault}] hi`)
+      expect(text).toContain('"error"')
+      expect(text).not.toContain('[DONE]')
+    }
+  })
+
+  test('a stream in odd pieces is the same stream', async () => {
+    const odd = contentOf(chunksOf(await stream(name, '[sandbox split tokens=30] Grüße 世界')))
+    const { body } = await ask(name, '[sandbox tokens=30] Grüße 世界')
+    expect(odd).toBe(body.choices[0].message.content)
+  })
+})
+
+describe('Azure', () => {
+  test('serves responses and embeddings of its deployments', async () => {
+    const answer = await gateway.post('/v1/responses', { model: 'azure-answers', input: 'hi', store: false })
+    expect(answer.status).toBe(200)
+    expect(sandbox.calls.at(-1)?.path).toBe('/openai/responses?api-version=2024-10-21')
+    const vectors = await gateway.post('/v1/embeddings', { model: 'azure-vectors', input: 'hi' })
+    expect(vectors.status).toBe(200)
+    expect(sandbox.calls.at(-1)?.path).toBe(
+      '/openai/deployments/text-embedding-3-small/embeddings?api-version=2024-10-21',
+    )
+    expect(sandbox.calls.at(-1)?.headers['api-key']).toBe(sandbox.secrets.azure)
+  })
+})

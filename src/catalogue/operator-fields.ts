@@ -63,6 +63,33 @@ function rivalsOf(name: string): readonly string[] {
   return OUTPUT_LIMITS.includes(name) ? OUTPUT_LIMITS : [name]
 }
 
+/** A body with fields under the vendor's own names for them. `source` is the caller's text, if the call edits it. */
+export function withVendorNames(
+  body: Call['body'],
+  { upstream: { renamed } }: Model,
+  source: JsonBody | undefined,
+): Call['body'] {
+  if (!renamed || body === null || 'form' in body) return body
+  if ('json' in body) {
+    const fields = Object.entries(body.json as object).flatMap(([name, value]) => {
+      const own = Object.hasOwn(renamed, name) ? renamed[name] : name
+      return own === null ? [] : [[own, value]]
+    })
+    return { json: Object.fromEntries(fields) }
+  }
+  const set = { ...body.edit.set }
+  const drop = [...(body.edit.drop ?? [])]
+  for (const [name, own] of Object.entries(renamed)) {
+    const member = source?.scanned.members.get(name)
+    const value = set[name] ?? (member && source?.text.slice(member.valueStart, member.valueEnd))
+    if (value === undefined || drop.includes(name)) continue
+    delete set[name]
+    drop.push(name)
+    if (own !== null) set[own] = value
+  }
+  return { edit: { ...body.edit, set, drop } }
+}
+
 /** A call with the fields that only the vendor knows. `source` is the caller's text, if the call edits it. */
 export function withVendorFields(
   body: Call['body'],

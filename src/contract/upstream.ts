@@ -30,6 +30,45 @@ export interface UpstreamKind {
    * vendor does not serve. Absent: calls are sent as the families make them.
    */
   adapt?(call: Call, model: string, place: UpstreamPlace): Call | undefined
+  /** Fields of bodies by the name that this vendor has for them; null for one that it refuses and nobody misses. */
+  renamed?: Readonly<Record<string, string | null>>
+  /** False if the vendor refuses `stream_options` and reports usage without. */
+  streamUsage?: false
+  /** Fields that callers may not set, because what they cost depends on more than a price list. */
+  refused?: readonly RefusedField[]
+  /** How the vendor tells its models. Absent: it has no list that says what a model needs here. */
+  listing?: ModelListing
+}
+
+/** A top-level field that a vendor's callers may not set, with its effect as the end of a sentence. */
+export interface RefusedField {
+  field: string
+  why: string
+}
+
+/** A vendor's list of models, as calls and their reading. Pure. */
+export interface ModelListing {
+  call: Call
+  /** Calls for the details of each listed model, by its name. Absent: the list says everything. */
+  details?(list: unknown): ReadonlyMap<string, Call>
+  /** Reads the list, with the details by name. It never throws. */
+  read(list: unknown, details: ReadonlyMap<string, unknown>): ListedModels
+}
+
+export interface ListedModels {
+  /** Settings of models in the terms of the configuration, by the vendor's name. */
+  models: Record<string, ListedSettings>
+  /** Why a listed model cannot be served, by name. */
+  refused: Record<string, string>
+}
+
+export interface ListedSettings {
+  free?: true
+  price?: Record<string, string>
+  contextTokens?: number
+  maxOutputTokens?: number
+  inputModalities?: string[]
+  reasoning?: true
 }
 
 /** Settings that say where a vendor is asked. */
@@ -48,6 +87,8 @@ export interface UpstreamError {
   param: string | null
   /** Operator: about the operator's account with the vendor, never shown as the caller's own 401 or 402. */
   whose: 'caller' | 'operator'
+  /** The usual status of what the vendor has a status of its own for. */
+  status?: number
   /** Seconds that the vendor asks to wait, if the body says so. */
   retryAfterSeconds?: number
   /**
@@ -74,6 +115,8 @@ export interface Upstream {
   taskDeadlineMs: number
   /** Fields that the operator sets in every body; absent: none. */
   operatorFields?: OperatorFields
+  renamed: UpstreamKind['renamed']
+  refused: UpstreamKind['refused']
   /** A call for a model of the vendor, as it is sent. Throws a GatewayError for what the vendor does not serve. */
   adapt(call: Call, model: string): Call
   /**

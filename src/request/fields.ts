@@ -26,6 +26,8 @@ interface Rules {
   known: ReadonlySet<string>
 }
 
+const NOTHING_REFUSED: NonNullable<Model['upstream']['refused']> = []
+
 /** Compiled with a family's first request. */
 const compiled = new Map<Family, Rules>()
 
@@ -35,6 +37,9 @@ export function checkFields(model: Model, { body, headers }: ParsedRequest): voi
   const { body: outermost, ofHeaders, known } = rulesOf(family)
   const fields = body as Record<string, unknown>
   const isClosed = model.strictFields || (family.bridge !== undefined && !family.ignoresUnknown)
+  for (const { field, why } of model.upstream.refused ?? NOTHING_REFUSED) {
+    if (isGiven(fields[field])) throw refusedByVendor(field, why, model)
+  }
   for (const field in fields) {
     const value = fields[field]
     if (isClosed && !known.has(field) && (model.strictFields || value !== null)) throw unknown(field, model)
@@ -163,6 +168,18 @@ function refusal(rule: FieldRule, place: string, value: unknown, model: Model): 
     message: `Unsupported value: '${place}'${shown}: ${why}${lacking}. ${instead}`,
     param: place,
     details,
+  })
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function refusedByVendor(field: string, why: string, model: Model): GatewayError {
+  return new GatewayError(400, {
+    code: 'unsupported_parameter',
+    message: `Unsupported parameter: '${field}' ${why}, which ${model.id} has no price for. Leave it out.`,
+    param: field,
   })
 }
 

@@ -1,7 +1,7 @@
 // Makes one call to the vendor of a reservation: its body, its time limit, and its cancellation. It must never outlive
 // the reservation's time.
 
-import { withVendorFields } from '../catalogue/operator-fields'
+import { withVendorFields, withVendorNames } from '../catalogue/operator-fields'
 import { callerLeft, garbage, timedOut } from '../contract/failures'
 import type { Call, Model } from '../contract/family'
 import type { CallBody, Upstream } from '../contract/upstream'
@@ -50,7 +50,7 @@ function bodyOf(
   { source, model }: Reservation,
   call: Call,
 ): CallBody {
-  const body = withVendorFields(call.body, model, source)
+  const body = withVendorNames(withVendorFields(call.body, model, source), model, source)
   if (body === null) return null
   if ('json' in body) return JSON.stringify(body.json)
   if ('form' in body) return encodeForm(body.form, newId('form'))

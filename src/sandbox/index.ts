@@ -6,17 +6,24 @@ import { ark } from './ark/simulator'
 import { azure } from './azure/simulator'
 import { cohere } from './cohere/simulator'
 import { dashscope } from './dashscope/simulator'
+import { deepseek } from './deepseek/simulator'
 import { deliver, pause, untilEnded } from './delivery'
 import { directiveMark, promptText, readDirectives } from './directives'
 import { provokedReply, UseCounter } from './faults'
 import { google } from './google/simulator'
+import { groq } from './groq/simulator'
 import { parseJson } from './json'
+import { mistral } from './mistral/simulator'
+import { moonshot } from './moonshot/simulator'
+import { ollama } from './ollama/simulator'
 import { openai } from './openai/simulator'
+import { openrouter } from './openrouter/simulator'
 import { fileReply, jsonReply } from './replies'
 import type { FormField, Reply, Simulator, VendorRequest } from './simulator'
 import { lacksModel, withStandIn } from './stand-ins'
 import { voyage } from './voyage/simulator'
 import { xai } from './xai/simulator'
+import { zai } from './zai/simulator'
 
 export { directiveHelp } from './directives'
 
@@ -67,6 +74,13 @@ const simulators = {
   ark,
   cohere,
   azure,
+  deepseek,
+  groq,
+  mistral,
+  moonshot,
+  ollama,
+  openrouter,
+  zai,
 } as const satisfies Record<string, Simulator>
 export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]

@@ -35,8 +35,8 @@ export class Refusals {
 
   /** Reads an answer whose status is not 2xx, with its body. */
   async read(response: HttpResponse): Promise<Refusal> {
-    const { status } = response
-    const vendor = this.readError(status, parse(await readText(response)))
+    const vendor = this.readError(response.status, parse(await readText(response)))
+    const status = vendor.status ?? response.status
     const retryAfterMs = retryAfterOf(response, vendor, this.world.wall())
     const error = refusedByUpstream(this.name, status, vendor, retryAfterMs)
     error.notTaken = isNotTaken(status)
@@ -49,7 +49,7 @@ export class Refusals {
     const status = statedStatus(body) ?? assumed
     const vendor = this.readError(status, body)
     if (vendor.code === null && vendor.message === NO_REASON) return emptyAnswer(this.name)
-    return refusedByUpstream(this.name, status, vendor)
+    return refusedByUpstream(this.name, vendor.status ?? status, vendor)
   }
 
   /** An error body in the gateway's terms; what is for the operator is logged. */

@@ -51,6 +51,8 @@ class LimitedUpstream implements Upstream {
   readonly taskDeadlineMs: number
   readonly fetchFile: FetchFile
   readonly operatorFields?: OperatorFields
+  readonly renamed: UpstreamKind['renamed']
+  readonly refused: UpstreamKind['refused']
   private readonly upstreamKind: UpstreamKind
   private readonly place: UpstreamPlace
   private readonly concurrency: number
@@ -65,12 +67,14 @@ class LimitedUpstream implements Upstream {
     this.place = config
     this.onAbort = config.onAbort ?? 'cancel'
     this.sharedAccount = config.sharedAccount ?? true
-    this.streamUsage = config.streamUsage ?? true
+    this.streamUsage = config.streamUsage ?? kind.streamUsage ?? true
     this.timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
     this.idleTimeoutMs = config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS
     this.maxDurationMs = config.maxDurationMs ?? DEFAULT_MAX_DURATION_MS
     this.pollsPerSecond = config.pollsPerSecond ?? DEFAULT_POLLS_PER_SECOND
     this.taskDeadlineMs = config.taskDeadlineMs ?? DEFAULT_TASK_DEADLINE_MS
+    this.renamed = kind.renamed
+    this.refused = kind.refused
     const operatorFields = operatorFieldsOf(config)
     if (operatorFields) this.operatorFields = operatorFields
     this.fetchFile = createFetchFile(name, kind, config, world)

@@ -33,6 +33,44 @@ const rows: Row[] = [
     upstreamModel: 'gpt-4.1-mini',
     path: '/openai/deployments/gpt-4.1-mini/chat/completions?api-version=2024-10-21',
   },
+  {
+    name: 'openrouter',
+    kind: 'openrouter',
+    upstreamModel: 'openai/gpt-4.1-mini',
+    path: '/api/v1/chat/completions',
+  },
+  { name: 'ollama', kind: 'ollama', upstreamModel: 'llama3.2:latest', path: '/v1/chat/completions' },
+  {
+    name: 'groq',
+    kind: 'groq',
+    upstreamModel: 'llama-3.3-70b-versatile',
+    path: '/openai/v1/chat/completions',
+  },
+  { name: 'deepseek', kind: 'deepseek', upstreamModel: 'deepseek-chat', path: '/chat/completions' },
+  {
+    name: 'deepseek-messages',
+    kind: 'deepseek',
+    family: 'anthropic-messages',
+    upstreamModel: 'deepseek-chat',
+    path: '/anthropic/v1/messages',
+  },
+  { name: 'mistral', kind: 'mistral', upstreamModel: 'mistral-large-latest', path: '/v1/chat/completions' },
+  { name: 'moonshot', kind: 'moonshot', upstreamModel: 'kimi-k2-0905-preview', path: '/v1/chat/completions' },
+  {
+    name: 'moonshot-messages',
+    kind: 'moonshot',
+    family: 'anthropic-messages',
+    upstreamModel: 'kimi-k2-0905-preview',
+    path: '/anthropic/v1/messages',
+  },
+  { name: 'zai', kind: 'zai', upstreamModel: 'glm-4.6', path: '/api/paas/v4/chat/completions' },
+  {
+    name: 'zai-messages',
+    kind: 'zai',
+    family: 'anthropic-messages',
+    upstreamModel: 'glm-4.6',
+    path: '/api/anthropic/v1/messages',
+  },
 ]
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are read by path
@@ -62,7 +100,11 @@ beforeAll(async () => {
     const upstream = { kind, baseUrl: sandbox.baseUrls[kind], apiKey: sandbox.secrets[kind], ...settings }
     upstreams[name] = upstream
     upstreams[`${name}-refused`] = { ...upstream, apiKey: 'a-key-of-nobody-0001' }
-    const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
+    const price = {
+      per_1m_input_tokens: '1.00',
+      per_1m_cached_input_tokens: '0.10',
+      per_1m_output_tokens: '2.00',
+    }
     models[name] = { family, upstream: name, upstreamModel, price }
     models[`${name}-missing`] = { family, upstream: name, upstreamModel: 'no-such-model', price }
     models[`${name}-refused`] = { family, upstream: `${name}-refused`, upstreamModel, price }
@@ -167,6 +209,8 @@ describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
   test('a missing model and a refused key are the affair of the operator', async () => {
     const missing = await ask(`${name}-missing`, 'hi')
     expect(missing.body.error.code).toBeOneOf(['upstream_model_missing', 'upstream_unavailable'])
+    // One of them wants no key, and reads none.
+    if (kind === 'ollama') return
     const refused = await ask(`${name}-refused`, 'hi')
     expect([refused.status, refused.body.error.code]).toEqual([503, 'upstream_unavailable'])
   })
@@ -198,4 +242,49 @@ describe('Azure', () => {
     )
     expect(sandbox.calls.at(-1)?.headers['api-key']).toBe(sandbox.secrets.azure)
   })
+})
+
+test.each(['deepseek', 'moonshot', 'azure-v1'])(
+  '%s bills what came from a cache at its price',
+  async (name) => {
+    for (const more of [{}, { stream: true }]) {
+      const text = '[sandbox tokens=1 prompt_tokens=100 cached=60] hi'
+      const response = await gateway.chat({ model: name, messages: say(text), ...more })
+      await response.text()
+      expect(Number((await lastCharge()).amount)).toBe(40 * 1_000 + 60 * 100 + 2_000)
+    }
+  },
+)
+
+test('Mistral gets fields by its own names, and none that it refuses', async () => {
+  const asked = { max_completion_tokens: 9, seed: 7, user: 'me', temperature: 0.5 }
+  await stream('mistral', 'hi', asked)
+  const { messages: _, ...sent } = JSON.parse(sandbox.calls.at(-1)?.body ?? '{}')
+  expect(sent).toEqual({
+    model: 'mistral-large-latest',
+    stream: true,
+    max_tokens: 9,
+    random_seed: 7,
+    temperature: 0.5,
+  })
+  // Through a translation too.
+  const answer = await gateway.post('/v1/messages', { model: 'mistral', max_tokens: 5, messages: say('hi') })
+  expect(answer.status).toBe(200)
+})
+
+test.each(['models', 'route', 'provider', 'plugins', 'web_search_options', 'preset'])(
+  'OpenRouter is not sent %s, which a price list cannot cover',
+  async (field) => {
+    const before = sandbox.calls.length
+    const { status, body } = await ask('openrouter', 'hi', { [field]: ['x'] })
+    expect(status).toBe(400)
+    expect(body.error).toMatchObject({ param: field, code: expect.stringContaining('unsupported_') })
+    expect(sandbox.calls.length).toBe(before)
+  },
+)
+
+test('a full tier of Groq is a vendor that is busy', async () => {
+  const { status, body } = await ask('groq', '[sandbox status=498] hi')
+  expect(status).toBe(503)
+  expect(body.error.code).toBe('upstream_error')
 })

@@ -322,7 +322,8 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   const prompt = reportedCount(usage.prompt_tokens)
   const completion = reportedCount(usage.completion_tokens)
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : undefined
-  const cached = reportedCount(details?.cached_tokens)
+  // Some vendors count what came from their cache beside the details, or have no details.
+  const cached = reportedCount(details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens)
   const written = reportedCount(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
   const output = Math.max(completion, reportedCount(usage.total_tokens) - prompt)
   // NaN, for what is no count, fails this comparison.

@@ -6,11 +6,35 @@ import { ark } from './ark'
 import { azure } from './azure'
 import { cohere } from './cohere'
 import { dashscope } from './dashscope'
+import { deepseek } from './deepseek'
 import { google } from './google'
+import { groq } from './groq'
+import { mistral } from './mistral'
+import { moonshot } from './moonshot'
+import { ollama } from './ollama'
 import { openai } from './openai'
+import { openrouter } from './openrouter'
 import { voyage } from './voyage'
 import { xai } from './xai'
+import { zai } from './zai'
 
 export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
-  [openai, dashscope, google, voyage, xai, anthropic, ark, cohere, azure].map((kind) => [kind.kind, kind]),
+  [
+    openai,
+    dashscope,
+    google,
+    voyage,
+    xai,
+    anthropic,
+    ark,
+    cohere,
+    azure,
+    openrouter,
+    ollama,
+    groq,
+    deepseek,
+    mistral,
+    moonshot,
+    zai,
+  ].map((kind) => [kind.kind, kind]),
 )

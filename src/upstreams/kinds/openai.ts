@@ -3,6 +3,7 @@
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
+import { asObject } from '../../lib/objects'
 
 /** Codes about the operator's account or set-up, whatever the status. */
 const OPERATOR_CODES = new Set([
@@ -25,5 +26,15 @@ export const openai: UpstreamKind = {
     const operator =
       status === 401 || status === 403 || status === 404 || OPERATOR_CODES.has(shape.code ?? '')
     return { ...shape, whose: operator ? 'operator' : 'caller' }
+  },
+  // Names only: what a model costs and serves must be said in the configuration.
+  listing: {
+    call: { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false },
+    read(list) {
+      const { data } = asObject(list)
+      const ids = (Array.isArray(data) ? data : []).map((model) => asObject(model).id)
+      const names = ids.filter((id) => typeof id === 'string')
+      return { models: Object.fromEntries(names.map((name) => [name, {}])), refused: {} }
+    },
   },
 }

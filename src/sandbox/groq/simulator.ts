@@ -1,0 +1,24 @@
+// Simulates Groq: chat completions, with facts about its queue in every answer. It must never take another vendor's key.
+
+import { createLookalike } from '../openai/lookalike'
+
+export const groq = createLookalike({
+  secret: 'gsk_sandbox_0001',
+  basePath: '/openai/v1',
+  chatPath: '/openai/v1/chat/completions',
+  models: ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b'],
+  thinks: (model) => (model.includes('gpt-oss') ? 8 : 0),
+  error: ({ message, code = null, type = 'invalid_request_error' }) => ({ error: { message, type, code } }),
+  unauthorized: { status: 401, message: 'Invalid API Key', code: 'invalid_api_key' },
+  missingModel: (model) => ({
+    status: 404,
+    message: `The model \`${model}\` does not exist or you do not have access to it.`,
+    code: 'model_not_found',
+  }),
+  outOfQuota: {
+    status: 403,
+    message: 'Your organization has reached its spend limit.',
+    code: 'organization_restricted',
+  },
+  dialect: { envelope: { x_groq: { id: 'req_sandbox' }, system_fingerprint: 'fp_sandbox' } },
+})

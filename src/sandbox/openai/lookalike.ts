@@ -1,0 +1,111 @@
+// Simulators of vendors who speak the chat completions of OpenAI with words of their own: errors, usage, and what they refuse.
+// It must never name a vendor: each difference is a field of Likeness.
+
+import { messageReply } from '../anthropic/messages'
+import { asArray, asObject, asString, isGiven, type JsonObject } from '../json'
+import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
+import type { Reply, Simulator, VendorRequest } from '../simulator'
+import { type ChatDialect, chatReply, readChat, type TokenCounts } from './chat'
+
+interface Words {
+  status: number
+  message: string
+  code?: string | null
+  type?: string
+}
+
+export interface Likeness {
+  secret: string | null
+  basePath: string
+  chatPath: string
+  /** Where messages are served too. */
+  messagesPath?: string
+  /** Models that are there; the first stands in for others. */
+  models: readonly string[]
+  /** Tokens that a model thinks before it answers. */
+  thinks?(model: string): number
+  /** Fields that are refused, each with the error for it. */
+  refusedFields?: readonly string[]
+  refusedField?(field: string): Words
+  error(words: Words): JsonObject
+  unauthorized: Words
+  missingModel(model: string): Words
+  outOfQuota: Words
+  usage?(counts: TokenCounts): JsonObject
+  dialect?: Partial<ChatDialect>
+  /** True if a stream reports its usage without being asked, in its last chunk. */
+  usageUnasked?: true
+  /** Other paths. */
+  other?(request: VendorRequest): Reply | undefined
+}
+
+/** Usage with the cached tokens in their usual place. */
+export function plainUsage({ prompt, output, reasoning, cached }: TokenCounts): JsonObject {
+  const completion = output + reasoning
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    ...(cached > 0 && { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(reasoning > 0 && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  }
+}
+
+export function createLookalike(like: Likeness): Simulator {
+  const refusal = (words: Words, headers = {}): Reply => jsonReply(words.status, like.error(words), headers)
+  return {
+    secret: like.secret ?? 'none',
+    basePath: like.basePath,
+    standIns: [
+      [like.chatPath, like.models[0] ?? ''],
+      ['/messages', like.models[0] ?? ''],
+    ],
+    refuse(request) {
+      const key = request.headers['x-api-key'] ?? bearerToken(request)
+      return like.secret === null || key === like.secret ? undefined : refusal(like.unauthorized)
+    },
+    fail(_request, { status, text, code, retryAfterSeconds: wait }) {
+      const usual = status === 429 ? 'Rate limit reached.' : 'The request failed.'
+      return refusal({ status, message: text ?? usual, code: code ?? null }, retryAfterHeader(wait))
+    },
+    outOfQuota: () => refusal(like.outOfQuota),
+    answer(request) {
+      const other = like.other?.(request)
+      if (other) return other
+      const { method, path } = request
+      const isMessages = path === like.messagesPath
+      if (path !== like.chatPath && !isMessages) return refusal({ status: 404, message: 'Not Found' })
+      if (method !== 'POST') return refusal({ status: 405, message: 'Method Not Allowed' })
+      const body = asObject(request.json)
+      const model = asString(body?.model)
+      if (!body || model === undefined || !asArray(body.messages)) {
+        return refusal({ status: 400, message: 'The request body is not valid.' })
+      }
+      if (!like.models.includes(model)) return refusal(like.missingModel(model))
+      if (isMessages) return messageReply(request, {})
+      const refused = like.refusedFields?.find((field) => isGiven(body[field]))
+      if (refused !== undefined && like.refusedField) return refusal(like.refusedField(refused))
+      return chatOf(like, request, body, model)
+    },
+  }
+}
+
+function chatOf(like: Likeness, request: VendorRequest, body: JsonObject, model: string): Reply {
+  const asked = like.usageUnasked
+    ? { ...request, json: { ...body, stream_options: { include_usage: true } } }
+    : request
+  const chat = readChat(asked, like.thinks?.(model) ?? 0)
+  return chatReply(chat, {
+    replyModel: (name) => name,
+    envelope: {},
+    message: {},
+    firstDelta: {},
+    padded: false,
+    showsReasoning: true,
+    toolCalls: 'whole',
+    usage: like.usage ?? plainUsage,
+    streamFailure: like.error({ status: 500, message: 'Internal server error', type: 'server_error' }),
+    headers: {},
+    ...like.dialect,
+  })
+}

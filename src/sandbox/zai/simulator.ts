@@ -1,0 +1,22 @@
+// Simulates Z.ai: chat completions and messages, with numbers as codes of errors, and arrears in the status of a rate limit. It
+// must never word an error without its number.
+
+import { createLookalike } from '../openai/lookalike'
+
+export const zai = createLookalike({
+  secret: 'sandbox.zai-0001',
+  basePath: '',
+  chatPath: '/api/paas/v4/chat/completions',
+  messagesPath: '/api/anthropic/v1/messages',
+  models: ['glm-4.6', 'glm-4.5-air'],
+  error: ({ message, code = null, status }) => ({
+    error: { code: code ?? (status === 429 ? '1302' : '1214'), message },
+  }),
+  unauthorized: { status: 401, message: 'Authorization Token expired or incorrect', code: '1001' },
+  missingModel: () => ({ status: 400, message: 'Unknown Model, please check the model code.', code: '1211' }),
+  outOfQuota: {
+    status: 429,
+    message: 'Insufficient balance or no resource package. Please recharge.',
+    code: '1113',
+  },
+})

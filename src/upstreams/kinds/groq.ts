@@ -1,0 +1,31 @@
+// Groq: OpenAI's API, with a status of its own for a tier that is full: https://console.groq.com/docs/errors.
+
+import type { UpstreamKind } from '../../contract/upstream'
+import { readErrorShape } from '../../lib/error-shapes'
+
+/** The flexible tier has no capacity left: the model was not begun. */
+const TIER_IS_FULL = 498
+const OPERATOR_CODES = new Set([
+  'model_not_found',
+  'model_decommissioned',
+  'model_terms_required',
+  'organization_restricted',
+])
+
+export const groq: UpstreamKind = {
+  kind: 'groq',
+  baseUrl: 'https://api.groq.com/openai/v1',
+  secretVariable: 'GROQ_API_KEY',
+  prefix: { openai: '', native: '' },
+  fileHosts: [],
+  headers: (secret) => ({ authorization: `Bearer ${secret}` }),
+  error(status, body) {
+    const shape = readErrorShape(body)
+    const operator = [401, 403, 404].includes(status) || OPERATOR_CODES.has(shape.code ?? '')
+    return {
+      ...shape,
+      whose: operator ? 'operator' : 'caller',
+      ...(status === TIER_IS_FULL && { status: 503 }),
+    }
+  },
+}

@@ -15,7 +15,12 @@ let gateway: TestGateway
 beforeAll(async () => {
   gateway = await startTestGateway({ models: { ...testModels, ...spoken, ...videoModels } })
 })
-afterAll(() => gateway.close())
+afterAll(async () => {
+  // Nobody waits for the task that began, whose hold stays.
+  expect((await gateway.audit()).problems).toEqual([])
+  await gateway.server.stop(0)
+  await gateway.sandbox.stop()
+})
 
 interface Way {
   name: string

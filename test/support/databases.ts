@@ -10,7 +10,7 @@ import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
 import { openSqlite } from '../../src/db/sqlite'
 import { whenTestsEnd } from './ending'
-import { type PostgresServer, startPostgres, TEMPLATE } from './postgres'
+import { type PostgresServer, startPostgres, TABLES, TEMPLATE } from './postgres'
 
 export type DatabaseKind = Db['kind']
 /** Databases for tests of both kinds; the quick tests leave out the one that must be started. */
@@ -29,7 +29,7 @@ export function temporaryFolder(): string {
 }
 
 /**
- * The URL of a new, empty PostgreSQL database, on the server of the whole run or on one that starts with the first of
+ * The URL of a new PostgreSQL database, empty unless another is to be copied, on the server of the whole run or on one that starts with the first of
  * them. Statements have a minute there, unless their limit of time is what is tested.
  */
 export async function postgresUrl({ template = TEMPLATE } = {}): Promise<string> {
@@ -56,6 +56,7 @@ export function openAddress(address: string, codec = clearCodec): Db {
 
 /** A new database with the gateway's tables. */
 export async function openTestDatabase(kind: DatabaseKind): Promise<Db> {
+  if (kind === 'postgres') return openAddress(await postgresUrl({ template: TABLES }))
   const db = openAddress(await databaseAddress(kind))
   await migrate(db)
   return db

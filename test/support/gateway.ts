@@ -16,6 +16,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
+import { TABLES } from './postgres'
 
 export interface TestGatewayOptions {
   database?: DatabaseKind
@@ -134,7 +135,8 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     options.sandbox ??
     startSandbox({ record: true, ...(options.tokenDelayMs ? { tokenDelayMs: options.tokenDelayMs } : {}) })
   const databaseUrl =
-    options.databaseUrl ?? (options.database === 'postgres' ? await postgresUrl() : undefined)
+    options.databaseUrl ??
+    (options.database === 'postgres' ? await postgresUrl({ template: TABLES }) : undefined)
   const dataDir = options.dataDir ?? temporaryFolder()
   const log: TestGateway['log'] = []
   const server = await startServer({

@@ -7,6 +7,9 @@ export interface Random {
   pick<Item>(items: readonly Item[]): Item
 }
 
+/** Whether this run tries every generated case, or a sample that its seeds choose. */
+export const isWholeRun = process.env.TEST_WHOLE !== undefined
+
 /** The seed of this run: an environment variable's, to repeat a failure, or a new one. */
 export function seedOf(variable: string): number {
   return Number(process.env[variable] ?? crypto.getRandomValues(new Uint32Array(1))[0])

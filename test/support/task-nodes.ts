@@ -7,6 +7,7 @@ import { createPoller, type Poller } from '../../src/tasks/poller'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 import { whenTestsEnd } from './ending'
 import { clocksOf, type TestGatewayOptions, testConfig, waitFor } from './gateway'
+import { TABLES } from './postgres'
 import { fund } from './task-rows'
 import { heldBack, type TaskVendor } from './task-vendor'
 
@@ -44,7 +45,11 @@ export async function startTaskNodes(
     whenTestsEnd(() => sandbox.stop())
     vendors = sandbox
   }
-  const config = testConfig(vendors, options, kind === 'postgres' ? await postgresUrl() : undefined)
+  const config = testConfig(
+    vendors,
+    options,
+    kind === 'postgres' ? await postgresUrl({ template: TABLES }) : undefined,
+  )
   const clock = { now: START }
   const open = async (log: TaskNode['log']) => {
     const world = await openWorld(config, temporaryFolder(), {

@@ -75,6 +75,12 @@ async function submitted(body: object): Promise<string> {
 
 const show = (id: string): Promise<Json> => line.json(`tasks show ${id}`)
 
+// Waits ask the database: a process for each look takes longer than the task on a busy machine.
+const waitUntil = (id: string, state: string) =>
+  waitFor(async () => (await serving.rows(`select state from tasks where id = '${id}'`))[0]?.state === state)
+const webhookOf = async (id: string) =>
+  (await serving.rows(`select state, attempts from webhooks where task = '${id}'`))[0]
+
 /** Runs a command on a terminal of 80 columns. */
 async function onTerminal(words: string[]): Promise<string> {
   let shown = ''
@@ -101,7 +107,7 @@ describe('looking', () => {
       model: 'test-seedance',
       content: [{ type: 'text', text: 'a fox [sandbox task_ms=0 task_end=failed]' }],
     })
-    await waitFor(async () => (await show(failing)).state === 'failed')
+    await waitUntil(failing, 'failed')
   })
 
   test('list shows the newest first, and what is asked for', async () => {
@@ -206,7 +212,6 @@ describe('a task that runs', () => {
 
   test.concurrent('cancel has the vendor’s own words, and it goes on to its end', async () => {
     const id = await submit('a fox [sandbox task_ms=15000]')
-    // Asked of the database: a process for each look takes longer than the task on a busy machine.
     const document = async () =>
       (await serving.rows(`select document from tasks where id = '${id}'`))[0]?.document
     await waitFor(async () => String(await document()).includes('RUNNING'))
@@ -273,7 +278,9 @@ describe('stopping', () => {
       [`tasks redeliver ${other}`, 'was submitted without a webhook_url'],
     ])
     const next = await startTestGateway({ dataDir, sandbox: first.sandbox, balance: '0' })
-    await waitFor(async () => (await offline.json(`tasks show ${stopped}`)).state === 'failed')
+    const states = () =>
+      next.server.world.db.query({ sql: `select state from tasks where id = '${stopped}'` })
+    await waitFor(async () => (await states())[0]?.state === 'failed')
     expect(await offline.json(`tasks show ${stopped}`)).toMatchObject({
       error: { code: 'canceled' },
       held_usd: '0.00',
@@ -335,7 +342,7 @@ describe('a task whose submit had no answer', () => {
 
 describe('a task that failed', () => {
   const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
-  const hasFailed = (id: string) => waitFor(async () => (await show(id)).state === 'failed')
+  const hasFailed = (id: string) => waitUntil(id, 'failed')
 
   test('but is there after all when its vendor is asked again: it is charged, and the webhook says so', async () => {
     using receiver = startReceiver()
@@ -403,7 +410,7 @@ test('a webhook is delivered again, under the same id', async () => {
   await line.allFail(1, [[`tasks redeliver ${id}`, 'it has not ended yet']])
   await line.json(`tasks cancel ${id}`)
   // The third is minutes away: it cannot come in between.
-  await waitFor(async () => (await show(id)).webhook.attempts.length > 1)
+  await waitFor(async () => Number((await webhookOf(id))?.attempts) > 1)
   const { stdout } = await line.run(`tasks show ${id}`)
   expect(stdout).toMatch(
     /^ {2}webhook +http:\S+: pending after 2 attempts, last answer 503 .*, next attempt in /m,
@@ -415,7 +422,7 @@ test('a webhook is delivered again, under the same id', async () => {
     stderr: expect.stringMatching(WRITTEN),
     stdout: `The webhook of ${id} is delivered again by the running server.\n`,
   })
-  await waitFor(async () => (await show(id)).webhook.state === 'delivered')
+  await waitFor(async () => (await webhookOf(id))?.state === 'delivered')
   expect(new Set(receiver.deliveries.map((delivery) => delivery.id)).size).toBe(1)
   expect((await show(id)).webhook.attempts.map(({ status }: Json) => status)).toEqual([503, 503, 200])
   expect(await line.json(`tasks redeliver ${id}`)).toMatchObject({ id, webhook: { state: 'pending' } })
@@ -465,7 +472,8 @@ test('the newest requests have what their videos have cost, also of those that a
     await make('a fox [sandbox task_ms=0]'),
     await make('a fox [sandbox task_ms=0 task_end=failed]'),
   ]
-  await waitFor(async () => (await Promise.all(ids.map(show))).every(({ state }) => state !== 'submitted'))
+  await waitUntil(ids[0] as string, 'succeeded')
+  await waitUntil(ids[1] as string, 'failed')
   const running = await make(`a fox ${LONG}`)
   await fetch(`${serving.url}/v1/videos/${ids[0]}`, { method: 'DELETE', headers })
   let requests: Json[] = []

@@ -9,11 +9,12 @@ import { join } from 'node:path'
 import type { Row } from '../../src/db/db'
 import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import { isWholeRun } from '../support/random'
 
 setDefaultTimeout(180_000)
 
 /** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/crash.test.ts */
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 8)
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (isWholeRun ? 8 : 4))
 const STREAMS = 200
 /** Answers of a round that are complete when the server is killed. */
 const ANSWERS_LEAST = 20

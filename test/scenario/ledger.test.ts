@@ -22,13 +22,13 @@ import { formatUsd, MAX_NANO } from '../../src/lib/money'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
 import { createLedgerFuzz } from '../support/ledger-fuzz'
 import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
-import { createRandom, seedOf } from '../support/random'
+import { createRandom, isWholeRun, seedOf } from '../support/random'
 
 /** A hundred thousand operations take a busy machine some minutes. */
 setDefaultTimeout(600_000)
 
 /** PostgreSQL needs several times as long. LEDGER_OPERATIONS=100000 runs as many on each. */
-const OPERATIONS: Record<DatabaseKind, number> = { sqlite: 100_000, postgres: 20_000 }
+const OPERATIONS: Record<DatabaseKind, number> = { sqlite: 100_000, postgres: isWholeRun ? 20_000 : 5_000 }
 const { LEDGER_OPERATIONS } = process.env
 const seed = seedOf('LEDGER_SEED')
 

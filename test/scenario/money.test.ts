@@ -16,12 +16,13 @@ import { generators } from '../support/generated-bodies'
 import { type HeldVendor, startHeldVendor } from '../support/held-vendor'
 import { makeCharge } from '../support/ledger-rows'
 import { closeNodes, flood, restart, startNodes, startTwin, statusesOf } from '../support/nodes'
-import { createRandom, seedOf } from '../support/random'
+import { createRandom, isWholeRun, seedOf } from '../support/random'
 import { completion } from '../support/vendor'
 
 setDefaultTimeout(180_000)
 
 const seed = seedOf('QUOTE_SEED')
+const ROUNDS = isWholeRun ? 400 : 100
 const CENT = NANO_PER_USD / 100
 
 /** A cent a request, whatever it says: what is held is what it costs. */
@@ -738,7 +739,7 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       import('gpt-tokenizer/encoding/r50k_base'),
     ])
     const options = { disallowedSpecial: new Set<string>() }
-    for (let round = 0; round < 400; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const generated = (generators[name] as (typeof generators)[string])(random, 'm')
       const { body, inputTokens, outputTokens, images, characters } = generated
       const byteLength = Buffer.byteLength(JSON.stringify(body))

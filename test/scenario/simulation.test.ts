@@ -1,16 +1,17 @@
 // The whole line under simulation: crashes at every statement, one to three nodes that pause and take over from each other,
 // vendors, receivers and callers that fail in every way, a clock that is set, an operator at work; and after each step the
 // books are right. SIMULATION_SEED=17 runs one seed again, with SIMULATION_LOG=1 all that happens in it is printed.
-// SIMULATION_SEEDS=100000 runs so many, each time others; SIMULATION_SEEDS=unbounded runs until a seed fails or it is stopped.
+// TEST_WHOLE=1 runs 2,000 seeds, SIMULATION_SEEDS=100000 so many, each time others; SIMULATION_SEEDS=unbounded runs until a seed fails or it is stopped.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { relative } from 'node:path'
+import { isWholeRun } from '../support/random'
 import { simulate } from '../support/simulation'
 import { kinds } from '../support/simulation-callers'
 import type { SeedResult } from '../support/simulation-worker'
 
 const DAY_MS = 86_400_000
-const SEEDS = 2_000
+const SEEDS = isWholeRun ? 2_000 : 600
 const WORKERS = 2
 const REPORT_MS = 10_000
 /** A seed takes a twentieth of a second; one that takes so much longer goes round in a circle. */

@@ -21,14 +21,14 @@ import { say } from '../support/gateway'
 import { makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
 import { readEvents } from '../support/message-events'
 import { messageStream } from '../support/message-streams'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { createRandom, isWholeRun, type Random, seedOf } from '../support/random'
 import { createHandClock, modelForRelay, readAll, sourceOf, startRelaying } from '../support/relaying'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)
 
 const seed = seedOf('STEPS_SEED')
-const STREAMS = 120
+const STREAMS = isWholeRun ? 120 : 40
 /** Nano-dollars of an output token of the test models. */
 const OUTPUT = 2_000
 

@@ -7,6 +7,7 @@ import { createServer, type Socket } from 'node:net'
 import type { Row } from '../../src/db/db'
 import { type Installation, install, type Running, stopWell } from '../support/executable'
 import { waitFor } from '../support/gateway'
+import { isWholeRun } from '../support/random'
 import { lockDatabase, type Stall, stallAt } from '../support/stalled-database'
 import {
   failed,
@@ -22,7 +23,7 @@ import { idsOf, RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '..
 setDefaultTimeout(180_000)
 
 /** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/task-crash.test.ts */
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 5)
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (isWholeRun ? 5 : 3))
 const CALLERS = 8
 const BALANCE_NANO = 100_000_000_000
 

@@ -19,14 +19,15 @@ import {
   postgresUrl,
 } from '../support/databases'
 import { waitFor } from '../support/gateway'
-import { createRandom, seedOf } from '../support/random'
+import { createRandom, isWholeRun, seedOf } from '../support/random'
 import { TaskFuzz } from '../support/task-fuzz'
 import { chargeOf, followTask, fund, holdTask, readTask, sendTask } from '../support/task-rows'
 import { VIDEO_NANO } from '../support/task-vendor'
 
 setDefaultTimeout(180_000)
 
-const OPERATIONS = 10_000
+/** PostgreSQL needs several times as long. */
+const OPERATIONS: Record<DatabaseKind, number> = { sqlite: 10_000, postgres: isWholeRun ? 10_000 : 3_000 }
 const NOW = Date.UTC(2026, 2, 10, 12)
 const BALANCE_NANO = 10 * VIDEO_NANO
 const seed = seedOf('TASK_SEED')
@@ -40,18 +41,20 @@ const good: TaskEnding = {
 const bad: TaskEnding = { state: 'failed', document: {}, error: { code: 'bad', message: 'It is bad.' } }
 
 for (const kind of databaseKinds) {
-  test(`${OPERATIONS} random changes on ${kind} come to what a second bookkeeper says (TASK_SEED=${seed})`, async () => {
+  const operations = OPERATIONS[kind]
+  test(`${operations} random changes on ${kind} come to what a second bookkeeper says (TASK_SEED=${seed})`, async () => {
     const db = await openTestDatabase(kind)
     const fuzz = await TaskFuzz.open(db, createRandom(seed))
     let done = 0
-    for (let waves = 0; done < OPERATIONS; waves++) {
+    for (let waves = 0; done < operations; waves++) {
       if (waves % 4 === 0) await fuzz.compare()
       done += await fuzz.wave()
     }
     await fuzz.compare()
-    expect(done).toBeGreaterThanOrEqual(OPERATIONS)
-    // The dice would have to be loaded for one of these never to come up.
-    expect(commonAnswers.filter((answer) => (fuzz.seen.get(answer) ?? 0) < 5)).toEqual([])
+    expect(done).toBeGreaterThanOrEqual(operations)
+    // Among so many the dice would have to be loaded for one of these never to come up.
+    if (operations === OPERATIONS.sqlite)
+      expect(commonAnswers.filter((answer) => (fuzz.seen.get(answer) ?? 0) < 5)).toEqual([])
     await db.close()
   })
 

@@ -1,15 +1,18 @@
-// gateway config: checks a configuration file and lists all faults at once, before a server reads it. It must never
-// change the file or the database.
+// gateway config: checks a configuration file and lists all faults at once, compares it with what the server runs, and has
+// the server read it again. It must never change the file or the database.
 
 import { defineCommand } from 'citty'
 import { encryptionOf } from '../../src/app/world'
+import type { Change } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
 import { CLEAR } from '../../src/db/codec'
 import type { Encryption } from '../../src/db/encryption-keys'
 import { availability, listModels, listRoutes } from '../lib/catalogue'
 import { describeSearch } from '../lib/config-file'
-import { failedFor, lineOf } from '../lib/errors'
+import { needServer } from '../lib/control'
+import { type CommandFailed, failedFor, lineOf } from '../lib/errors'
 import { commandArgs, dataDirOf, judgeConfig, nameOfConfig, type SettingsFlags } from '../lib/settings'
+import { describeChanges } from '../view/changes'
 import { paint, print, printJson, say } from '../view/output'
 import { renderBlock } from '../view/table'
 
@@ -53,6 +56,67 @@ const check = defineCommand({
   },
 })
 
+const diff = defineCommand({
+  meta: {
+    name: 'diff',
+    description: 'Show what a reload would change in the running gateway, and what needs a restart.',
+    examples: ['gateway config diff'],
+  },
+  args: commandArgs,
+  async run({ args }) {
+    const compared = await needServer(dataDirOf(args), 'GET /config/changes')
+    if ('faults' in compared) throw refused(compared.faults, args, 'The configuration has faults:')
+    const { changes } = compared
+    if (args.json) return printJson(changesJson(changes))
+    if (changes.length === 0) return say('The running gateway has this configuration.')
+    print(describeChanges(changes))
+  },
+})
+
+const reload = defineCommand({
+  meta: {
+    name: 'reload',
+    description:
+      'Have the running gateway read its configuration again, as SIGHUP does. One with faults changes nothing.',
+    examples: ['gateway config reload', "gateway config reload --json | jq -r '.changes[] | .setting'"],
+  },
+  args: commandArgs,
+  async run({ args }) {
+    const reloaded = await needServer(dataDirOf(args), 'POST /config/reload')
+    if ('faults' in reloaded) {
+      throw refused(
+        reloaded.faults,
+        args,
+        'Not reloaded, the gateway goes on as before. The configuration has faults:',
+      )
+    }
+    const { changes } = reloaded
+    if (args.json) return printJson(changesJson(changes))
+    const isRestartNeeded = changes.some(({ needsRestart }) => needsRestart)
+    print(paint('green', changes.length === 0 ? 'Reloaded: nothing has changed.' : 'Reloaded.'))
+    if (changes.length > 0) print(`\n${describeChanges(changes)}`)
+    if (isRestartNeeded) say('\nWhat needs a restart is as before until the gateway is started again.')
+  },
+})
+
+function refused(faults: string[], { json }: { json?: boolean | undefined }, head: string): CommandFailed {
+  if (json) printJson({ ok: false, faults })
+  return failedFor(head, faults)
+}
+
+function changesJson(changes: readonly Change[]) {
+  return {
+    ok: true,
+    changes: changes.map(({ setting, kind, before, after, needsRestart }) => ({
+      setting,
+      kind,
+      before,
+      after,
+      needs_restart: needsRestart,
+    })),
+  }
+}
+
 /** How the database is encrypted; undefined if it is not, or cannot be reached, which standard error then says. */
 async function lookAtKeys(config: Config, flags: SettingsFlags): Promise<Encryption | undefined> {
   try {
@@ -72,6 +136,6 @@ function describeEncryption({ key, before }: Encryption): string {
 }
 
 export const config = defineCommand({
-  meta: { name: 'config', description: 'Check the configuration file.' },
-  subCommands: { check },
+  meta: { name: 'config', description: 'Check the configuration, and have a running gateway reload it.' },
+  subCommands: { check, diff, reload },
 })

@@ -1,4 +1,5 @@
-// gateway models: lists the models and prices of the configuration, and prices a request. It must never call a vendor.
+// gateway models: lists the models and prices that the server offers, or a server would by the configuration, and prices
+// a request. It must never call a vendor.
 
 import { defineCommand } from 'citty'
 import { describePriceList } from '../../src/config/prices'
@@ -12,9 +13,10 @@ import {
   listModels,
   listRoutes,
 } from '../lib/catalogue'
+import { offeredConfig } from '../lib/offered-config'
 import { questionArgs, readQuestion } from '../lib/price-question'
 import { answerQuestion } from '../lib/price-request'
-import { commandArgs, loadConfig } from '../lib/settings'
+import { commandArgs } from '../lib/settings'
 import { paint, print, printJson, say } from '../view/output'
 import { answerJson, priceText, showAnswer } from '../view/price'
 import { type Column, renderBlock, renderTable } from '../view/table'
@@ -26,12 +28,12 @@ const list = defineCommand({
   meta: {
     name: 'list',
     description:
-      'List all models and routes of the configuration with their prices, and why some are not available.',
+      'List all models and routes with their prices, and why some are not available: those of the running gateway, else those of the configuration.',
     examples: ['gateway models list', `gateway models list --json | jq -r '.[] | select(.available) | .id'`],
   },
   args: commandArgs,
   async run({ args }) {
-    const { config } = await loadConfig(args)
+    const config = await offeredConfig(args)
     const models = listModels(config, args)
     const routes = listRoutes(config, args)
     if (args.json) {
@@ -84,7 +86,7 @@ const price = defineCommand({
   },
   async run({ args }) {
     const question = readQuestion(args)
-    const { config } = await loadConfig(args)
+    const config = await offeredConfig(args)
     const listed = findModel(config, args.model)
     const answer = answerQuestion(listed, args.operation, question)
     if (args.json) return printJson(answerJson(listed, answer))

@@ -2,6 +2,7 @@
 // waiting for them first.
 
 import { defineCommand } from 'citty'
+import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { type Outside, outside, proxyTransport } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
@@ -10,8 +11,16 @@ import { modelsByUpstream } from '../lib/catalogue'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
-import { loadConfig, openDataDir, openToOthers, type SettingsFlags, settingsArgs } from '../lib/settings'
+import {
+  judgeConfig,
+  loadConfig,
+  openDataDir,
+  openToOthers,
+  type SettingsFlags,
+  settingsArgs,
+} from '../lib/settings'
 import { openSockets } from '../lib/sockets'
+import { watchConfig } from '../lib/watch-config'
 import { commandLineOf } from '../program'
 import { introduction } from '../view/introduction'
 import { paint, print, say, terminalWidth } from '../view/output'
@@ -65,8 +74,8 @@ export const serve = defineCommand({
     ...settingsArgs,
   },
   async run({ args }) {
-    // Sent when the terminal closes, and by tools that want a reload; neither must cut running answers.
-    process.on('SIGHUP', () => outside.log('signal_ignored', { signal: 'SIGHUP' }))
+    // Until there is something to reload: without a listener the signal ends the process.
+    process.on('SIGHUP', () => {})
     const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
@@ -74,16 +83,26 @@ export const serve = defineCommand({
     const sandbox = args.sandbox
       ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
       : undefined
+    const inForce = (read: Config) => (sandbox ? simulated(read, sandbox) : read)
+    const flagHost = args.host || process.env.GATEWAY_HOST
     const server = await listen({
-      config: sandbox ? simulated(config, sandbox) : config,
+      config: inForce(config),
       dataDir,
-      host: args.host || process.env.GATEWAY_HOST || config.server?.host || DEFAULT_HOST,
-      port: flagPort ?? config.server?.port ?? DEFAULT_PORT,
+      placeOf: ({ server: { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket } = {} }) => ({
+        hostname: flagHost || host,
+        port: flagPort ?? port,
+        unixSocket: flagHost || flagPort !== undefined ? undefined : unixSocket,
+      }),
+      configFile: file,
+      readConfig: readerOf({ ...args, config: file }, inForce),
       outside: network(),
       sockets: openSockets(),
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
     const stopped = stopOnSignal(server, sandbox)
+    // Also sent when the terminal closes, which must not cut running answers.
+    process.on('SIGHUP', () => void server.reload('SIGHUP'))
+    watchConfig(file, server)
     for (const warning of [openToOthers(dataDir), proxyLimit(server.world.config)]) {
       if (warning) say(paint('yellow', warning, process.stderr))
     }
@@ -113,22 +132,29 @@ function proxyLimit({ upstreams }: Config): string | undefined {
 }
 
 async function listen(options: Parameters<typeof startServer>[0]): Promise<Server> {
+  const { hostname, port } = options.placeOf(options.config)
   try {
     return await startServer(options)
   } catch (error) {
     const { code, syscall } = error as { code?: string; syscall?: string }
     if (code === 'EADDRINUSE') {
-      throw new CommandFailed(
-        `Port ${options.port} on ${options.host} is in use: choose another with --port.`,
-      )
+      throw new CommandFailed(`Port ${port} on ${hostname} is in use: choose another with --port.`)
     }
     // A name that does not resolve gives ENOENT.
     if (syscall === 'listen' && (code === 'EADDRNOTAVAIL' || code === 'ENOENT')) {
       throw new CommandFailed(
-        `This machine has no address ${options.host} to listen on: choose another with --host.`,
+        `This machine has no address ${hostname} to listen on: choose another with --host.`,
       )
     }
     throw new CommandFailed(`The gateway cannot start: ${lineOf(error)}.`)
+  }
+}
+
+/** Reads the configuration again: the file of the start, so that a lost one is not taken for none. */
+function readerOf(flags: SettingsFlags, inForce: (config: Config) => Config): ReadConfig {
+  return async () => {
+    const { value, faults } = await judgeConfig(flags)
+    return faults.length > 0 ? { faults } : { config: inForce(value as Config) }
   }
 }
 

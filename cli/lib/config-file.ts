@@ -129,11 +129,30 @@ export async function readConfigFile(
   const parse = parsers[format]
   try {
     if (parse) return withVariables(parse(readFileSync(file, 'utf8')), environment)
-    if (PROGRAMS.includes(format)) return { value: (await import(file)).default, faults: [] }
+    if (PROGRAMS.includes(format)) return { value: await importAnew(file), faults: [] }
   } catch (error) {
     throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
   }
   throw new CommandFailed(`${file} has no known format: its name must end in one of ${FORMATS.join(', ')}.`)
+}
+
+/** Modules that configurations have loaded, which are forgotten before one is read again. */
+const loaded = new Set<string>()
+
+async function importAnew(file: string): Promise<unknown> {
+  for (const path of loaded) delete require.cache[path]
+  const before = new Set(Object.keys(require.cache))
+  try {
+    return (await import(file)).default
+  } finally {
+    loaded.add(file)
+    for (const path of Object.keys(require.cache)) if (!before.has(path)) loaded.add(path)
+  }
+}
+
+/** The files that a configuration was read from: itself, and those that it imports. */
+export function filesOfConfig(file: string): string[] {
+  return [...new Set([file, ...loaded])]
 }
 
 /** A reference to a variable; `$${` stands for `${` itself. */

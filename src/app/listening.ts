@@ -1,70 +1,165 @@
-// The listening side of the application: it can be shut and opened again on the same port while requests run. Bun can
-// only stop accepting by stopping the server, so each opening is a server of its own. It must never cut a running
-// request.
+// The listening side of the application: it can be shut and opened again while requests run, and moved to another address
+// or certificate. Bun can only stop accepting by stopping the server, so each opening is a server of its own. It must
+// never cut a running request.
 
 import type { Door } from './connection-guard'
+import { birthplaceOf, type PlacedSocket, place, remove } from './unix-socket'
 
 /** The part of an Elysia application that is needed. */
-interface App {
+export interface ListenApp {
   server: BunServer | null
   config: { serve?: object | undefined }
   fetch(request: Request): Response | Promise<Response>
-  listen(options: ListenOptions): unknown
+  listen(options: object): unknown
 }
 
 type BunServer = Bun.Server<unknown>
 
-interface ListenOptions {
+export interface ListenSettings {
   hostname: string
   port: number
-  reusePort: false
-  development: false
+  /** The path of a socket to listen on in place of the host and the port. */
+  unixSocket?: string | undefined
+  /** Certificate and key as PEM: listens for HTTPS. */
+  tls?: { cert: string; key: string } | undefined
+  /** Seconds until the head of a first request must have arrived. */
+  idleTimeout: number
+  maxRequestBodySize: number
 }
 
 export interface Listening extends Door {
+  /** Where callers reach it: `http://127.0.0.1:8080`, or `unix:/run/gateway.sock`. */
+  readonly url: string
+  /**
+   * Listens as other settings say; connections that are open end with their request. Throws if that is not possible,
+   * and listens as before.
+   */
+  move(settings: ListenSettings): void
   /** Accepts nothing new, and resolves when all connections are closed. */
   stop(): Promise<unknown>
   /** Closes all connections that are left. */
   cut(): void
 }
 
-/** Opens the listening side. Throws if the address cannot be used. */
-export function listen(app: App, hostname: string, port: number): Listening {
-  // Two gateways on one port would each get some of the requests, and only one of them has the right keys.
-  const options: ListenOptions = { hostname, port, reusePort: false, development: false }
-  app.listen(options)
-  if (!app.server) throw new Error('the server did not start')
-  let current: BunServer = app.server
-  let isOpen = true
+/**
+ * Only Linux spreads connections over all sockets of one port; elsewhere the old one is closed before the new one opens.
+ */
+const CAN_SHARE = process.platform === 'linux'
+/** Readable and writable for the owner and the group, which is how a proxy of another user gets in. */
+const SOCKET_MODE = 0o660
+
+/** Opens the listening side. Throws if the address cannot be used. `beside` another process that listens there. */
+export function listen(app: ListenApp, settings: ListenSettings, { beside = false } = {}): Listening {
+  return new Doorway(app, settings, beside)
+}
+
+class Doorway implements Listening {
+  private settings: ListenSettings
+  private current: BunServer
+  private isOpen = true
+  private placed: PlacedSocket | undefined
   /** Every server that still has connections, and a promise for their end. */
-  const closing = new Map<BunServer, Promise<void>>()
-  const settledPort = current.port ?? port
+  private readonly closing = new Map<BunServer, Promise<void>>()
 
-  function shut(): void {
-    if (!isOpen) return
-    isOpen = false
-    const server = current
-    const closed = server.stop().finally(() => closing.delete(server))
-    closing.set(server, closed)
+  constructor(
+    private readonly app: ListenApp,
+    settings: ListenSettings,
+    beside: boolean,
+  ) {
+    this.settings = settings
+    this.current = this.begin(settings, beside)
   }
 
-  return {
-    port: settledPort,
-    closeIdle: () => current.closeIdleConnections(),
-    shut,
-    open() {
-      if (isOpen) return
-      // `listen` of the application would keep every server that it ever made.
-      current = Bun.serve({ ...app.config.serve, ...options, port: settledPort, fetch: app.fetch })
-      app.server = current
-      isOpen = true
-    },
-    stop() {
-      shut()
-      return Promise.all(closing.values())
-    },
-    cut() {
-      for (const server of closing.keys()) void server.stop(true)
-    },
+  get port(): number {
+    return this.current.port ?? this.settings.port
   }
+
+  get url(): string {
+    const { unixSocket, hostname, tls } = this.settings
+    if (unixSocket !== undefined) return `unix:${unixSocket}`
+    return `http${tls ? 's' : ''}://${hostname.includes(':') ? `[${hostname}]` : hostname}:${this.port}`
+  }
+
+  closeIdle(): number {
+    return this.current.closeIdleConnections()
+  }
+
+  shut(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.leave(this.current)
+  }
+
+  open(): void {
+    if (this.isOpen) return
+    // `listen` of the application would keep every server that it ever made.
+    const { app, settings, port } = this
+    const options = { ...app.config.serve, ...optionsOf({ ...settings, port }), fetch: app.fetch }
+    this.current = Bun.serve(options as Bun.Serve.Options<unknown>)
+    this.placed = placedOf(settings)
+    app.server = this.current
+    this.isOpen = true
+  }
+
+  move(settings: ListenSettings): void {
+    const { current: before, settings: last, placed } = this
+    const isSamePlace = sameAddress(settings, last)
+    // Port 0 stays the one that the system chose.
+    const next = isSamePlace ? { ...settings, port: this.port } : settings
+    if (isSamePlace && !CAN_SHARE && next.unixSocket === undefined) this.shut()
+    this.current = this.begin(next, isSamePlace)
+    this.settings = next
+    if (!isSamePlace && placed) remove(placed)
+    if (this.isOpen) this.leave(before)
+    this.isOpen = true
+  }
+
+  stop(): Promise<unknown> {
+    this.shut()
+    if (this.placed) remove(this.placed)
+    return Promise.all(this.closing.values())
+  }
+
+  cut(): void {
+    for (const server of this.closing.keys()) void server.stop(true)
+  }
+
+  private begin(settings: ListenSettings, beside: boolean): BunServer {
+    const { app } = this
+    if (!beside) assertFree(settings)
+    app.listen(optionsOf(settings))
+    if (!app.server) throw new Error('the server did not start')
+    this.placed = placedOf(settings)
+    return app.server
+  }
+
+  private leave(server: BunServer): void {
+    const closed = server.stop().finally(() => this.closing.delete(server))
+    this.closing.set(server, closed)
+  }
+}
+
+function optionsOf({ unixSocket, hostname, port, tls, ...times }: ListenSettings): object {
+  const place =
+    unixSocket === undefined ? { hostname, port, reusePort: CAN_SHARE } : { unix: birthplaceOf(unixSocket) }
+  return { ...times, ...place, ...(tls && { tls }), development: false }
+}
+
+function sameAddress(one: ListenSettings, other: ListenSettings): boolean {
+  if (one.unixSocket !== other.unixSocket) return false
+  return one.unixSocket !== undefined || (one.hostname === other.hostname && one.port === other.port)
+}
+
+/**
+ * Throws if somebody listens there: sockets of two gateways on one port would each get some of the requests, and only
+ * one of them has the right keys.
+ */
+function assertFree({ unixSocket, hostname, port }: ListenSettings): void {
+  if (unixSocket !== undefined || port === 0 || !CAN_SHARE) return
+  Bun.listen({ hostname, port, exclusive: true, socket: { data() {} } }).stop(true)
+}
+
+/** The socket of a server that has begun, at its place; undefined for one with a port. */
+function placedOf({ unixSocket }: ListenSettings): PlacedSocket | undefined {
+  return unixSocket === undefined ? undefined : place(unixSocket, SOCKET_MODE)
 }

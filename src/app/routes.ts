@@ -4,7 +4,7 @@ import { Elysia } from 'elysia'
 import { version } from '../../package.json'
 import { operations } from '../contract/operations'
 import { BodyReader, bodyLimitsOf } from '../http/body'
-import { headersTimeoutSeconds, rest } from '../http/connection'
+import { rest } from '../http/connection'
 import { createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { artifactRoutes } from '../http/routes/artifacts'
@@ -28,17 +28,13 @@ import type { World } from './world'
 
 /** Creates the application. `mark` are headers for the answers of operations, such as the sandbox's. */
 export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
-  const cors = createCors(world.config)
-  const bodyLimits = bodyLimitsOf(world.config)
-  const bodies = new BodyReader(world.ticker, bodyLimits)
+  const cors = createCors(world)
+  const bodies = new BodyReader(world.ticker, () => bodyLimitsOf(world.config))
   const app = new Elysia({
     name: 'gateway',
     // By default Elysia looks for the path after the eleventh character, which misses those of hosts such as `gw`.
     handler: { standardHostname: false },
     serve: {
-      idleTimeout: headersTimeoutSeconds(world.config),
-      // Above the limit of every entrance, so that our own 413 answers first.
-      maxRequestBodySize: Math.max(...Object.values(bodyLimits)) + MEBIBYTE,
       // Errors that no handler caught. Bun would otherwise print the source around the fault, and answer with text.
       error: (error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log),
     },
@@ -81,8 +77,6 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     .use(docsRoutes(world, version))
   return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))
 }
-
-const MEBIBYTE = 1024 * 1024
 
 /** The dialect of errors for a path: at and below the path of an operation it is the operation's. */
 function dialectOf(request: Request): Dialect {

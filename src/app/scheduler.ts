@@ -35,6 +35,7 @@ interface Work {
   gateway: Gateway
   poller: Poller
   reencryption: Reencryption
+  entrance: { renew(): Promise<void> }
 }
 
 export function startScheduler(world: World, work: Work): Scheduler {
@@ -99,7 +100,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
   }
 }
 
-function jobsOf(world: World, { gateway, poller, reencryption }: Work, webhooks: WebhookSender): Job[] {
+function jobsOf(world: World, { gateway, poller, reencryption, entrance }: Work, webhooks: WebhookSender): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
   return [
     { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
@@ -112,6 +113,7 @@ function jobsOf(world: World, { gateway, poller, reencryption }: Work, webhooks:
     { name: 'end responses', everyMs: 10_000, run: () => backgroundResponses.sweep() },
     { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
     { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
+    { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {
       name: 'forget old rows',

@@ -1,6 +1,7 @@
 // A running gateway: opened, listening, and able to stop. A stop must never lose money or cut answers before the grace
 // is over.
 
+import { version } from '../../package.json'
 import { releaseExpired } from '../billing/ledger'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/reencryption'
@@ -8,16 +9,21 @@ import { createGateway } from '../request/line'
 import { forgetTaskLeases } from '../tasks/leases'
 import { createPoller, type Poller } from '../tasks/poller'
 import { forgetWebhookLeases } from '../webhooks/rows'
-import { guardConnections, type Sockets } from './connection-guard'
+import type { Sockets } from './connection-guard'
+import { openControl } from './control'
 import { encodedTables } from './encoded-tables'
-import { type Listening, listen } from './listening'
+import { Entrance } from './entrance'
+import type { ListenSettings } from './listening'
+import { type ReadConfig, type Reloaded, Reloads } from './reload'
 import { createApp } from './routes'
 import { startScheduler } from './scheduler'
 import { type Outside, openWorld, outside, type World } from './world'
 
 export interface Server {
   world: World
-  url: string
+  readonly url: string
+  /** Reads the configuration again and puts it in force. `cause` is for the log. */
+  reload(cause: string): Promise<Reloaded>
   /**
    * Stops taking requests, waits for running ones up to the grace, settles those that are cut. Returns how many were
    * cut.
@@ -25,11 +31,17 @@ export interface Server {
   stop(graceMs: number): Promise<number>
 }
 
+/** Where a configuration has it listen. */
+export type PlaceOf = (config: Config) => Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
+
 interface ServerOptions {
   config: Config
   dataDir: string
-  host: string
-  port: number
+  placeOf: PlaceOf
+  /** The file of the configuration; absent if it has none. */
+  configFile?: string | undefined
+  /** Reads the configuration for a reload. Default: it stays as it is. */
+  readConfig?: ReadConfig
   mark?: Readonly<Record<string, string>>
   outside?: Outside
   /** Absent: connections are not counted. */
@@ -59,26 +71,46 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   await takeOver(world, poller, { alone })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark)
-  let listening: Listening
+  let entrance: Entrance
   try {
-    listening = listen(app, options.host, options.port)
+    entrance = new Entrance(app, options, world)
   } catch (error) {
     // An open world keeps the process alive.
     await world.close()
     throw error
   }
-  const scheduler = startScheduler(world, { gateway, poller, reencryption })
-  const { sockets, config } = options
-  const unguard = sockets && guardConnections({ sockets, door: listening, config, log: world.log })
+  const reloads = new Reloads({
+    world,
+    read: options.readConfig ?? (async () => ({ config: world.config })),
+    apply(config) {
+      const enforce = world.prepare(config)
+      entrance.follow(config)
+      enforce()
+    },
+  })
+  const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance })
+  const closeControl = openControl(
+    options.dataDir,
+    {
+      status: () => ({ pid: process.pid, version, url: entrance.url, configFile: options.configFile ?? null }),
+      config: () => world.config,
+      compare: () => reloads.compare(),
+      reload: (cause) => reloads.reload(cause),
+    },
+    world.log,
+  )
   return {
     world,
-    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${listening.port}`,
+    get url() {
+      return entrance.url
+    },
+    reload: (cause) => reloads.reload(cause),
     async stop(graceMs) {
-      unguard?.()
-      const closed = listening.stop()
+      await closeControl()
+      const closed = entrance.stop()
       const cut = await gateway.drain(graceMs)
       // Last bytes may still be on their way; a caller who does not take them is not waited for.
-      const deadline = setTimeout(() => listening.cut(), LAST_BYTES_MS)
+      const deadline = setTimeout(() => entrance.cut(), LAST_BYTES_MS)
       await closed
       clearTimeout(deadline)
       await scheduler.stop()

@@ -7,8 +7,6 @@ import { join } from 'node:path'
 import { type Authenticator, createAuthenticator } from '../accounts/keys'
 import type { Artifacts } from '../artifacts/artifacts'
 import { openArtifacts } from '../artifacts/open'
-import { buildCatalogue, type Catalogue } from '../catalogue/models'
-import { type ResponseLimits, responseLimitsOf } from '../config/responses'
 import type { Config } from '../config/schema'
 import { masterKeysOf } from '../config/secrets'
 import { createCodec } from '../db/codec'
@@ -31,15 +29,15 @@ import { openUploads, type Uploads } from '../media/uploads'
 import { openRequestLog, type RequestLog } from '../request-log/request-log'
 import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
-import type { AddressRules, Lookup } from '../webhooks/address'
+import type { Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
 import { openRequestStore } from './request-store'
+import { buildRunning, leaveRunning, type Running } from './running'
 
-export interface World extends System {
-  config: Config
+/** The parts of the configuration in force are read anew for each request: see `Running`. */
+export interface World extends System, Readonly<Running> {
   db: Db
   requestLog: RequestLog
-  catalogue: Catalogue
   authenticator: Authenticator
   tokenCounter: TokenCounter
   audioReader: Pick<AudioReader, 'read' | 'close'>
@@ -50,15 +48,16 @@ export interface World extends System {
   artifacts: Artifacts | null
   /** Seals what callers keep for the gateway. */
   sealer: Sealer
-  /** How answers of responses are kept. */
-  keptResponses: ResponseLimits
   backgroundResponses: BackgroundResponses
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
-  /** The addresses that webhooks may go to. */
-  addressRules: AddressRules
   transport: Transport
+  /**
+   * Builds what another configuration says, which has no faults. Returns the function that puts it in force: the one
+   * place where that happens.
+   */
+  prepare(config: Config): () => void
   close(): Promise<void>
 }
 
@@ -201,13 +200,30 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     transport,
     log,
   })
-  const catalogue = buildCatalogue(config, from)
-  const keptResponses = responseLimitsOf(config.responses)
+  let running = buildRunning(config, from)
   return {
-    config,
+    get config() {
+      return running.config
+    },
+    get catalogue() {
+      return running.catalogue
+    },
+    get keptResponses() {
+      return running.keptResponses
+    },
+    get addressRules() {
+      return running.addressRules
+    },
+    prepare(next) {
+      const before = running
+      const built = buildRunning(next, from, before)
+      return () => {
+        running = built
+        leaveRunning(before, built)
+      }
+    },
     db,
     requestLog,
-    catalogue,
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,
     audioReader,
@@ -216,8 +232,15 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     uploads,
     artifacts,
     sealer: await openSealer(config, db, now()),
-    keptResponses,
-    backgroundResponses: new BackgroundResponses({ db, now, after, log, keepMs: keptResponses.keepMs }),
+    backgroundResponses: new BackgroundResponses({
+      db,
+      now,
+      after,
+      log,
+      get keepMs() {
+        return running.keptResponses.keepMs
+      },
+    }),
     randomBytes,
     now,
     monotonic,
@@ -229,12 +252,11 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     },
     newId,
     random: Math.random,
-    addressRules: { allow: config.webhooks?.allow ?? [], lookup: from.lookup },
     transport,
     log,
     async close() {
       ticker.stop()
-      for (const upstream of catalogue.upstreams.values()) upstream.close()
+      for (const upstream of running.catalogue.upstreams.values()) upstream.close()
       tokenCounter.close()
       audioReader.close()
       mp3Encoder.close()

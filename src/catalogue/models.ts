@@ -35,8 +35,15 @@ export interface Catalogue {
   hidden: ReadonlyMap<string, string>
 }
 
-/** Builds the catalogue of a configuration that has no faults. */
-export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue {
+/**
+ * Builds the catalogue of a configuration that has no faults. Upstreams with the same settings as in `before` are taken
+ * over from there.
+ */
+export function buildCatalogue(
+  config: Config,
+  world: UpstreamWorld,
+  before?: { config: Config; catalogue: Catalogue },
+): Catalogue {
   const upstreams = new Map<string, Upstream>()
   const missing = new Map<string, string>()
   for (const [name, entry] of Object.entries(config.upstreams)) {
@@ -48,7 +55,9 @@ export function buildCatalogue(config: Config, world: UpstreamWorld): Catalogue 
         `upstream ${name} has no API key: set ${kind.secretVariable}, or apiKey in the configuration`,
       )
     } else {
-      upstreams.set(name, createUpstream(name, kind, entry, world))
+      const isSame = Bun.deepEquals(before?.config.upstreams[name], entry)
+      const same = isSame ? before?.catalogue.upstreams.get(name) : undefined
+      upstreams.set(name, same ?? createUpstream(name, kind, entry, world))
     }
   }
   const models = new Map<string, Model[]>()

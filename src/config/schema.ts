@@ -4,7 +4,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import type { ValueError } from '@sinclair/typebox/errors'
-import ipaddr from 'ipaddr.js'
 import type { Family } from '../contract/family'
 import { type OperationName, operations } from '../contract/operations'
 import { families } from '../families'
@@ -12,6 +11,7 @@ import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { ClickHouseEntry, LogEntry, logFaults } from './log'
+import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
 import { SecretsEntry, secretFaults } from './secrets'
@@ -34,6 +34,26 @@ const Server = Type.Object(
     port: optionalSetting(
       'The port to listen on. Default 8080.',
       Type.Integer({ minimum: 0, maximum: 65535 }),
+    ),
+    unixSocket: optionalSetting(
+      'The path of a socket to listen on in place of `host` and `port`, for a proxy on this machine (docs/operate/proxies.md).',
+      Type.String({ minLength: 1, maxLength: 90 }),
+    ),
+    tls: optionalSetting(
+      'Listens for HTTPS with a certificate from files, which are read again when they change.',
+      TlsEntry,
+    ),
+    trustedProxies: optionalSetting(
+      'Networks of proxies that say whom they call for, as CIDR: `10.0.0.0/8`. Only their `x-forwarded-for` is read, and that of `unixSocket`; their connections are not limited by address. Default: none.',
+      Type.Array(Type.String()),
+    ),
+    drainSeconds: optionalSetting(
+      'How long running answers may go on when this process stops or another one takes over, in seconds. Default 30, and 1,800 when another one takes over.',
+      Type.Integer({ minimum: 0, maximum: 86_400 }),
+    ),
+    watchConfig: optionalSetting(
+      'Whether the configuration is reloaded when its file changes. Default false: it is reloaded with SIGHUP or `gateway config reload`.',
+      Type.Boolean(),
     ),
     acceptXApiKey: optionalSetting(
       'Whether a key is read from the header `x-api-key` too. Default: on the paths of messages only.',
@@ -227,6 +247,7 @@ const ConfigSchema = Type.Object(
 export const settingTables = [
   { place: '', schema: ConfigSchema },
   { place: 'server', schema: Server },
+  { place: 'server.tls', schema: TlsEntry },
   { place: 'webhooks', schema: Webhooks },
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
@@ -259,12 +280,14 @@ export function faultsOf(value: unknown): string[] {
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
-  const { webhooks, artifacts, responses, log, secrets, database, upstreams, models, aliases } =
+  const { server, webhooks, artifacts, responses, log, secrets, database, upstreams, models, aliases } =
     recordOf(value)
   const ids = new Map(Object.entries(recordOf(models)))
   const names = new Set(Object.keys(recordOf(upstreams)))
   const others = [
-    ...networkFaults(recordOf(webhooks).allow),
+    ...networkFaults('server.trustedProxies', recordOf(server).trustedProxies),
+    ...tlsFaults(recordOf(server).tls),
+    ...networkFaults('webhooks.allow', recordOf(webhooks).allow),
     ...artifactFaults(artifacts, database),
     ...responseFaults(responses),
     ...logFaults(log),
@@ -281,13 +304,6 @@ export function faultsOf(value: unknown): string[] {
 /** The errors of a value. A value without any is told by compiled code alone, which takes a hundredth of the time. */
 function errorsOf(schema: TypeCheck<TSchema>, value: unknown): Iterable<ValueError> {
   return schema.Check(value) ? [] : schema.Errors(value)
-}
-
-function networkFaults(allow: unknown): string[] {
-  const networks = (Array.isArray(allow) ? allow : []).filter((network) => typeof network === 'string')
-  return networks
-    .filter((network) => !ipaddr.isValidCIDR(network))
-    .map((network) => `webhooks.allow: "${network}" is not a network such as "192.168.0.0/16"`)
 }
 
 function aliasFaults(aliases: Record<string, unknown>, models: ReadonlyMap<string, unknown>): string[] {

@@ -39,10 +39,17 @@ const UNCOUNTED_BYTES = MEBIBYTE
 const COUNTED_AT_ONCE_BYTES = 128 * 1024
 const MAX_MCP_BYTES = 32 * MEBIBYTE
 
+const STANDARD_LIMITS: Record<Entrance, number> = {
+  ...(Object.fromEntries(operations.map(({ name, maxBodyBytes }) => [name, maxBodyBytes])) as Record<
+    OperationName,
+    number
+  >),
+  mcp: MAX_MCP_BYTES,
+}
+
 /** The largest body of each entrance, in bytes, after unpacking. */
-export function bodyLimitsOf({ server }: Config): Record<Entrance, number> {
-  const standard = operations.map(({ name, maxBodyBytes }) => [name, maxBodyBytes])
-  return { ...Object.fromEntries(standard), mcp: MAX_MCP_BYTES, ...server?.maxBodyBytes }
+export function bodyLimitsOf({ server }: Pick<Config, 'server'>): Record<Entrance, number> {
+  return server?.maxBodyBytes ? { ...STANDARD_LIMITS, ...server.maxBodyBytes } : STANDARD_LIMITS
 }
 
 interface Reader {
@@ -51,7 +58,7 @@ interface Reader {
 }
 
 export class BodyReader {
-  readonly #limits: Record<Entrance, number>
+  readonly #limits: () => Record<Entrance, number>
   readonly #pace: Pace
   readonly #arrivals = new IndexedSet<Arrival>()
   readonly #watch: () => void
@@ -59,7 +66,8 @@ export class BodyReader {
   readonly #unread = new WeakMap<Request, Reader>()
   #lastTurn: Promise<void> = Promise.resolve()
 
-  constructor(ticker: Ticker, limits: Record<Entrance, number>, pace: Pace = PACE) {
+  /** Creates a reader. `limits` are those in force when a body begins, in bytes. */
+  constructor(ticker: Ticker, limits: () => Record<Entrance, number>, pace: Pace = PACE) {
     this.#limits = limits
     this.#pace = pace
     this.#watch = watchWhileNeeded(ticker, (at) => {
@@ -121,7 +129,7 @@ export class BodyReader {
     const unpacker = createUnpacker(request.headers.get('content-encoding'))
     this.#checkLength(request, entrance)
     const raw = this.#rawPieces(request, exempt)
-    const maxBytes = this.#limits[entrance]
+    const maxBytes = this.#limits()[entrance]
     let bytes = 0
     for await (const piece of unpacker ? this.#unpack(raw, unpacker) : raw) {
       bytes += piece.byteLength
@@ -180,7 +188,7 @@ export class BodyReader {
   }
 
   #checkLength(request: Request, entrance: Entrance): void {
-    const maxBytes = this.#limits[entrance]
+    const maxBytes = this.#limits()[entrance]
     const length = lengthOf(request)
     if (Number.isFinite(length) && length > maxBytes) throw tooLarge(maxBytes)
   }

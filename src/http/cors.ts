@@ -17,12 +17,11 @@ export interface Cors {
   preflight(request: Request): Response | undefined
 }
 
-export function createCors({ server }: Config): Cors {
-  const allowed = server?.corsOrigins
-
+export function createCors(world: { readonly config: Pick<Config, 'server'> }): Cors {
   function share(request: Request, headers: Headers): void {
     const origin = request.headers.get('origin')
     if (origin === null) return
+    const allowed = world.config.server?.corsOrigins
     if (allowed === undefined) {
       headers.set('access-control-allow-origin', '*')
     } else {

@@ -83,7 +83,7 @@ export interface Gateway {
 }
 
 export function createGateway(world: RequestWorld): Gateway {
-  const running = new RunningRequests(world.config.server?.maxRequestsPerKey)
+  const running = new RunningRequests(world)
   const reservations = new Reservations(world, running)
   const line: Line = { world, reservations }
   return {

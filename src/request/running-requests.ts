@@ -3,22 +3,26 @@
 
 import type { Key } from '../accounts/keys'
 import { tooManyRunning } from '../billing/limits'
+import type { Config } from '../config/schema'
 
 /** Most requests of one key in this process. The key's own limit is in the database, exact on any number of nodes. */
 const MAX_REQUESTS_PER_KEY = 2_000
 
 export class RunningRequests {
-  private readonly maxPerKey: number
+  private readonly world: { readonly config: Pick<Config, 'server'> }
   private readonly counts = new Map<string, number>()
 
-  constructor(maxPerKey = MAX_REQUESTS_PER_KEY) {
-    this.maxPerKey = maxPerKey
+  constructor(world: { readonly config: Pick<Config, 'server'> }) {
+    this.world = world
   }
 
   /** Counts a request of a key. Throws 429 if the key has too many. */
   enter(key: Key): void {
     const count = this.counts.get(key.id) ?? 0
-    const most = Math.max(this.maxPerKey, key.concurrency ?? 0)
+    const most = Math.max(
+      this.world.config.server?.maxRequestsPerKey ?? MAX_REQUESTS_PER_KEY,
+      key.concurrency ?? 0,
+    )
     if (count >= most) throw tooManyRunning(most)
     this.counts.set(key.id, count + 1)
   }

@@ -2,6 +2,7 @@
 // all equal; leases share the work out. It must never poll a task without its lease.
 
 import { hasOpenTasks } from './leases'
+import type { Upstream } from '../contract/upstream'
 import { UpstreamPace } from './pace'
 import { type PollWorld, TaskPolls } from './poll'
 import { sweepTasks } from './sweep'
@@ -23,19 +24,36 @@ export interface Poller {
 
 export function createPoller(world: PollWorld): Poller {
   const polls = new TaskPolls(world)
-  const paces = Array.from(
-    world.catalogue.upstreams.values(),
-    (upstream) => new UpstreamPace(world, upstream, (task) => polls.poll(task)),
-  )
+  /** The pace of each upstream of the catalogue; another catalogue comes with a reload. */
+  let paces = new Map<Upstream, UpstreamPace>()
+  /** Paces of upstreams that are in the catalogue no more, until their last polls have ended. */
+  const ending = new Set<Promise<void>>()
+
+  function follow(upstreams: Iterable<Upstream>): void {
+    const before = paces
+    paces = new Map(
+      Array.from(upstreams, (upstream) => [
+        upstream,
+        before.get(upstream) ?? new UpstreamPace(world, upstream, (task) => polls.poll(task)),
+      ]),
+    )
+    for (const [upstream, pace] of before) {
+      if (paces.has(upstream)) continue
+      const end = pace.stop().finally(() => ending.delete(end))
+      ending.add(end)
+    }
+  }
+
   return {
     async beat() {
       if (!(await hasOpenTasks(world.db))) return false
-      await Promise.all(paces.map((pace) => pace.look()))
+      follow(world.catalogue.upstreams.values())
+      await Promise.all([...paces.values()].map((pace) => pace.look()))
       return true
     },
     sweep: (options = {}) => sweepTasks(world, polls, options),
     async stop() {
-      await Promise.all(paces.map((pace) => pace.stop()))
+      await Promise.all([...ending, ...[...paces.values()].map((pace) => pace.stop())])
     },
   }
 }

@@ -285,7 +285,7 @@ describe('bodies that are refused before they have come', () => {
 describe('bodies that come slowly', () => {
   const clock = createHandClock()
   const pace = { smallMs: 1_000, windowMs: 1_000, windowBytes: 20_000, totalMs: 4_000 }
-  const bodies = new BodyReader(clock.ticker, bodyLimitsOf({ upstreams: {}, models: {} }), pace)
+  const bodies = new BodyReader(clock.ticker, () => bodyLimitsOf({}), pace)
   const outcomes: string[] = []
   const server = Bun.serve({
     hostname: '127.0.0.1',

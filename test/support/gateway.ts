@@ -142,8 +142,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const server = await startServer({
     config: testConfig(sandbox, options, databaseUrl),
     dataDir,
-    host: '127.0.0.1',
-    port: 0,
+    placeOf: () => ({ hostname: '127.0.0.1', port: 0 }),
     outside: {
       ...outside,
       log: (event, fields) => log.push({ event, fields }),

@@ -149,6 +149,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     newId,
     random: () => random.below(1_000_000) / 1_000_000,
     addressRules: { allow: ['10.0.0.0/8'], lookup: async () => [] },
+    prepare: () => () => {},
     transport,
     log,
     close: async () => {},

@@ -38,10 +38,10 @@ afterAll(() => {
 })
 
 const limitsOf = (maxBytes: number) => ({
-  ...bodyLimitsOf({ upstreams: {}, models: {} }),
+  ...bodyLimitsOf({}),
   'image-edit': maxBytes,
 })
-const bodies = new BodyReader(ticker, limitsOf(MAX_BYTES))
+const bodies = new BodyReader(ticker, () => limitsOf(MAX_BYTES))
 
 const formOf = (request: Request, from = bodies, into = uploads): Promise<Form> =>
   readForm(
@@ -578,7 +578,7 @@ describe('what is refused', () => {
 
   test('a body that is too large, by its length and by its bytes', async () => {
     for (const body of [closed, new Blob([closed]).stream()]) {
-      const work = formOf(requestOf(body, typeOf()), new BodyReader(ticker, limitsOf(100)))
+      const work = formOf(requestOf(body, typeOf()), new BodyReader(ticker, () => limitsOf(100)))
       await expect(work).rejects.toMatchObject({ status: 413, code: 'body_too_large' })
     }
     expect(readdirSync(folder)).toEqual([])
@@ -784,7 +784,7 @@ describe('an upload that is too slow', () => {
   test('is ended after its time, and leaves nothing', async () => {
     const outcomes: unknown[] = []
     const pace = { smallMs: 300, windowMs: 300, windowBytes: 64 * KIBIBYTE, totalMs: 60_000 }
-    const hasty = new BodyReader(ticker, limitsOf(MAX_BYTES), pace)
+    const hasty = new BodyReader(ticker, () => limitsOf(MAX_BYTES), pace)
     const server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,

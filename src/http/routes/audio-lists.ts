@@ -16,18 +16,18 @@ interface Item {
   name: string
 }
 
-export function audioListRoutes(world: KeyedWorld & { catalogue: Pick<Catalogue, 'models'> }) {
-  const speaking = [...world.catalogue.models].flatMap(([id, forms]) => {
-    const form = forms.find(({ family }) => family.kind === 'speech')
-    return form ? [{ id, form }] : []
-  })
+interface SpeakingModel {
+  id: string
+  form: Model
+}
 
+export function audioListRoutes(world: KeyedWorld & { catalogue: Pick<Catalogue, 'models'> }) {
   function answer(
     request: Request,
-    read: (models: typeof speaking) => unknown,
+    read: (models: SpeakingModel[]) => unknown,
   ): Response | Promise<Response> {
     const show = (key: Key | undefined, requestId: string) =>
-      Response.json(read(speaking.filter(({ id }) => !key || mayUse(key, id))), {
+      Response.json(read(speakingOf(world.catalogue).filter(({ id }) => !key || mayUse(key, id))), {
         headers: { 'x-request-id': requestId },
       })
     const isKeyed = authorizationOf(request.headers, world.config, 'openai') !== null
@@ -47,6 +47,13 @@ export function audioListRoutes(world: KeyedWorld & { catalogue: Pick<Catalogue,
   for (const path of tolerated('/v1/audio/models')) app.get(path, ({ request }) => models(request))
   for (const path of tolerated('/v1/audio/voices')) app.get(path, ({ request }) => voices(request))
   return app
+}
+
+function speakingOf({ models }: Pick<Catalogue, 'models'>): SpeakingModel[] {
+  return [...models].flatMap(([id, forms]) => {
+    const form = forms.find(({ family }) => family.kind === 'speech')
+    return form ? [{ id, form }] : []
+  })
 }
 
 function voicesOf(model: Model): readonly string[] {

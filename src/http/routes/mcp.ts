@@ -32,8 +32,7 @@ export function mcpRoutes(
   bodies: BodyReader,
   { mark, version }: { mark: Readonly<Record<string, string>>; version: string },
 ) {
-  const { config, log } = world
-  const { publicUrl, allowedOrigins = [] } = config.server ?? {}
+  const { log } = world
   // Loaded with the first message, because most gateways never see one and their start would be slower.
   let loaded: Promise<Mcp> | undefined
   const load = () => {
@@ -43,19 +42,24 @@ export function mcpRoutes(
     }))
     return loaded
   }
-  const origins = [...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])]
+
+  function isAllowedPage(origin: string): boolean {
+    const { publicUrl, allowedOrigins = [] } = world.config.server ?? {}
+    const isOwn = publicUrl !== undefined && new URL(publicUrl).origin === origin
+    return isOwn || allowedOrigins.includes(origin) || isLocal(origin)
+  }
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')
-    rest(listener, request, config)
+    rest(listener, request, world.config)
     const origin = request.headers.get('origin')
-    const isAllowed = origin === null || origins.includes(origin) || isLocal(origin)
+    const isAllowed = origin === null || isAllowedPage(origin)
     const response = await (isAllowed
       ? serve(request, listener, requestId)
       : Promise.reject(foreign(origin))
     ).catch((error) => errorResponse(error, requestId))
     // A stream of a tool is never silent for long.
-    rest(listener, request, config)
+    rest(listener, request, world.config)
     const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
     const headers = { 'x-request-id': requestId, ...mark, ...shared }
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
@@ -66,7 +70,7 @@ export function mcpRoutes(
     // Browsers send a preflight without a key.
     if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
     if (request.method !== 'POST') throw notPost(request.method)
-    const authorization = authorizationOf(request.headers, config, 'openai')
+    const authorization = authorizationOf(request.headers, world.config, 'openai')
     const key = await world.authenticator.authenticate(authorization)
     const bytes = await bodies.read(request, 'mcp', () => exempt(listener, request))
     const value = parse(bytes)
@@ -74,7 +78,7 @@ export function mcpRoutes(
     const refused = unsupportedVersion(request, value, supportedVersions)
     if (refused) return refused
     const signal = () => request.signal
-    const gatewayUrl = () => gatewayUrlOf(publicUrl, request, listener)
+    const gatewayUrl = () => gatewayUrlOf(world.config.server?.publicUrl, request, listener)
     return answerMessage({ request, value, caller: { key, authorization, requestId, signal, gatewayUrl } })
   }
 

@@ -24,9 +24,13 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
   const startedAt = world.now()
   const created = Math.floor(startedAt / 1000)
   const createdAt = new Date(created * 1000).toISOString().replace('.000Z', 'Z')
-  const cards = new Map<string, ModelCard | undefined>()
+  /** Cards that were made, by catalogue: another one comes with a reload. */
+  const made = new WeakMap<Catalogue, Map<string, ModelCard | undefined>>()
   const card = ({ id }: ListedModel): ModelCard | undefined => {
-    if (!cards.has(id)) cards.set(id, cardOf(world.catalogue, id))
+    const { catalogue } = world
+    const cards = made.get(catalogue) ?? new Map<string, ModelCard | undefined>()
+    made.set(catalogue, cards)
+    if (!cards.has(id)) cards.set(id, cardOf(catalogue, id))
     return cards.get(id)
   }
   const show: Show = (model) => {

@@ -40,9 +40,9 @@ export function operationRoutes(
   mark: Readonly<Record<string, string>>,
   listener: () => Listener | null,
 ) {
-  const { catalogue } = world
   /** Whether a model takes edits as JSON; false for an unknown one. */
   const takesJson = (name: unknown) => {
+    const { catalogue } = world
     const id = typeof name === 'string' ? idOfName(catalogue, name) : ''
     const forms = (catalogue.routes.get(id)?.models ?? [id]).flatMap(
       (each) => catalogue.models.get(each) ?? [],

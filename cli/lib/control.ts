@@ -1,0 +1,54 @@
+// Asks the process that serves from a data directory, over its control channel.
+
+import { controlSocketOf, type Status } from '../../src/app/control'
+import type { Reloaded } from '../../src/app/reload'
+import type { Config } from '../../src/config/schema'
+import { CommandFailed, lineOf } from './errors'
+
+const PATIENCE_MS = 30_000
+
+interface Answers {
+  'GET /status': Status
+  'GET /config': Config
+  'GET /config/changes': Reloaded
+  'POST /config/reload': Reloaded
+}
+
+/** The answer of the server; undefined if none serves from this data directory. */
+export async function askServer<Question extends keyof Answers>(
+  dataDir: string,
+  question: Question,
+): Promise<Answers[Question] | undefined> {
+  const [method = '', path] = question.split(' ')
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  let response: Response
+  try {
+    response = await fetch(`http://gateway${path}`, { method, signal, unix: controlSocketOf(dataDir) })
+  } catch (error) {
+    if (signal.aborted) throw new CommandFailed(`The gateway that serves from ${dataDir} does not answer.`)
+    const { code = '' } = error as { code?: string }
+    if (code === 'EACCES') throw new CommandFailed(`Only the owner of the gateway in ${dataDir} may ask it.`)
+    return undefined
+  }
+  if (!response.ok)
+    throw new CommandFailed(`The gateway in ${dataDir} does not know ${path}: its version differs.`)
+  try {
+    return (await response.json()) as Answers[Question]
+  } catch (error) {
+    throw new CommandFailed(`The gateway in ${dataDir} broke off: ${lineOf(error)}.`)
+  }
+}
+
+/** The answer of the server; fails if there is none. */
+export async function needServer<Question extends keyof Answers>(
+  dataDir: string,
+  question: Question,
+): Promise<Answers[Question]> {
+  const answer = await askServer(dataDir, question)
+  if (answer === undefined) {
+    throw new CommandFailed(
+      `No gateway serves from ${dataDir}. Start one with \`gateway serve\`, or name its --data-dir.`,
+    )
+  }
+  return answer
+}

@@ -1,0 +1,73 @@
+// The control channel: a unix socket in the data directory, by which commands reach the process that serves from it. Only
+// the owner of the process may open it, so it needs no key. It must never answer with a secret.
+
+import { join } from 'node:path'
+import { offerOf } from '../config/changes'
+import type { Config } from '../config/schema'
+import type { Log } from '../lib/system'
+import type { Reloaded } from './reload'
+import { birthplaceOf, place, remove } from './unix-socket'
+
+/** What a command can ask of a process that serves. */
+export interface Controlled {
+  status(): Status
+  config(): Config
+  compare(): Promise<Reloaded>
+  reload(cause: string): Promise<Reloaded>
+}
+
+export interface Status {
+  pid: number
+  version: string
+  url: string
+  /** The configuration file that was read at the start; null for the built-in configuration. */
+  configFile: string | null
+}
+
+/** Longest path of a socket with a number behind it: macOS takes 103 bytes, Linux 107. */
+const MOST_PATH_BYTES = 95
+
+export function controlSocketOf(dataDir: string): string {
+  return join(dataDir, 'control.sock')
+}
+
+/**
+ * Opens the channel, in the place of one that another process has or left. Without it, as on Windows, the process still
+ * serves; signals remain. Returns how to close it.
+ */
+export function openControl(dataDir: string, controlled: Controlled, log: Log): () => Promise<void> {
+  const path = controlSocketOf(dataDir)
+  try {
+    if (Buffer.byteLength(path) > MOST_PATH_BYTES) {
+      throw new Error(`the path is longer than ${MOST_PATH_BYTES} bytes: choose a shorter --data-dir`)
+    }
+    const server = serveAt(path, controlled)
+    const placed = place(path, 0o600)
+    return async () => {
+      remove(placed)
+      await server.stop(true)
+    }
+  } catch (error) {
+    log('control_unavailable', { path, reason: String(error) })
+    return async () => {}
+  }
+}
+
+function serveAt(path: string, controlled: Controlled) {
+  // No moment in which others could connect.
+  const mask = process.umask(0o177)
+  try {
+    return Bun.serve({
+      unix: birthplaceOf(path),
+      routes: {
+        '/status': { GET: () => Response.json(controlled.status()) },
+        '/config': { GET: () => Response.json(offerOf(controlled.config())) },
+        '/config/changes': { GET: async () => Response.json(await controlled.compare()) },
+        '/config/reload': { POST: async () => Response.json(await controlled.reload('command')) },
+      },
+      fetch: () => new Response(null, { status: 404 }),
+    })
+  } finally {
+    process.umask(mask)
+  }
+}

@@ -1,0 +1,88 @@
+// The entrance of a gateway as its configuration says: the address, the certificate, and the guard of its connections. It
+// follows the configuration while it is open. It must never be without a guard where connections can be counted.
+
+import { certificateOf } from '../config/listening'
+import type { Config } from '../config/schema'
+import { bodyLimitsOf } from '../http/body'
+import { headersTimeoutSeconds } from '../http/connection'
+import type { Log } from '../lib/system'
+import { guardConnections, type Sockets } from './connection-guard'
+import { type ListenApp, type Listening, type ListenSettings, listen } from './listening'
+
+interface EntranceOptions {
+  placeOf(config: Config): Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
+  sockets?: Sockets | undefined
+}
+
+const MEBIBYTE = 1024 * 1024
+
+export class Entrance {
+  private readonly listening: Listening
+  private settings: ListenSettings
+  private unguard: (() => void) | undefined
+
+  /** Opens it. Throws if the address or the certificate cannot be used. */
+  constructor(
+    app: ListenApp,
+    private readonly options: EntranceOptions,
+    private readonly world: { readonly config: Config; log: Log },
+  ) {
+    const { config } = world
+    this.settings = this.settingsOf(config)
+    this.listening = listen(app, this.settings)
+    this.guard(config)
+  }
+
+  get url(): string {
+    return this.listening.url
+  }
+
+  /** Goes where a configuration says, and guards as it says. Throws, and stays as it is, if it cannot listen there. */
+  follow(config: Config): void {
+    const settings = this.settingsOf(config)
+    this.unguard?.()
+    try {
+      if (Bun.deepEquals(settings, this.settings)) this.listening.open()
+      else this.listening.move(settings)
+      this.settings = settings
+    } finally {
+      this.guard(config)
+    }
+  }
+
+  /** Takes another certificate from the files of the configuration. */
+  async renew(): Promise<void> {
+    const { config, log } = this.world
+    if (!config.server?.tls || Bun.deepEquals(this.settings.tls, certificateOf(config.server.tls))) return
+    this.follow(config)
+    log('certificate_renewed', { file: config.server.tls.certFile })
+  }
+
+  /** Accepts nothing new, and resolves when all connections are closed. */
+  stop(): Promise<unknown> {
+    this.unguard?.()
+    return this.listening.stop()
+  }
+
+  /** Closes all connections that are left. */
+  cut(): void {
+    this.listening.cut()
+  }
+
+  private settingsOf(config: Config): ListenSettings {
+    const { tls } = config.server ?? {}
+    return {
+      ...this.options.placeOf(config),
+      ...(tls && { tls: certificateOf(tls) }),
+      idleTimeout: headersTimeoutSeconds(config),
+      // Above the limit of every entrance, so that our own 413 answers first.
+      maxRequestBodySize: Math.max(...Object.values(bodyLimitsOf(config))) + MEBIBYTE,
+    }
+  }
+
+  private guard(config: Config): void {
+    const { sockets } = this.options
+    if (sockets)
+      this.unguard = guardConnections({ sockets, door: this.listening, config, log: this.world.log })
+  }
+}

@@ -1,0 +1,37 @@
+// Unix sockets that are made beside their place and then moved there in one step, because Bun removes the path of a server
+// that stops: it must not be that of the server that came after.
+
+import { chmodSync, renameSync, rmSync, statSync } from 'node:fs'
+
+/** A socket at its place. `file` is the number of its file, by which it is told from one that came after. */
+export interface PlacedSocket {
+  path: string
+  file: number
+}
+
+/** Where to make a socket for a place. Throws if something else has the place, which is not to be lost. */
+export function birthplaceOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found && !found.isSocket()) throw new Error(`${path} is there already and is no socket`)
+  const made = madeAt(path)
+  rmSync(made, { force: true })
+  return made
+}
+
+/** Gives a socket that was made its rights and then its place, where it replaces another one. */
+export function place(path: string, mode: number): PlacedSocket {
+  const made = madeAt(path)
+  chmodSync(made, mode)
+  const { ino } = statSync(made)
+  renameSync(made, path)
+  return { path, file: ino }
+}
+
+/** Removes a socket from its place, unless another one has taken it. */
+export function remove({ path, file }: PlacedSocket): void {
+  if (statSync(path, { throwIfNoEntry: false })?.ino === file) rmSync(path)
+}
+
+function madeAt(path: string): string {
+  return `${path}.${process.pid}`
+}

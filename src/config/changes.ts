@@ -1,0 +1,98 @@
+// What differs between two configurations, setting by setting, and which of it a running process cannot take over. A
+// secret must never stand in it: values are shown only where none can be.
+
+import type { Config } from './schema'
+
+export interface Change {
+  /** The place of the setting: `models.fast.price.per_image`. */
+  setting: string
+  /** The values as JSON; null where there is none, and where it is not shown. */
+  before: string | null
+  after: string | null
+  kind: 'added' | 'removed' | 'changed'
+  needsRestart: boolean
+}
+
+/** Settings that are read once, when a process starts: its database, the keys of that, and where results lie. */
+const AT_START = ['database', 'secrets', 'artifacts'] as const
+
+/** Parts whose values may be shown: nobody has a reason to write a secret there. */
+const OPEN_PARTS = new Set([
+  'server',
+  'models',
+  'aliases',
+  'responses',
+  'webhooks',
+  'limitToBalance',
+  'realNames',
+])
+const OPEN_UPSTREAM_TEXTS = new Set(['kind', 'onAbort'])
+const MOST_SHOWN_LENGTH = 60
+
+/** The changes from one configuration to another, in the order of the settings. */
+export function changesBetween(before: Config, after: Config): Change[] {
+  const changes: Change[] = []
+  compare([], before, after, changes)
+  return changes
+}
+
+/** A configuration as a running process can take it over: what is read at the start is left as it was. */
+export function keepingStart(before: Config, after: Config): Config {
+  const next: Record<string, unknown> = { ...after }
+  for (const name of AT_START) {
+    if (before[name] === undefined) delete next[name]
+    else next[name] = before[name]
+  }
+  return next as Config
+}
+
+function compare(path: readonly string[], before: unknown, after: unknown, changes: Change[]): void {
+  if (Bun.deepEquals(before, after)) return
+  if (isRecord(before) && isRecord(after)) {
+    for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+      compare([...path, name], before[name], after[name], changes)
+    }
+    return
+  }
+  changes.push({
+    setting: path.join('.'),
+    before: shown(path, before),
+    after: shown(path, after),
+    kind: before === undefined ? 'added' : after === undefined ? 'removed' : 'changed',
+    needsRestart: AT_START.some((name) => name === path[0]),
+  })
+}
+
+function shown(path: readonly string[], value: unknown): string | null {
+  if (value === undefined || typeof value === 'object' || !isOpen(path, value)) return null
+  const text = JSON.stringify(value)
+  return text.length > MOST_SHOWN_LENGTH ? `${text.slice(0, MOST_SHOWN_LENGTH - 1)}…` : text
+}
+
+function isOpen([part = '', , field = '', ...deeper]: readonly string[], value: unknown): boolean {
+  if (part !== 'upstreams') return OPEN_PARTS.has(part)
+  return deeper.length === 0 && (typeof value !== 'string' || OPEN_UPSTREAM_TEXTS.has(field))
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The parts of a configuration that say what is offered, without a secret: of keys only whether there is one. */
+export function offerOf({ models, aliases, realNames, upstreams }: Config): Config {
+  const shownUpstreams = Object.entries(upstreams).map(([name, { kind, baseUrl, apiKey }]) => [
+    name,
+    {
+      kind,
+      // Some servers want their key in the address.
+      ...(baseUrl !== undefined && { baseUrl: baseUrl.replace(/\?.*/s, '') }),
+      ...(apiKey !== undefined && { apiKey: apiKey === null ? null : 'set' }),
+    },
+  ])
+  return {
+    models,
+    ...(aliases && { aliases }),
+    ...(realNames !== undefined && { realNames }),
+    upstreams: Object.fromEntries(shownUpstreams),
+  }
+}

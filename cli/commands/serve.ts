@@ -2,12 +2,14 @@
 // waiting for them first.
 
 import { defineCommand } from 'citty'
+import { version } from '../../package.json'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { type Outside, outside, proxyTransport } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { modelsByUpstream } from '../lib/catalogue'
+import { type Controlled, openControl } from '../lib/control-channel'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
@@ -93,12 +95,12 @@ export const serve = defineCommand({
         port: flagPort ?? port,
         unixSocket: flagHost || flagPort !== undefined ? undefined : unixSocket,
       }),
-      configFile: file,
       readConfig: readerOf({ ...args, config: file }, inForce),
       outside: network(),
       sockets: openSockets(),
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
+    const closeControl = openControl(dataDir, controlsOf(server, file), outside.log)
     const stopped = stopOnSignal(server, sandbox)
     // Also sent when the terminal closes, which must not cut running answers.
     process.on('SIGHUP', () => void server.reload('SIGHUP'))
@@ -112,6 +114,7 @@ export const serve = defineCommand({
     if (args.json) print(JSON.stringify(introductionJson(server, setting)))
     else print(describe(server, setting))
     await stopped
+    await closeControl()
   },
 })
 
@@ -147,6 +150,16 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
       )
     }
     throw new CommandFailed(`The gateway cannot start: ${lineOf(error)}.`)
+  }
+}
+
+/** A running server as commands reach it. */
+function controlsOf(server: Server, file: string | undefined): Controlled {
+  return {
+    status: () => ({ pid: process.pid, version, url: server.url, configFile: file ?? null }),
+    config: () => server.world.config,
+    compare: () => server.compare(),
+    reload: () => server.reload('command'),
   }
 }
 

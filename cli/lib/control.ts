@@ -1,8 +1,8 @@
 // Asks the process that serves from a data directory, over its control channel.
 
-import { controlSocketOf, type Status } from '../../src/app/control'
 import type { Reloaded } from '../../src/app/reload'
 import type { Config } from '../../src/config/schema'
+import { controlSocketOf, type Status } from './control-channel'
 import { CommandFailed, lineOf } from './errors'
 
 const PATIENCE_MS = 30_000

@@ -7,7 +7,10 @@ import { say } from '../view/output'
 import { askServer } from './control'
 import { dataDirOf, loadConfig, type SettingsFlags } from './settings'
 
-/** What the running gateway offers; what the file says if none runs, or if another file than that of the gateway is named. */
+/**
+ * The configuration without secrets, of the running gateway; of the file if none runs, or if another file than that of
+ * the gateway is named.
+ */
 export async function offeredConfig(flags: SettingsFlags): Promise<Config> {
   const dataDir = dataDirOf(flags)
   const status = await askServer(dataDir, 'GET /status')

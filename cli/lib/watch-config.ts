@@ -32,7 +32,7 @@ export function watchConfig(file: string | undefined, server: Reloadable): void 
   }, LOOK_MS).unref()
 }
 
-/** What tells one state of the files from another. */
+/** The state of the files as a text, which differs from one state to another. */
 function stateOf(file: string): string {
   return filesOfConfig(file)
     .map((path) => {

@@ -16,7 +16,7 @@ interface EntranceOptions {
 
 const MEBIBYTE = 1024 * 1024
 
-export class Entrance {
+export class ListeningSide {
   private readonly listening: Listening
   private settings: ListenSettings
   private unguard: (() => void) | undefined
@@ -29,7 +29,7 @@ export class Entrance {
   ) {
     const { config } = world
     this.settings = this.settingsOf(config)
-    this.listening = listen(app, this.settings)
+    this.listening = listen(app, this.settings, { canShare: options.sockets !== undefined })
     this.guard(config)
   }
 

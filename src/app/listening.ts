@@ -41,16 +41,20 @@ export interface Listening extends Door {
   cut(): void
 }
 
-/**
- * Only Linux spreads connections over all sockets of one port; elsewhere the old one is closed before the new one opens.
- */
-const CAN_SHARE = process.platform === 'linux'
 /** Readable and writable for the owner and the group, which is how a proxy of another user gets in. */
 const SOCKET_MODE = 0o660
 
-/** Opens the listening side. Throws if the address cannot be used. `beside` another process that listens there. */
-export function listen(app: ListenApp, settings: ListenSettings, { beside = false } = {}): Listening {
-  return new Doorway(app, settings, beside)
+interface ListenOptions {
+  /**
+   * Whether several sockets may listen on one port, as on Linux. Elsewhere the old one is closed before the new one
+   * opens.
+   */
+  canShare: boolean
+}
+
+/** Opens the listening side. Throws if the address cannot be used. */
+export function listen(app: ListenApp, settings: ListenSettings, options: ListenOptions): Listening {
+  return new Doorway(app, settings, options)
 }
 
 class Doorway implements Listening {
@@ -64,10 +68,10 @@ class Doorway implements Listening {
   constructor(
     private readonly app: ListenApp,
     settings: ListenSettings,
-    beside: boolean,
+    private readonly options: ListenOptions,
   ) {
     this.settings = settings
-    this.current = this.begin(settings, beside)
+    this.current = this.begin(settings, false)
   }
 
   get port(): number {
@@ -94,7 +98,11 @@ class Doorway implements Listening {
     if (this.isOpen) return
     // `listen` of the application would keep every server that it ever made.
     const { app, settings, port } = this
-    const options = { ...app.config.serve, ...optionsOf({ ...settings, port }), fetch: app.fetch }
+    const options = {
+      ...app.config.serve,
+      ...optionsOf({ ...settings, port }, this.options.canShare),
+      fetch: app.fetch,
+    }
     this.current = Bun.serve(options as Bun.Serve.Options<unknown>)
     this.placed = placedOf(settings)
     app.server = this.current
@@ -106,7 +114,7 @@ class Doorway implements Listening {
     const isSamePlace = sameAddress(settings, last)
     // Port 0 stays the one that the system chose.
     const next = isSamePlace ? { ...settings, port: this.port } : settings
-    if (isSamePlace && !CAN_SHARE && next.unixSocket === undefined) this.shut()
+    if (isSamePlace && !this.options.canShare && next.unixSocket === undefined) this.shut()
     this.current = this.begin(next, isSamePlace)
     this.settings = next
     if (!isSamePlace && placed) remove(placed)
@@ -126,8 +134,9 @@ class Doorway implements Listening {
 
   private begin(settings: ListenSettings, beside: boolean): BunServer {
     const { app } = this
-    if (!beside) assertFree(settings)
-    app.listen(optionsOf(settings))
+    const { canShare } = this.options
+    if (!beside && canShare) assertFree(settings)
+    app.listen(optionsOf(settings, canShare))
     if (!app.server) throw new Error('the server did not start')
     this.placed = placedOf(settings)
     return app.server
@@ -139,9 +148,9 @@ class Doorway implements Listening {
   }
 }
 
-function optionsOf({ unixSocket, hostname, port, tls, ...times }: ListenSettings): object {
+function optionsOf({ unixSocket, hostname, port, tls, ...times }: ListenSettings, canShare: boolean): object {
   const place =
-    unixSocket === undefined ? { hostname, port, reusePort: CAN_SHARE } : { unix: birthplaceOf(unixSocket) }
+    unixSocket === undefined ? { hostname, port, reusePort: canShare } : { unix: birthplaceOf(unixSocket) }
   return { ...times, ...place, ...(tls && { tls }), development: false }
 }
 
@@ -155,7 +164,7 @@ function sameAddress(one: ListenSettings, other: ListenSettings): boolean {
  * one of them has the right keys.
  */
 function assertFree({ unixSocket, hostname, port }: ListenSettings): void {
-  if (unixSocket !== undefined || port === 0 || !CAN_SHARE) return
+  if (unixSocket !== undefined || port === 0) return
   Bun.listen({ hostname, port, exclusive: true, socket: { data() {} } }).stop(true)
 }
 

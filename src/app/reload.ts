@@ -8,7 +8,7 @@ import type { Log } from '../lib/system'
 /** Reads the configuration as at the start. Rejects if it cannot be read. */
 export type ReadConfig = () => Promise<{ config: Config } | { faults: string[] }>
 
-/** What a reload changes, or why it changes nothing. */
+/** The changes of a reload, or why it changes nothing. */
 export type Reloaded = { changes: Change[] } | { faults: string[] }
 
 interface ReloadParts {
@@ -23,7 +23,7 @@ export class Reloads {
 
   constructor(private readonly parts: ReloadParts) {}
 
-  /** What a reload would change now. */
+  /** Tells what a reload would change now. */
   async compare(): Promise<Reloaded> {
     const read = await this.readNow()
     return 'faults' in read ? read : { changes: changesBetween(this.parts.world.config, read.config) }

@@ -7,7 +7,7 @@ import type { Config } from '../config/schema'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 
-export interface Running {
+interface Running {
   config: Config
   catalogue: Catalogue
   /** How answers of responses are kept. */
@@ -20,11 +20,47 @@ interface RunningWorld extends UpstreamWorld {
   lookup: Lookup
 }
 
+/** The configuration in force: its parts, which change together, and the one way to change them. */
+export interface InForce extends Readonly<Running> {
+  /**
+   * Builds what another configuration says, which has no faults. Returns the function that puts it in force: the one
+   * place where that happens.
+   */
+  prepare(config: Config): () => void
+}
+
+/** Puts the first configuration in force. */
+export function putInForce(config: Config, world: RunningWorld): InForce {
+  let running = buildRunning(config, world)
+  return {
+    get config() {
+      return running.config
+    },
+    get catalogue() {
+      return running.catalogue
+    },
+    get keptResponses() {
+      return running.keptResponses
+    },
+    get addressRules() {
+      return running.addressRules
+    },
+    prepare(next) {
+      const before = running
+      const built = buildRunning(next, world, before)
+      return () => {
+        running = built
+        leaveRunning(before, built)
+      }
+    },
+  }
+}
+
 /**
- * Builds what a configuration without faults says. An upstream whose settings are those of `before` is the same object:
- * its breaker, its keys in turn and its connections go on.
+ * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its breaker, its
+ * keys in turn and its connections go on.
  */
-export function buildRunning(config: Config, world: RunningWorld, before?: Running): Running {
+function buildRunning(config: Config, world: RunningWorld, before?: Running): Running {
   return {
     config,
     catalogue: buildCatalogue(config, world, before),
@@ -34,7 +70,7 @@ export function buildRunning(config: Config, world: RunningWorld, before?: Runni
 }
 
 /** Lets go of the upstreams that the next configuration does not have: each closes when its last request has ended. */
-export function leaveRunning(before: Running, next: Running): void {
+function leaveRunning(before: Running, next: Running): void {
   const kept = new Set(next.catalogue.upstreams.values())
   for (const upstream of before.catalogue.upstreams.values()) if (!kept.has(upstream)) upstream.close()
 }

@@ -1,7 +1,6 @@
 // A running gateway: opened, listening, and able to stop. A stop must never lose money or cut answers before the grace
 // is over.
 
-import { version } from '../../package.json'
 import { releaseExpired } from '../billing/ledger'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/reencryption'
@@ -10,9 +9,8 @@ import { forgetTaskLeases } from '../tasks/leases'
 import { createPoller, type Poller } from '../tasks/poller'
 import { forgetWebhookLeases } from '../webhooks/rows'
 import type { Sockets } from './connection-guard'
-import { openControl } from './control'
 import { encodedTables } from './encoded-tables'
-import { Entrance } from './entrance'
+import { ListeningSide } from './entrance'
 import type { ListenSettings } from './listening'
 import { type ReadConfig, type Reloaded, Reloads } from './reload'
 import { createApp } from './routes'
@@ -22,6 +20,8 @@ import { type Outside, openWorld, outside, type World } from './world'
 export interface Server {
   world: World
   readonly url: string
+  /** Tells what a reload would change. */
+  compare(): Promise<Reloaded>
   /** Reads the configuration again and puts it in force. `cause` is for the log. */
   reload(cause: string): Promise<Reloaded>
   /**
@@ -38,8 +38,6 @@ interface ServerOptions {
   config: Config
   dataDir: string
   placeOf: PlaceOf
-  /** The file of the configuration; absent if it has none. */
-  configFile?: string | undefined
   /** Reads the configuration for a reload. Default: it stays as it is. */
   readConfig?: ReadConfig
   mark?: Readonly<Record<string, string>>
@@ -71,9 +69,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   await takeOver(world, poller, { alone })
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark)
-  let entrance: Entrance
+  let entrance: ListeningSide
   try {
-    entrance = new Entrance(app, options, world)
+    entrance = new ListeningSide(app, options, world)
   } catch (error) {
     // An open world keeps the process alive.
     await world.close()
@@ -89,24 +87,14 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     },
   })
   const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance })
-  const closeControl = openControl(
-    options.dataDir,
-    {
-      status: () => ({ pid: process.pid, version, url: entrance.url, configFile: options.configFile ?? null }),
-      config: () => world.config,
-      compare: () => reloads.compare(),
-      reload: (cause) => reloads.reload(cause),
-    },
-    world.log,
-  )
   return {
     world,
     get url() {
       return entrance.url
     },
+    compare: () => reloads.compare(),
     reload: (cause) => reloads.reload(cause),
     async stop(graceMs) {
-      await closeControl()
       const closed = entrance.stop()
       const cut = await gateway.drain(graceMs)
       // Last bytes may still be on their way; a caller who does not take them is not waited for.

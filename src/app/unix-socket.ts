@@ -33,5 +33,5 @@ export function remove({ path, file }: PlacedSocket): void {
 }
 
 function madeAt(path: string): string {
-  return `${path}.${process.pid}`
+  return `${path}.new`
 }

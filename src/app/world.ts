@@ -32,10 +32,10 @@ import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
 import { openRequestStore } from './request-store'
-import { buildRunning, leaveRunning, type Running } from './running'
+import { type InForce, putInForce } from './running'
 
-/** The parts of the configuration in force are read anew for each request: see `Running`. */
-export interface World extends System, Readonly<Running> {
+/** The parts of the configuration in force are read anew for each request. */
+export interface World extends System, InForce {
   db: Db
   requestLog: RequestLog
   authenticator: Authenticator
@@ -53,11 +53,6 @@ export interface World extends System, Readonly<Running> {
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
   transport: Transport
-  /**
-   * Builds what another configuration says, which has no faults. Returns the function that puts it in force: the one
-   * place where that happens.
-   */
-  prepare(config: Config): () => void
   close(): Promise<void>
 }
 
@@ -200,28 +195,8 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     transport,
     log,
   })
-  let running = buildRunning(config, from)
-  return {
-    get config() {
-      return running.config
-    },
-    get catalogue() {
-      return running.catalogue
-    },
-    get keptResponses() {
-      return running.keptResponses
-    },
-    get addressRules() {
-      return running.addressRules
-    },
-    prepare(next) {
-      const before = running
-      const built = buildRunning(next, from, before)
-      return () => {
-        running = built
-        leaveRunning(before, built)
-      }
-    },
+  const inForce = putInForce(config, from)
+  return Object.assign(inForce, {
     db,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic }),
@@ -237,9 +212,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
       now,
       after,
       log,
-      get keepMs() {
-        return running.keptResponses.keepMs
-      },
+      keepMs: () => inForce.keptResponses.keepMs,
     }),
     randomBytes,
     now,
@@ -256,12 +229,12 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     log,
     async close() {
       ticker.stop()
-      for (const upstream of running.catalogue.upstreams.values()) upstream.close()
+      for (const upstream of inForce.catalogue.upstreams.values()) upstream.close()
       tokenCounter.close()
       audioReader.close()
       mp3Encoder.close()
       await requestLog.close()
       await db.close()
     },
-  }
+  })
 }

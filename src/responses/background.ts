@@ -30,7 +30,7 @@ export interface BackgroundWorld {
   after: After
   log: Log
   /** Milliseconds that a response is kept; undefined if nothing is kept. */
-  keepMs: number | undefined
+  keepMs(): number | undefined
 }
 
 /** The reader of a stream of events. */
@@ -80,7 +80,8 @@ export class BackgroundResponses {
 
   /** Reads a stream of events to its end, whoever waits. Resolves with the response when its row is written. */
   async begin(id: string, account: string, events: ReadableStream<Uint8Array>): Promise<Fields> {
-    const { db, now, keepMs = 0 } = this.world
+    const { db, now } = this.world
+    const keepMs = this.world.keepMs() ?? 0
     const run: Running = {
       id,
       response: { id, object: 'response', status: 'in_progress', output: [] },

@@ -168,7 +168,7 @@ for (const database of databaseKinds) {
       })
       const times = { now: now(), leaseUntil: now(), expiresAt: now() + 60_000 }
       await db.batch([insertBackground(db, { id: 'resp_lost', account: 'alice', answer }, times)])
-      const other = new BackgroundResponses({ db, now, after, log: () => {}, keepMs: 60_000 })
+      const other = new BackgroundResponses({ db, now, after, log: () => {}, keepMs: () => 60_000 })
       await other.sweep()
       expect(await client.responses.retrieve('resp_lost')).toMatchObject({
         status: 'failed',

@@ -3,6 +3,7 @@
 
 import { expect } from 'bun:test'
 import { createKey, type KeySettings, makeSecret } from '../../src/accounts/keys'
+import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { newId, type Outside, outside } from '../../src/app/world'
 import { type Audit, audit } from '../../src/billing/audit'
@@ -33,6 +34,8 @@ export interface TestGatewayOptions {
   /** `now` stands for all clocks at once. */
   outside?: Partial<Outside> & { now?: () => number }
   tokenDelayMs?: number
+  /** Reads the configuration for a reload. */
+  readConfig?: ReadConfig
 }
 
 export interface TestGateway {
@@ -142,7 +145,8 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const server = await startServer({
     config: testConfig(sandbox, options, databaseUrl),
     dataDir,
-    placeOf: () => ({ hostname: '127.0.0.1', port: 0 }),
+    placeOf: ({ server: { port = 0 } = {} }) => ({ hostname: '127.0.0.1', port }),
+    ...(options.readConfig && { readConfig: options.readConfig }),
     outside: {
       ...outside,
       log: (event, fields) => log.push({ event, fields }),

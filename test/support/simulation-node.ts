@@ -4,13 +4,12 @@
 
 import { createAuthenticator } from '../../src/accounts/keys'
 import { createClock, followDatabase, latestTime, noteTime } from '../../src/app/clock'
+import { putInForce } from '../../src/app/running'
 import { takeOver } from '../../src/app/server'
 import type { World } from '../../src/app/world'
 import { createAddresses } from '../../src/artifacts/addresses'
 import { createArtifacts } from '../../src/artifacts/artifacts'
 import { releaseExpired } from '../../src/billing/ledger'
-import { buildCatalogue } from '../../src/catalogue/models'
-import { responseLimitsOf } from '../../src/config/responses'
 import type { Config } from '../../src/config/schema'
 import type { HttpRequest, Transport } from '../../src/http-client/transport'
 import { createSealer, KEY_BYTES } from '../../src/lib/sealing'
@@ -122,11 +121,18 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     newId,
     log,
   })
-  const world: World = {
-    config: parts.config,
+  const backgroundResponses = new BackgroundResponses({
+    db,
+    now,
+    after: life.after,
+    log,
+    keepMs: () => undefined,
+  })
+  const config = { ...parts.config, webhooks: { allow: ['10.0.0.0/8'] } }
+  const outside = { transport, wall: time.wall, monotonic, log, lookup: async () => [] }
+  const world: World = Object.assign(putInForce(config, outside), {
     db,
     requestLog,
-    catalogue: buildCatalogue(parts.config, { transport, wall: time.wall, monotonic, log }),
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,
     audioReader: { read: async () => undefined, close() {} },
@@ -135,9 +141,8 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     uploads,
     artifacts,
     sealer,
-    keptResponses: responseLimitsOf(),
-    backgroundResponses: new BackgroundResponses({ db, now, after: life.after, log, keepMs: undefined }),
-    randomBytes: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
+    backgroundResponses,
+    randomBytes: (count: number) => Uint8Array.from({ length: count }, () => random.below(256)),
     now,
     monotonic,
     wall: time.wall,
@@ -148,12 +153,10 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     },
     newId,
     random: () => random.below(1_000_000) / 1_000_000,
-    addressRules: { allow: ['10.0.0.0/8'], lookup: async () => [] },
-    prepare: () => () => {},
     transport,
     log,
     close: async () => {},
-  }
+  })
   return { world, beats }
 }
 

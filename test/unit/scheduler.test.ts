@@ -59,7 +59,8 @@ afterEach(async () => {
 function start(poller: Poller = createPoller(world)): void {
   const gateway = { runs: () => false, endLater: async () => {} } as unknown as Gateway
   const reencryption = { beat: async () => {}, stop() {} } as unknown as Reencryption
-  stop = startScheduler(world, { gateway, poller, reencryption }).stop
+  const entrance = { renew: async () => {} }
+  stop = startScheduler(world, { gateway, poller, reencryption, entrance }).stop
 }
 
 describe('the scheduler', () => {

@@ -2,18 +2,18 @@
 // the owner of the process may open it, so it needs no key. It must never answer with a secret.
 
 import { join } from 'node:path'
-import { offerOf } from '../config/changes'
-import type { Config } from '../config/schema'
-import type { Log } from '../lib/system'
-import type { Reloaded } from './reload'
-import { birthplaceOf, place, remove } from './unix-socket'
+import type { Reloaded } from '../../src/app/reload'
+import { birthplaceOf, place, remove } from '../../src/app/unix-socket'
+import { offerOf } from '../../src/config/changes'
+import type { Config } from '../../src/config/schema'
+import type { Log } from '../../src/lib/system'
 
-/** What a command can ask of a process that serves. */
+/** The answers of a process that serves to what commands ask. */
 export interface Controlled {
   status(): Status
   config(): Config
   compare(): Promise<Reloaded>
-  reload(cause: string): Promise<Reloaded>
+  reload(): Promise<Reloaded>
 }
 
 export interface Status {
@@ -63,7 +63,7 @@ function serveAt(path: string, controlled: Controlled) {
         '/status': { GET: () => Response.json(controlled.status()) },
         '/config': { GET: () => Response.json(offerOf(controlled.config())) },
         '/config/changes': { GET: async () => Response.json(await controlled.compare()) },
-        '/config/reload': { POST: async () => Response.json(await controlled.reload('command')) },
+        '/config/reload': { POST: async () => Response.json(await controlled.reload()) },
       },
       fetch: () => new Response(null, { status: 404 }),
     })

@@ -1,0 +1,80 @@
+// The compiled executable reloads its configuration: by command, by signal and when the file changes; and commands show
+// what the server runs, not only what the file says.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ask, install, stopWell } from '../support/executable'
+import { waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+test('prices, models and faults of a changed file', async () => {
+  const installation = await install()
+  const { configFile, dataDir } = installation
+  const secret = await installation.makeKey('alice', '5')
+  const server = await installation.serve()
+  const original = readFileSync(configFile, 'utf8')
+  const rewrite = (text: string) => writeFileSync(configFile, text)
+  const priceOf = async () =>
+    (await installation.json('models', 'list')).find(({ id }: { id: string }) => id === 'test-chat').price
+  const events = (event: string) => server.stderr().split(`"event":"${event}"`).length - 1
+
+  expect(statSync(join(dataDir, 'control.sock')).mode & 0o777).toBe(0o600)
+  expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
+  const before = await priceOf()
+
+  // The file is a program that imports another one; what the server runs is shown until it reloads.
+  writeFileSync(join(configFile, '..', 'prices.ts'), `export const input = '3.00'\n`)
+  const importing = original
+    .replace('export default', "import { input } from './prices'\nexport default")
+    .replace(
+      '"test-chat":{',
+      `'new-chat':{...${/"test-chat":(\{.*?\}\})/.exec(original)?.[1]}},"test-chat":{`,
+    )
+    .replace('"per_1m_input_tokens":"1.00"', '"per_1m_input_tokens":input')
+  rewrite(importing)
+  expect(await priceOf()).toEqual(before)
+  expect((await installation.command(['models', 'list'])).stderr).toContain('config diff')
+  const changed = await installation.json('config', 'diff')
+  expect(changed.changes.length).toBeGreaterThan(0)
+  expect(changed).toEqual(await installation.json('config', 'reload'))
+  expect((await ask(server, secret, { model: 'new-chat' })).status).toBe(200)
+  expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
+
+  // A signal, with a change in the file that is imported.
+  writeFileSync(join(configFile, '..', 'prices.ts'), `export const input = '4.00'\n`)
+  expect((await installation.json('config', 'diff')).changes).toMatchObject([
+    { before: '"3.00"', after: '"4.00"' },
+  ])
+  server.kill('SIGHUP')
+  await waitFor(() => events('config_reloaded') === 2)
+  expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
+
+  // A broken file: the old configuration goes on, and the command says why.
+  rewrite(importing.replace('"family":"openai-chat"', '"family":"no-such-family"'))
+  const refused = await installation.command(['config', 'reload'])
+  expect(refused).toMatchObject({ code: 1 })
+  expect(refused.stderr).toContain('no-such-family')
+  rewrite('export default {')
+  server.kill('SIGHUP')
+  await waitFor(() => events('config_not_reloaded') === 2)
+  expect((await ask(server, secret)).status).toBe(200)
+
+  // The file is watched as soon as the configuration says so.
+  rewrite(original.replace('export default {', 'export default {"server":{"watchConfig":true},'))
+  expect((await installation.command(['config', 'reload'])).code).toBe(0)
+  rewrite(
+    original.replace(
+      'export default {',
+      'export default {"limitToBalance":true,"server":{"watchConfig":true},',
+    ),
+  )
+  await waitFor(() => events('config_reloaded') === 4)
+  expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
+
+  await stopWell(installation, server)
+  const alone = await installation.command(['config', 'reload'])
+  expect(alone).toMatchObject({ code: 1 })
+  expect(alone.stderr).toContain('No gateway serves')
+})

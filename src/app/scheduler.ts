@@ -100,7 +100,11 @@ export function startScheduler(world: World, work: Work): Scheduler {
   }
 }
 
-function jobsOf(world: World, { gateway, poller, reencryption, entrance }: Work, webhooks: WebhookSender): Job[] {
+function jobsOf(
+  world: World,
+  { gateway, poller, reencryption, entrance }: Work,
+  webhooks: WebhookSender,
+): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
   return [
     { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },

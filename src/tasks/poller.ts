@@ -1,8 +1,8 @@
 // Follows the tasks at vendors: polls each when it is due, and ends it when its vendor has. Every node runs a poller,
 // all equal; leases share the work out. It must never poll a task without its lease.
 
-import { hasOpenTasks } from './leases'
 import type { Upstream } from '../contract/upstream'
+import { hasOpenTasks } from './leases'
 import { UpstreamPace } from './pace'
 import { type PollWorld, TaskPolls } from './poll'
 import { sweepTasks } from './sweep'

@@ -98,15 +98,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   const { monotonic } = time
   const reference = await followDatabase(async () => time.wall(), monotonic)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(database.db) })
-  const transport: Transport = {
-    open: (url) => ({
-      async send(request: HttpRequest) {
-        await life.alive(Promise.resolve())
-        return life.alive(vendor.send(request, life, new URL(url).host))
-      },
-      close() {},
-    }),
-  }
+  const transport = transportOf(vendor, life)
   const { uploads, blobStore } = openFiles(parts, life)
   const artifacts = createArtifacts({
     db,
@@ -158,6 +150,19 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     close: async () => {},
   })
   return { world, beats }
+}
+
+/** The network of a node, which reaches the vendor only while the node lives. */
+function transportOf(vendor: SimulatedVendor, life: Life): Transport {
+  return {
+    open: (url) => ({
+      async send(request: HttpRequest) {
+        await life.alive(Promise.resolve())
+        return life.alive(vendor.send(request, life, new URL(url).host))
+      },
+      close() {},
+    }),
+  }
 }
 
 type Beats = Set<(at: number) => void>

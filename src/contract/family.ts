@@ -68,6 +68,8 @@ export interface AnswerContext {
   isInBackground: boolean
   /** The messages of the user, if the answer is a compaction of the conversation. */
   compacted?: readonly Readonly<Record<string, unknown>>[]
+  /** The time in milliseconds since 1970, for the answer to say when it was completed. */
+  now(): number
   /** Seals a text for the account of the caller, who sends it back and cannot read or change it. */
   seal(text: string): string
   /** The text that was sealed for this account; undefined for anything else. */

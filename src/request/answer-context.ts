@@ -179,12 +179,13 @@ function fits({ keptResponses }: RequestWorld, byteLength: number): boolean {
 }
 
 function contextOf(
-  { sealer }: RequestWorld,
+  { sealer, now }: RequestWorld,
   account: string,
   facts: Pick<AnswerContext, 'id' | 'isKept' | 'isInBackground'>,
 ): AnswerContext {
   return {
     ...facts,
+    now,
     seal: (text) => sealer.seal(text, account),
     open: (sealed) => sealer.open(sealed, account),
   }

@@ -6,6 +6,7 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { readResponse } from '../support/response-events'
+import { startTrilingualVendor } from '../support/trilingual-vendor'
 
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 const models = {
@@ -15,6 +16,9 @@ const models = {
     upstreamModel: 'gpt-4.1-mini',
     price,
   },
+  'bare-native': { family: 'openai-responses', upstream: 'bare', upstreamModel: 'm', price },
+  'bare-chat': { family: 'openai-chat', upstream: 'bare', upstreamModel: 'm', price },
+  'bare-messages': { family: 'anthropic-messages', upstream: 'bare-messages', upstreamModel: 'm', price },
 }
 const kinds = ['acceptance-native', 'test-chat', 'test-messages']
 
@@ -66,6 +70,28 @@ const Usage = Type.Object(
   },
   open,
 )
+const otherThan = (word: string) => Type.String({ pattern: `^(?!${word}$).+` })
+const FunctionTool = Type.Object(
+  {
+    type: Type.Literal('function'),
+    name: text,
+    description: orNull(Type.String()),
+    parameters: orNull(Type.Object({}, open)),
+    strict: orNull(Type.Boolean()),
+  },
+  open,
+)
+const PlainFormat = Type.Object({ type: otherThan('json_schema') }, open)
+const SchemaFormat = Type.Object(
+  {
+    type: Type.Literal('json_schema'),
+    name: text,
+    description: orNull(Type.String()),
+    schema: orNull(Type.Object({}, open)),
+    strict: Type.Boolean(),
+  },
+  open,
+)
 /** Every member that a response must have. */
 const RequiredResponse = Type.Object(
   {
@@ -80,11 +106,11 @@ const RequiredResponse = Type.Object(
     instructions: orNull(Type.String()),
     output: Type.Array(Item),
     error: orNull(Type.Object({ code: text, message: text }, open)),
-    tools: Type.Array(Type.Object({ type: text }, open)),
+    tools: Type.Array(Type.Union([FunctionTool, Type.Object({ type: otherThan('function') }, open)])),
     tool_choice: Type.Union([text, Type.Object({ type: text }, open)]),
     truncation: Type.Union([Type.Literal('auto'), Type.Literal('disabled')]),
     parallel_tool_calls: Type.Boolean(),
-    text: Type.Object({ format: Type.Object({ type: text }, open) }, open),
+    text: Type.Object({ format: Type.Union([SchemaFormat, PlainFormat]) }, open),
     top_p: Type.Number(),
     presence_penalty: Type.Number(),
     frequency_penalty: Type.Number(),
@@ -101,6 +127,22 @@ const RequiredResponse = Type.Object(
     metadata: Type.Record(Type.String(), Type.String()),
     safety_identifier: orNull(text),
     prompt_cache_key: orNull(text),
+  },
+  open,
+)
+
+const RequiredCompaction = Type.Object(
+  {
+    id: text,
+    object: Type.Literal('response.compaction'),
+    created_at: count,
+    output: Type.Array(
+      Type.Union([
+        Type.Object({ type: Type.Literal('message'), id: text, status: text, role: text }, open),
+        Type.Object({ type: Type.Literal('compaction'), id: text, encrypted_content: text }, open),
+      ]),
+    ),
+    usage: Usage,
   },
   open,
 )
@@ -175,13 +217,50 @@ const cases: Case[] = [
     },
     item: 'message',
   },
+  {
+    name: 'phases of the assistant',
+    body: {
+      input: [
+        { ...message('assistant', 'I look it up.'), phase: 'commentary' },
+        { ...message('assistant', 'It is seven.'), phase: 'final_answer' },
+        message('user', 'Once more?'),
+      ],
+    },
+    item: 'message',
+  },
+  {
+    name: 'a format',
+    body: {
+      input: [message('user', 'Name a town.')],
+      text: {
+        format: { type: 'json_schema', name: 'town', schema: { type: 'object', properties: {} } },
+        verbosity: 'low',
+      },
+    },
+    item: 'message',
+  },
 ]
 
+const vendor = startTrilingualVendor()
+let aheadMs = 0
 let gateway: TestGateway
 beforeAll(async () => {
-  gateway = await startTestGateway({ models })
+  gateway = await startTestGateway({
+    models,
+    upstreams: {
+      bare: { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' },
+      'bare-messages': { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' },
+    },
+    outside: { now: () => Date.now() + aheadMs },
+  })
 })
-afterAll(() => gateway.close())
+afterAll(async () => {
+  await gateway.close()
+  await vendor.stop()
+})
+
+const faultsIn = (schema: TSchema, value: unknown) =>
+  [...Value.Errors(schema, value)].map(({ path, message }) => `${path}: ${message}`)
 
 for (const model of kinds) {
   describe(model, () => {
@@ -194,9 +273,7 @@ for (const model of kinds) {
           content: '',
         })
         const response = streamed ? readResponse(content).response : JSON.parse(content)
-        expect(
-          [...Value.Errors(RequiredResponse, response)].map(({ path, message }) => `${path}: ${message}`),
-        ).toEqual([])
+        expect(faultsIn(RequiredResponse, response)).toEqual([])
         expect(response.status).toBe('completed')
         expect(response.output.map(({ type }: { type: string }) => type)).toContain(item)
         for (const type of events) expect(content).toContain(`event: ${type}\n`)
@@ -204,3 +281,28 @@ for (const model of kinds) {
     }
   })
 }
+
+describe.each(['bare-native', 'bare-chat', 'bare-messages'])('%s, whose vendor sends the least', (model) => {
+  test.each([false, true])(
+    'every member is there, and the time of the end (streamed: %p)',
+    async (streamed) => {
+      vendor.says = { text: 'Seven.' }
+      vendor.whenAsked = () => {
+        aheadMs += 5_000
+      }
+      const answered = await gateway.post('/v1/responses', { ...weather, model, stream: streamed })
+      const content = await answered.text()
+      const response = streamed ? readResponse(content).response : JSON.parse(content)
+      expect(faultsIn(RequiredResponse, response)).toEqual([])
+      expect(response.completed_at - response.created_at).toBeGreaterThanOrEqual(5)
+    },
+  )
+
+  test('a compaction needs a model, and has every member', async () => {
+    const input = [message('user', 'We meet at noon.'), message('assistant', 'Noted.')]
+    const lacking = await gateway.post('/v1/responses/compact', { input })
+    expect(lacking.status).toBe(400)
+    const answered = await gateway.post('/v1/responses/compact', { model, input, prompt_cache_key: 'k' })
+    expect(faultsIn(RequiredCompaction, await answered.json())).toEqual([])
+  })
+})

@@ -249,7 +249,7 @@ test('a stream of text is written event for event as clients expect it', () => {
       response: {
         ...begun,
         status: 'completed',
-        completed_at: 1_770_000_000,
+        completed_at: 1_770_000_002,
         output: [item],
         usage: {
           input_tokens: 36,
@@ -798,7 +798,7 @@ test('settings of the request are echoed in full, and secrets are not', () => {
   expect(answer).toMatchObject({
     instructions: 'Be brief.',
     tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: null }],
-    text: { format: { type: 'json_schema', name: 'n', schema: {}, description: null, strict: null } },
+    text: { format: { type: 'json_schema', name: 'n', schema: {}, description: null, strict: false } },
     reasoning: { effort: 'low', summary: null },
     metadata: { a: 'b' },
   })

@@ -17,6 +17,7 @@ export const openSeals: AnswerContext = {
   id: `resp_${'a1'.repeat(16)}`,
   isKept: true,
   isInBackground: false,
+  now: () => 1_770_000_002_000,
   seal: (text) => `sealed ${text}`,
   open: (sealed) => (sealed.startsWith('sealed ') ? sealed.slice(7) : undefined),
 }

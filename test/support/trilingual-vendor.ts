@@ -15,6 +15,8 @@ export interface TrilingualVendor {
   /** The address without a version, for every kind of upstream. */
   url: string
   says: Said
+  /** Called when a request has come, before it is answered. */
+  whenAsked: () => void
   received: { path: string; body: Json }[]
   stop(): Promise<void>
 }
@@ -31,6 +33,7 @@ export function startTrilingualVendor(): TrilingualVendor {
       const path = new URL(request.url).pathname
       const body = (await request.json()) as Json
       vendor.received.push({ path, body })
+      vendor.whenAsked()
       const form = path.endsWith('/messages') ? message : path.endsWith('/responses') ? response : chat
       const { whole, events } = form(vendor.says)
       if (!body.stream) return Response.json(whole)
@@ -45,6 +48,7 @@ export function startTrilingualVendor(): TrilingualVendor {
   const vendor: TrilingualVendor = {
     url: `http://127.0.0.1:${server.port}`,
     says: {},
+    whenAsked: () => {},
     received: [],
     stop: () => server.stop(true),
   }
@@ -137,10 +141,15 @@ function response({ text, thought, isCut }: Said): Form {
     events: [
       { event: 'response.created', response: { ...whole, status: 'in_progress', output: [], usage: null } },
       ...output.flatMap((item, index): Json[] => [
-        { event: 'response.output_item.added', output_index: index, item },
+        { event: 'response.output_item.added', output_index: index, item: begun(item) },
         { event: 'response.output_item.done', output_index: index, item },
       ]),
       { event: `response.${status}`, response: whole },
     ],
   }
+}
+
+function begun(item: Json): Json {
+  if (item.type === 'reasoning') return { ...item, summary: [] }
+  return { ...item, status: 'in_progress', content: [] }
 }

@@ -4,7 +4,14 @@
 import type { Model, ParsedRequest } from '../../contract/family'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
-import { type Fields, type OutputItem, responseObject, withoutSecrets } from './response-object'
+import {
+  type Fields,
+  type OutputItem,
+  responseObject,
+  secondsOf,
+  textEcho,
+  toolEcho,
+} from './response-object'
 
 /** The whole response for the caller. Throws if the vendor sent none. */
 export function callersResponse(reply: unknown, parsed: ParsedRequest<ResponsesBody>, model: Model): Fields {
@@ -27,7 +34,7 @@ export function wholeItem(item: Fields): Fields {
   if (status === undefined && WITH_STATUS.has(type)) changes.status = 'completed'
   if (type === 'function_call' && isObject(called)) changes.arguments = JSON.stringify(called)
   if (type === 'message' && Array.isArray(content) && content.some(isBareText)) {
-    changes.content = content.map((part) => (isBareText(part) ? { ...part, ...LISTS } : part))
+    changes.content = content.map((part) => (isBareText(part) ? { ...LISTS, ...part } : part))
   }
   return Object.keys(changes).length > 0 ? { ...item, ...changes } : item
 }
@@ -35,7 +42,7 @@ export function wholeItem(item: Fields): Fields {
 const LISTS = { annotations: [], logprobs: [] }
 
 function isBareText(part: unknown): part is Fields {
-  return isObject(part) && part.type === 'output_text' && part.annotations === undefined
+  return isObject(part) && part.type === 'output_text' && !(part.annotations && part.logprobs)
 }
 
 /** A vendor's response with the members that are the gateway's, and those that the vendor lacks. */
@@ -51,8 +58,8 @@ export function renamedResponse(
   const told = Object.fromEntries(
     Object.entries(reply).filter(([member, value]) => value !== null || !(member in own)),
   )
-  const { conversation: _, tools, usage, ...rest } = told
-  const { status = 'completed', completed_at: at = Math.floor(parsed.at / 1000) } = rest
+  const { conversation: _, tools, text, reasoning, usage, ...rest } = told
+  const { status = 'completed', completed_at: at = secondsOf(parsed.answer?.now() ?? parsed.at) } = rest
   return {
     ...own,
     ...rest,
@@ -61,7 +68,9 @@ export function renamedResponse(
     ...{ id, object, model: name, store, background, previous_response_id: previous, output },
     ...(conversation !== undefined && { conversation }),
     metadata: { ...asObject(told.metadata), ...asObject(metadata) },
-    ...(Array.isArray(tools) && { tools: tools.filter(isObject).map(withoutSecrets) }),
+    ...(Array.isArray(tools) && { tools: tools.filter(isObject).map(toolEcho) }),
+    ...(isObject(text) && { text: textEcho(text) }),
+    ...(isObject(reasoning) && { reasoning: { ...asObject(own.reasoning), ...reasoning } }),
     usage: isObject(usage) ? wholeUsage(usage) : null,
   }
 }

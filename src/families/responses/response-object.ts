@@ -62,7 +62,7 @@ export function responseObject(
   begun?: Fields,
 ): Fields {
   const { body, at, answer } = parsed
-  const createdAt = Math.floor(at / 1000)
+  const createdAt = secondsOf(at)
   const response = begun ?? {
     id: answer?.id ?? `resp_${at.toString(36)}`,
     object: 'response',
@@ -81,7 +81,7 @@ export function responseObject(
   const { status, error = null, incompleteReason, usage, serviceTier } = end
   return {
     ...response,
-    completed_at: status === 'completed' ? createdAt : null,
+    completed_at: status === 'completed' ? secondsOf(answer?.now() ?? at) : null,
     status,
     error,
     incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
@@ -89,6 +89,10 @@ export function responseObject(
     ...(serviceTier && { service_tier: tierOf(serviceTier) }),
     usage: usage ? usageObject(usage) : null,
   }
+}
+
+export function secondsOf(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000)
 }
 
 /** The word of responses for a tier. */
@@ -127,12 +131,13 @@ function settingsOf(body: ResponsesBody, isKept: boolean, isInBackground: boolea
 
 /** Members that strict clients require in a function and in a format, whether or not the caller sent them. */
 const FUNCTION_MEMBERS = { description: null, parameters: null, strict: null }
-const FORMAT_MEMBERS = { description: null, schema: null, strict: null }
+const FORMAT_MEMBERS = { description: null, schema: null, strict: false }
 
 /** Members by which a caller gives a remote server its secrets. */
 const SECRETS = new Set(['authorization', 'headers'])
 
-function toolEcho(tool: { type: string }): object {
+/** A tool with every member that clients require, and without what its caller must keep to itself. */
+export function toolEcho(tool: { type?: unknown }): object {
   return tool.type === 'function' ? { ...FUNCTION_MEMBERS, ...tool } : withoutSecrets(tool)
 }
 
@@ -141,11 +146,12 @@ export function withoutSecrets(tool: object): object {
   return Object.fromEntries(Object.entries(tool).filter(([name]) => !SECRETS.has(name)))
 }
 
-function textEcho(text: unknown): Fields {
+/** The settings of texts with every member that clients require. */
+export function textEcho(text: unknown): Fields {
   const { format, ...rest } = withoutNulls(text)
   const { type = 'text' } = asObject(format)
   const members = type === 'json_schema' ? FORMAT_MEMBERS : {}
-  return { format: { type, ...members, ...asObject(format) }, ...rest }
+  return { format: { type, ...members, ...withoutNulls(format) }, ...rest }
 }
 
 /** The members that have a value; none of what is no object. */

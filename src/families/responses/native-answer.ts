@@ -8,7 +8,7 @@ import {
   type Fields,
   type OutputItem,
   responseObject,
-  secondsOf,
+  unixSeconds,
   textEcho,
   toolEcho,
 } from './response-object'
@@ -59,7 +59,7 @@ export function renamedResponse(
     Object.entries(reply).filter(([member, value]) => value !== null || !(member in own)),
   )
   const { conversation: _, tools, text, reasoning, usage, ...rest } = told
-  const { status = 'completed', completed_at: at = secondsOf(parsed.answer?.now() ?? parsed.at) } = rest
+  const { status = 'completed', completed_at: at = unixSeconds(parsed.answer?.now() ?? parsed.at) } = rest
   return {
     ...own,
     ...rest,

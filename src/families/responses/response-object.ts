@@ -62,7 +62,7 @@ export function responseObject(
   begun?: Fields,
 ): Fields {
   const { body, at, answer } = parsed
-  const createdAt = secondsOf(at)
+  const createdAt = unixSeconds(at)
   const response = begun ?? {
     id: answer?.id ?? `resp_${at.toString(36)}`,
     object: 'response',
@@ -81,7 +81,7 @@ export function responseObject(
   const { status, error = null, incompleteReason, usage, serviceTier } = end
   return {
     ...response,
-    completed_at: status === 'completed' ? secondsOf(answer?.now() ?? at) : null,
+    completed_at: status === 'completed' ? unixSeconds(answer?.now() ?? at) : null,
     status,
     error,
     incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
@@ -91,7 +91,7 @@ export function responseObject(
   }
 }
 
-export function secondsOf(milliseconds: number): number {
+export function unixSeconds(milliseconds: number): number {
   return Math.floor(milliseconds / 1000)
 }
 

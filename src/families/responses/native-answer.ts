@@ -8,9 +8,9 @@ import {
   type Fields,
   type OutputItem,
   responseObject,
-  unixSeconds,
   textEcho,
   toolEcho,
+  unixSeconds,
 } from './response-object'
 
 /** The whole response for the caller. Throws if the vendor sent none. */

@@ -105,7 +105,7 @@ export const serve = defineCommand({
     // Also sent when the terminal closes, which must not cut running answers.
     process.on('SIGHUP', () => void server.reload('SIGHUP'))
     watchConfig(file, server)
-    for (const warning of [openToOthers(dataDir), proxyLimit(server.world.config)]) {
+    for (const warning of [openToOthers(dataDir), openToNetwork(server), proxyLimit(server.world.config)]) {
       if (warning) say(paint('yellow', warning, process.stderr))
     }
     const demonstration = sandbox ? await prepareDemonstration(server) : undefined
@@ -117,6 +117,13 @@ export const serve = defineCommand({
     await closeControl()
   },
 })
+
+/** A warning if keys and contents cross a network unencrypted. */
+function openToNetwork({ url }: Server): string | undefined {
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'http:' || /^(localhost|127\..*|\[::1\])$/.test(hostname)) return undefined
+  return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
+}
 
 function isBehindProxy(): boolean {
   return PROXIES.some((name) => process.env[name])

@@ -4,6 +4,7 @@
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
+import { isTrusted } from '../http/client-address'
 import type { Log } from '../lib/system'
 
 /** The files and sockets of this process, as the operating system reports them. */
@@ -100,6 +101,8 @@ class ConnectionGuard {
   /** True for a limit that the operator has set, which applies to private addresses too. */
   private readonly isConfigured: boolean
   private readonly mostPerAddress: number
+  /** Networks of proxies, which call for everybody. */
+  private readonly trusted: readonly string[]
   private readonly report: ClosingReport
   private refusingSince: number | undefined
   private sweptAt = performance.now()
@@ -117,6 +120,7 @@ class ConnectionGuard {
     this.acceptBelow = Math.ceil(this.most * ACCEPT_SHARE)
     this.lastResort = Math.ceil((this.most + sockets.limit) / 2)
     this.isConfigured = configured !== undefined
+    this.trusted = config.server?.trustedProxies ?? []
     this.mostPerAddress =
       configured ?? Math.min(MAX_PER_ADDRESS, Math.max(1, Math.floor(this.most * ADDRESS_SHARE)))
     this.report = new ClosingReport(log, this.most, this.mostPerAddress)
@@ -196,13 +200,17 @@ class ConnectionGuard {
     })
     for (const [network, callers] of networks) {
       const excess = callers.length - this.mostPerAddress
-      if (this.isStopped || excess <= 0 || (!this.isConfigured && isPrivate(network))) continue
+      if (this.isStopped || excess <= 0 || this.isExempt(network)) continue
       for (const caller of leastUseful(this.sockets, callers, excess)) this.sockets.end(caller)
       this.report.excess += excess
       this.report.network = network
     }
     this.sweptAt = performance.now()
     this.isWalking = false
+  }
+
+  private isExempt(network: string): boolean {
+    return (!this.isConfigured && isPrivate(network)) || isTrusted(network, this.trusted)
   }
 
   /** Visits every caller, with a pause after each slice of the descriptors. */

@@ -4,6 +4,7 @@ import { Elysia } from 'elysia'
 import { version } from '../../package.json'
 import { operations } from '../contract/operations'
 import { BodyReader, bodyLimitsOf } from '../http/body'
+import { clientAddressOf } from '../http/client-address'
 import { rest } from '../http/connection'
 import { createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
@@ -43,7 +44,12 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     const requestId = world.newId('req')
     const response = errorResponse(error, dialectOf(request), requestId, world.log)
     if (isProbe(request, error)) {
-      world.log('request_malformed', { request: requestId, method: request.method, status: response.status })
+      world.log('request_malformed', {
+        request: requestId,
+        client: clientAddressOf(request, app.server, world.config),
+        method: request.method,
+        status: response.status,
+      })
     }
     if (isShared(request)) cors.share(request, response.headers)
     return response

@@ -8,6 +8,8 @@ import type { Config } from '../config/schema'
 export interface Listener {
   url: URL
   timeout(request: Request, seconds: number): void
+  /** The other end of the connection; null for a unix socket, and when it is closed. */
+  requestIP(request: Request): { address: string } | null
 }
 
 /** Time from a new connection to the end of the head of its first request, in milliseconds. */

@@ -145,7 +145,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const server = await startServer({
     config: testConfig(sandbox, options, databaseUrl),
     dataDir,
-    placeOf: ({ server: { port = 0 } = {} }) => ({ hostname: '127.0.0.1', port }),
+    placeOf: ({ server: { port = 0, unixSocket } = {} }) => ({ hostname: '127.0.0.1', port, unixSocket }),
     ...(options.readConfig && { readConfig: options.readConfig }),
     outside: {
       ...outside,

@@ -19,6 +19,7 @@ import { waitOfRequest } from '../../lib/waiting'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
+import { clientAddressOf } from '../client-address'
 import { exempt, type Listener, rest } from '../connection'
 import { errorResponse } from '../errors'
 import { type FormTools, readForm } from '../form'
@@ -83,6 +84,7 @@ export function operationRoutes(
 export class HttpIncoming implements Incoming {
   readonly operation: Operation
   readonly requestId: string
+  readonly clientAddress: string | null
   readonly authorization: string | null
   readonly idempotencyKey: string | null
   readonly waitMs: number
@@ -103,6 +105,7 @@ export class HttpIncoming implements Incoming {
     const { headers } = request
     this.operation = operation
     this.requestId = requestId
+    this.clientAddress = clientAddressOf(request, listener, world.config)
     this.authorization = authorizationOf(headers, world.config, operation.dialect)
     this.idempotencyKey = headers.get('idempotency-key')
     this.waitMs = operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0

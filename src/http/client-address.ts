@@ -1,0 +1,65 @@
+// The address of whom a request is for: the caller's own, or what a trusted proxy says. It must never believe
+// `x-forwarded-for` of anybody else, because every caller can send it.
+
+import ipaddr from 'ipaddr.js'
+import type { Config } from '../config/schema'
+import type { Listener } from './connection'
+
+type Network = ReturnType<typeof ipaddr.parseCIDR>
+
+/** The networks of each list that was read, because a list is the same for many requests. */
+const networksOf = new WeakMap<readonly string[], Network[]>()
+
+/** The client's address; null if it is unknown, as behind a unix socket whose proxy names none. */
+export function clientAddressOf(
+  request: Request,
+  listener: Listener | null,
+  { server = {} }: Pick<Config, 'server'>,
+): string | null {
+  const { trustedProxies = [], unixSocket } = server
+  const peer = listener?.requestIP(request)?.address
+  if (peer === undefined && unixSocket === undefined) return null
+  let client = peer === undefined ? null : addressOf(peer)
+  if (client !== null && !isTrusted(client, trustedProxies)) return client
+  // From the last proxy on, each names whom it calls for; the first that is not trusted is the client.
+  for (const named of namedBy(request)) {
+    const address = addressOf(named)
+    if (address === null) break
+    client = address
+    if (!isTrusted(address, trustedProxies)) break
+  }
+  return client
+}
+
+/** Whether an address is in one of the networks. */
+export function isTrusted(address: string, networks: readonly string[]): boolean {
+  if (networks.length === 0) return false
+  const parsed = ipaddr.process(address)
+  return parsedNetworks(networks).some(
+    ([network, bits]) => parsed.kind() === network.kind() && parsed.match([network, bits] as never),
+  )
+}
+
+function parsedNetworks(networks: readonly string[]): Network[] {
+  let parsed = networksOf.get(networks)
+  if (!parsed) {
+    parsed = networks.map((network) => ipaddr.parseCIDR(network))
+    networksOf.set(networks, parsed)
+  }
+  return parsed
+}
+
+/** The addresses of `x-forwarded-for`, the last first. */
+function namedBy({ headers }: Request): string[] {
+  const header = headers.get('x-forwarded-for')
+  return header === null ? [] : header.split(',').reverse()
+}
+
+/** An address without the port that some proxies add; null for anything else. */
+function addressOf(text: string): string | null {
+  const bare = text
+    .trim()
+    .replace(/^\[(.*)\](:\d+)?$/, '$1')
+    .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+  return ipaddr.isValid(bare) ? ipaddr.process(bare).toString() : null
+}

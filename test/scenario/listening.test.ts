@@ -1,0 +1,135 @@
+// Where a gateway listens: HTTPS with a certificate that is renewed, a unix socket, and behind proxies that say whom they
+// call for.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { copyFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import type { Config } from '../../src/config/schema'
+import { faultsOf } from '../../src/config/schema'
+import { clientAddressOf } from '../../src/http/client-address'
+import { temporaryFolder } from '../support/databases'
+import { say, startTestGateway, type TestGateway } from '../support/gateway'
+
+setDefaultTimeout(60_000)
+
+const fixture = (name: string) => join(import.meta.dir, `../fixtures/tls/${name}.pem`)
+
+/** The names in the certificate that a new connection is shown. */
+function shownNames({ url }: TestGateway): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(
+      { host: '127.0.0.1', port: Number(new URL(url).port), rejectUnauthorized: false },
+      () => {
+        resolve(socket.getPeerCertificate().subjectaltname ?? '')
+        socket.end()
+      },
+    )
+    socket.on('error', reject)
+  })
+}
+
+describe('HTTPS', () => {
+  test('a renewed certificate is shown to new connections while a stream of an older one runs to its end', async () => {
+    const folder = temporaryFolder()
+    const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+    copyFileSync(fixture('one.example'), certFile)
+    copyFileSync(fixture('key'), keyFile)
+    const gateway = await startTestGateway({
+      config: { server: { tls: { certFile, keyFile } } },
+      tokenDelayMs: 20,
+    })
+    expect(gateway.url).toStartWith('https://')
+    expect(await shownNames(gateway)).toContain('one.example')
+    const ask = (body: object) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'test-chat', messages: say('[sandbox tokens=20] Hello!'), ...body }),
+        tls: { rejectUnauthorized: false },
+      })
+    const running = await ask({ stream: true })
+    copyFileSync(fixture('two.example'), certFile)
+    expect(await gateway.server.reload('test')).toEqual({ changes: [] })
+    expect(await shownNames(gateway)).toContain('two.example')
+    expect(await running.text()).toContain('[DONE]')
+    expect((await ask({})).status).toBe(200)
+    writeFileSync(keyFile, 'no key')
+    expect(await gateway.server.reload('test')).toHaveProperty('faults')
+    expect(await shownNames(gateway)).toContain('two.example')
+    await gateway.close()
+  })
+
+  test('a certificate that cannot be used is a fault of the configuration, without its key', () => {
+    const faults = (tls: object) => faultsOf({ server: { tls }, upstreams: {}, models: {} })
+    expect(faults({ certFile: fixture('one.example'), keyFile: fixture('key') })).toEqual([])
+    expect(faults({ certFile: '/none', keyFile: fixture('key') })).toEqual([
+      'server.tls.certFile: /none cannot be read (ENOENT)',
+    ])
+    expect(faults({ certFile: fixture('key'), keyFile: fixture('key') })[0]).toContain('has no certificate')
+    expect(faults({ certFile: fixture('one.example'), keyFile: fixture('one.example') })[0]).toContain(
+      'no private key',
+    )
+  })
+})
+
+test('a unix socket is for the owner and the group, and what is no socket is not replaced', async () => {
+  const path = join(temporaryFolder(), 'http.sock')
+  const gateway = await startTestGateway({ config: { server: { unixSocket: path } } })
+  expect(gateway.url).toBe(`unix:${path}`)
+  expect(statSync(path).mode & 0o777).toBe(0o660)
+  expect((await fetch('http://gateway/health', { unix: path })).status).toBe(200)
+  await gateway.close()
+  expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
+  writeFileSync(path, 'a text')
+  expect(startTestGateway({ config: { server: { unixSocket: path } } })).rejects.toThrow('is no socket')
+})
+
+describe('the address of a client', () => {
+  const proxies = { trustedProxies: ['10.0.0.0/8', 'fd00::/8'] }
+  const rows: [
+    name: string,
+    server: Config['server'],
+    peer: string | null,
+    forwarded: string | null,
+    client: string | null,
+  ][] = [
+    ['is the peer', {}, '198.51.100.7', null, '198.51.100.7'],
+    ['is the peer, whatever it says', {}, '198.51.100.7', '203.0.113.1', '198.51.100.7'],
+    ['is the peer that is no trusted proxy', proxies, '198.51.100.7', '203.0.113.1', '198.51.100.7'],
+    ['is what a trusted proxy says', proxies, '10.0.0.1', '203.0.113.1', '203.0.113.1'],
+    ['is the last that is no proxy', proxies, '10.0.0.1', '192.0.2.66, 203.0.113.1, 10.9.9.9', '203.0.113.1'],
+    [
+      'is never taken from before an address that cannot be read',
+      proxies,
+      '10.0.0.1',
+      '192.0.2.66, ?, 10.2.2.2',
+      '10.2.2.2',
+    ],
+    ['is the first proxy if all are trusted', proxies, '10.0.0.1', '10.0.0.9', '10.0.0.9'],
+    ['is the proxy itself if it says nothing', proxies, '10.0.0.1', null, '10.0.0.1'],
+    ['has no port', proxies, '10.0.0.1', '203.0.113.1:4711', '203.0.113.1'],
+    ['is read in IPv6', proxies, 'fd00::1', '[2001:db8::1]:443', '2001:db8::1'],
+    ['is IPv4 where a system writes it as IPv6', proxies, '::ffff:10.0.0.1', '203.0.113.1', '203.0.113.1'],
+    ['is what the proxy at a unix socket says', { unixSocket: '/run/x' }, null, '203.0.113.1', '203.0.113.1'],
+    ['is unknown on a closed connection', proxies, null, '203.0.113.1', null],
+  ]
+  for (const [name, server = {}, peer, forwarded, client] of rows) {
+    test(name, () => {
+      const headers = forwarded === null ? {} : { 'x-forwarded-for': forwarded }
+      const listener = {
+        url: new URL('http://gateway'),
+        timeout() {},
+        requestIP: () => (peer === null ? null : { address: peer }),
+      }
+      expect(clientAddressOf(new Request('http://gateway', { headers }), listener, { server })).toBe(client)
+    })
+  }
+
+  test('is in the request log', async () => {
+    const gateway = await startTestGateway({ config: { server: { trustedProxies: ['127.0.0.0/8'] } } })
+    await gateway.chat({}, { 'x-forwarded-for': '203.0.113.1' })
+    expect(await gateway.requestLog()).toMatchObject([{ client_address: '203.0.113.1' }])
+    await gateway.close()
+  })
+})

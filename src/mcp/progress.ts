@@ -22,7 +22,7 @@ export function createProgress(
 
   function report(message: string): void {
     lastAt = world.monotonic()
-    last = Math.max(last + STEP_SECONDS, (lastAt - startedAt) / 1000)
+    last = Math.max(last + STEP_SECONDS, Math.floor(lastAt - startedAt) / 1000)
     send(last, message)
   }
 

@@ -8,7 +8,7 @@ import { Glob } from 'bun'
 import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
 import { hold, release } from '../../src/billing/ledger'
-import type { Db, Row } from '../../src/db/db'
+import { batchOf, type Db, type Row } from '../../src/db/db'
 import { findOverdue, findStranded, findTask } from '../../src/tasks/find'
 import { endNotBegun, endTask, type TaskEnding } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
@@ -163,6 +163,10 @@ describe('the table of transitions', () => {
         batch(statements) {
           for (const { sql } of statements) written.add(sql)
           return plain.batch(statements)
+        },
+        move(movement) {
+          for (const { sql } of batchOf(movement)) written.add(sql)
+          return plain.move(movement)
         },
       }
       const faults: string[] = []

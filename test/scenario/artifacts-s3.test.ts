@@ -112,7 +112,7 @@ describe('a bucket', () => {
 
   test('is read at the pace of the caller: nothing of a file waits in the gateway for a slow one', async () => {
     const megabyte = 1_000_000
-    vendor.serve = () => png(bytesOf('slow', 64 * megabyte))
+    vendor.serve = () => png(bytesOf('slow', 40 * megabyte))
     const { pathname, search } = new URL(await drawnUrl(one))
     const before = store.sentBytes
     const callers = await Promise.all(Array.from({ length: 3 }, () => RawCaller.connect(one.url)))
@@ -128,7 +128,7 @@ describe('a bucket', () => {
       sent = store.sentBytes
       await Bun.sleep(300)
     }
-    expect(sent - before).toBeLessThan(3 * 32 * megabyte)
+    expect(sent - before).toBeLessThan(3 * 20 * megabyte)
     for (const caller of callers) caller.leave('rst')
   })
 

@@ -144,6 +144,11 @@ export async function withDatabase<Result>(
       hasWritten ||= 'rows' in result
       return result
     },
+    async move(movement) {
+      const result = await db.move(movement)
+      hasWritten ||= 'rows' in result
+      return result
+    },
   }
   try {
     return await work(watched, config)

@@ -55,8 +55,9 @@ function checks(now: number): Check[] {
       say: (row) => `account ${row.name}: balance ${row.balance} does not cover held ${row.held}`,
     },
     {
-      sql: `select id, state from ended_charges where state not in ('settled', 'released') or amount < 0 or shortfall < 0
-        or (state = 'released' and (amount <> 0 or shortfall <> 0))`,
+      sql: `select id, case state when 0 then 'released' when 1 then 'settled' else cast(state as text) end as state
+        from ended_charges where state not in (0, 1) or amount < 0 or shortfall < 0
+        or (state = 0 and (amount <> 0 or shortfall <> 0))`,
       say: (row) => `charge ${row.id}: impossible state ${row.state}`,
     },
     {

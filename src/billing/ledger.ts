@@ -9,8 +9,10 @@ import type { EndedBy } from '../contract/failures'
 import { type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import { assertNano, formatUsd, MAX_NANO } from '../lib/money'
 import { bookOf } from './balances'
+import { ENDED_COLUMNS, type EndedRow, endedRow, insertEnded } from './ended-charges'
 import { freeKey } from './idempotency'
 import { endMovement, holdMovement } from './movements'
+import { referencesOf } from './references'
 
 export interface Charge {
   id: string
@@ -64,12 +66,14 @@ export async function hold(
 ): Promise<HoldResult> {
   assertNano(charge.heldNano)
   assert(charge.heldNano >= 0, 'a hold is not negative')
+  const known = referencesOf(db).priceListId(charge.pricesJson)
+  const priceList = typeof known === 'number' ? known : await known
   const statements = () => [
     holdMore(charge.account, charge.heldNano),
     ...conditions.map(({ statement }) => statement),
-    insertOpen(charge),
+    insertOpen(charge, priceList),
   ]
-  const result = await db.move(holdMovement(charge, conditions, statements, also))
+  const result = await db.move(holdMovement(charge, priceList, conditions, statements, also))
   if ('rows' in result) return { held: true }
   if (result.missed === 0) return { refusedBy: 'balance' }
   return { refusedBy: (conditions[result.missed - 1] as Condition).name }
@@ -150,12 +154,15 @@ export async function settle(
   assertNano(priceNano)
   assert(priceNano >= 0, 'a price is not negative')
   const covered = priceNano <= charge.heldNano
-  const statements = () => (covered ? settleCovered(charge, settlement) : settleBeyond(charge, settlement))
+  const found = endedRow(db, charge, { state: 'settled', ...settlement })
+  const row = found instanceof Promise ? await found : found
+  const statements = () =>
+    covered ? settleCovered(charge, settlement, row) : settleBeyond(charge, settlement, row)
   // Where the charge is opened by the same batch, its statements come first.
   const result =
     first.length > 0
       ? await db.batch([...first, ...statements(), ...also])
-      : await db.move(endMovement(charge, { ...settlement, state: 'settled' }, statements, also))
+      : await db.move(endMovement(charge, row, settlement, statements, also))
   if ('missed' in result) return undefined
   if (covered) return { paidNano: priceNano, shortfallNano: 0 }
   const paidNano = result.rows.flat().find((row) => 'amount' in row)?.amount as number
@@ -169,36 +176,39 @@ export async function release(
   ending: { endedBy: EndedBy; endedAt: number },
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  const released = { ...ending, state: 'released', priceNano: 0, tokens: 0, ...NO_USAGE } as const
+  const row = await endedRow(db, charge, { state: 'released', usageJson: null, usageSource: null, ...ending })
   const statements = () => [
     close(charge),
     {
       sql: 'update accounts set held = held - $1 where name = $2',
       parameters: [charge.heldNano, charge.account],
     },
-    insertEnded(charge, 'released', 0, released),
+    insertEnded(0, row),
     ...correctBudget(charge, 0),
     ...correctWindow(charge, 0),
   ]
-  return 'rows' in (await db.move(endMovement(charge, released, statements, also)))
+  return 'rows' in (await db.move(endMovement(charge, row, NOTHING_USED, statements, also)))
 }
 
-const NO_USAGE = { usageJson: null, usageSource: null }
+const NOTHING_USED = { priceNano: 0, tokens: 0 }
 
 /**
  * Opens a charge that holds nothing, for something delivered without a hold: it can only take what is available. Misses
  * if the charge is open already.
  */
-export function openUnheld(charge: Charge): Statement {
+export async function openUnheld(db: Db, charge: Charge): Promise<Statement> {
   assert(charge.heldNano === 0, 'what is held has to be there')
-  const { sql, parameters = [] } = insertOpen(charge)
+  const { sql, parameters = [] } = insertOpen(charge, await referencesOf(db).priceListId(charge.pricesJson))
   return { sql: `${sql} on conflict (key_id, id) do nothing`, parameters, guard: true }
 }
+
+const SELECT_OPEN =
+  'select open_charges.*, prices from open_charges join price_lists on price_lists.id = price_list'
 
 /** A charge that has not ended. */
 export async function findOpenCharge(db: Db, keyId: string, id: string): Promise<Charge | undefined> {
   const rows = await db.query({
-    sql: 'select * from open_charges where key_id = $1 and id = $2',
+    sql: `${SELECT_OPEN} where key_id = $1 and open_charges.id = $2`,
     parameters: [keyId, id],
   })
   return rows[0] && chargeOfRow(rows[0])
@@ -211,7 +221,7 @@ export async function findOpenCharge(db: Db, keyId: string, id: string): Promise
 export async function findEndedCharge(db: Db, id: string): Promise<Charge | undefined> {
   const rows = await db.query({
     sql: `select *, ended_at as expires_at, null as budget_period, null as window_minute, 0 as window_tokens
-      from ended_charges where id = $1`,
+      from charges where id = $1 and state <> 'held'`,
     parameters: [id],
   })
   return rows[0] && chargeOfRow(rows[0])
@@ -228,7 +238,7 @@ export async function releaseExpired(
   options: { all?: boolean; runs?: (charge: string) => boolean } = {},
 ): Promise<number> {
   const rows = await db.query({
-    sql: `select * from open_charges where expires_at <= $1
+    sql: `${SELECT_OPEN} where expires_at <= $1
       and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit 1000`,
     parameters: [options.all ? Number.MAX_SAFE_INTEGER : now],
   })
@@ -299,7 +309,7 @@ function holdMore(account: string, amountNano: number): Statement {
   }
 }
 
-function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
+function settleCovered(charge: Charge, settlement: Settlement, row: EndedRow): Statement[] {
   const { priceNano, tokens } = settlement
   const statements: Statement[] = [
     close(charge),
@@ -307,20 +317,13 @@ function settleCovered(charge: Charge, settlement: Settlement): Statement[] {
       sql: 'update accounts set balance = balance - $1, held = held - $2 where name = $3',
       parameters: [priceNano, charge.heldNano, charge.account],
     },
-    insertEnded(charge, 'settled', priceNano, settlement),
+    insertEnded(priceNano, row),
   ]
   // Most keys have neither limit.
   if (charge.budgetPeriod !== null) statements.push(...correctBudget(charge, priceNano))
   if (charge.windowMinute !== null) statements.push(...correctWindow(charge, tokens))
   return statements
 }
-
-const ENDED_COLUMNS =
-  'id, account, key_id, model, operation, state, held, amount, shortfall, prices, usage, usage_source, ended_by, created_at, ended_at'
-
-/** A constant, because a text built anew each time would be parsed anew to find its prepared statement. */
-const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
-  values ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14)`
 
 /**
  * The amount that an account can pay of the price $2 of a charge that holds $1: the price, or all that is available.
@@ -331,8 +334,7 @@ const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $
  * Statements that settle above the hold. The amount depends on the balance at this moment, so SQL computes it under the
  * lock of the account's row.
  */
-function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
-  const { priceNano, tokens, usageJson, usageSource, endedBy, endedAt } = settlement
+function settleBeyond(charge: Charge, { priceNano, tokens }: Settlement, row: EndedRow): Statement[] {
   const amounts = [charge.heldNano, priceNano, charge.account]
   const statements: Statement[] = [
     // First the charge, then the account: all ends of a charge lock in this order, so that no two wait for each other.
@@ -340,22 +342,22 @@ function settleBeyond(charge: Charge, settlement: Settlement): Statement[] {
     { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
     {
       sql: `insert into ended_charges (${ENDED_COLUMNS})
-        select cast($4 as text), name, cast($5 as text), cast($6 as text), cast($7 as text), 'settled',
-          cast($1 as bigint), ${PAID_BEYOND}, $2 - ${PAID_BEYOND}, cast($8 as text),
-          cast($9 as text), cast($10 as text), cast($11 as text), cast($12 as bigint), cast($13 as bigint)
+        select cast($4 as text), cast($5 as integer), cast($6 as integer), cast($7 as smallint), cast($1 as bigint),
+          ${PAID_BEYOND}, $2 - ${PAID_BEYOND}, cast($8 as integer), cast($9 as text), cast($10 as smallint),
+          cast($11 as smallint), cast($12 as bigint), cast($13 as bigint)
         from accounts where name = $3 returning amount, shortfall`,
       parameters: [
         ...amounts,
-        charge.id,
-        charge.keyId,
-        charge.model,
-        charge.operation,
-        charge.pricesJson,
-        usageJson,
-        usageSource,
-        endedBy,
-        charge.createdAt,
-        endedAt,
+        row.id,
+        row.series,
+        row.price_list,
+        row.state,
+        row.usage_shape,
+        row.usage,
+        row.usage_source,
+        row.ended_by,
+        row.created_at,
+        row.ended_at,
       ],
     },
     ...correctWindow(charge, tokens),
@@ -385,32 +387,6 @@ function close(charge: Charge): Statement {
     parameters: [charge.keyId, charge.id, charge.heldNano],
     guard: true,
   }
-}
-
-/** The charge's permanent row, which is also its ledger entry. */
-function insertEnded(
-  charge: Charge,
-  state: 'settled' | 'released',
-  amountNano: number,
-  ending: { usageJson: string | null; usageSource: UsageSource | null; endedBy: EndedBy; endedAt: number },
-): Statement {
-  const parameters: Value[] = [
-    charge.id,
-    charge.account,
-    charge.keyId,
-    charge.model,
-    charge.operation,
-    state,
-    charge.heldNano,
-    amountNano,
-    charge.pricesJson,
-    ending.usageJson,
-    ending.usageSource,
-    ending.endedBy,
-    charge.createdAt,
-    ending.endedAt,
-  ]
-  return { sql: INSERT_ENDED, parameters }
 }
 
 /** Replaces the held amount by the paid amount in the key's budget. */
@@ -455,7 +431,7 @@ function transfer(
   }
 }
 
-function insertOpen(charge: Charge): Statement {
+function insertOpen(charge: Charge, priceList: number): Statement {
   const parameters: Value[] = [
     charge.id,
     charge.account,
@@ -463,7 +439,7 @@ function insertOpen(charge: Charge): Statement {
     charge.model,
     charge.operation,
     charge.heldNano,
-    charge.pricesJson,
+    priceList,
     charge.budgetPeriod,
     charge.windowMinute,
     charge.windowTokens,
@@ -471,7 +447,7 @@ function insertOpen(charge: Charge): Statement {
     charge.expiresAt,
   ]
   return {
-    sql: `insert into open_charges (id, account, key_id, model, operation, held, prices, budget_period, window_minute,
+    sql: `insert into open_charges (id, account, key_id, model, operation, held, price_list, budget_period, window_minute,
         window_tokens, created_at, expires_at)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     parameters,

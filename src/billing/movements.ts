@@ -2,7 +2,8 @@
 // reads. It must say the same as the statements of the ledger.
 
 import type { Columns, Movement, Statement } from '../db/db'
-import type { Charge, Condition, Settlement, UsageSource } from './ledger'
+import type { EndedRow } from './ended-charges'
+import type { Charge, Condition, Settlement } from './ledger'
 
 /** Columns of a charge that the server reads of holds and of ends. Those that are missing are null there. */
 function columnsOf(charge: Charge): Columns {
@@ -10,10 +11,7 @@ function columnsOf(charge: Charge): Columns {
     id: charge.id,
     account: charge.account,
     key_id: charge.keyId,
-    model: charge.model,
-    operation: charge.operation,
     held: charge.heldNano,
-    prices: charge.pricesJson,
     window_tokens: charge.windowTokens,
     created_at: charge.createdAt,
   }
@@ -25,11 +23,18 @@ function columnsOf(charge: Charge): Columns {
 /** The movement that opens a charge. Conditions that are no columns are met by their statements. */
 export function holdMovement(
   charge: Charge,
+  priceList: number,
   conditions: readonly Condition[],
   statements: () => Statement[],
   also: readonly Statement[],
 ): Movement {
-  const columns: Columns = { ...columnsOf(charge), expires_at: charge.expiresAt }
+  const columns: Columns = {
+    ...columnsOf(charge),
+    model: charge.model,
+    operation: charge.operation,
+    price_list: priceList,
+    expires_at: charge.expiresAt,
+  }
   for (const { statement } of conditions) Object.assign(columns, statement.columns)
   const kind = conditions.every(({ statement }) => statement.columns) ? 'hold' : 'other'
   return { kind, account: charge.account, columns, statements, also }
@@ -38,20 +43,12 @@ export function holdMovement(
 /** The movement that ends a charge. What goes along and has columns is made by the server's function too. */
 export function endMovement(
   charge: Charge,
-  ending: Omit<Settlement, 'usageSource'> & { state: string; usageSource: UsageSource | null },
+  row: EndedRow,
+  { priceNano, tokens }: Pick<Settlement, 'priceNano' | 'tokens'>,
   statements: () => Statement[],
   also: readonly Statement[],
 ): Movement {
-  const columns: Columns = {
-    ...columnsOf(charge),
-    state: ending.state,
-    price: ending.priceNano,
-    tokens: ending.tokens,
-    usage: ending.usageJson,
-    usage_source: ending.usageSource,
-    ended_by: ending.endedBy,
-    ended_at: ending.endedAt,
-  }
+  const columns: Columns = { ...columnsOf(charge), ...row, price: priceNano, tokens }
   const inside = also.filter((statement) => statement.columns)
   for (const statement of inside) Object.assign(columns, statement.columns)
   return {

@@ -1,11 +1,20 @@
 // The shape of the database, as numbered steps that run once each, in order.
 // A step that has been released must never change: add another one.
 
+import { COMPACT_CHARGES } from './compact-charges'
 import { DatabaseUnavailable, type Db, type Statement } from './db'
 import { MOVEMENT_FUNCTIONS } from './movement-functions'
 
-/** The statements of one transaction, and those that only one database has and the gateway can do without. */
-type Step = readonly (string | { postgres: string })[]
+/** A statement that is not the same for all; absent where it has nothing to do. */
+export interface Variants {
+  sqlite?: string
+  postgres?: string
+  /** For servers that speak PostgreSQL and lack what the statement needs. The gateway can do without it. */
+  otherwise?: string
+}
+
+/** The statements of one transaction. */
+type Step = readonly (string | Variants)[]
 
 /** The steps. `bigint` holds nano-dollars and milliseconds since 1970. */
 export const migrations: readonly Step[] = [
@@ -308,6 +317,7 @@ export const migrations: readonly Step[] = [
     `create index items_of_conversation on conversation_items (conversation, id, position)`,
   ],
   MOVEMENT_FUNCTIONS.map((postgres) => ({ postgres })),
+  COMPACT_CHARGES,
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */
@@ -343,18 +353,19 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
       guard: true,
     }
     const step = steps[next - 1] as Step
-    const portable = step.filter((part) => typeof part === 'string')
-    const whole =
-      db.kind === 'postgres'
-        ? step.map((part) => (typeof part === 'string' ? part : part.postgres))
-        : portable
-    const run = (statements: readonly string[]) =>
+    const run = (kind: keyof Variants) =>
       // A miss means that another node is running this step in its transaction, or has run it.
-      db.batch([...patience, claim, ...statements.map((sql) => ({ sql }))])
-    await run(whole).catch((error) => {
+      db.batch([...patience, claim, ...statementsOf(step, kind)])
+    await run(db.kind).catch((error) => {
       // Where the user may not make functions, or the server has none, all goes without them.
-      if (whole.length === portable.length || error instanceof DatabaseUnavailable) throw error
-      return run(portable)
+      const hasVariants = step.some((part) => typeof part !== 'string')
+      if (db.kind === 'sqlite' || !hasVariants || error instanceof DatabaseUnavailable) throw error
+      return run('otherwise')
     })
   }
+}
+
+function statementsOf(step: Step, kind: keyof Variants): Statement[] {
+  const texts = step.map((part) => (typeof part === 'string' ? part : part[kind]))
+  return texts.flatMap((sql) => (sql === undefined ? [] : [{ sql }]))
 }

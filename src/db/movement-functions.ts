@@ -7,7 +7,8 @@ const TYPES = new Map(
   Object.entries({
     bigint:
       `held window_minute window_tokens created_at expires_at most_requests most_tokens most_running most_committed
-      price tokens ended_at answer_status`.split(/\s+/),
+      price price_list tokens ended_at answer_status series usage_shape`.split(/\s+/),
+    smallint: ['state', 'usage_source', 'ended_by'],
     boolean: ['frees_key'],
   }).flatMap(([type, names]) => names.map((name) => [name, type] as const)),
 )
@@ -18,7 +19,7 @@ function rowsOf(columns: string): string {
   return `jsonb_to_recordset(list) as i(place int, ${typed.join(', ')})`
 }
 
-const OPEN_COLUMNS = `id, account, key_id, model, operation, held, prices, budget_period, window_minute, window_tokens,
+const OPEN_COLUMNS = `id, account, key_id, model, operation, held, price_list, budget_period, window_minute, window_tokens,
   created_at, expires_at`
 const HOLD_COLUMNS = `account, key_id, held, budget_period, window_minute, window_tokens, created_at, most_requests,
   most_tokens, most_running, most_committed, idempotency_key`
@@ -149,9 +150,9 @@ begin
   return missed;
 end $$`
 
-const ENDED_COLUMNS = `id, account, key_id, model, operation, state, held, prices, usage, usage_source, ended_by, created_at,
+const ENDED_COLUMNS = `id, series, price_list, state, held, usage_shape, usage, usage_source, ended_by, created_at,
   ended_at`
-const END_COLUMNS = `${ENDED_COLUMNS}, budget_period, window_minute, window_tokens, tokens, price, frees_key, answer_status,
+const END_COLUMNS = `${ENDED_COLUMNS}, account, key_id, budget_period, window_minute, window_tokens, tokens, price, frees_key, answer_status,
   answer_type, answer_body`
 
 /**

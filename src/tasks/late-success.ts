@@ -29,7 +29,7 @@ export async function succeedLate(
   const now = Math.max(options.now, (failed.endedAt ?? 0) + 1)
   const charge = await lateCharge(db, failed, now)
   if (!charge) return undefined
-  return succeed(db, failed, charge, ending, { ...options, now, first: [openUnheld(charge)] })
+  return succeed(db, failed, charge, ending, { ...options, now, first: [await openUnheld(db, charge)] })
 }
 
 /** Reopens a failed task, so that its vendor is polled again. False if there is nothing to ask. */
@@ -38,7 +38,7 @@ export async function askAgain(db: Db, task: Task, now: number): Promise<boolean
   const charge = await lateCharge(db, task, deadlineAt + CHARGE_MARGIN_MS)
   if (!charge) return false
   return tryApply(db, [
-    openUnheld(charge),
+    await openUnheld(db, charge),
     {
       sql: `update tasks set state = 'submitted', charge = $3, document = null, error_code = null, error_message = null,
           ended_at = null, poll_at = created_at, deadline_at = $4, misses = 0, missing = 0, cancel_at = null,

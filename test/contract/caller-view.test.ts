@@ -187,9 +187,9 @@ describe('the operator’s costs are taken out of', () => {
     expect(answered).toContain('succeeded')
     expect(answered).not.toMatch(COSTLY)
     const [charge] = await gateway.server.world.db.query({
-      sql: `select usage from ended_charges where model = 'gkx-imagine-video'`,
+      sql: `select usage_shape from charges where model = 'gkx-imagine-video'`,
     })
-    expect(charge?.usage).toContain('cost_in_usd_ticks')
+    expect(charge?.usage_shape).toContain('cost_in_usd_ticks')
   })
 })
 

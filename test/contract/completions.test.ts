@@ -2,6 +2,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
+import { withWholeUsage } from '../../src/billing/usage-form'
+import type { Row } from '../../src/db/db'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { type OddVendor, startVendor } from '../support/vendor'
 
@@ -41,7 +43,7 @@ async function lastCharge() {
   const [charge] = await gateway.server.world.db.query({
     sql: 'select * from charges order by id desc limit 1',
   })
-  return charge as Record<string, unknown>
+  return withWholeUsage(charge as Row)
 }
 
 describe('the official client', () => {

@@ -402,7 +402,7 @@ describe('a task that began before prices were pico-dollars', () => {
       usageJson: null,
     }
     expect(await endTask(db, task, ending, { now: START + 1, webhookId: 'w' })).toBe(true)
-    const [charge] = await db.query({ sql: 'select amount, held, prices from ended_charges' })
+    const [charge] = await db.query({ sql: 'select amount, held, prices from charges' })
     expect(charge).toMatchObject({ amount: VIDEO_NANO, held: VIDEO_NANO })
     expect(JSON.parse(charge?.prices as string)).toEqual({ second: expect.any(Number) })
     await db.close()

@@ -7,6 +7,7 @@ import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
 import { hold } from '../../src/billing/ledger'
 import { conditionsOf } from '../../src/billing/limits'
+import { withWholeUsage } from '../../src/billing/usage-form'
 import type { Db } from '../../src/db/db'
 import { endTask, type Success, type TaskEnding } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
@@ -179,7 +180,9 @@ function priceContract(kind: DatabaseKind): void {
     const db = await openFailed(kind)
     const ending: Success = { ...good, quantities: { second: 3 }, usageSource: 'upstream' }
     await succeedLate(db, await readTask(db, 'late'), ending, { now: START + 1, webhookId: 'msg-2' })
-    const [released, settled] = await db.query({ sql: 'select * from ended_charges order by ended_at' })
+    const [released, settled] = await (
+      await db.query({ sql: `select * from charges where state <> 'held' order by ended_at` })
+    ).map(withWholeUsage)
     expect(settled).toMatchObject({
       amount: 3 * SECOND_NANO,
       usage: good.usageJson,
@@ -410,7 +413,9 @@ async function expectLog(group: TaskNodes, counts: Record<string, number>): Prom
 
 /** In the order in which they ended. */
 function chargesOf(db: Db) {
-  return db.query({ sql: 'select id, state, amount, shortfall from ended_charges order by ended_at, id' })
+  return db.query({
+    sql: `select id, state, amount, shortfall from charges where state <> 'held' order by ended_at, id`,
+  })
 }
 
 /** States that webhooks report, oldest first. */

@@ -17,6 +17,8 @@ import {
   settle,
 } from '../../src/billing/ledger'
 import { conditionsOf, forgetWindows, periodOf } from '../../src/billing/limits'
+import { referencesOf } from '../../src/billing/references'
+import { withWholeUsage } from '../../src/billing/usage-form'
 import type { Db, Statement, Value } from '../../src/db/db'
 import { formatUsd, MAX_NANO } from '../../src/lib/money'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
@@ -580,14 +582,15 @@ const tamperings: Tampering[] = [
   },
   {
     name: 'an open charge is there as an ended one too',
-    sql: `insert into ended_charges select id, account, key_id, model, operation, 'released', held, amount, shortfall, prices,
-      null, null, 'done', created_at, created_at from charges where id = 'open'`,
+    sql: `insert into ended_charges (series, state, amount, shortfall, ended_at, created_at, ended_by, held, price_list, id)
+      select s.id, 0, 0, 0, o.created_at, o.created_at, 0, o.held, o.price_list, o.id
+      from open_charges o join charge_series s on s.account = o.account and s.key_id = o.key_id where o.id = 'open'`,
     finds: /charge open: there more than once/,
   },
   {
     name: 'a charge is in a state that does not exist',
-    sql: `update ended_charges set state = 'paid' where id = 'settled'`,
-    finds: /charge settled: impossible state paid/,
+    sql: `update ended_charges set state = 7 where id = 'settled'`,
+    finds: /charge settled: impossible state 7/,
   },
   {
     name: 'a released charge costs something',
@@ -601,7 +604,7 @@ const tamperings: Tampering[] = [
   },
   {
     name: 'a settled charge is called released',
-    sql: `update ended_charges set state = 'released' where id = 'settled'`,
+    sql: `update ended_charges set state = 0 where id = 'settled'`,
     finds: /charge settled: impossible state released/,
   },
   {
@@ -611,17 +614,19 @@ const tamperings: Tampering[] = [
   },
   {
     name: 'a settled charge is on another account',
-    sql: `update ended_charges set account = 'bob' where id = 'settled'`,
+    sql: `update ended_charges set series = (select series from ended_charges where id = 'beyond') where id = 'settled'`,
     finds: /account bob: balance 0 differs/,
   },
   {
     name: 'a settled charge is on an account that does not exist',
-    sql: `update ended_charges set account = 'mallory' where id = 'settled'`,
+    sql: `update ended_charges set series = (select id from charge_series where account = 'mallory') where id = 'settled'`,
     finds: /account:mallory: the ledger has -30 for an account that does not exist/,
   },
   {
     name: 'a charge is settled twice',
-    sql: `insert into ended_charges select * from ended_charges where id = 'settled'`,
+    sql: `insert into ended_charges (series, state, amount, shortfall, ended_at, created_at, ended_by, held, price_list, id)
+      select series, state, amount, shortfall, ended_at, created_at, ended_by, held, price_list, id
+      from ended_charges where id = 'settled'`,
     finds: /charge settled: there more than once/,
   },
   {
@@ -741,6 +746,7 @@ async function fillBooks(db: Db): Promise<Db> {
   await hold(db, makeCharge(100, { id: 'beyond', account: 'bob' }))
   await adjust(db, { id: 'take', account: 'bob', amountNano: -130, now: START, note: 'n' })
   await settle(db, makeCharge(50, { id: 'settled' }), makeSettlement(30))
+  await referencesOf(db).seriesId(makeCharge(0, { account: 'mallory' }))
   await release(db, makeCharge(50, { id: 'released' }), { endedBy: 'upstream', endedAt: START })
   await settle(db, makeCharge(100, { id: 'beyond', account: 'bob' }), makeSettlement(350))
   return db
@@ -811,5 +817,5 @@ function rowsOf(db: Db, table: string): Promise<Record<string, Value>[]> {
 
 async function rowOf(db: Db, charge: Charge): Promise<Record<string, Value>> {
   const [row] = await db.query({ sql: 'select * from charges where id = $1', parameters: [charge.id] })
-  return row ?? {}
+  return row ? withWholeUsage(row) : {}
 }

@@ -314,7 +314,7 @@ describe('the key is masked in', () => {
     await waitFor(() => receiver.deliveries.length > 0)
     expectClean(JSON.stringify(receiver.deliveries))
     const { db } = gateway.server.world
-    const tables = ['tasks', 'webhooks', 'ended_charges', 'saved_answers']
+    const tables = ['tasks', 'webhooks', 'charges', 'saved_answers']
     for (const table of tables)
       expectClean(JSON.stringify(await db.query({ sql: `select * from ${table}` })), table)
     await nothingHasTheKey()

@@ -9,6 +9,7 @@ import { newId, type Outside, outside } from '../../src/app/world'
 import { type Audit, audit } from '../../src/billing/audit'
 import { type Balance, balanceOf } from '../../src/billing/balances'
 import { addCredit } from '../../src/billing/ledger'
+import { withWholeUsage } from '../../src/billing/usage-form'
 import type { Config, ModelConfig, RouteConfig } from '../../src/config/schema'
 import { faultsOf } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
@@ -200,8 +201,10 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       if (!balance) throw new Error(`no account ${account}`)
       return balance
     },
-    charges: (after = '') =>
-      db.query({ sql: 'select * from charges where id > $1 order by created_at, id', parameters: [after] }),
+    async charges(after = '') {
+      const sql = 'select * from charges where id > $1 order by created_at, id'
+      return (await db.query({ sql, parameters: [after] })).map(withWholeUsage)
+    },
     async requestLog(after = 0) {
       await requestLog.flush()
       const [last] = await requestLog.recent(1)

@@ -18,7 +18,7 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
   const { db } = database
   const open = await db.query({ sql: 'select id from open_charges' })
   must(open.length === 0, `charges are open: ${JSON.stringify(open)}`)
-  const ended = await db.query({ sql: 'select * from ended_charges' })
+  const ended = await db.query({ sql: 'select * from charges' })
   const tasks = await db.query({ sql: 'select * from tasks' })
   const charges = new Map<string, Row[]>()
   for (const row of ended) charges.set(row.id as string, [...(charges.get(row.id as string) ?? []), row])

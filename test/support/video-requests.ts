@@ -1,6 +1,8 @@
 // Requests for videos in the form of each family, as the spec and the vendors' documentation write them, with what they
 // cost at the prices of the catalogue, and a clock that a test moves.
 
+import { withWholeUsage } from '../../src/billing/usage-form'
+import type { Row } from '../../src/db/db'
 import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
 
@@ -132,11 +134,11 @@ export async function endOf(gateway: TestGateway, clock: Clock, id: string): Pro
 /** Rows of the task and its charge as one. */
 export async function rowsOf(gateway: TestGateway, id: string): Promise<Json> {
   const rows = await gateway.server.world.db.query({
-    sql: `select t.*, c.state as charge_state, c.held, c.amount, c.usage, c.usage_source, c.ended_by, c.shortfall
+    sql: `select t.*, c.state as charge_state, c.held, c.amount, c.usage, c.usage_shape, c.usage_source, c.ended_by, c.shortfall
       from tasks t join charges c on c.id = t.charge where t.id = $1`,
     parameters: [id],
   })
-  return rows[0]
+  return withWholeUsage(rows[0] as Row)
 }
 
 /** Lets every task end that can, so that the books can be closed. */

@@ -1,0 +1,107 @@
+// How a charge that has ended is stored: once, in a short form, as the row that is also its ledger entry. What it shares
+// with others stands in tables of its own. A row must never change.
+
+import type { EndedBy } from '../contract/failures'
+import type { Db, Statement } from '../db/db'
+import type { Charge, Settlement, UsageSource } from './ledger'
+import { referencesOf, type StoredUsage } from './references'
+
+/** Words for which a stored charge has their places in these lists. The view `charges` translates them back. */
+const USAGE_SOURCES: readonly UsageSource[] = ['upstream', 'counted', 'estimated']
+const ENDINGS: readonly EndedBy[] = [
+  'done',
+  'balance',
+  'client',
+  'upstream',
+  'timeout',
+  'shutdown',
+  'expired',
+]
+const STATES = ['released', 'settled'] as const
+
+/** The end of a charge as the caller knows it. */
+export interface Ending extends Pick<Settlement, 'usageJson' | 'endedBy' | 'endedAt'> {
+  state: (typeof STATES)[number]
+  usageSource: UsageSource | null
+}
+
+/** The row of an ended charge by its columns, but for the amounts. */
+export type EndedRow = {
+  id: string
+  series: number
+  price_list: number
+  state: number
+  held: number
+  usage_shape: number | null
+  usage: string | null
+  usage_source: number | null
+  ended_by: number
+  created_at: number
+  ended_at: number
+}
+
+/** Makes the row of a charge. A promise only where something is met for the first time. */
+export function endedRow(db: Db, charge: Charge, ending: Ending): EndedRow | Promise<EndedRow> {
+  const references = referencesOf(db)
+  const series = references.seriesId(charge)
+  const priceList = references.priceListId(charge.pricesJson)
+  if (typeof series !== 'number' || typeof priceList !== 'number') {
+    return Promise.all([series, priceList]).then(() => endedRow(db, charge, ending))
+  }
+  const usage = ending.usageJson === null ? NO_USAGE : references.usage(series, ending.usageJson)
+  if (usage instanceof Promise)
+    return usage.then((stored) => rowOf(charge, ending, series, priceList, stored))
+  return rowOf(charge, ending, series, priceList, usage)
+}
+
+const NO_USAGE: StoredUsage = { usageShape: null, usage: null }
+
+function rowOf(
+  charge: Charge,
+  { state, usageSource, endedBy, endedAt }: Ending,
+  series: number,
+  priceList: number,
+  { usageShape, usage }: StoredUsage,
+): EndedRow {
+  return {
+    id: charge.id,
+    series,
+    price_list: priceList,
+    state: STATES.indexOf(state),
+    held: charge.heldNano,
+    usage_shape: usageShape,
+    usage,
+    usage_source: usageSource === null ? null : USAGE_SOURCES.indexOf(usageSource),
+    ended_by: ENDINGS.indexOf(endedBy),
+    created_at: charge.createdAt,
+    ended_at: endedAt,
+  }
+}
+
+export const ENDED_COLUMNS =
+  'id, series, price_list, state, held, amount, shortfall, usage_shape, usage, usage_source, ended_by, created_at, ended_at'
+
+/** A constant, because a text built anew each time would be parsed anew to find its prepared statement. */
+const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
+  values ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11, $12)`
+
+/** The charge's permanent row, which is also its ledger entry. */
+export function insertEnded(amountNano: number, row: EndedRow): Statement {
+  return {
+    sql: INSERT_ENDED,
+    parameters: [
+      row.id,
+      row.series,
+      row.price_list,
+      row.state,
+      row.held,
+      amountNano,
+      row.usage_shape,
+      row.usage,
+      row.usage_source,
+      row.ended_by,
+      row.created_at,
+      row.ended_at,
+    ],
+  }
+}

@@ -176,7 +176,9 @@ export async function release(
   ending: { endedBy: EndedBy; endedAt: number },
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  const row = await endedRow(db, charge, { state: 'released', usageJson: null, usageSource: null, ...ending })
+  const found = endedRow(db, charge, { state: 'released', usageJson: null, usageSource: null, ...ending })
+  // Without a wait where there is none: what is done at one moment comes into one group.
+  const row = found instanceof Promise ? await found : found
   const statements = () => [
     close(charge),
     {

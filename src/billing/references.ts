@@ -39,6 +39,8 @@ export class References {
   private readonly priceLists = new Map<string, number>()
   private readonly usageShapes = new Map<string, number | null>()
   private readonly recentShapes = new Map<number, readonly Shape[]>()
+  /** Numbers that are asked for at this moment: many requests of one kind begin together. */
+  private readonly asked = new Map<string, Promise<unknown>>()
 
   constructor(db: Db) {
     this.db = db
@@ -80,7 +82,8 @@ export class References {
     const { shape, figures } = shortUsageOf(usageJson)
     if (shape === null) return { usageShape: null, usage: usageJson }
     const id = this.usageShapes.get(shape)
-    if (id === undefined) return this.rememberShape(shape).then(() => this.usage(series, usageJson))
+    if (id === undefined)
+      return this.once(shape, () => this.rememberShape(shape)).then(() => this.usage(series, usageJson))
     // There are too many shapes already.
     if (id === null) return { usageShape: null, usage: usageJson }
     note(this.recentShapes, series, [{ id, pieces: piecesOfShape(shape) }, ...recent].slice(0, MOST_RECENT))
@@ -95,10 +98,20 @@ export class References {
     note(this.usageShapes, shape, id ?? null)
   }
 
-  private async remember(known: Map<string, number>, content: string, reference: Reference): Promise<number> {
-    const id = await numberOf(this.db, reference)
-    note(known, content, id)
-    return id
+  private remember(known: Map<string, number>, content: string, reference: Reference): Promise<number> {
+    return this.once(content, async () => {
+      const id = await numberOf(this.db, reference)
+      note(known, content, id)
+      return id
+    })
+  }
+
+  private once<Result>(content: string, work: () => Promise<Result>): Promise<Result> {
+    const running = this.asked.get(content) as Promise<Result> | undefined
+    if (running) return running
+    const begun = work().finally(() => this.asked.delete(content))
+    this.asked.set(content, begun)
+    return begun
   }
 }
 

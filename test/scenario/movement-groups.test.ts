@@ -6,6 +6,7 @@ import { audit } from '../../src/billing/audit'
 import { freeKey, saveAnswer, takeKey } from '../../src/billing/idempotency'
 import { addCredit, type Charge, extendHold, hold, release, settle } from '../../src/billing/ledger'
 import { conditionsOf, conditionsToExtend } from '../../src/billing/limits'
+import { referencesOf } from '../../src/billing/references'
 import { clearCodec } from '../../src/db/codec'
 import type { Db, Statement } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
@@ -18,15 +19,7 @@ setDefaultTimeout(300_000)
 
 const seed = seedOf('GROUPS_SEED')
 const GROUPS = Number(process.env.GROUPS ?? 200)
-const TABLES = [
-  'accounts',
-  'open_charges',
-  'ended_charges',
-  'budgets',
-  'rate_windows',
-  'saved_answers',
-  'things',
-]
+const TABLES = ['accounts', 'open_charges', 'charges', 'budgets', 'rate_windows', 'saved_answers', 'things']
 
 /** One request of a group, as it is made on any database. */
 interface Work {
@@ -71,6 +64,8 @@ group('a group of movements', () => {
     const db = await openTestDatabase('postgres')
     await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000, now: START, note: null })
     const charges = Array.from({ length: 40 }, () => makeCharge(10))
+    // The first request of a price list writes it down.
+    await referencesOf(db).priceListId(makeCharge(10).pricesJson)
     await Promise.all(charges.map((charge) => hold(db, charge)))
     // The system column names the transaction that has written a row.
     const rows = await db.query({ sql: 'select distinct cast(xmin as text) as made_by from open_charges' })
@@ -149,6 +144,7 @@ group('a server without the function', () => {
   })
 })
 
+const USAGE = '{"a":1}'
 const COMMON = [
   'hold: {"held":true}',
   ...['balance', 'rate', 'concurrency', 'budget', 'idempotency'].map(
@@ -172,8 +168,16 @@ const LIMITS = [
 
 async function prepare(db: Db): Promise<void> {
   await db.batch([{ sql: 'create table things (id bigint primary key, word text)' }])
-  for (const [index, account] of ['alice', 'bob', 'carol'].entries())
+  const references = referencesOf(db)
+  for (const [index, account] of ['alice', 'bob', 'carol'].entries()) {
     await addCredit(db, { id: account, account, amountNano: 3_000 * 10 ** index, now: START, note: null })
+    // What is met for the first time is written before its movement, which then comes into a later group.
+    for (const keyId of [`${account} free`, `${account} limited`]) {
+      const charge = makeCharge(0, { account, keyId })
+      await references.priceListId(charge.pricesJson)
+      await references.usage(await references.seriesId(charge), USAGE)
+    }
+  }
 }
 
 /** Random requests of few accounts and keys, so that they meet each other and their limits. */
@@ -252,7 +256,7 @@ class Requests {
     const settlement = makeSettlement(price, {
       endedAt: now,
       tokens: random.below(300),
-      usageJson: '{"a":1}',
+      usageJson: USAGE,
     })
     return { name: `settle${name}`, order, run: (db) => settle(db, charge, settlement, also) }
   }

@@ -20,7 +20,7 @@ const ENDINGS: readonly EndedBy[] = [
 const STATES = ['released', 'settled'] as const
 
 /** The end of a charge as the caller knows it. */
-export interface Ending extends Pick<Settlement, 'usageJson' | 'endedBy' | 'endedAt'> {
+export interface ChargeEnding extends Pick<Settlement, 'usageJson' | 'endedBy' | 'endedAt'> {
   state: (typeof STATES)[number]
   usageSource: UsageSource | null
 }
@@ -41,7 +41,7 @@ export type EndedRow = {
 }
 
 /** Makes the row of a charge. A promise only where something is met for the first time. */
-export function endedRow(db: Db, charge: Charge, ending: Ending): EndedRow | Promise<EndedRow> {
+export function endedRow(db: Db, charge: Charge, ending: ChargeEnding): EndedRow | Promise<EndedRow> {
   const references = referencesOf(db)
   const series = references.seriesId(charge)
   const priceList = references.priceListId(charge.pricesJson)
@@ -58,7 +58,7 @@ const NO_USAGE: StoredUsage = { usageShape: null, usage: null }
 
 function rowOf(
   charge: Charge,
-  { state, usageSource, endedBy, endedAt }: Ending,
+  { state, usageSource, endedBy, endedAt }: ChargeEnding,
   series: number,
   priceList: number,
   { usageShape, usage }: StoredUsage,

@@ -24,6 +24,8 @@ const main = defineCommand({
     requests: () => import('./commands/requests').then((file) => file.requests),
     usage: () => import('./commands/usage').then((file) => file.usage),
     models: () => import('./commands/models').then((file) => file.models),
+    upstreams: () => import('./commands/upstreams').then((file) => file.upstreams),
+    prices: () => import('./commands/prices').then((file) => file.prices),
     env: () => import('./commands/env').then((file) => file.env),
     config: () => import('./commands/config').then((file) => file.config),
   },

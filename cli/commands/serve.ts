@@ -21,7 +21,9 @@ import {
   type SettingsFlags,
   settingsArgs,
 } from '../lib/settings'
+import { simulated } from '../lib/simulated'
 import { openSockets } from '../lib/sockets'
+import { isBehindProxy } from '../lib/upstreams'
 import { watchConfig } from '../lib/watch-config'
 import { commandLineOf } from '../program'
 import { introduction } from '../view/introduction'
@@ -37,11 +39,6 @@ const GRACE_MS = 30_000
  */
 const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
-/**
- * Variables in which many tools look for the proxy to the internet; NO_PROXY names the hosts that are reached without
- * it.
- */
-const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
 /** The variable that limits how many requests Bun's fetch runs at a time; 256 if unset. */
 const FETCH_LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
 
@@ -125,10 +122,6 @@ function openToNetwork({ url }: Server): string | undefined {
   return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
 }
 
-function isBehindProxy(): boolean {
-  return PROXIES.some((name) => process.env[name])
-}
-
 /** The network for calls to vendors. Behind a proxy it is Bun's fetch, which supports proxies. */
 function network(): Outside {
   return isBehindProxy() ? { ...outside, transport: proxyTransport } : outside
@@ -176,26 +169,6 @@ function readerOf(flags: SettingsFlags, inForce: (config: Config) => Config): Re
     const { value, faults } = await judgeConfig(flags)
     return faults.length > 0 ? { faults } : { config: inForce(value as Config) }
   }
-}
-
-/** The configuration with every vendor simulated. Servers that speak OpenAI's API are simulated as OpenAI. */
-export function simulated(
-  config: Config,
-  { baseUrls, secrets }: Pick<Sandbox, 'baseUrls' | 'secrets'>,
-): Config {
-  const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => {
-    const vendor = upstream.kind as keyof Sandbox['baseUrls']
-    // The address would otherwise be the real vendor's.
-    if (!Object.hasOwn(baseUrls, vendor)) {
-      throw new CommandFailed(
-        `The sandbox has no simulator for upstreams of kind "${vendor}", as ${name} is. It has one for: ${Object.keys(baseUrls).join(', ')}.`,
-      )
-    }
-    // What leads to the real vendor, or proves who asks it, has no use here.
-    const { apiKeyFile: _file, auth: _auth, proxy: _proxy, tls: _tls, ...settings } = upstream
-    return [name, { ...settings, baseUrl: baseUrls[vendor], apiKey: secrets[vendor], proxy: null }]
-  })
-  return { ...config, upstreams: Object.fromEntries(upstreams) }
 }
 
 function describe(server: Server, { file, dataDir, demonstration, flags }: Setting): string {

@@ -3,9 +3,10 @@
 
 import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import builtIn from '../../gateway.config'
 import { databaseFile, makeDataDir, openDatabase } from '../../src/app/world'
+import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { say } from '../view/output'
@@ -57,18 +58,32 @@ interface JudgedConfig {
   lookedIn: string[]
 }
 
+interface LoadOptions {
+  /** True for the command that fetches lists of models: a list that is missing is no fault then. */
+  mayLackLists?: boolean
+}
+
 /** Loads the configuration in use and lists all its faults. */
-export async function judgeConfig(flags: SettingsFlags): Promise<JudgedConfig> {
+export async function judgeConfig(
+  flags: SettingsFlags,
+  { mayLackLists = false }: LoadOptions = {},
+): Promise<JudgedConfig> {
   const { file, lookedIn } = findConfig(flags.config)
   const { value: written, faults } =
     file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
-  const value = inForce(written, flags)
-  return { value, file, lookedIn, faults: [...faults, ...faultsOf(value)] }
+  const listed = withListedModels(written, file === undefined ? process.cwd() : dirname(file))
+  const value = inForce(listed.value, flags)
+  return {
+    value,
+    file,
+    lookedIn,
+    faults: [...faults, ...(mayLackLists ? [] : listed.faults), ...faultsOf(value)],
+  }
 }
 
 /** Loads a configuration without faults, or fails with all its faults. */
-export async function loadConfig(flags: SettingsFlags): Promise<LoadedConfig> {
-  const { value, file, faults } = await judgeConfig(flags)
+export async function loadConfig(flags: SettingsFlags, options: LoadOptions = {}): Promise<LoadedConfig> {
+  const { value, file, faults } = await judgeConfig(flags, options)
   if (faults.length > 0) throw failedFor(`${nameOfConfig(file)} has faults:`, faults)
   return { config: value as Config, file }
 }

@@ -12,6 +12,7 @@ import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { ClickHouseEntry, LogEntry, logFaults } from './log'
+import { ModelListEntry } from './model-lists'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
 import { SecretsEntry, secretFaults } from './secrets'
@@ -257,6 +258,7 @@ export const settingTables = [
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
+  { place: 'models.<prefix>* (a list)', schema: ModelListEntry },
 ] as const
 
 export type Config = Omit<Static<typeof ConfigSchema>, 'models'> & {

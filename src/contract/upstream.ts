@@ -36,6 +36,8 @@ export interface UpstreamKind {
   streamUsage?: false
   /** Fields that callers may not set, because what they cost depends on more than a price list. */
   refused?: readonly RefusedField[]
+  /** A call that costs nothing and proves the key; absent: the list of models of its OpenAI-compatible API. */
+  probe?: Call
   /** How the vendor tells its models. Absent: it has no list that says what a model needs here. */
   listing?: ModelListing
 }

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { simulated } from '../../cli/commands/serve'
+import { simulated } from '../../cli/lib/simulated'
 import builtIn from '../../gateway.config'
 import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'

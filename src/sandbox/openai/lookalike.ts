@@ -53,6 +53,7 @@ export function plainUsage({ prompt, output, reasoning, cached }: TokenCounts): 
 
 export function createLookalike(like: Likeness): Simulator {
   const refusal = (words: Words, headers = {}): Reply => jsonReply(words.status, like.error(words), headers)
+  const modelsPath = like.chatPath.replace('/chat/completions', '/models')
   return {
     secret: like.secret ?? 'none',
     basePath: like.basePath,
@@ -74,6 +75,7 @@ export function createLookalike(like: Likeness): Simulator {
       if (other) return other
       const { method, path } = request
       const isMessages = path === like.messagesPath
+      if (method === 'GET' && path === modelsPath) return modelList(like.models)
       if (path !== like.chatPath && !isMessages) return refusal({ status: 404, message: 'Not Found' })
       if (method !== 'POST') return refusal({ status: 405, message: 'Method Not Allowed' })
       const body = asObject(request.json)
@@ -88,6 +90,11 @@ export function createLookalike(like: Likeness): Simulator {
       return chatOf(like, request, body, model)
     },
   }
+}
+
+function modelList(ids: readonly string[]): Reply {
+  const data = ids.map((id) => ({ id, object: 'model', created: 1_754_006_400, owned_by: 'sandbox' }))
+  return jsonReply(200, { object: 'list', data })
 }
 
 function chatOf(like: Likeness, request: VendorRequest, body: JsonObject, model: string): Reply {

@@ -60,6 +60,9 @@ export const openrouter = createLookalike({
   },
   usage: (counts) => ({ ...plainUsage(counts), cost: 0.000_01, is_byok: false }),
   dialect: { envelope: { provider: 'Sandbox' } },
-  other: ({ method, path }) =>
-    method === 'GET' && path === '/api/v1/models' ? jsonReply(200, { data: listed }) : undefined,
+  other({ method, path }) {
+    if (method !== 'GET') return undefined
+    if (path === '/api/v1/key') return jsonReply(200, { data: { label: 'sandbox', limit: null, usage: 0 } })
+    return path === '/api/v1/models' ? jsonReply(200, { data: listed }) : undefined
+  },
 })

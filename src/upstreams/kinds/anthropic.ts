@@ -18,6 +18,7 @@ export const anthropic: UpstreamKind = {
     protocol === 'openai'
       ? { authorization: `Bearer ${secret}` }
       : { 'x-api-key': secret, 'anthropic-version': VERSION },
+  probe: { method: 'GET', path: '/models?limit=1', protocol: 'native', body: null, stream: false },
   error(status, body) {
     const shape = readErrorShape(body)
     const operator =

@@ -19,6 +19,7 @@ export const ollama: UpstreamKind = {
     const operator = [401, 403, 404].includes(status)
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
+  probe: { method: 'GET', path: '/tags', protocol: 'native', body: null, stream: false },
   listing: {
     call: { method: 'GET', path: '/tags', protocol: 'native', body: null, stream: false },
     details: (list) => new Map(namesIn(list).map((name) => [name, showCall(name)])),

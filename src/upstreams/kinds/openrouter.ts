@@ -46,6 +46,8 @@ export const openrouter: UpstreamKind = {
     if (isModerated) return { ...shape, code: 'content_policy_violation', whose: 'caller', status: 400 }
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
+  // Its list of models is open to everybody.
+  probe: { method: 'GET', path: '/key', protocol: 'openai', body: null, stream: false },
   listing: {
     call: { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false },
     read: readModels,

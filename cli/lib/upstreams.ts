@@ -1,0 +1,105 @@
+// One upstream of the configuration, opened to be asked by a command. It must never be asked but for the command that its operator
+// has typed.
+
+import { outside, proxyTransport } from '../../src/app/world'
+import type { Config } from '../../src/config/schema'
+import type { Upstream, UpstreamKind } from '../../src/contract/upstream'
+import { CancelToken } from '../../src/lib/cancel-token'
+import { startSandbox } from '../../src/sandbox'
+import { upstreamKinds } from '../../src/upstreams/kinds'
+import { keysOfUpstream } from '../../src/upstreams/secrets'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
+import { createUpstream } from '../../src/upstreams/upstream'
+import { CommandFailed } from './errors'
+import { nearNames } from './near-names'
+import { simulated } from './simulated'
+
+/** Variables in which many tools look for the proxy to the internet. */
+const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
+
+export interface OpenUpstream {
+  name: string
+  entry: UpstreamConfig
+  kind: UpstreamKind
+  upstream: Upstream
+  /** Refusals of the vendor that are for its operator only. */
+  said: OperatorNote[]
+  close(): Promise<void>
+}
+
+interface OperatorNote {
+  status?: number
+  message?: string
+}
+
+/** Whether vendors are called through a proxy of the environment. */
+export function isBehindProxy(): boolean {
+  return PROXIES.some((name) => process.env[name])
+}
+
+/** The settings of an upstream, and its kind. Fails with the names that are near, if there is none. */
+export function findUpstream(
+  { upstreams }: Config,
+  name: string,
+): { entry: UpstreamConfig; kind: UpstreamKind } {
+  const entry = Object.hasOwn(upstreams, name) ? upstreams[name] : undefined
+  const kind = entry && upstreamKinds.get(entry.kind)
+  if (entry && kind) return { entry, kind }
+  const near = nearNames(name, Object.keys(upstreams))
+  const hint =
+    near.length === 0
+      ? `There are: ${Object.keys(upstreams).join(', ')}.`
+      : `Did you mean ${near.join(' or ')}?`
+  throw new CommandFailed(`The configuration has no upstream "${name}". ${hint}`)
+}
+
+/** Opens an upstream that has a key; with `sandbox`, its simulator. */
+export function openUpstream(
+  config: Config,
+  name: string,
+  { sandbox: isSimulated }: { sandbox?: boolean | undefined },
+): OpenUpstream {
+  findUpstream(config, name)
+  const sandbox = isSimulated ? startSandbox() : undefined
+  const { entry, kind } = findUpstream(sandbox ? simulated(config, sandbox) : config, name)
+  if (keysOfUpstream(kind, entry) === undefined) {
+    throw new CommandFailed(
+      `The upstream ${name} has no key: set ${kind.secretVariable}, or apiKey in the configuration.`,
+    )
+  }
+  const said: OperatorNote[] = []
+  const world = {
+    ...outside,
+    ...(isBehindProxy() && !sandbox && { transport: proxyTransport }),
+    log: (_event: string, fields: object) => void said.push(fields),
+  }
+  const upstream = createUpstream(name, kind, entry, world)
+  return {
+    name,
+    entry,
+    kind,
+    upstream,
+    said,
+    async close() {
+      upstream.close()
+      await sandbox?.stop()
+    },
+  }
+}
+
+/** Runs work that is cut after a time, in milliseconds. */
+export async function within<Result>(
+  timeoutMs: number,
+  work: (signal: CancelToken['signal']) => Promise<Result>,
+): Promise<Result> {
+  const token = new CancelToken()
+  const timer = setTimeout(
+    () => token.abort(new CommandFailed(`There was no answer within ${timeoutMs / 1000} seconds.`)),
+    timeoutMs,
+  )
+  try {
+    return await work(token.signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,182 @@
+// `gateway upstreams` and `gateway prices fetch`: connections tried by hand, and models of a vendor's list that only a file
+// which was fetched and reviewed brings into the catalogue.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { withListedModels } from '../../src/config/model-lists'
+import { type Config, faultsOf } from '../../src/config/schema'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { createCommandLine } from '../support/command-line'
+import { temporaryFolder } from '../support/databases'
+import { freePort } from '../support/free-port'
+import { say, startTestGateway } from '../support/gateway'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(120_000)
+
+const folder = temporaryFolder()
+const { json, run, allFail } = createCommandLine(folder)
+const listFile = join(folder, 'openrouter.models.json')
+let sandbox: Sandbox
+let config: Json
+
+const SECRET = 'a-key-that-nobody-may-see'
+
+beforeAll(async () => {
+  sandbox = startSandbox()
+  const { baseUrls, secrets } = sandbox
+  config = {
+    upstreams: {
+      openrouter: { kind: 'openrouter', baseUrl: baseUrls.openrouter, apiKey: secrets.openrouter },
+      ollama: { kind: 'ollama', baseUrl: baseUrls.ollama },
+      claude: { kind: 'anthropic', baseUrl: baseUrls.anthropic, apiKey: secrets.anthropic },
+      wrong: { kind: 'openai', baseUrl: baseUrls.openai, apiKey: SECRET, headers: { 'x-a': 'b' } },
+      gone: {
+        kind: 'openai',
+        baseUrl: `http://127.0.0.1:${await freePort()}/v1?key=${SECRET}`,
+        apiKey: null,
+      },
+      unset: { kind: 'openai' },
+    },
+    models: {
+      'openrouter/*': { family: 'openai-chat', upstream: 'openrouter', list: 'openrouter.models.json' },
+      'local/*': { family: 'openai-chat', upstream: 'ollama', list: 'ollama.models.json' },
+      'openrouter/vendor/by-the-picture': {
+        family: 'openai-chat',
+        upstream: 'openrouter',
+        upstreamModel: 'vendor/by-the-picture',
+        price: { per_1m_input_tokens: '9', per_1m_output_tokens: '9' },
+      },
+    },
+  }
+  writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify(config))
+})
+afterAll(() => sandbox.stop())
+
+test('a list that was not fetched is a fault, except for the command that fetches it', async () => {
+  const { code, stderr } = await run('config check')
+  expect(code).toBe(1)
+  expect(stderr).toContain(
+    'models.openrouter/*.list: openrouter.models.json does not exist: `gateway prices fetch`',
+  )
+  const fetched = await json('prices fetch openrouter')
+  expect(fetched).toMatchObject({ file: listFile, removed: [], changed: [] })
+  expect(fetched.models).toEqual(fetched.added)
+  expect(Object.keys(fetched.refused)).toEqual(['vendor/by-the-picture', 'openrouter/auto'])
+  await json('prices fetch ollama')
+  expect((await json('config check')).ok).toBe(true)
+})
+
+test('a list becomes models at its prices, and what it refuses does not', async () => {
+  const models: Json[] = await json('models list')
+  const byId = new Map(models.map((model) => [model.id, model]))
+  expect(byId.get('openrouter/openai/gpt-4.1-mini')).toMatchObject({ available: true })
+  expect(JSON.stringify(byId.get('openrouter/openai/gpt-4.1-mini'))).toContain('0.40')
+  expect(byId.has('openrouter/openrouter/auto')).toBe(false)
+  // By an entry of its own.
+  expect(JSON.stringify(byId.get('openrouter/vendor/by-the-picture'))).toContain('9')
+  expect([...byId.keys()].filter((id) => id.startsWith('local/'))).toEqual([
+    'local/llama3.2:latest',
+    'local/hf.co/bartowski/gemma-3:q4_k_m',
+  ])
+  const priced = await json('models price openrouter/anthropic/claude-sonnet-4.5 --input-tokens 1000000')
+  expect(JSON.stringify(priced)).toContain('"3.0')
+})
+
+test('a price that has changed is shown, and takes effect only in the file', async () => {
+  const before = readFileSync(listFile, 'utf8')
+  writeFileSync(listFile, before.replace('"0.40"', '"0.55"'))
+  const { code, stdout } = await run('prices fetch openrouter')
+  expect(code).toBe(0)
+  expect(stdout).toContain('0 new, 0 gone, 1 changed')
+  expect(stdout).toContain('0.55')
+  const narrow = await json("prices fetch openrouter --only 'anthropic/*' --to one.json")
+  expect(narrow.models).toEqual(['anthropic/claude-sonnet-4.5'])
+  expect(narrow.refused).toEqual({})
+})
+
+test('nothing else is overwritten', async () => {
+  const file = join(folder, 'precious.txt')
+  writeFileSync(file, 'mine')
+  await allFail(1, [
+    ['prices fetch openrouter --to precious.txt', 'is no list of models, and is not overwritten'],
+    ['prices fetch claude', 'has no list of models with prices'],
+    ['prices fetch unset', 'set OPENAI_API_KEY'],
+    ['prices fetch opnrouter', 'Did you mean openrouter?'],
+    ['upstreams test nobody', 'has no upstream "nobody"'],
+  ])
+  expect(readFileSync(file, 'utf8')).toBe('mine')
+  expect(existsSync(`${file}.part`)).toBe(false)
+})
+
+test('upstreams are listed without their secrets', async () => {
+  const { stdout, code } = await run('upstreams list')
+  expect(code).toBe(0)
+  expect(stdout).not.toContain(SECRET)
+  const rows: Json[] = await json('upstreams list')
+  expect(rows.map(({ name, key }) => [name, key])).toEqual([
+    ['openrouter', 'set'],
+    ['ollama', 'none'],
+    ['claude', 'set'],
+    ['wrong', 'set'],
+    ['gone', 'none'],
+    ['unset', 'missing'],
+  ])
+  expect(rows[3]).toMatchObject({ settings: ['headers'], models: 0, variable: null })
+  expect(JSON.stringify(rows)).not.toContain(SECRET)
+})
+
+test('an upstream is tried, with the reason and what to do', async () => {
+  expect(await json('upstreams test openrouter')).toMatchObject({ state: 'ready', why: null })
+  expect(await json('upstreams test claude')).toMatchObject({ state: 'ready' })
+  const wrong = await run('upstreams test wrong')
+  expect([wrong.code, wrong.stderr]).toEqual([1, 'wrong cannot be used now.\n'])
+  expect(wrong.stdout).toContain('HTTP 401: Incorrect API key provided')
+  expect(wrong.stdout).toContain('Check the key: OPENAI_API_KEY')
+  const { code, stdout } = await run('upstreams health --json')
+  expect(code).toBe(1)
+  expect(stdout).not.toContain(SECRET)
+  expect((JSON.parse(stdout) as Json[]).map(({ upstream, state }) => [upstream, state])).toEqual([
+    ['openrouter', 'ready'],
+    ['ollama', 'ready'],
+    ['claude', 'ready'],
+    ['wrong', 'failed'],
+    ['gone', 'failed'],
+  ])
+  const simulated = await run('upstreams health --sandbox')
+  expect([simulated.code, simulated.stderr]).toEqual([0, ''])
+})
+
+test('listed models are served, billed by the list, and others are not', async () => {
+  const { value, faults } = withListedModels(config, folder)
+  expect(faults).toEqual([])
+  expect(faultsOf(value)).toEqual([])
+  const { upstreams, models } = value as Config
+  const gateway = await startTestGateway({ sandbox, upstreams, models })
+  const ask = (model: string) =>
+    gateway.chat({ model, messages: say('[sandbox tokens=10 prompt_tokens=100]') })
+  expect((await ask('openrouter/openai/gpt-4.1-mini')).status).toBe(200)
+  expect(Number((await gateway.charges()).at(-1)?.amount)).toBe(100 * 400 + 10 * 1_600)
+  expect((await ask('local/hf.co/bartowski/gemma-3:q4_k_m')).status).toBe(200)
+  const unlisted = await ask('openrouter/openrouter/auto')
+  expect([unlisted.status, ((await unlisted.json()) as Json).error.code]).toEqual([400, 'model_not_found'])
+  await gateway.close()
+})
+
+test.each([
+  ['a*b', { list: 'x.json' }, ': a star stands at the end of an id only'],
+  ['a/*', {}, '.list: missing; an id with a star needs a list of models'],
+  ['a/*', { list: 'none.json' }, '.list: none.json does not exist'],
+  ['a/*', { list: 'gateway.config.json' }, '.list: gateway.config.json is no list of models'],
+  [
+    'a/*',
+    { list: 'openrouter.models.json', upstreamModel: 'x' },
+    '.upstreamModel: the list names the models',
+  ],
+])('%s with %j is a fault', (id, entry, fault) => {
+  const { faults, value } = withListedModels({ models: { [id]: entry } }, folder)
+  expect(faults.length).toBe(1)
+  expect(faults[0]).toStartWith(`models.${id}${fault}`)
+  expect((value as Config).models).toEqual({})
+})

@@ -148,7 +148,8 @@ function overdraftTests(kind: DatabaseKind): void {
       Array.from({ length: 10 }, () => ['settled', CENT]),
     )
     const journals = await Promise.all(nodes.map((node) => node.requestLog()))
-    expect(journals.flat()).toHaveLength(1_000)
+    // On PostgreSQL the nodes have one log, which is written by now.
+    expect(kind === 'postgres' ? await first.requestLog() : journals.flat()).toHaveLength(1_000)
     await closeNodes(nodes)
   })
 

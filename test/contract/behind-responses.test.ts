@@ -64,6 +64,30 @@ function bridgeOf(name: string, id = 'recorded'): Model {
 const sentSince = (calls: number): Json[] =>
   gateway.sandbox.calls.slice(calls).map(({ body }) => JSON.parse(body))
 
+test.each([
+  ['/v1/chat/completions', 'max_tokens'],
+  ['/v1/chat/completions', 'max_completion_tokens'],
+  ['/v1/messages', 'max_tokens'],
+])(
+  '%s with one token of %s asks for the fewest that the vendor takes, which are held',
+  async (path, field) => {
+    for (const stream of [false, true]) {
+      const calls = gateway.sandbox.calls.length
+      const answered = await gateway.post(path, { model: 'words', messages: say('Hi'), [field]: 1, stream })
+      expect({ status: answered.status, fault: answered.ok || (await answered.text()) }).toEqual({
+        status: 200,
+        fault: true,
+      })
+      await answered.text()
+      expect(sentSince(calls)[0]?.max_output_tokens).toBe(16)
+      const { amount, held } = (await gateway.charges()).at(-1) as Json
+      expect(Number(held)).toBeGreaterThanOrEqual(16 * 2_000)
+      expect(Number(amount)).toBeLessThanOrEqual(Number(held))
+      expect(Number(amount)).toBeGreaterThan(0)
+    }
+  },
+)
+
 test('a model that its vendor serves in both ways is translated to the first of them', () => {
   const forms = gateway.server.world.catalogue.models.get('bilingual') ?? []
   const names = forms.map(({ family }) => family.name)

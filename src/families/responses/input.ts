@@ -10,18 +10,22 @@ export type SentPart =
   | { type: 'input_file'; filename?: string; file_data: string }
 
 /** Fewest output tokens that vendors of responses take as a limit. */
-export const LEAST_LIMIT = 16
+const LEAST_LIMIT = 16
 
-/** The caller's limit of the output. Throws 400 for one that no vendor takes. */
-export function lowestLimit<Limit extends number | null | undefined>(
+/**
+ * The limit of the output that is asked for: clients that only try whether a model answers ask for one token. The answer
+ * may be longer than the caller's limit then, and is held and paid as it is. Throws 400 for no output at all.
+ */
+export function servedLimit<Limit extends number | null | undefined>(
   limit: Limit,
   field: string,
   model: Model,
-): Limit {
-  if (typeof limit !== 'number' || limit >= LEAST_LIMIT) return limit
+): Limit | number {
+  if (typeof limit !== 'number') return limit
+  if (limit > 0) return Math.max(limit, LEAST_LIMIT)
   throw invalidRequest(
     field,
-    `Invalid '${field}': integer below minimum value. ${model.id} takes a limit of ${LEAST_LIMIT} tokens or more, but got ${limit}.`,
+    `Invalid '${field}': integer below minimum value. ${model.id} always writes: ask for 1 token or more.`,
     'integer_below_min_value',
   )
 }

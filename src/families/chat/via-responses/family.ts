@@ -2,8 +2,9 @@
 // Request, reply and stream are translated in files of their own; no field must be lost without an entry in the table of
 // fields.
 
-import type { MadeFamily } from '../../../contract/family'
+import type { MadeFamily, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
+import { servedLimit } from '../../responses/input'
 import { readResponse, readResponseEvent } from '../../responses/reading'
 import { ChatBody, checkChat, outputOfChat, plainChat, quoteChat, textsOfChat } from '../caller-side'
 import { IGNORED_WHEN_REASONING } from '../fields'
@@ -41,12 +42,12 @@ export const chatOnResponses: MadeFamily<ChatBody> = {
 
   quote(parsed, model) {
     const { n } = parsed.body
-    const each = quoteChat({ ...parsed, body: { ...parsed.body, n: 1 } }, model)
+    const each = quoteChat({ ...parsed, body: { ...served(parsed.body, model), n: 1 } }, model)
     // Each candidate is a call of its own, and reads the prompt anew.
     return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * (n ?? 1)]))
   },
 
-  output: outputOfChat,
+  output: (body, model) => outputOfChat(served(body, model), model),
 
   call(parsed, model) {
     const { body, outputTokens } = parsed
@@ -76,4 +77,14 @@ export const chatOnResponses: MadeFamily<ChatBody> = {
 
   texts: textsOfChat,
   plain: plainChat,
+}
+
+/** The body with the limits that are asked for. */
+function served(body: ChatBody, model: Model): ChatBody {
+  const { max_tokens: older, max_completion_tokens: limit } = body
+  return {
+    ...body,
+    ...(older && { max_tokens: servedLimit(older, 'max_tokens', model) }),
+    ...(limit && { max_completion_tokens: servedLimit(limit, 'max_completion_tokens', model) }),
+  }
 }

@@ -20,8 +20,11 @@ const translated = bridgedFields(
   ['messages[].tool_calls', '`function_call` and `custom_tool_call`'],
   ['messages[].tool_call_id', '`function_call_output` and `custom_tool_call_output`'],
   ['messages[].refusal', '`refusal`'],
-  ['max_completion_tokens', '`max_output_tokens`; fewer than 16 are refused'],
-  ['max_tokens', '`max_output_tokens`, where there is no `max_completion_tokens`; fewer than 16 are refused'],
+  ['max_completion_tokens', '`max_output_tokens`; at least 16, the fewest that vendors take'],
+  [
+    'max_tokens',
+    '`max_output_tokens`, where there is no `max_completion_tokens`; at least 16, the fewest that vendors take',
+  ],
   ['temperature', '`temperature`; models that reason are not sent it'],
   ['top_p', '`top_p`; models that reason are not sent it'],
   ['logprobs', 'probabilities of the text, in `include`; models that reason are not sent it'],

@@ -4,7 +4,7 @@
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
-import { lowestLimit, responsesTool, type SentPart } from '../../responses/input'
+import { responsesTool, type SentPart, servedLimit } from '../../responses/input'
 import { translatedOnce } from '../../translation'
 import type { ChatBody } from '../caller-side'
 
@@ -20,7 +20,7 @@ export const responsesRequest = translatedOnce((body: ChatBody, model): Fields =
     input: itemsOf(body),
     store: false,
     stream: body.stream === true ? true : undefined,
-    max_output_tokens: lowestLimit(limit ?? older, field, model),
+    max_output_tokens: servedLimit(limit ?? older, field, model),
     temperature: body.temperature,
     top_p: body.top_p,
     ...(wantsProbabilities && { include: [PROBABILITIES], top_logprobs: body.top_logprobs ?? 0 }),

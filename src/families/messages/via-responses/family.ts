@@ -2,7 +2,8 @@
 // of tools keep thinking. Request, reply and stream are translated in files of their own; no field must be lost without
 // an entry in the table of fields.
 
-import type { Call, MadeFamily, ParsedRequest } from '../../../contract/family'
+import type { Call, MadeFamily, Model, ParsedRequest } from '../../../contract/family'
+import { servedLimit } from '../../responses/input'
 import { withoutReasoning } from '../../responses/native-request'
 import { readResponse, readResponseEvent } from '../../responses/reading'
 import {
@@ -37,8 +38,8 @@ export const messagesOnResponses: MadeFamily<MessagesBody> = {
     requestOfMessages(body, model, undefined)
   },
 
-  quote: quoteMessages,
-  output: outputOfMessages,
+  quote: (parsed, model) => quoteMessages({ ...parsed, body: served(parsed.body, model) }, model),
+  output: (body, model) => outputOfMessages(served(body, model)),
 
   call: (parsed, model) => callOf(parsed, requestOfMessages(parsed.body, model, parsed.answer)),
 
@@ -63,6 +64,11 @@ export const messagesOnResponses: MadeFamily<MessagesBody> = {
   texts: textsOfMessages,
   mediaTokens: mediaTokensOfMessages,
   plain: plainMessages,
+}
+
+/** The body with the limit that is asked for. */
+function served(body: MessagesBody, model: Model): MessagesBody {
+  return { ...body, max_tokens: servedLimit(body.max_tokens, 'max_tokens', model) }
 }
 
 function callOf(

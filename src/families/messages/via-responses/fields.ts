@@ -10,7 +10,7 @@ const NOT_SENT = 'models that reason are not sent it'
 const own = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
-  ['max_tokens', '`max_output_tokens`; fewer than 16 are refused'],
+  ['max_tokens', '`max_output_tokens`; at least 16, the fewest that vendors take'],
   ['system', '`instructions`; a note for billing in its first block is left out'],
   [
     'messages[].role',

@@ -4,7 +4,7 @@
 import type { AnswerContext, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
-import { lowestLimit, responsesTool, type SentPart } from '../../responses/input'
+import { responsesTool, type SentPart, servedLimit } from '../../responses/input'
 import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import {
@@ -48,7 +48,7 @@ const translated = translatedOnce((body: MessagesBody, model): ItemRequest => {
     ),
     ...withoutGaps({
       instructions: instructions === '' ? undefined : instructions,
-      max_output_tokens: lowestLimit(body.max_tokens, 'max_tokens', model),
+      max_output_tokens: servedLimit(body.max_tokens, 'max_tokens', model),
       stream: body.stream === true ? true : undefined,
       temperature: body.temperature,
       top_p: body.top_p,

@@ -133,16 +133,16 @@ describe('before the last byte', () => {
   for (const response_format of ['mp3', 'wav']) {
     test(`${response_format}: the price is paid, however long the database takes`, async () => {
       const { db } = gateway.server.world
-      const { batch } = db
-      db.batch = async (statements) => {
+      const { move } = db
+      db.move = async (movement) => {
         await Bun.sleep(150)
-        return batch(statements)
+        return move(movement)
       }
       const body = { model: FLASH, input: 'Hello!'.repeat(30), response_format }
       const response = await gateway.post('/v1/audio/speech', body)
       await response.arrayBuffer()
       const charge = (await gateway.charges()).at(-1)
-      db.batch = batch
+      db.move = move
       expect(charge).toMatchObject({ state: 'settled', amount: 180 * CHARACTER })
     })
   }

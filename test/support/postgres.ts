@@ -1,5 +1,5 @@
 // A real PostgreSQL server that the tests bring themselves. The whole run shares one; a file that is run by itself starts
-// its own. Its data ends with the tests: nothing in it is ever synced to a disk.
+// its own. Its data ends with the tests: nothing in it is synced to a disk, but where a test kills it.
 
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,8 +30,11 @@ const MORE_TIME = `
   end $$;
   create event trigger give_time on login execute function give_time()`
 
+/** Loses what it has promised when it is killed, and takes a fraction of the time. */
+const NOT_DURABLE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
+
 /** Keeps its data in a subfolder of the folder. */
-export async function startPostgres(folder: string): Promise<PostgresServer> {
+export async function startPostgres(folder: string, { durable = false } = {}): Promise<PostgresServer> {
   const port = await freePort()
   // As root the server runs as another user, who must be able to reach its folder.
   chmodSync(folder, 0o755)
@@ -46,11 +49,9 @@ export async function startPostgres(folder: string): Promise<PostgresServer> {
     initdbFlags: ['--no-sync'],
     postgresFlags: [
       'max_connections=500',
-      'fsync=off',
-      'synchronous_commit=off',
-      'full_page_writes=off',
       // Its rounds through hundreds of small databases take longer than the tests of them.
       'autovacuum=off',
+      ...(durable ? [] : NOT_DURABLE),
     ].flatMap((setting) => ['-c', setting]),
     onLog: () => {},
     onError: () => {},

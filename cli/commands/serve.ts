@@ -95,6 +95,7 @@ export const serve = defineCommand({
       readConfig: readerOf({ ...args, config: file }, inForce),
       outside: network(),
       sockets: openSockets(),
+      processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
     const closeControl = openControl(dataDir, controlsOf(server, file), outside.log)
@@ -120,6 +121,11 @@ function openToNetwork({ url }: Server): string | undefined {
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'http:' || /^(localhost|127\..*|\[::1\])$/.test(hostname)) return undefined
   return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
+}
+
+function processFigures() {
+  const { user, system } = process.cpuUsage()
+  return { residentBytes: process.memoryUsage.rss(), cpuSeconds: (user + system) / 1e6 }
 }
 
 /** The network for calls to vendors. Behind a proxy it is Bun's fetch, which supports proxies. */

@@ -14,6 +14,7 @@ import { conversationRoutes } from '../http/routes/conversations'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
 import { mcpRoutes } from '../http/routes/mcp'
+import { metricsRoutes } from '../http/routes/metrics'
 import { modelRoutes } from '../http/routes/models'
 import { operationRoutes } from '../http/routes/operations'
 import { responseRoutes } from '../http/routes/responses'
@@ -25,11 +26,13 @@ import { videoRoutes } from '../http/routes/videos'
 import { checkHost, pathOf } from '../http/target'
 import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/errors'
 import type { Gateway } from '../request/line'
+import { createReadiness } from './readiness'
 import type { World } from './world'
 
 /** Creates the application. `mark` are headers for the answers of operations, such as the sandbox's. */
 export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
   const cors = createCors(world)
+  const { port, token } = world.config.metrics ?? {}
   const bodies = new BodyReader(world.ticker, () => bodyLimitsOf(world.config))
   const app = new Elysia({
     name: 'gateway',
@@ -78,7 +81,8 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))
     .use(audioListRoutes(world))
-    .use(healthRoutes(world))
+    .use(healthRoutes(world, createReadiness(world)))
+    .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())
     .use(docsRoutes(world, version))
   return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))

@@ -7,11 +7,13 @@ import { Reencryption } from '../db/reencryption'
 import { createGateway } from '../request/line'
 import { forgetTaskLeases } from '../tasks/leases'
 import { createPoller, type Poller } from '../tasks/poller'
+import type { ProcessFigures } from '../telemetry/state-metrics'
 import { forgetWebhookLeases } from '../webhooks/rows'
 import type { Sockets } from './connection-guard'
 import { encodedTables } from './encoded-tables'
 import { ListeningSide } from './entrance'
 import type { ListenSettings } from './listening'
+import { listenForMetrics, type MetricsListener, watchState } from './metrics-listener'
 import { type ReadConfig, type Reloaded, Reloads } from './reload'
 import { createApp } from './routes'
 import { startScheduler } from './scheduler'
@@ -20,6 +22,8 @@ import { type Outside, openWorld, outside, type World } from './world'
 export interface Server {
   world: World
   readonly url: string
+  /** Where metrics are read, if they have a listener of their own. */
+  metricsUrl: string | undefined
   /** Tells what a reload would change. */
   compare(): Promise<Reloaded>
   /** Reads the configuration again and puts it in force. `cause` is for the log. */
@@ -44,6 +48,8 @@ interface ServerOptions {
   outside?: Outside
   /** Absent: connections are not counted. */
   sockets?: Sockets | undefined
+  /** Absent: they are not shown. */
+  processFigures?: () => ProcessFigures
 }
 
 const LAST_BYTES_MS = 1_000
@@ -70,10 +76,13 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const gateway = createGateway(world)
   const app = createApp(world, gateway, options.mark)
   let entrance: ListeningSide
+  let metrics: MetricsListener | undefined
   try {
+    metrics = listenForMetrics(world)
     entrance = new ListeningSide(app, options, world)
   } catch (error) {
     // An open world keeps the process alive.
+    await metrics?.stop()
     await world.close()
     throw error
   }
@@ -87,8 +96,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     },
   })
   const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance })
+  const unwatch = watchState(world, gateway, options.processFigures)
   return {
     world,
+    metricsUrl: metrics?.url,
     get url() {
       return entrance.url
     },
@@ -101,6 +112,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       const deadline = setTimeout(() => entrance.cut(), LAST_BYTES_MS)
       await closed
       clearTimeout(deadline)
+      unwatch()
+      await metrics?.stop()
       await scheduler.stop()
       // The database may be away, and a stop must end all the same.
       await world.followTime().catch(() => {})

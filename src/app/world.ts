@@ -26,16 +26,17 @@ import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
-import { openRequestLog, type RequestLog } from '../request-log/request-log'
+import type { RequestLog } from '../request-log/request-log'
 import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
 import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
-import { openRequestStore } from './request-store'
+import { type Observation, observe, openRequests } from './observation'
 import { type InForce, putInForce } from './running'
 
 /** The parts of the configuration in force are read anew for each request. */
-export interface World extends System, InForce {
+export interface World extends System, InForce, Observation {
+  dataDir: string
   db: Db
   requestLog: RequestLog
   authenticator: Authenticator
@@ -173,11 +174,12 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   makeDataDir(dataDir)
   const uploads = openUploads(join(dataDir, 'uploads'), newId)
   const db = await openDatabase(config, dataDir)
-  const { monotonic, wall, after, transport, log } = from
+  const { monotonic, wall, after, transport } = from
+  const observation = observe(config, from)
+  const { log } = observation
   const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
-  const store = await openRequestStore(config, { db, dataDir, transport, now })
-  const requestLog = openRequestLog(store, log)
+  const requestLog = await openRequests(config, observation, { db, dataDir, transport, now })
   const tokenCounter = createTokenCounter()
   const audioReader = new AudioReader()
   const mp3Encoder = createMp3Encoder()
@@ -195,8 +197,10 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     transport,
     log,
   })
-  const inForce = putInForce(config, from)
+  const inForce = putInForce(config, { ...from, log })
   return Object.assign(inForce, {
+    ...observation,
+    dataDir,
     db,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic }),
@@ -226,7 +230,6 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     newId,
     random: Math.random,
     transport,
-    log,
     async close() {
       ticker.stop()
       for (const upstream of inForce.catalogue.upstreams.values()) upstream.close()

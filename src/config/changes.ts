@@ -13,8 +13,8 @@ export interface Change {
   needsRestart: boolean
 }
 
-/** Settings that are read once, when a process starts: its database, the keys of that, where results lie, and its log. */
-const AT_START = ['database', 'secrets', 'artifacts', 'log'] as const
+/** Settings that are read once, when a process starts: its database, the keys of that, where results lie, its log and metrics. */
+const AT_START = ['database', 'secrets', 'artifacts', 'log', 'metrics'] as const
 
 /** Parts whose values may be shown: nobody has a reason to write a secret there. */
 const OPEN_PARTS = new Set([

@@ -12,6 +12,7 @@ import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { ClickHouseEntry, LogEntry, logFaults } from './log'
+import { MetricsEntry, metricsFaults } from './metrics'
 import { ModelListEntry } from './model-lists'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
@@ -214,6 +215,7 @@ const ConfigSchema = Type.Object(
       '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
+    metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     log: optionalSetting('What is logged, and where.', LogEntry),
     secrets: optionalSetting(
       'Encrypts secrets and contents in the database. Default: they stand there as they are.',
@@ -252,6 +254,7 @@ export const settingTables = [
   { place: 'webhooks', schema: Webhooks },
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
+  { place: 'metrics', schema: MetricsEntry },
   { place: 'log', schema: LogEntry },
   { place: 'log.clickhouse', schema: ClickHouseEntry },
   { place: 'secrets', schema: SecretsEntry },
@@ -282,8 +285,19 @@ export function faultsOf(value: unknown): string[] {
     if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
-  const { server, webhooks, artifacts, responses, log, secrets, database, upstreams, models, aliases } =
-    recordOf(value)
+  const {
+    server,
+    webhooks,
+    artifacts,
+    responses,
+    metrics,
+    log,
+    secrets,
+    database,
+    upstreams,
+    models,
+    aliases,
+  } = recordOf(value)
   const ids = new Map(Object.entries(recordOf(models)))
   const names = new Set(Object.keys(recordOf(upstreams)))
   const others = [
@@ -292,6 +306,7 @@ export function faultsOf(value: unknown): string[] {
     ...networkFaults('webhooks.allow', recordOf(webhooks).allow),
     ...artifactFaults(artifacts, database),
     ...responseFaults(responses),
+    ...metricsFaults(metrics),
     ...logFaults(log),
     ...secretFaults(secrets),
     ...Object.entries(recordOf(upstreams)).flatMap(([name, entry]) => upstreamFaults(name, recordOf(entry))),

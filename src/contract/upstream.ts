@@ -135,6 +135,7 @@ export interface Upstream {
   fetchFile: FetchFile
   /** The error for a 200 with an error in the body; a status that the body names wins. */
   errorOf(status: number, body: unknown): GatewayError
+  health(): UpstreamHealth
   /** Closes idle connections. */
   close(): void
 }
@@ -145,6 +146,15 @@ export interface OperatorFields {
   defaults: Readonly<Record<string, string>>
   /** Set whatever a request has. */
   forced: Readonly<Record<string, string>>
+}
+
+/** How an upstream is, for the operator. */
+export interface UpstreamHealth {
+  /** Open: it did not answer several times, and is left alone for a while. Half-open: one request tries. */
+  breaker: 'closed' | 'open' | 'half-open'
+  /** Calls that run, and how many may. */
+  running: number
+  concurrency: number
 }
 
 /** A call's body, ready to be sent: JSON, a form, or nothing. */

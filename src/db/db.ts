@@ -53,6 +53,8 @@ export interface Db {
    * where a server has the files.
    */
   compact?(): Promise<void>
+  /** Called with the milliseconds of each commit; absent if nobody measures. */
+  onCommit?: (milliseconds: number) => void
   close(): Promise<void>
 }
 

@@ -48,7 +48,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
 
   async function batch(statements: readonly Statement[]): Promise<BatchResult> {
     try {
-      return await repeated(() =>
+      return await measured(() =>
         sql.begin(async (transaction) => {
           const rows: Row[][] = []
           for (const [index, statement] of statements.entries()) {
@@ -71,7 +71,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     async call(movements) {
       const call = { sql: 'select move_money_1($1) as answer', parameters: [movements] }
       try {
-        const [row] = (await repeated(() => run(sql, call))).found
+        const [row] = (await measured(() => run(sql, call))).found
         return row?.answer as string
       } catch (error) {
         if (NO_FUNCTION.test(errnoOf(error))) hasFunction = false
@@ -83,7 +83,15 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     moveAlone: (movement) => batch(batchOf(movement)),
   })
 
-  return {
+  /** Runs a transaction, and tells how long it took. */
+  async function measured<Result>(work: () => Promise<Result>): Promise<Result> {
+    const at = db.onCommit && performance.now()
+    const result = await repeated(work)
+    if (at !== undefined) db.onCommit?.(performance.now() - at)
+    return result
+  }
+
+  const db: Db = {
     kind: 'postgres',
     codec,
     async query(statement) {
@@ -100,6 +108,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
       await sql.close({ timeout: CONNECT_TIMEOUT_SECONDS })
     },
   }
+  return db
 }
 
 async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {

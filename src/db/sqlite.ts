@@ -25,11 +25,17 @@ const IN_MEMORY = ':memory:'
  */
 export function openSqlite(path: string, { durable = true, codec = clearCodec } = {}): Db {
   const connection = new SqliteConnection(openDatabase(path, durable))
-  const commits = new GroupCommit((group) => connection.commit(group), unavailable)
+  const commits = new GroupCommit((group) => {
+    if (!db.onCommit) return connection.commit(group)
+    const at = performance.now()
+    const outcomes = connection.commit(group)
+    db.onCommit(performance.now() - at)
+    return outcomes
+  }, unavailable)
   let isClosed = false
   const batch = (statements: readonly Statement[]) =>
     isClosed ? Promise.reject(closed()) : commits.add(statements)
-  return {
+  const db: Db = {
     kind: 'sqlite',
     codec,
     async query(statement) {
@@ -56,6 +62,7 @@ export function openSqlite(path: string, { durable = true, codec = clearCodec } 
       connection.close()
     },
   }
+  return db
 }
 
 function closed(): DatabaseUnavailable {

@@ -360,6 +360,28 @@ const others = {
       },
     },
   },
+  '/health/live': {
+    get: {
+      operationId: 'live',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Whether the process runs',
+      responses: { '200': { description: 'It does.', content: jsonMedia('Health') } },
+    },
+  },
+  '/health/ready': {
+    get: {
+      operationId: 'ready',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Whether requests should be sent here',
+      description: 'The database takes changes, the disk has room, and a model can be served.',
+      responses: {
+        '200': { description: 'They should.', content: jsonMedia('Readiness') },
+        '503': { description: 'They should not: `checks` says why.', content: jsonMedia('Readiness') },
+      },
+    },
+  },
 }
 
 const page = { tags: ['Gateway'], ...open }

@@ -187,6 +187,7 @@ export const replySchemas: Record<string, Schema> = {
     last_id: { type: ['string', 'null'] },
   }),
   Health: object({ status: text }),
+  Readiness: object({ status: text, checks: object({ database: text, disk: text, configuration: text }) }),
 }
 
 const AT = 1_767_225_600
@@ -301,6 +302,7 @@ export const replyExamples = {
   },
   MessagesModelList: { data: [], has_more: false, first_id: null, last_id: null },
   Health: { status: 'ok' },
+  Readiness: { status: 'ready', checks: { database: 'ok', disk: 'ok', configuration: 'ok' } },
 } satisfies Record<keyof typeof replySchemas, unknown>
 export type ReplyName = keyof typeof replyExamples
 

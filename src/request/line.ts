@@ -78,6 +78,8 @@ export interface Gateway {
   drain(graceMs: number): Promise<number>
   /** Whether this process still works on a charge. */
   runs(charge: string): boolean
+  /** How many requests this process works on. */
+  runningRequests(): number
   /** Tries again to end charges that the database could not end. */
   endLater(): Promise<void>
 }
@@ -96,6 +98,7 @@ export function createGateway(world: RequestWorld): Gateway {
       return cut
     },
     runs: (charge) => reservations.runs(charge),
+    runningRequests: () => reservations.size,
     endLater: () => reservations.endLater(),
   }
 }

@@ -73,6 +73,10 @@ export class Reservations {
     })
   }
 
+  get size(): number {
+    return this.open.size
+  }
+
   add(reservation: Reservation): void {
     this.open.add(reservation)
     this.watch()

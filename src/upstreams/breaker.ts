@@ -58,7 +58,7 @@ export function nextBreaker(state: BreakerState, event: BreakerEvent, now: numbe
 }
 
 export class Breaker {
-  private state: BreakerState = CLOSED
+  state: BreakerState = CLOSED
   private readonly monotonic: () => number
 
   constructor(monotonic: () => number) {

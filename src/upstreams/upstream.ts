@@ -7,6 +7,7 @@ import type {
   FetchFile,
   OperatorFields,
   Upstream,
+  UpstreamHealth,
   UpstreamKind,
   UpstreamPlace,
 } from '../contract/upstream'
@@ -119,6 +120,11 @@ class LimitedUpstream implements Upstream {
 
   errorOf(status: number, body: unknown): GatewayError {
     return this.connection.refusals.errorOf(status, body)
+  }
+
+  health(): UpstreamHealth {
+    const { running, concurrency } = this
+    return { breaker: this.breaker.state.is, running, concurrency }
   }
 
   close(): void {

@@ -124,6 +124,8 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   const outside = { transport, wall: time.wall, monotonic, log, lookup: async () => [] }
   const world: World = Object.assign(putInForce(config, outside), {
     db,
+    dataDir: '',
+    metrics: null,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,

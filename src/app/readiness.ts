@@ -1,0 +1,60 @@
+// Whether a process should be sent requests: its database takes changes, its disk has room, and its configuration has
+// something to serve. Looked at no more than every few seconds, because anybody may ask.
+
+import { statfs } from 'node:fs/promises'
+import type { World } from './world'
+
+export interface Readiness {
+  isReady: boolean
+  /** Everything that was looked at, each with `ok` or what is wrong. Free of secrets: anybody may read it. */
+  checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
+}
+
+const FRESH_MS = 2_000
+const CHECK_MS = 5_000
+/** Free room below which nothing new is begun. */
+const MIN_FREE_BYTES = 64e6
+const OK = 'ok'
+
+type ReadyWorld = Pick<World, 'dataDir' | 'followTime' | 'catalogue' | 'monotonic' | 'after' | 'log'>
+
+export function createReadiness(world: ReadyWorld): () => Promise<Readiness> {
+  let last: { at: number; answer: Promise<Readiness> } | undefined
+  return () => {
+    const at = world.monotonic()
+    if (!last || at - last.at >= FRESH_MS) last = { at, answer: look(world) }
+    return last.answer
+  }
+}
+
+async function look(world: ReadyWorld): Promise<Readiness> {
+  const [database, disk] = await Promise.all([databaseCheck(world), diskCheck(world.dataDir)])
+  const { models, hidden } = world.catalogue
+  const configuration = [...models.keys()].some((id) => !hidden.has(id)) ? OK : 'no model can be served'
+  const checks = { database, disk, configuration }
+  return { isReady: Object.values(checks).every((check) => check === OK), checks }
+}
+
+/** Notes the time, which is a change as small as any. */
+async function databaseCheck({ followTime, after, log }: ReadyWorld): Promise<string> {
+  const late = Promise.withResolvers<never>()
+  const cancel = after(CHECK_MS, () => late.reject(new Error('no answer in 5 s')))
+  try {
+    await Promise.race([followTime(), late.promise])
+    return OK
+  } catch (error) {
+    log('database_unavailable', { reason: String(error) })
+    return 'takes no changes'
+  } finally {
+    cancel()
+  }
+}
+
+async function diskCheck(dataDir: string): Promise<string> {
+  try {
+    const { bavail, bsize } = await statfs(dataDir)
+    return bavail * bsize >= MIN_FREE_BYTES ? OK : 'nearly full'
+  } catch {
+    return 'cannot be looked at'
+  }
+}

@@ -1,0 +1,38 @@
+// The part of the configuration that says where metrics are read, and by whom. They tell models, prices and volumes, so
+// they must never be open to everybody without being asked for.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { closed, optionalSetting } from '../lib/setting'
+
+export const MetricsEntry = Type.Object(
+  {
+    host: optionalSetting(
+      'The address of a listener of their own. One that is not local needs a `token`. Default 127.0.0.1.',
+      Type.String({ minLength: 1 }),
+    ),
+    port: optionalSetting(
+      'The port of that listener, such as 9464. Default: none, and `/metrics` is at the port of the API, with the `token`.',
+      Type.Integer({ minimum: 0, maximum: 65535 }),
+    ),
+    token: optionalSetting(
+      'Who reads must send it: `Authorization: Bearer …`. At least 16 characters.',
+      Type.String({ minLength: 16 }),
+    ),
+  },
+  closed,
+)
+type MetricsEntry = Static<typeof MetricsEntry>
+
+const LOCAL = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/
+
+const compiled = TypeCompiler.Compile(MetricsEntry)
+
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+export function metricsFaults(entry: unknown): string[] {
+  if (!compiled.Check(entry)) return []
+  const { host = '127.0.0.1', port, token } = entry as MetricsEntry
+  if (token !== undefined) return []
+  if (port === undefined) return ['metrics: set a port for a listener of their own, or a token']
+  return LOCAL.test(host) ? [] : [`metrics.token: missing; ${host} can be reached by others`]
+}

@@ -1,0 +1,212 @@
+// What a monitoring system reads: every figure against what really happened, in both forms, by whom it may be read, and
+// that no caller can make it grow.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { faultsOf } from '../../src/config/schema'
+import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
+import { Counter, Histogram, type Sample } from '../../src/telemetry/instruments'
+import { RequestMetrics } from '../../src/telemetry/request-metrics'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { parseMetrics, type Scraped } from '../support/metrics'
+import { startVendor } from '../support/vendor'
+
+setDefaultTimeout(60_000)
+
+const TOKEN = 'a-token-for-the-readers'
+
+async function scrape(gateway: TestGateway): Promise<Scraped> {
+  await gateway.requestLog()
+  const { metricsUrl = '' } = gateway.server
+  return parseMetrics(await (await fetch(metricsUrl)).text())
+}
+
+const ended = { operation: 'chat', model: 'test-chat', upstream: 'openai' }
+
+describe('metrics', () => {
+  test('tell what happened to requests, and the state of everything else', async () => {
+    const gateway = await startTestGateway({ config: { metrics: { port: 0 } } })
+    const poor = await gateway.makeKey('poor', '0')
+    await (await gateway.chat()).json()
+    await (await gateway.chat({ stream: true })).text()
+    await gateway.chat({ model: 'invented-by-the-caller' })
+    await gateway.chat({}, { authorization: `Bearer ${poor.secret}` })
+    const { value, count, names } = await scrape(gateway)
+    expect(value('gateway_requests_total', { ...ended, status: '200' })).toBe(2)
+    expect(value('gateway_requests_total', { status: '400', model: 'none' })).toBe(1)
+    expect(value('gateway_requests_total', { status: '402' })).toBe(1)
+    expect(count('gateway_request_duration_seconds', { operation: 'chat', model: 'test-chat' })).toBe(3)
+    expect(count('gateway_time_to_first_token_seconds', { model: 'test-chat' })).toBe(1)
+    expect(count('gateway_overhead_seconds', { operation: 'chat' })).toBe(2)
+    expect(value('gateway_upstream_attempts_total', { upstream: 'openai', outcome: 'answered' })).toBe(2)
+    expect(value('gateway_refused_total', { limit: 'balance' })).toBe(1)
+    expect(value('gateway_keys_at_limit', { limit: 'balance' })).toBe(1)
+    expect(value('gateway_upstream_breaker_state', { upstream: 'openai', state: 'closed' })).toBe(1)
+    expect(value('gateway_holds', {})).toBe(0)
+    expect(value('gateway_database_bytes', {})).toBeGreaterThan(4096)
+    expect(count('gateway_database_commit_seconds', {})).toBeGreaterThanOrEqual(4)
+    const [whole, streamed] = await gateway.requestLog()
+    const tokens = (name: string) => Number(whole?.[name]) + Number(streamed?.[name])
+    expect(value('gateway_tokens_total', { direction: 'input', model: 'test-chat' })).toBe(
+      tokens('input_tokens'),
+    )
+    expect(value('gateway_tokens_total', { direction: 'output', model: 'test-chat' })).toBe(
+      tokens('output_tokens'),
+    )
+    expect(value('gateway_cost_usd_total', { model: 'test-chat' })).toBeCloseTo(tokens('amount') / 1e9, 9)
+    expect([...names].filter((name) => !/^(gateway|process)_[a-z_]+$/.test(name))).toEqual([])
+    await gateway.close()
+  })
+
+  test('count the vendor that failed before another one of a route answered', async () => {
+    const broken = startVendor()
+    broken.answer = () => new Response('{"error":{"message":"no"}}', { status: 500 })
+    const gateway = await startTestGateway({
+      upstreams: { broken: { kind: 'openai', baseUrl: broken.url, apiKey: null } },
+      models: { bad: chatOn('broken'), both: { route: ['bad', 'test-chat'] } },
+      config: { metrics: { port: 0 } },
+    })
+    expect((await gateway.chat({ model: 'both' })).status).toBe(200)
+    const { value } = await scrape(gateway)
+    expect(value('gateway_upstream_attempts_total', { upstream: 'broken', outcome: 'failed' })).toBe(1)
+    expect(value('gateway_upstream_attempts_total', { upstream: 'openai', outcome: 'answered' })).toBe(1)
+    const [row] = await gateway.requestLog()
+    expect(JSON.parse(String(row?.attempts))).toMatchObject([
+      { model: 'bad', upstream: 'broken', status: 502, error: 'upstream_error' },
+    ])
+    await gateway.close()
+    await broken.stop()
+  })
+
+  test('come in the form that is asked for', async () => {
+    const gateway = await startTestGateway({ config: { metrics: { port: 0 } } })
+    const { metricsUrl = '' } = gateway.server
+    const plain = await fetch(metricsUrl)
+    expect(plain.headers.get('content-type')).toStartWith('text/plain; version=0.0.4')
+    expect(await plain.text()).toContain('# TYPE gateway_requests_total counter')
+    const open = await fetch(metricsUrl, {
+      headers: { accept: 'application/openmetrics-text; version=1.0.0' },
+    })
+    expect(open.headers.get('content-type')).toStartWith('application/openmetrics-text; version=1.0.0')
+    const text = await open.text()
+    expect(text).toContain('# TYPE gateway_requests counter')
+    expect(text).toEndWith('# EOF\n')
+    // The next reader of the other form is not affected.
+    expect(await (await fetch(metricsUrl)).text()).toContain('# TYPE gateway_requests_total counter')
+    await gateway.close()
+  })
+
+  test('are read by nobody without being asked for, and beside the API with the token only', async () => {
+    const closed = await startTestGateway()
+    expect((await fetch(`${closed.url}/metrics`)).status).toBe(404)
+    await closed.close()
+    const gateway = await startTestGateway({ config: { metrics: { token: TOKEN } } })
+    const statusWith = async (authorization?: string) =>
+      (await fetch(`${gateway.url}/metrics`, authorization ? { headers: { authorization } } : {})).status
+    expect(gateway.server.metricsUrl).toBeUndefined()
+    expect(await statusWith()).toBe(401)
+    expect(await statusWith(`Bearer ${TOKEN}x`)).toBe(401)
+    expect(await statusWith(`Bearer ${gateway.secret}`)).toBe(401)
+    expect(await statusWith(`Bearer ${TOKEN}`)).toBe(200)
+    await gateway.close()
+  })
+
+  test('need a token where others can reach them', () => {
+    const faultsWith = (metrics: object) =>
+      faultsOf({ metrics, upstreams: {}, models: {} }).filter((fault) => fault.includes('metrics'))
+    expect(faultsWith({ port: 9464 })).toEqual([])
+    expect(faultsWith({ port: 9464, host: '::1' })).toEqual([])
+    expect(faultsWith({ token: TOKEN })).toEqual([])
+    expect(faultsWith({ port: 9464, host: '0.0.0.0', token: TOKEN })).toEqual([])
+    expect(faultsWith({})).toHaveLength(1)
+    expect(faultsWith({ port: 9464, host: '0.0.0.0' })).toHaveLength(1)
+    expect(faultsWith({ token: 'short' })).toHaveLength(1)
+  })
+})
+
+describe('series', () => {
+  test('are bounded, whatever the labels say', () => {
+    const counter = new Counter('x', 'x', ['label'])
+    const histogram = new Histogram('y', 'y', [1], ['label'])
+    for (let index = 0; index < 5_000; index++) {
+      counter.of(`hostile ${index}`).value++
+      histogram.of(`hostile ${index}`).observe(index)
+    }
+    const samples = counter.read()
+    expect(samples.length).toBeLessThanOrEqual(1_001)
+    expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(5_000)
+    expect(samples.find(({ labels }) => labels.label === 'other')?.value).toBe(4_000)
+    expect(histogram.read().length).toBeLessThanOrEqual(4 * 1_001)
+  })
+
+  test('of rows lose nothing beyond the bound', () => {
+    const metrics = new RequestMetrics(() => 0)
+    const rows = Array.from({ length: 6_000 }, (_none, index) => rowOf({ model: `model ${index}` }))
+    metrics.fold(rows)
+    metrics.fold(rows)
+    const requests = metrics.all.find(({ name }) => name === 'gateway_requests_total')
+    const samples = (requests?.read() ?? []) as Sample[]
+    expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(12_000)
+  })
+
+  test('of keys at a limit forget a key after a minute', () => {
+    let now = 0
+    const metrics = new RequestMetrics(() => now)
+    const refused = { status: 429, errorCode: 'Throttling.RateQuota', heldNano: null, sentMs: null }
+    const keys = () => {
+      const gauge = metrics.all.find(({ name }) => name === 'gateway_keys_at_limit')
+      const samples = gauge?.read() as Sample[]
+      return samples.find(({ labels }) => labels.limit === 'rate')?.value
+    }
+    metrics.fold([
+      rowOf({ ...refused, keyId: 'one', at: 0 }),
+      rowOf({ ...refused, keyId: 'two', at: 30_000 }),
+    ])
+    metrics.fold([rowOf({ ...refused, keyId: 'two', at: 30_000 })])
+    expect(keys()).toBe(2)
+    now = 60_001
+    expect(keys()).toBe(1)
+    now = 90_001
+    expect(keys()).toBe(0)
+  })
+})
+
+describe('health', () => {
+  test('is ready while the database takes changes and a model can be served', async () => {
+    const gateway = await startTestGateway()
+    const look = async (path: string) => {
+      const response = await fetch(`${gateway.url}/health${path}`)
+      return { status: response.status, body: await response.json() }
+    }
+    expect(await look('/live')).toEqual({ status: 200, body: { status: 'ok' } })
+    const checks = { database: 'ok', disk: 'ok', configuration: 'ok' }
+    expect(await look('/ready')).toEqual({ status: 200, body: { status: 'ready', checks } })
+    const { db } = gateway.server.world
+    const { batch } = db
+    db.batch = () => Promise.reject(new Error('secret detail'))
+    let answer = await look('/ready')
+    await waitFor(async () => {
+      answer = await look('/ready')
+      return answer.status === 503
+    })
+    expect(answer).toEqual({
+      status: 503,
+      body: { status: 'not ready', checks: { ...checks, database: 'takes no changes' } },
+    })
+    expect((await look('/live')).status).toBe(200)
+    db.batch = batch
+    await gateway.close()
+  })
+})
+
+function rowOf(fields: Partial<RequestLogRow>): RequestLogRow {
+  const row = newLogRow({ requestId: 'r', operation: { name: 'chat' } }, { now: () => 0, monotonic: () => 0 })
+  return { ...row, status: 200, model: 'm', upstream: 'u', keyId: 'k', sentMs: 1, heldNano: 1, ...fields }
+}
+
+function chatOn(upstream: string) {
+  return {
+    family: 'openai-chat',
+    upstream,
+    price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' },
+  }
+}

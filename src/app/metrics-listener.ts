@@ -21,20 +21,15 @@ const DEFAULT_HOST = '127.0.0.1'
 export function listenForMetrics(world: World): MetricsListener | undefined {
   const { host = DEFAULT_HOST, port, token } = world.config.metrics ?? {}
   if (port === undefined) return undefined
-  const server = Bun.serve({
-    hostname: host,
-    port,
-    reusePort: false,
-    development: false,
-    async fetch(request) {
-      try {
-        if (request.method !== 'GET' || pathOf(request) !== '/metrics') throw notServed()
-        return await metricsAnswer(world, token, request)
-      } catch (error) {
-        return errorResponse(error, 'openai', world.newId('req'), world.log)
-      }
-    },
-  })
+  const answer = async (request: Request) => {
+    try {
+      if (request.method !== 'GET' || pathOf(request) !== '/metrics') throw notServed()
+      return await metricsAnswer(world, token, request)
+    } catch (error) {
+      return errorResponse(error, 'openai', world.newId('req'), world.log)
+    }
+  }
+  const server = Bun.serve({ hostname: host, port, reusePort: false, development: false, fetch: answer })
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${server.port}/metrics`,
     stop: () => server.stop(true),

@@ -7,10 +7,10 @@ export interface Metric {
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   /** The samples now. */
-  read(): readonly Sample[] | Promise<readonly Sample[]>
+  read(): readonly MetricSample[] | Promise<readonly MetricSample[]>
 }
 
-export interface Sample {
+export interface MetricSample {
   /** Follows the metric's name: `_bucket`. */
   suffix?: string
   labels: Readonly<Record<string, string>>
@@ -53,13 +53,13 @@ class Series<Value> {
 }
 
 /** One series of a counter. */
-export interface Count {
+export interface Tally {
   value: number
 }
 
 export class Counter implements Metric {
   readonly type = 'counter'
-  private readonly series: Series<Count>
+  private readonly series: Series<Tally>
 
   constructor(
     readonly name: string,
@@ -69,11 +69,11 @@ export class Counter implements Metric {
     this.series = new Series(labels, () => ({ value: 0 }))
   }
 
-  of(...values: readonly string[]): Count {
+  of(...values: readonly string[]): Tally {
     return this.series.of(values)
   }
 
-  read(): Sample[] {
+  read(): MetricSample[] {
     return [...this.series.all()].map(({ labels, value: { value } }) => ({ labels, value }))
   }
 }
@@ -115,10 +115,10 @@ export class Histogram implements Metric {
     return this.series.of(values)
   }
 
-  read(): Sample[] {
+  read(): MetricSample[] {
     return [...this.series.all()].flatMap(({ labels, value: { counts, sum } }) => {
       let count = 0
-      const buckets = counts.map((inBucket, index): Sample => {
+      const buckets = counts.map((inBucket, index): MetricSample => {
         count += inBucket
         const le = index < this.bounds.length ? String(this.bounds[index]) : '+Inf'
         return { suffix: '_bucket', labels: { ...labels, le }, value: count }
@@ -132,7 +132,7 @@ export class Histogram implements Metric {
 export function gauge(
   name: string,
   help: string,
-  read: () => readonly Sample[] | Promise<readonly Sample[]>,
+  read: () => readonly MetricSample[] | Promise<readonly MetricSample[]>,
 ): Metric {
   return { name, help, type: 'gauge', read }
 }

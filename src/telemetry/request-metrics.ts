@@ -3,7 +3,7 @@
 
 import { NANO_PER_USD } from '../lib/money'
 import { type FailedAttempt, overheadMsOf, type RequestLogRow } from '../request-log/row'
-import { type Count, Counter, type Distribution, gauge, Histogram, type Metric } from './instruments'
+import { Counter, type Distribution, gauge, Histogram, type Metric, type Tally } from './instruments'
 
 /** Seconds of requests, up to the longest that vendors take. */
 const DURATIONS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800]
@@ -26,7 +26,7 @@ const LIMITS: Readonly<Record<string, string>> = {
 
 /** The series of rows with the same labels. */
 interface RowSeries {
-  requests: Count
+  requests: Tally
   duration: Distribution
   firstToken: Distribution | undefined
   /** Those of rows that were sent to an upstream. */
@@ -35,10 +35,10 @@ interface RowSeries {
 
 interface SentSeries {
   overhead: Distribution
-  input: Count
-  output: Count
-  cost: Count
-  attempts: Count
+  input: Tally
+  output: Tally
+  cost: Tally
+  attempts: Tally
   upstreamDuration: Distribution
 }
 

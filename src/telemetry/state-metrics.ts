@@ -4,7 +4,7 @@
 import type { Upstream } from '../contract/upstream'
 import type { Db, Row } from '../db/db'
 import { NANO_PER_USD } from '../lib/money'
-import { figure, gauge, type Metric, type Sample } from './instruments'
+import { figure, gauge, type Metric, type MetricSample } from './instruments'
 
 /** Figures of the process that only the outermost program can read. */
 export interface ProcessFigures {
@@ -95,7 +95,7 @@ function databaseMetrics({ db, now }: StateWorld): Metric[] {
     const [first] = await db.query({ sql })
     return first ?? {}
   })
-  const one = (column: string, sql: string) => async (): Promise<Sample[]> => [
+  const one = (column: string, sql: string) => async (): Promise<MetricSample[]> => [
     { labels: {}, value: Number((await row(sql))[column] ?? 0) },
   ]
   const holds = 'select count(*) as holds, cast(coalesce(sum(held), 0) as bigint) as held from open_charges'
@@ -136,7 +136,7 @@ const SIZES = {
   postgres: 'select pg_database_size(current_database()) as bytes',
 }
 
-function tasksOf(row: Row): Sample[] {
+function tasksOf(row: Row): MetricSample[] {
   return ['followed', 'unknown', 'sent'].map((stage) => ({
     labels: { stage },
     value: Number(row[stage] ?? 0),

@@ -4,7 +4,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
-import { Counter, Histogram, type Sample } from '../../src/telemetry/instruments'
+import { Counter, Histogram, type MetricSample } from '../../src/telemetry/instruments'
 import { RequestMetrics } from '../../src/telemetry/request-metrics'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { parseMetrics, type Scraped } from '../support/metrics'
@@ -144,7 +144,7 @@ describe('series', () => {
     metrics.fold(rows)
     metrics.fold(rows)
     const requests = metrics.all.find(({ name }) => name === 'gateway_requests_total')
-    const samples = (requests?.read() ?? []) as Sample[]
+    const samples = (requests?.read() ?? []) as MetricSample[]
     expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(12_000)
   })
 
@@ -154,7 +154,7 @@ describe('series', () => {
     const refused = { status: 429, errorCode: 'Throttling.RateQuota', heldNano: null, sentMs: null }
     const keys = () => {
       const gauge = metrics.all.find(({ name }) => name === 'gateway_keys_at_limit')
-      const samples = gauge?.read() as Sample[]
+      const samples = gauge?.read() as MetricSample[]
       return samples.find(({ labels }) => labels.limit === 'rate')?.value
     }
     metrics.fold([

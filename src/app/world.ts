@@ -174,9 +174,8 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   makeDataDir(dataDir)
   const uploads = openUploads(join(dataDir, 'uploads'), newId)
   const db = await openDatabase(config, dataDir)
-  const { monotonic, wall, after, transport } = from
   const observation = observe(config, from)
-  const { log } = observation
+  const { monotonic, wall, after, transport, log } = { ...from, ...observation }
   const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
   const requestLog = await openRequests(config, observation, { db, dataDir, transport, now })

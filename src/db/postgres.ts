@@ -48,7 +48,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
 
   async function batch(statements: readonly Statement[]): Promise<BatchResult> {
     try {
-      return await measured(() =>
+      return await commit(db, () =>
         sql.begin(async (transaction) => {
           const rows: Row[][] = []
           for (const [index, statement] of statements.entries()) {
@@ -71,7 +71,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     async call(movements) {
       const call = { sql: 'select move_money_1($1) as answer', parameters: [movements] }
       try {
-        const [row] = (await measured(() => run(sql, call))).found
+        const [row] = (await commit(db, () => run(sql, call))).found
         return row?.answer as string
       } catch (error) {
         if (NO_FUNCTION.test(errnoOf(error))) hasFunction = false
@@ -82,14 +82,6 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     translate: unavailable,
     moveAlone: (movement) => batch(batchOf(movement)),
   })
-
-  /** Runs a transaction, and tells how long it took. */
-  async function measured<Result>(work: () => Promise<Result>): Promise<Result> {
-    const at = db.onCommit && performance.now()
-    const result = await repeated(work)
-    if (at !== undefined) db.onCommit?.(performance.now() - at)
-    return result
-  }
 
   const db: Db = {
     kind: 'postgres',
@@ -114,6 +106,14 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
 async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {
   const rows = (await connection.unsafe(statement.sql, [...(statement.parameters ?? [])])) as ResultRows
   return { hits: rows.count, found: rows.map(toRow) }
+}
+
+/** Runs a transaction, and tells how long it took. */
+async function commit<Result>(db: Db, work: () => Promise<Result>): Promise<Result> {
+  const at = db.onCommit && performance.now()
+  const result = await repeated(work)
+  if (at !== undefined) db.onCommit?.(performance.now() - at)
+  return result
 }
 
 /** Repeats what the server gave up for the sake of another transaction, after a pause that grows. */

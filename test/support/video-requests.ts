@@ -138,7 +138,7 @@ export async function rowsOf(gateway: TestGateway, id: string): Promise<Json> {
       from tasks t join charges c on c.id = t.charge where t.id = $1`,
     parameters: [id],
   })
-  return withWholeUsage(rows[0] as Row)
+  return rows[0] && withWholeUsage(rows[0])
 }
 
 /** Lets every task end that can, so that the books can be closed. */

@@ -2,7 +2,6 @@
 // cost at the prices of the catalogue, and a clock that a test moves.
 
 import { withWholeUsage } from '../../src/billing/usage-form'
-import type { Row } from '../../src/db/db'
 import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
 

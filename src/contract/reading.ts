@@ -10,6 +10,8 @@ import type { Quantities } from './units'
 export interface Reading {
   output?: Made | undefined
   usage?: UsageReading | undefined
+  /** Calls of the vendor's tools that this event of a stream tells of; paid where the figures say nothing of them. */
+  calls?: Quantities
   /** The service tier that the vendor reports, by its own name. */
   serviceTier?: string | undefined
   end?: Ending | undefined

@@ -13,6 +13,7 @@ import {
   worthMore,
 } from '../contract/reading'
 import { addQuantities, outputTokensOf } from '../contract/units'
+import { isObject } from '../lib/objects'
 import { reportsUsage } from './event-search'
 
 /** Text that is kept for counting, in characters. */
@@ -41,6 +42,7 @@ export class StreamTally {
   private serviceTier: string | undefined
   private output: Made['kind'] | undefined
   private made: Quantities | undefined
+  private readonly calls: Quantities = {}
   private isFailed = false
   private isFinished = false
   private readonly isHeld: boolean
@@ -78,7 +80,8 @@ export class StreamTally {
   }
 
   /** Adds the output of an event. Called once for each. */
-  add({ output }: Reading): void {
+  add({ output, calls }: Reading): void {
+    if (calls) addQuantities(this.calls, calls)
     if (output?.kind !== 'shown') return
     if (output.text) this.text.add(output.text)
     if (output.text && this.isHeld) {
@@ -131,7 +134,15 @@ export class StreamTally {
 
   outcome(endedBy: EndedBy): Outcome {
     const { serviceTier, output, made, isFailed: failed } = this
-    return { endedBy, ...this.usage.summary(), serviceTier, ...this.text.counted(), output, made, failed }
+    return {
+      endedBy,
+      ...this.usage.summary(this.calls),
+      serviceTier,
+      ...this.text.counted(),
+      output,
+      made,
+      failed,
+    }
   }
 
   private noteTokens({ kind, figures }: UsageReading): void {
@@ -181,8 +192,11 @@ class UsageTally {
     return this.usage !== undefined && this.usage !== 'invalid' && !this.early
   }
 
-  summary(): Pick<Outcome, 'usage' | 'early' | 'usageJson'> {
-    const { usage, early, reported } = this
+  /** The figures, with calls that they say nothing of. */
+  summary(calls: Quantities): Pick<Outcome, 'usage' | 'early' | 'usageJson'> {
+    const { early, reported } = this
+    const isSilent = isObject(this.usage) && Object.keys(calls).some((unit) => !(unit in Object(this.usage)))
+    const usage = isSilent ? this.judge({ ...calls, ...(this.usage as Quantities) }) : this.usage
     return { usage, early, usageJson: reported === null ? null : JSON.stringify(reported) }
   }
 }

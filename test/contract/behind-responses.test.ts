@@ -491,13 +491,15 @@ describe('messages', () => {
     ]
     const model = 'test-messages'
     const calls = gateway.sandbox.calls.length
-    for (const content of [first.content, [own, use]]) {
+    const unsigned = { type: 'thinking', thinking: 'A chat model thought so.', signature: '' }
+    for (const content of [first.content, [own, use], [unsigned, use]]) {
       const response = await gateway.post('/v1/messages', { ...body, model, messages: turns(content) })
       expect(response.status).toBe(200)
     }
     const sent = sentSince(calls)
     expect(sent[0].messages).toEqual(turns([use]))
     expect(sent[1].messages).toEqual(turns([own, use]))
+    expect(sent[2].messages).toEqual(turns([use]))
   })
 
   test('a call beside a text is to be made, and a limit is one', async () => {

@@ -5,9 +5,11 @@ import OpenAI from 'openai'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { readResponse } from '../support/response-events'
 import { type Played, play, type Scenario } from '../support/scenario'
+import { eventStream, startVendor } from '../support/vendor'
 
 const tokens = { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '3' }
 
+const vendor = startVendor()
 let gateway: TestGateway
 let client: OpenAI
 
@@ -27,12 +29,48 @@ beforeAll(async () => {
         upstreamModel: 'gpt-5-mini',
         price: { ...tokens, per_1k_web_searches: '10' },
       },
+      'odd-searcher': {
+        family: 'openai-responses',
+        upstream: 'odd',
+        upstreamModel: 'm',
+        price: { ...tokens, per_1k_web_searches: '10' },
+      },
     },
+    upstreams: { odd: vendor.upstream },
     balance: '1000',
   })
   client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.secret, maxRetries: 0 })
 })
-afterAll(() => gateway.close())
+afterAll(async () => {
+  await gateway.close()
+  await vendor.stop()
+})
+
+test.each([
+  ['nothing of its searches', {}, 2],
+  ['that none of them was made', { tool_usage: { web_search: { num_requests: 0 } } }, 0],
+  ['how many were made', { tool_usage: { web_search: { num_requests: 1 } } }, 1],
+])('a stream that tells %s at its end is paid by that', async (_, facts, searches) => {
+  const items = [
+    { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+    { type: 'web_search_call', id: 'ws_2', status: 'completed' },
+    { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Found.' }] },
+  ]
+  const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+  const events = [
+    { type: 'response.created', response: { id: 'resp_1', status: 'in_progress', output: [] } },
+    ...items.flatMap((item, output_index) => [
+      { type: 'response.output_item.added', output_index, item },
+      { type: 'response.output_item.done', output_index, item },
+    ]),
+    { type: 'response.completed', response: { id: 'resp_1', status: 'completed', usage, ...facts } },
+  ]
+  vendor.answer = () => eventStream(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+  const body = { model: 'odd-searcher', input: 'Look', tools: [{ type: 'web_search' }], stream: true }
+  await (await gateway.post('/v1/responses', body)).text()
+  const paid = (await gateway.charges()).at(-1)?.amount
+  expect(Number(paid)).toBe(10 * 1_000 + 5 * 3_000 + searches * 10_000_000)
+})
 
 test('the official client creates a response and follows a stream of one', async () => {
   const whole = await client.responses.create({ model: 'thinker', input: 'Hello there' })

@@ -76,7 +76,7 @@ function callOf(
   const set: Record<string, string> = {}
   if (upstreamModel !== body.model) set.model = JSON.stringify(upstreamModel)
   if (outputTokens !== undefined && outputTokens < body.max_tokens) set.max_tokens = String(outputTokens)
-  const messages = withoutSealed(body.messages)
+  const messages = withoutForeignThinking(body.messages)
   if (messages !== body.messages) set.messages = JSON.stringify(messages)
   return {
     path,
@@ -90,22 +90,24 @@ function callOf(
 type Messages = MessagesBody['messages']
 
 /**
- * The messages without thinking of models behind other APIs, which was sealed here: this vendor refuses what it has not
- * signed, and a client may change the model within a conversation. The same list if there is none.
+ * The messages without thinking of models behind other APIs, which was sealed here or not signed at all: this vendor
+ * refuses what it has not signed, and a client may change the model within a conversation. The same list if there is
+ * none.
  */
-function withoutSealed(messages: Messages): Messages {
-  if (!messages.some(({ content }) => Array.isArray(content) && content.some(isSealedHere))) return messages
+function withoutForeignThinking(messages: Messages): Messages {
+  if (!messages.some(({ content }) => Array.isArray(content) && content.some(isForeignThinking)))
+    return messages
   return messages.flatMap((message) => {
     const { content } = message
     if (!Array.isArray(content)) return [message]
-    const rest = content.filter((block) => !isSealedHere(block))
+    const rest = content.filter((block) => !isForeignThinking(block))
     return rest.length > 0 || content.length === 0 ? [{ ...message, content: rest }] : []
   })
 }
 
-function isSealedHere(block: { type: string }): boolean {
+function isForeignThinking(block: { type: string }): boolean {
   if (block.type !== 'thinking' && block.type !== 'redacted_thinking') return false
   const { signature, data } = block as { signature?: unknown; data?: unknown }
   const sealed = block.type === 'thinking' ? signature : data
-  return typeof sealed === 'string' && sealed.startsWith(SEALED_PREFIX)
+  return typeof sealed === 'string' && (sealed === '' || sealed.startsWith(SEALED_PREFIX))
 }

@@ -31,7 +31,9 @@ export function readResponseEvent(event: unknown): Reading {
     case 'response.output_item.added':
     case 'response.output_item.done': {
       const item = asObject(fields.item)
-      return { output: item.type === 'reasoning' ? HIDDEN : holdsText(item, 'status') ? SHOWN : undefined }
+      const output = item.type === 'reasoning' ? HIDDEN : holdsText(item, 'status') ? SHOWN : undefined
+      const isSearch = item.type === SEARCH && type === 'response.output_item.done'
+      return isSearch ? { output, calls: { web_search: 1 } } : { output }
     }
     case 'response.completed':
     case 'response.incomplete':
@@ -89,7 +91,7 @@ function figuresOf(response: Fields): Quantities | 'invalid' | undefined {
   const cached = reportedCount(details.cached_tokens)
   const written = reportedCount(details.cache_write_tokens)
   const long = reportedCount(lifetimes.ttl_12h_tokens)
-  const searches = searchesOf(response)
+  const { searches, isReported } = searchesOf(response)
   // NaN, for what is no count, fails these comparisons.
   const isSane = Math.max(input, reported, output, cached, written, long, searches) <= ABSURD_FIGURE
   if (!isSane || cached + written > input || long > written) return 'invalid'
@@ -98,14 +100,20 @@ function figuresOf(response: Fields): Quantities | 'invalid' | undefined {
   if (cached > 0) quantities.cached_input_token = cached
   if (written > long) quantities.cache_write_token = written - long
   if (long > 0) quantities.cache_write_1h_token = long
-  if (searches > 0) quantities.web_search = searches
+  // None is a figure too, where a stream has items of searches that were not made.
+  if (searches > 0 || isReported) quantities.web_search = searches
   return quantities
 }
 
 /** The searches that the vendor reports, else those among the items. */
-function searchesOf({ tool_usage: used, output }: Fields): number {
+function searchesOf({ tool_usage: used, output }: Fields): { searches: number; isReported: boolean } {
   const reported = asObject(asObject(used).web_search).num_requests
-  if (reported !== undefined && reported !== null) return reportedCount(reported)
+  if (reported !== undefined && reported !== null) {
+    return { searches: reportedCount(reported), isReported: true }
+  }
   const items = Array.isArray(output) ? output.filter(isObject) : []
-  return items.filter(({ type }) => type === 'web_search_call').length
+  return { searches: items.filter(({ type }) => type === SEARCH).length, isReported: false }
 }
+
+/** The type of an item that is a search of the web. */
+const SEARCH = 'web_search_call'

@@ -91,7 +91,12 @@ export function withThinking(
 
 function openedBlocks({ sealed }: Block, parsed: ParsedRequest, model: Model): Block[] {
   const opened = openReasoning(parsed, model, sealed as string)
-  return opened?.kind === 'messages' ? opened.blocks.map(thinkingBlock) : []
+  return opened?.kind === 'messages' ? opened.blocks.filter(isSigned).map(thinkingBlock) : []
+}
+
+/** Vendors refuse thinking without a signature. */
+function isSigned(block: ThinkingBlock): boolean {
+  return 'redacted' in block || block.signature !== ''
 }
 
 function thinkingBlock(block: ThinkingBlock): Block {

@@ -21,6 +21,7 @@ interface EventSplitter {
 const NEW_LINE = 10
 const RETURN = 13
 const EMPTY = Buffer.alloc(0)
+const BLANK_LINE = Buffer.from('\n\n')
 
 export function createEventSplitter(): EventSplitter {
   // The unfinished event, with room to grow. Joining it anew with each piece takes time that grows with the square of
@@ -117,6 +118,20 @@ export function splitEvents(whole: string): string[] {
     at = end
   }
   return events
+}
+
+/** Single events of bytes that consist of whole ones, from an index on, as Latin-1. Each is made when it is wanted. */
+export function* eventsIn(whole: Buffer, from: number): Generator<string, void, undefined> {
+  if (whole.includes(RETURN, from)) {
+    yield* splitEvents(whole.toString('latin1', from))
+    return
+  }
+  for (let at = from; at < whole.length; ) {
+    const blank = whole.indexOf(BLANK_LINE, at)
+    const end = blank === -1 ? whole.length : blank + BLANK_LINE.length
+    yield whole.toString('latin1', at, end)
+    at = end
+  }
 }
 
 export function toLatin1(text: string): string {

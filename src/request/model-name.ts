@@ -1,6 +1,9 @@
 // Replaces the name of the model in the events of a stream, as bytes: callers read the id that they know, not the
 // vendor's name. It must never touch what a model has written.
 
+/** Bytes of several events that came together. */
+const BURST_BYTES = 2 * 1024
+
 /**
  * Creates a function that replaces the vendor's model name by the gateway's id. It learns the vendor's name from the
  * first event that has one.
@@ -29,6 +32,7 @@ type Allocate = (byteLength: number) => Buffer
 function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
   const first = bytes.indexOf(from)
   if (first === -1) return bytes
+  if (bytes.length > BURST_BYTES) return replaceInText(bytes, from, to, allocate)
   let places = 0
   for (let at = first; at !== -1; at = bytes.indexOf(from, at + from.length)) places++
   const result = allocate(bytes.length + places * (to.length - from.length))
@@ -40,5 +44,14 @@ function replaceAll(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate)
     read = at + from.length
   }
   bytes.copy(result, written, read)
+  return result
+}
+
+/** Many replacements by way of Latin-1, which keeps every byte: faster from about five on. */
+function replaceInText(bytes: Buffer, from: Buffer, to: Buffer, allocate: Allocate): Buffer {
+  const parts = bytes.toString('latin1').split(from.toString('latin1'))
+  const text = parts.join(to.toString('latin1'))
+  const result = allocate(text.length)
+  result.write(text, 'latin1')
   return result
 }

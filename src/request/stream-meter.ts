@@ -6,7 +6,7 @@ import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
 import type { Quantities, StreamFollower } from '../contract/family'
 import { hasFailed, type Reading } from '../contract/reading'
-import { createEventSplitter, dataOfEvent, objectIn, splitEvents, toLatin1 } from '../lib/sse'
+import { createEventSplitter, dataOfEvent, eventsIn, objectIn, splitEvents, toLatin1 } from '../lib/sse'
 import { callerEvent } from '../upstreams/caller-view'
 import { hasText, mayReport, startOfEvent, startOfReport } from './event-search'
 import { createRename } from './model-name'
@@ -234,7 +234,7 @@ class PassingMeter implements StreamMeter {
     const found = this.endBytes ? whole.indexOf(this.endBytes) : -1
     if (found === -1) return whole
     let at = startOfEvent(whole, found)
-    for (const event of splitEvents(whole.toString('latin1', at))) {
+    for (const event of eventsIn(whole, at)) {
       at += event.length
       if (dataOfEvent(event) !== this.end) continue
       this.ended = true
@@ -276,7 +276,7 @@ class PassingMeter implements StreamMeter {
     let end = from
     let shown = ''
     let isSame = true
-    for (const event of splitEvents(whole.toString('latin1', from))) {
+    for (const event of eventsIn(whole, from)) {
       if (at === 'up to output' && this.tally.hasOutput()) break
       const seen = this.seenBy(event, at === 'reports' && !mayReport(event) ? SILENT : this.read(event))
       isSame &&= seen === event

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { measure, type Outcome } from '../../src/billing/metering'
-import { createEventSplitter, dataOfEvent, MAX_EVENT_BYTES, splitEvents } from '../../src/lib/sse'
+import { createEventSplitter, dataOfEvent, eventsIn, MAX_EVENT_BYTES, splitEvents } from '../../src/lib/sse'
 import type { TokenCounter } from '../../src/media/token-counter'
 import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
 import { say } from '../support/gateway'
@@ -43,6 +43,7 @@ function splitPieces(pieces: readonly Uint8Array[]) {
   const splitter = createEventSplitter()
   const wholes = pieces.map((piece) => splitter.push(piece).toString('latin1'))
   const events = wholes.flatMap(splitEvents)
+  expect(wholes.flatMap((whole) => [...eventsIn(Buffer.from(whole, 'latin1'), 0)])).toEqual(events)
   const data = events.map(dataOfEvent).filter((value) => value !== undefined)
   return { wholes, data, bytes: wholes.join('') + splitter.rest().toString('latin1') }
 }

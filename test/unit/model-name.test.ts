@@ -1,0 +1,33 @@
+// The name of the model in streams: every one is replaced, however many events come together, and no other byte is.
+
+import { expect, test } from 'bun:test'
+import { createRename } from '../../src/request/model-name'
+
+const eventOf = (model: string, text: string) =>
+  `data: {"model":"${model}","text":${JSON.stringify(text)}}\n\n`
+
+for (const count of [1, 2, 5, 50, 500]) {
+  test(`${count} events that come together`, () => {
+    const rename = createRename('the-house-model')
+    const texts = Array.from({ length: count }, (_none, index) => `${index} "model":"vendor-1" é 😀 \u0000`)
+    const given = Buffer.from(texts.map((text) => eventOf('vendor-1', text)).join(''))
+    const wanted = texts.map((text) => eventOf('the-house-model', text)).join('')
+    expect(rename(given, Buffer.allocUnsafe).toString()).toBe(wanted)
+  })
+}
+
+test('bytes that are no UTF-8 pass as they are', () => {
+  const rename = createRename('m')
+  const bytes = Buffer.from(Array.from({ length: 4096 }, (_none, index) => index % 256))
+  const name = Buffer.from('"model":"vendor-1"')
+  const renamed = rename(Buffer.concat([name, bytes, name]), Buffer.allocUnsafe)
+  const wanted = Buffer.from('"model":"m"')
+  expect(renamed).toEqual(Buffer.concat([wanted, bytes, wanted]))
+})
+
+test('events without the name are the same object', () => {
+  const rename = createRename('m')
+  rename(Buffer.from(eventOf('vendor-1', '')), Buffer.allocUnsafe)
+  const large = Buffer.alloc(10_000, 'x')
+  expect(rename(large, Buffer.allocUnsafe)).toBe(large)
+})

@@ -125,6 +125,10 @@ export function modelsByUpstream({ upstreams, models }: Config): UpstreamModels[
   return [...counts.values()].sort((one, other) => other.count - one.count)
 }
 
+function keyless({ credentials: _credentials, ...entry }: UpstreamConfig): UpstreamConfig {
+  return { ...entry, apiKey: null }
+}
+
 function hasKey(entry: UpstreamConfig | undefined): boolean {
   return entry !== undefined && keysOfUpstream(upstreamKinds.get(entry.kind), entry) !== undefined
 }
@@ -132,7 +136,7 @@ function hasKey(entry: UpstreamConfig | undefined): boolean {
 function withAllVendors(config: Config): Config {
   const upstreams = Object.entries(config.upstreams).map(([name, entry]) => [
     name,
-    hasKey(entry) ? entry : { ...entry, apiKey: null },
+    hasKey(entry) ? entry : keyless(entry),
   ])
   return { ...config, upstreams: Object.fromEntries(upstreams) }
 }

@@ -194,7 +194,8 @@ function withVariables(written: unknown, environment: Environment): ReadConfig {
  * in a program.
  */
 function isKey([first, , third, ...more]: readonly string[]): boolean {
-  return first === 'upstreams' && third === 'apiKey' && more.length === 0
+  if (first !== 'upstreams') return false
+  return third === 'credentials' ? more.length === 1 : third === 'apiKey' && more.length === 0
 }
 
 /** The reason of a load error. Syntax errors come as a list, with the position apart from the message. */

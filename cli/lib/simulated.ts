@@ -18,7 +18,14 @@ export function simulated(
       )
     }
     // What leads to the real vendor, or proves who asks it, has no use here.
-    const { apiKeyFile: _file, auth: _auth, proxy: _proxy, tls: _tls, ...settings } = upstream
+    const {
+      apiKeyFile: _file,
+      credentials: _credentials,
+      auth: _auth,
+      proxy: _proxy,
+      tls: _tls,
+      ...settings
+    } = upstream
     return [name, { ...settings, baseUrl: baseUrls[vendor], apiKey: secrets[vendor], proxy: null }]
   })
   return { ...config, upstreams: Object.fromEntries(upstreams) }

@@ -35,8 +35,10 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
       : [`kind: unknown kind "${kind}"; known: ${known}`]),
     ...missingFaults(kind, entry),
     ...addressFaults('baseUrl', baseUrl),
-    ...(apiKey !== undefined && apiKeyFile !== undefined
-      ? ['apiKeyFile: give either apiKey or apiKeyFile']
+    ...([apiKey, apiKeyFile, entry.credentials].filter((given) => given !== undefined).length > 1
+      ? [
+          `${apiKeyFile === undefined ? 'credentials' : 'apiKeyFile'}: give one of apiKey, apiKeyFile and credentials`,
+        ]
       : fileFaults('apiKeyFile', apiKeyFile)),
     ...headerFaults(headers),
     ...bodyFaults('defaultBody', defaultBody),

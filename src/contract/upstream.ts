@@ -36,6 +36,14 @@ export interface UpstreamKind {
   streamUsage?: false
   /** Fields that callers may not set, because what they cost depends on more than a price list. */
   refused?: readonly RefusedField[]
+  /** Headers that prove who sends a request, made anew for each, besides `headers`. Pure. */
+  sign?(secret: string, request: SignedRequest, place: UpstreamPlace): Record<string, string>
+  /** The parts of a key that are secret by themselves, where it is made of several. Absent: the key as a whole. */
+  secretParts?(secret: string): string[]
+  /** How a key is exchanged for tokens of limited life. Absent: the key itself is sent. */
+  exchange?: TokenExchange
+  /** How a stream that is not server-sent events becomes one. Absent: every stream is one. */
+  framing?: StreamFraming
   /** A call that costs nothing and proves the key; absent: the list of models of its OpenAI-compatible API. */
   probe?: Call
   /** How the vendor tells its models. Absent: it has no list that says what a model needs here. */
@@ -71,6 +79,42 @@ export interface ListedSettings {
   maxOutputTokens?: number
   inputModalities?: string[]
   reasoning?: true
+}
+
+/** A request as it is sent. */
+export interface SignedRequest {
+  method: string
+  host: string
+  /** Path with the query. */
+  path: string
+  headers: Readonly<Record<string, string>>
+  body: string
+  /** Time in UTC: `2026-11-22T16:50:00.000Z`. */
+  at: string
+}
+
+/** The exchange of a key for tokens. Pure: the connection sends the request and keeps the token while it lives. */
+export interface TokenExchange {
+  /** Undefined for a key that is a token itself. */
+  request(
+    secret: string,
+    atMs: number,
+  ): { url: string; headers: Record<string, string>; body: string } | undefined
+  /** Undefined if the answer has no token. */
+  read(reply: unknown): { token: string; lifeMs: number } | undefined
+}
+
+/** A framing of streams, known by the type of the answer. */
+export interface StreamFraming {
+  contentType: string
+  createDecoder(): StreamDecoder
+}
+
+/** Turns pieces of a stream into server-sent events. Throws for what is no such stream. */
+export interface StreamDecoder {
+  push(bytes: Uint8Array): string
+  /** Ends the stream; throws if a frame is cut off. */
+  end(): void
 }
 
 /** Settings that say where a vendor is asked. */

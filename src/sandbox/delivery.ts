@@ -24,7 +24,7 @@ export function deliver(reply: Reply, delivery: Delivery): Response {
   headers.set('x-sandbox', 'true')
   const { body, status } = reply
   if (body.kind === 'events') {
-    headers.set('content-type', 'text/event-stream; charset=utf-8')
+    headers.set('content-type', body.stream.framing?.contentType ?? 'text/event-stream; charset=utf-8')
     headers.set('cache-control', 'no-cache')
     return new Response(byteStream(eventBytes(body.stream, delivery), delivery), { status, headers })
   }
@@ -100,7 +100,8 @@ async function* eventBytes(stream: EventStream, delivery: Delivery): AsyncGenera
   for (const frame of faultyFrames(stream, directives)) {
     await pause(sent === 0 ? 0 : delayMs, ended)
     if (ended.aborted) return
-    const bytes = encoder.encode(printFrame(frame, directives.crlf ? '\r\n' : '\n'))
+    const bytes =
+      stream.framing?.encode(frame) ?? encoder.encode(printFrame(frame, directives.crlf ? '\r\n' : '\n'))
     if (directives.split) yield* oddPieces(bytes)
     else yield bytes
     sent++

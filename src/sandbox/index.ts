@@ -4,6 +4,7 @@
 import { anthropic } from './anthropic/simulator'
 import { ark } from './ark/simulator'
 import { azure } from './azure/simulator'
+import { bedrock } from './bedrock/simulator'
 import { cohere } from './cohere/simulator'
 import { dashscope } from './dashscope/simulator'
 import { deepseek } from './deepseek/simulator'
@@ -74,6 +75,7 @@ const simulators = {
   ark,
   cohere,
   azure,
+  bedrock,
   deepseek,
   groq,
   mistral,

@@ -39,6 +39,8 @@ export interface EventStream {
   last?: EventFrame
   /** The error event of this vendor after the reply has begun, or several that it sends for one error. */
   failure: EventFrame | readonly EventFrame[]
+  /** How events are sent, if not as server-sent events. */
+  framing?: { contentType: string; encode(frame: EventFrame): Uint8Array }
 }
 
 export type ReplyBody =

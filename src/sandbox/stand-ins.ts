@@ -13,7 +13,7 @@ export function withStandIn(standIns: readonly StandIn[], request: VendorRequest
   const model = typeof choice === 'string' ? choice : choice(body ?? {})
   return {
     ...request,
-    path: request.path.replace(/(\/(?:models|deployments)\/)[^/:]+/, `$1${model}`),
+    path: request.path.replace(/(\/(?:models|deployments)\/)[^/:]+|(\/model\/)[^/]+/, `$1$2${model}`),
     json: body ? bodyWith(body, model) : request.json,
     form: request.form?.map(([name, value]) => [name, name === 'model' ? model : value] as const),
   }
@@ -31,6 +31,8 @@ export function lacksModel(reply: Reply): boolean {
   return (
     reply.status === 400 &&
     reply.body.kind === 'json' &&
-    / is not supported\. Supported models are /.test(JSON.stringify(reply.body.value))
+    / is not supported\. Supported models are |model identifier is invalid/.test(
+      JSON.stringify(reply.body.value),
+    )
   )
 }

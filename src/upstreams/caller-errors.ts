@@ -44,7 +44,8 @@ export function modelMissing(name: string): GatewayError {
   })
 }
 
-function notServed(name: string): GatewayError {
+/** The error for a vendor that refuses its operator. */
+export function notServed(name: string): GatewayError {
   return new GatewayError(503, {
     code: 'upstream_unavailable',
     message: `The upstream ${name} does not serve this gateway now. Its operator can see why in the log.`,

@@ -2,18 +2,20 @@
 // a redirect, send a key to another host, or repeat a request that the vendor may have begun.
 
 import type { Call } from '../contract/family'
-import type { CallBody, UpstreamKind } from '../contract/upstream'
+import type { CallBody, UpstreamKind, UpstreamPlace } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
 import { MalformedResponse } from '../http-client/response-parser'
 import { NotConnected, type Origin, type Transport } from '../http-client/transport'
 import type { CancelSignal } from '../lib/cancel-token'
 import type { System } from '../lib/system'
 import { notHttp, unreachable } from './caller-errors'
+import { withoutFraming } from './framing'
 import { createMask, type Mask } from './key-mask'
 import { type CallHeaders, KeysInTurn, type UpstreamKey } from './keys-in-turn'
 import { Refusals } from './refusals'
 import { keysOfUpstream, otherSecretsOf, tlsOf } from './secrets'
 import type { UpstreamConfig } from './settings'
+import { NoToken, Tokens } from './tokens'
 
 /** The outside world of a connection. `wall` is for times that vendors name. */
 export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'> {
@@ -23,12 +25,22 @@ export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'
 /** Attempts in all: other keys after 401 and 429, and a second try if the connection was refused. */
 const MAX_ATTEMPTS = 3
 
+/** A key, and what is sent of it: itself, or its token. */
+interface Proof {
+  key: UpstreamKey
+  secret: string | null
+}
+
 export class UpstreamConnection {
   readonly refusals: Refusals
   private readonly name: string
   private readonly kind: UpstreamKind
   private readonly origin: Origin
+  private readonly host: string
   private readonly basePath: string
+  private readonly place: UpstreamPlace
+  private readonly wall: () => number
+  private readonly tokens: Tokens | undefined
   /** Sent with every call: some servers want their API's version there. */
   private readonly search: string
   private readonly auth: UpstreamConfig['auth']
@@ -39,21 +51,24 @@ export class UpstreamConnection {
 
   constructor(name: string, kind: UpstreamKind, config: UpstreamConfig, world: UpstreamWorld) {
     const baseUrl = baseUrlOf(kind, config)
-    const { pathname, search } = new URL(baseUrl)
+    const { host, pathname, search } = new URL(baseUrl)
     const secrets = keysOfUpstream(kind, config) ?? []
     const tls = tlsOf(config)
+    const proxied = config.proxy === undefined ? {} : { proxy: config.proxy }
     this.name = name
     this.kind = kind
     this.auth = config.auth
     this.headers = inLowerCase(config.headers ?? {})
-    this.origin = world.transport.open(baseUrl, {
-      ...(config.proxy !== undefined && { proxy: config.proxy }),
-      ...(tls && { tls }),
-    })
+    this.origin = world.transport.open(baseUrl, { ...proxied, ...(tls && { tls }) })
+    this.host = host
+    this.place = config
+    this.wall = world.wall
+    this.tokens = kind.exchange && new Tokens(kind.exchange, { ...world, options: proxied })
     this.basePath = pathname.replace(/\/+$/, '')
     this.search = withQuery(search, new URLSearchParams(config.query).toString())
     this.keys = new KeysInTurn(secrets, world.monotonic)
-    this.mask = createMask([...secrets, ...otherSecretsOf(config)])
+    const parts = secrets.flatMap((secret) => (secret === null ? [] : (kind.secretParts?.(secret) ?? [])))
+    this.mask = createMask([...secrets, ...parts, ...otherSecretsOf(config)])
     this.refusals = new Refusals(name, kind, this.mask, world)
   }
 
@@ -63,9 +78,13 @@ export class UpstreamConnection {
       const key = this.keys.next()
       let response: HttpResponse
       try {
-        response = this.mask.response(await this.attempt(call, body, signal, account, key))
+        const secret = this.tokens ? await this.tokens.of(key) : key.secret
+        response = await this.attempt(call, body, signal, account, { key, secret })
+        if (this.kind.framing && response.ok) response = withoutFraming(response, this.kind.framing)
+        response = this.mask.response(response)
       } catch (error) {
         if (signal.aborted) throw signal.reason
+        if (error instanceof NoToken) throw this.refusals.withoutToken(error)
         if (error instanceof MalformedResponse) throw notHttp(this.name, error)
         const unsent = error instanceof NotConnected
         if (attempts < MAX_ATTEMPTS && unsent && error.code === 'ECONNREFUSED') continue
@@ -73,6 +92,11 @@ export class UpstreamConnection {
       }
       if (response.ok) return response
       const refusal = await this.refusals.read(response)
+      if (this.tokens && refusal.status === 401) {
+        // The token may have been taken back before its end: a new one is tried once.
+        this.tokens.forget(key)
+        if (attempts === 1) continue
+      }
       const mayHelp = this.keys.refused(key, refusal)
       if (!mayHelp || attempts >= MAX_ATTEMPTS) throw refusal.error
     }
@@ -87,21 +111,38 @@ export class UpstreamConnection {
     body: CallBody,
     signal: CancelSignal,
     account: string,
-    key: UpstreamKey,
+    proof: Proof,
   ): Promise<HttpResponse> {
     const { origin, basePath, kind, search } = this
+    const method = call.method ?? 'POST'
+    const path = withQuery(`${basePath}${kind.prefix[call.protocol]}${call.path}`, search.slice(1))
+    const headers = this.headersOf(proof, call, body)
     return origin.send({
-      method: call.method ?? 'POST',
-      path: withQuery(`${basePath}${kind.prefix[call.protocol]}${call.path}`, search.slice(1)),
-      headers: this.headersOf(key, call, body),
+      method,
+      path,
+      headers:
+        kind.sign && proof.secret !== null ? this.signed(method, path, headers, body, proof.secret) : headers,
       body: body === null || typeof body === 'string' ? body : body.stream(),
       signal,
       partition: account,
     })
   }
 
-  private headersOf(key: UpstreamKey, call: Call, body: CallBody): CallHeaders {
-    const usual = this.usualHeadersOf(key, call)
+  private signed(
+    method: string,
+    path: string,
+    headers: CallHeaders,
+    body: CallBody,
+    secret: string,
+  ): CallHeaders {
+    if (body !== null && typeof body !== 'string') throw new Error('a form cannot be signed')
+    const { kind, host, place } = this
+    const request = { method, host, path, headers, body: body ?? '', at: new Date(this.wall()).toISOString() }
+    return { ...headers, ...kind.sign?.(secret, request, place) }
+  }
+
+  private headersOf(proof: Proof, call: Call, body: CallBody): CallHeaders {
+    const usual = this.usualHeadersOf(proof, call)
     if (typeof body === 'string' && !call.headers) return usual
     const { 'content-type': json, ...others } = usual
     const headers = { ...others, ...call.headers, ...this.headers }
@@ -123,7 +164,7 @@ export class UpstreamConnection {
   }
 
   /** The headers of a kind of call, made once because they never change. */
-  private usualHeadersOf(key: UpstreamKey, { protocol, stream }: Call): CallHeaders {
+  private usualHeadersOf({ key, secret }: Proof, { protocol, stream }: Call): CallHeaders {
     const made = stream ? key.streamHeaders : key.headers
     let headers = made.get(protocol)
     if (!headers) {
@@ -134,7 +175,7 @@ export class UpstreamConnection {
         'accept-encoding': 'identity',
         // Without a name some vendors' firewalls refuse a request.
         'user-agent': 'unified-model-gateway',
-        ...(key.secret === null ? {} : this.authHeaders(key.secret, protocol)),
+        ...(secret === null ? {} : this.authHeaders(secret, protocol)),
         ...this.headers,
       }
       made.set(protocol, headers)

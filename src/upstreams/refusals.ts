@@ -7,7 +7,7 @@ import { NO_REASON, statedStatus } from '../lib/error-shapes'
 import type { GatewayError } from '../lib/errors'
 import { parseForeign, TooDeep } from '../lib/json'
 import type { System } from '../lib/system'
-import { emptyAnswer, isNotTaken, refusedByUpstream } from './caller-errors'
+import { emptyAnswer, isNotTaken, notServed, refusedByUpstream } from './caller-errors'
 import type { Mask } from './key-mask'
 import type { KeyRefusal } from './keys-in-turn'
 import { requestIdOf } from './request-id'
@@ -50,6 +50,13 @@ export class Refusals {
     const vendor = this.readError(status, body)
     if (vendor.code === null && vendor.message === NO_REASON) return emptyAnswer(this.name)
     return refusedByUpstream(this.name, vendor.status ?? status, vendor)
+  }
+
+  /** The error for a key that was not exchanged for a token, before anything was sent. */
+  withoutToken({ message }: Error): GatewayError {
+    const fields = { upstream: this.name, status: 401, code: null, message: this.mask.text(message) }
+    this.world.log('upstream_refused_operator', fields)
+    return Object.assign(notServed(this.name), { notTaken: true })
   }
 
   /** An error body in the gateway's terms; what is for the operator is logged. */

@@ -12,8 +12,13 @@ const SECRET_NAME = /key|token|secret|signature|auth|password|cookie/i
 /** The keys of an upstream, null where it wants none; undefined if a key is missing. Reads the file that it names. */
 export function keysOfUpstream(
   kind: UpstreamKind | undefined,
-  { apiKey, apiKeyFile }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile'>,
+  { apiKey, apiKeyFile, credentials }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile' | 'credentials'>,
 ): readonly (string | null)[] | undefined {
+  if (credentials) {
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials
+    if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
+    return [[accessKeyId, secretAccessKey, sessionToken ?? []].flat().join(':')]
+  }
   if (apiKeyFile !== undefined) return [readFileSync(apiKeyFile, 'utf8').trim()]
   if (apiKey === undefined) return kind?.keyless ? [null] : undefined
   return apiKey === null ? [null] : [apiKey].flat()

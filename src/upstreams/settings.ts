@@ -6,6 +6,8 @@ import { Count, closed, Milliseconds, optionalSetting, requiredSetting } from '.
 
 /** The name of a header. */
 const TOKEN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+/** Undefined, like an unset environment variable. */
+const Secret = Type.Optional(Type.Union([Type.String({ minLength: 1 }), Type.Undefined()]))
 const Fields = Type.Record(Type.String({ minLength: 1 }), Type.Unknown())
 
 export const UpstreamEntry = Type.Object(
@@ -27,6 +29,10 @@ export const UpstreamEntry = Type.Object(
     apiKeyFile: optionalSetting(
       'In place of `apiKey`: a file that holds the key, such as a mounted secret. Read at the start.',
       Type.String({ minLength: 1 }),
+    ),
+    credentials: optionalSetting(
+      'In place of `apiKey`, for a vendor whose requests are signed: `accessKeyId`, `secretAccessKey`, and the `sessionToken` of temporary ones. Absent, as unset environment variables are: its models are hidden.',
+      Type.Object({ accessKeyId: Secret, secretAccessKey: Secret, sessionToken: Secret }, closed),
     ),
     region: optionalSetting(
       'The region of a vendor that has several: `eu-central-1`, `europe-west4`, `global`.',

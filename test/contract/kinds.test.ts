@@ -71,6 +71,21 @@ const rows: Row[] = [
     upstreamModel: 'glm-4.6',
     path: '/api/anthropic/v1/messages',
   },
+  {
+    name: 'bedrock',
+    kind: 'bedrock',
+    family: 'anthropic-messages',
+    upstreamModel: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    path: '/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke',
+    streamPath: '/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream',
+  },
+  {
+    name: 'bedrock-chat',
+    kind: 'bedrock',
+    settings: { region: 'eu-central-1' },
+    upstreamModel: 'openai.gpt-oss-120b-1:0',
+    path: '/openai/v1/chat/completions',
+  },
 ]
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are read by path

@@ -311,7 +311,7 @@ test.each([
     'defaultBody.stream: cannot be set here: the caller decides how the answer is sent',
   ],
   [{ tls: { certFile: '/no/such.pem' } }, 'tls.certFile: /no/such.pem cannot be read (ENOENT)'],
-  [{ apiKeyFile: '/no/key' }, 'apiKeyFile: give either apiKey or apiKeyFile'],
+  [{ apiKeyFile: '/no/key' }, 'apiKeyFile: give one of apiKey, apiKeyFile and credentials'],
   [{ proxy: 'http://' }, 'proxy: not an address such as "http://proxy.example.com:3128"'],
 ] as const)('%j is a fault', (settings, fault) => {
   const config = { upstreams: { one: { kind: 'openai', apiKey: KEY, ...settings } }, models: {} }

@@ -54,6 +54,7 @@ const LISTS = /^src\/(families|upstreams\/kinds)\/index\.ts$/
 
 /** Packages that only some files may know. */
 const packageOwners: Record<string, RegExp> = {
+  aws4: /^src\/upstreams\/kinds\/bedrock\.ts$/,
   elysia: /^src\/(http\/|app\/routes\.ts$)/,
   citty: /^cli\//,
   'gpt-tokenizer': /^src\/media\/token-worker\.ts$/,

@@ -4,6 +4,7 @@ import type { UpstreamKind } from '../../contract/upstream'
 import { anthropic } from './anthropic'
 import { ark } from './ark'
 import { azure } from './azure'
+import { bedrock } from './bedrock'
 import { cohere } from './cohere'
 import { dashscope } from './dashscope'
 import { deepseek } from './deepseek'
@@ -29,6 +30,7 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
     ark,
     cohere,
     azure,
+    bedrock,
     openrouter,
     ollama,
     groq,

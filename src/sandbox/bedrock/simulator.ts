@@ -1,0 +1,128 @@
+// Simulates Amazon Bedrock: Claude's messages by InvokeModel, whole and as frames, and chat completions of the models that have
+// them. Every request must be signed. It must never take a body that names its model.
+
+import { anthropic } from '../anthropic/simulator'
+import { asArray, asObject, asString, type JsonObject, parseJson } from '../json'
+import { createLookalike } from '../openai/lookalike'
+import { hexId, jsonReply, retryAfterHeader } from '../replies'
+import type { EventFrame, Reply, Simulator, VendorRequest } from '../simulator'
+import { eventFrame, exceptionFrame } from './frames'
+import { type Credentials, signatureFault } from './signature'
+
+const credentials: Credentials = {
+  accessKeyId: 'ASIASANDBOX00000001',
+  secretAccessKey: 'sandbox/secret+access/key0000000000000001',
+  sessionToken: 'sandbox//session+token==',
+}
+const VERSION = 'bedrock-2023-05-31'
+const INVOKE = /^\/model\/([^/]+)\/invoke(-with-response-stream)?$/
+const CLAUDE = /^(?:(?:us|eu|apac|global)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+(?::\d+)?)?$/
+
+const chat = createLookalike({
+  secret: null,
+  basePath: '',
+  chatPath: '/openai/v1/chat/completions',
+  models: ['openai.gpt-oss-120b-1:0'],
+  error: ({ message, type = 'invalid_request_error' }) => ({ error: { message, type } }),
+  unauthorized: { status: 401, message: 'Unauthorized' },
+  missingModel: () => ({ status: 404, message: 'The model does not exist.' }),
+  outOfQuota: { status: 429, message: 'Too many tokens per day, please wait before trying again.' },
+})
+
+export const bedrock: Simulator = {
+  secret: Object.values(credentials).join(':'),
+  basePath: '',
+  standIns: [
+    ['/openai/v1/chat', 'openai.gpt-oss-120b-1:0'],
+    ['/model/', 'anthropic.claude-sonnet-4-5-20250929-v1:0'],
+  ],
+
+  refuse(request) {
+    const fault = signatureFault({ ...request, path: `/bedrock${request.path}` }, credentials)
+    return fault === undefined ? undefined : refusal(403, 'UnrecognizedClientException', fault)
+  },
+
+  fail(_request, { status, text, retryAfterSeconds: wait }) {
+    const type =
+      status === 429
+        ? 'ThrottlingException'
+        : status >= 500
+          ? 'InternalServerException'
+          : 'ValidationException'
+    const usual =
+      status === 429 ? 'Too many requests, please wait before trying again.' : 'The request failed.'
+    return refusal(status, type, text ?? usual, retryAfterHeader(wait))
+  },
+
+  outOfQuota: () =>
+    refusal(403, 'AccessDeniedException', 'Your account is not authorized to invoke this API operation.'),
+
+  answer(request) {
+    if (request.path.startsWith('/openai/')) return chat.answer(request)
+    const [, id, streamed] = INVOKE.exec(request.path) ?? []
+    if (id === undefined || request.method !== 'POST')
+      return refusal(404, 'UnknownOperationException', 'Not Found')
+    return invoke(request, decodeURIComponent(id), streamed !== undefined)
+  },
+}
+
+async function invoke(request: VendorRequest, id: string, isStreamed: boolean): Promise<Reply> {
+  const model = CLAUDE.exec(id)?.[1]
+  if (model === undefined) {
+    return refusal(400, 'ValidationException', 'The provided model identifier is invalid.')
+  }
+  const body = asObject(request.json)
+  if (!body)
+    return refusal(400, 'ValidationException', 'Malformed input request, please reformat your input.')
+  const { anthropic_version: version, anthropic_beta: betas, ...fields } = body
+  const extra = ['model', 'stream'].find((name) => name in fields)
+  if (extra !== undefined)
+    return refusal(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
+  if (version !== VERSION) return refusal(400, 'ValidationException', 'anthropic_version: Field required')
+  const reply = await anthropic.answer({
+    ...request,
+    path: '/v1/messages',
+    headers: {
+      'anthropic-version': '2023-06-01',
+      ...(betas !== undefined && { 'anthropic-beta': (asArray(betas) ?? []).join(',') }),
+    },
+    json: { ...fields, model, stream: isStreamed },
+  })
+  if (reply.status !== 200) return inOwnWords(reply)
+  return { ...framed(reply), headers: { 'x-amzn-requestid': crypto.randomUUID() } }
+}
+
+function inOwnWords({ status, body }: Reply): Reply {
+  const error = body.kind === 'json' ? asObject(asObject(body.value)?.error) : undefined
+  return refusal(status, 'ValidationException', asString(error?.message) ?? '')
+}
+
+/** A stream of messages as frames, each event in a chunk. */
+function framed(reply: Reply): Reply {
+  if (reply.body.kind !== 'events') return reply
+  const contentType = 'application/vnd.amazon.eventstream'
+  return {
+    ...reply,
+    body: { kind: 'events', stream: { ...reply.body.stream, framing: { contentType, encode } } },
+  }
+}
+
+function encode({ data }: EventFrame): Uint8Array {
+  const event = asObject(parseJson(data))
+  if (event?.type === 'error') {
+    return exceptionFrame('internalServerException', asString(asObject(event.error)?.message) ?? 'error')
+  }
+  return eventFrame('chunk', {
+    bytes: Buffer.from(data).toString('base64'),
+    p: 'abcdefgh'.slice(data.length % 8),
+  })
+}
+
+function refusal(status: number, type: string, message: string, headers: JsonObject = {}): Reply {
+  const own = { 'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/` }
+  return jsonReply(
+    status,
+    { message },
+    { 'x-amzn-requestid': hexId(), ...own, ...(headers as Record<string, string>) },
+  )
+}

@@ -1,0 +1,157 @@
+// Amazon Bedrock: Claude's messages by InvokeModel, and the OpenAI-compatible chat of the models that have it. Requests are signed
+// (SigV4), or carry a key of Bedrock; streams are frames of AWS:
+// https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html,
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html.
+
+import { sign } from 'aws4'
+import type { Call } from '../../contract/family'
+import type { SignedRequest, StreamDecoder, UpstreamKind, UpstreamPlace } from '../../contract/upstream'
+import { readErrorShape } from '../../lib/error-shapes'
+import { asObject } from '../../lib/objects'
+import { type Frame, FrameParser } from './bedrock-frames'
+
+const VERSION = 'bedrock-2023-05-31'
+const DEFAULT_REGION = 'us-east-1'
+/** Credentials as one text: the id of an access key, its secret, and the token of a session. */
+const CREDENTIALS = /^((?:AKIA|ASIA)[A-Z0-9]{8,}):([^:]+)(?::(.+))?$/
+/** Statuses of Bedrock's own for a model that takes too long, and for one that fails. */
+const USUAL_STATUS: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
+/** Refusals with the status of a caller's mistake that only the operator can mend. */
+const OPERATORS = /model identifier is invalid|on-demand throughput|end of its life|security token|signature/i
+/** Exceptions within a stream, by the class of error that clients of messages know. */
+const ERROR_TYPES: Readonly<Record<string, string>> = {
+  throttlingException: 'rate_limit_error',
+  serviceUnavailableException: 'overloaded_error',
+  validationException: 'invalid_request_error',
+}
+
+export const bedrock: UpstreamKind = {
+  kind: 'bedrock',
+  baseUrl: `https://bedrock-runtime.${DEFAULT_REGION}.amazonaws.com`,
+  secretVariable: 'AWS_BEARER_TOKEN_BEDROCK',
+  prefix: { openai: '/openai/v1', native: '' },
+  fileHosts: [],
+  baseUrlFor: (place) => `https://bedrock-runtime.${regionOf(place)}.amazonaws.com`,
+  headers: (secret): Record<string, string> =>
+    CREDENTIALS.test(secret) ? {} : { authorization: `Bearer ${secret}` },
+  secretParts: (secret) => CREDENTIALS.exec(secret)?.slice(2).filter(Boolean) ?? [],
+
+  adapt(call, model) {
+    if (call.protocol === 'openai') return call
+    return call.path === '/messages' ? invocation(call, model) : undefined
+  },
+
+  sign(secret, request, place) {
+    const [, accessKeyId, secretAccessKey, sessionToken] = CREDENTIALS.exec(secret) ?? []
+    if (accessKeyId === undefined || secretAccessKey === undefined) return {}
+    return signature(request, regionOf(place), { accessKeyId, secretAccessKey, sessionToken })
+  },
+
+  framing: { contentType: 'application/vnd.amazon.eventstream', createDecoder: () => new Events() },
+
+  error(status, body) {
+    const { Message: message, ...rest } = asObject(body)
+    const shape = readErrorShape(message === undefined ? body : { ...rest, message })
+    const operator = [401, 403, 404].includes(status) || OPERATORS.test(shape.message)
+    const usual = USUAL_STATUS[status]
+    return {
+      ...shape,
+      whose: operator ? 'operator' : 'caller',
+      ...(usual !== undefined && { status: usual }),
+    }
+  },
+}
+
+function regionOf({ region, baseUrl = '' }: UpstreamPlace): string {
+  return region ?? /\bbedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl)?.[1] ?? DEFAULT_REGION
+}
+
+/** A call for messages as an invocation: the model stands in the path, the version and the betas in the body. */
+function invocation(call: Call, model: string): Call {
+  const { headers = {}, body, ...rest } = call
+  const betas = (headers['anthropic-beta'] ?? '').split(',').flatMap((word) => word.trim() || [])
+  const set: Record<string, string> = {
+    anthropic_version: JSON.stringify(VERSION),
+    ...(betas.length > 0 && { anthropic_beta: JSON.stringify(betas) }),
+  }
+  const drop = ['model', 'stream']
+  const path = `/model/${encodeURIComponent(model)}/${call.stream ? 'invoke-with-response-stream' : 'invoke'}`
+  if (body && 'json' in body) {
+    const { model: _model, stream: _stream, ...fields } = asObject(body.json)
+    const added = Object.fromEntries(Object.entries(set).map(([name, json]) => [name, JSON.parse(json)]))
+    return { ...rest, path, body: { json: { ...fields, ...added } } }
+  }
+  const edit = body && 'edit' in body ? body.edit : {}
+  const { model: _model, stream: _stream, ...kept } = edit.set ?? {}
+  return {
+    ...rest,
+    path,
+    body: { edit: { ...edit, set: { ...kept, ...set }, drop: [...(edit.drop ?? []), ...drop] } },
+  }
+}
+
+function signature(
+  { method, host, path, headers, body, at }: SignedRequest,
+  region: string,
+  {
+    accessKeyId,
+    secretAccessKey,
+    sessionToken,
+  }: Record<'accessKeyId' | 'secretAccessKey', string> & {
+    sessionToken: string | undefined
+  },
+): Record<string, string> {
+  const date = at.replaceAll(/[-:]|\.\d{3}/g, '')
+  const signed = sign(
+    {
+      service: 'bedrock',
+      region,
+      host,
+      method,
+      path,
+      body,
+      headers: { host, 'x-amz-date': date, 'content-type': headers['content-type'] ?? 'application/json' },
+    },
+    { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+  )
+  return {
+    'x-amz-date': date,
+    authorization: String(signed.headers?.Authorization),
+    ...(sessionToken !== undefined && { 'x-amz-security-token': sessionToken }),
+  }
+}
+
+/** Frames as server-sent events: what a chunk holds, or the exception that ends the stream. */
+class Events implements StreamDecoder {
+  private readonly parser = new FrameParser()
+
+  push(bytes: Uint8Array): string {
+    return this.parser.push(bytes).map(eventOf).join('')
+  }
+
+  end(): void {
+    this.parser.end()
+  }
+}
+
+function eventOf({ headers, payload }: Frame): string {
+  const content: unknown = payload.length === 0 ? {} : JSON.parse(payload.toString('utf8'))
+  const { bytes, message } = asObject(content)
+  if (headers.get(':message-type') !== 'event') {
+    const name = headers.get(':exception-type') ?? headers.get(':error-code') ?? ''
+    const why = message ?? headers.get(':error-message') ?? name
+    return printed({ type: 'error', error: { type: ERROR_TYPES[name] ?? 'api_error', message: String(why) } })
+  }
+  // Types of events that are not known yet say nothing that could be passed on.
+  if (typeof bytes !== 'string') return ''
+  const text = Buffer.from(bytes, 'base64').toString('utf8')
+  return printed(JSON.parse(text), text)
+}
+
+/** An event; `text` is its JSON as the vendor wrote it. */
+function printed(event: unknown, text = JSON.stringify(event)): string {
+  const { type } = asObject(event)
+  const name = typeof type === 'string' ? type.replace(/\W/g, '') : 'message'
+  // A line break would end the event.
+  return `event: ${name}\ndata: ${/[\r\n]/.test(text) ? JSON.stringify(event) : text}\n\n`
+}

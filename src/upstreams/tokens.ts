@@ -1,0 +1,107 @@
+// Tokens for the keys of an upstream that exchanges them: fetched once for all who wait, kept while they live, and renewed ahead.
+// It must never send a key to anything but the address that the key itself names, nor use a token that has ended.
+
+import type { TokenExchange } from '../contract/upstream'
+import type { OpenOptions, Transport } from '../http-client/transport'
+import { CancelToken } from '../lib/cancel-token'
+import { parseForeign } from '../lib/json'
+import type { UpstreamKey } from './keys-in-turn'
+
+interface Held {
+  token: string
+  renewAt: number
+  endsAt: number
+}
+
+/** How long before its end a token is renewed, while the old one is still used. */
+const RENEW_MS = 300_000
+/** How long before its end a token is no longer used. */
+const MARGIN_MS = 30_000
+/** A renewal ahead that failed is tried again after this time. */
+const RETRY_MS = 10_000
+const TIMEOUT_MS = 15_000
+const MAX_REPLY_BYTES = 64 * 1024
+
+/** Thrown if a key was not exchanged. The message is for the operator, without the key. */
+export class NoToken extends Error {}
+
+interface Parts {
+  transport: Transport
+  options: OpenOptions
+  wall: () => number
+  monotonic: () => number
+}
+
+export class Tokens {
+  private readonly held = new Map<UpstreamKey, Held>()
+  private readonly running = new Map<UpstreamKey, Promise<Held>>()
+
+  constructor(
+    private readonly exchange: TokenExchange,
+    private readonly parts: Parts,
+  ) {}
+
+  /** The token of a key, or the key itself where it is one. Throws NoToken. */
+  of(key: UpstreamKey): string | Promise<string> {
+    const held = this.held.get(key)
+    const now = this.parts.monotonic()
+    if (held && now < held.endsAt) {
+      if (now >= held.renewAt) {
+        held.renewAt = now + RETRY_MS
+        this.renew(key).catch(() => {})
+      }
+      return held.token
+    }
+    return this.renew(key).then(({ token }) => token)
+  }
+
+  /** Forgets a token that the vendor no longer takes. */
+  forget(key: UpstreamKey): void {
+    this.held.delete(key)
+  }
+
+  private renew(key: UpstreamKey): Promise<Held> {
+    let running = this.running.get(key)
+    if (!running) {
+      running = this.obtain(key).finally(() => this.running.delete(key))
+      this.running.set(key, running)
+    }
+    return running
+  }
+
+  private async obtain(key: UpstreamKey): Promise<Held> {
+    const { monotonic, wall } = this.parts
+    const secret = key.secret ?? ''
+    const request = this.exchange.request(secret, wall())
+    const at = monotonic()
+    const { token, lifeMs } = request
+      ? await this.send(request)
+      : { token: secret, lifeMs: Number.POSITIVE_INFINITY }
+    const held = { token, endsAt: at + lifeMs - MARGIN_MS, renewAt: at + lifeMs - RENEW_MS }
+    key.headers.clear()
+    key.streamHeaders.clear()
+    this.held.set(key, held)
+    return held
+  }
+
+  private async send({ url, headers, body }: NonNullable<ReturnType<TokenExchange['request']>>) {
+    const { pathname, search } = new URL(url)
+    const origin = this.parts.transport.open(url, this.parts.options)
+    const cancel = new CancelToken()
+    const timer = setTimeout(() => cancel.abort(new NoToken('no token came in time')), TIMEOUT_MS)
+    try {
+      const path = pathname + search
+      const response = await origin.send({ method: 'POST', path, headers, body, signal: cancel.signal })
+      const reply = parseForeign(new TextDecoder().decode(await response.body.bytes(MAX_REPLY_BYTES)))
+      const read = response.ok ? this.exchange.read(reply) : undefined
+      if (read) return read
+      const { error, error_description: why } = (reply ?? {}) as Record<string, unknown>
+      throw new NoToken(`the key was not exchanged (HTTP ${response.status}): ${String(why ?? error ?? '')}`)
+    } catch (error) {
+      throw error instanceof NoToken ? error : new NoToken(`the key was not exchanged: ${String(error)}`)
+    } finally {
+      clearTimeout(timer)
+      origin.close()
+    }
+  }
+}

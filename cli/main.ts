@@ -28,6 +28,9 @@ const main = defineCommand({
     prices: () => import('./commands/prices').then((file) => file.prices),
     env: () => import('./commands/env').then((file) => file.env),
     config: () => import('./commands/config').then((file) => file.config),
+    backup: () => import('./commands/backup').then((file) => file.backup),
+    restore: () => import('./commands/restore').then((file) => file.restore),
+    move: () => import('./commands/move').then((file) => file.move),
   },
 })
 

@@ -5,8 +5,9 @@ import { defineCommand } from 'citty'
 import { version } from '../../package.json'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
-import { type Outside, outside, proxyTransport } from '../../src/app/world'
+import { databaseFile, type Outside, outside, proxyTransport } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
+import { logFault } from '../../src/db/sqlite-file'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { modelsByUpstream } from '../lib/catalogue'
 import { type Controlled, openControl } from '../lib/control-channel'
@@ -79,6 +80,7 @@ export const serve = defineCommand({
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
     lockDataDir(dataDir)
+    if (!config.database) requireWholeLog(databaseFile(dataDir))
     const sandbox = args.sandbox
       ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
       : undefined
@@ -126,6 +128,15 @@ function openToNetwork({ url }: Server): string | undefined {
 function processFigures() {
   const { user, system } = process.cpuUsage()
   return { residentBytes: process.memoryUsage.rss(), cpuSeconds: (user + system) / 1e6 }
+}
+
+/** Fails if commits of the database are lost: SQLite would open what is left as if nothing were missing. */
+function requireWholeLog(file: string): void {
+  const fault = logFault(file)
+  if (fault === undefined) return
+  throw new CommandFailed(
+    `${fault}. Nothing was changed. Copy the data directory away, then restore a backup into an empty one; or, to go on with what can be read, remove the log.`,
+  )
 }
 
 /** The network for calls to vendors. Behind a proxy it is Bun's fetch, which supports proxies. */

@@ -2,6 +2,7 @@
 // webhook is due soon, so that an idle process sleeps. A job that fails is logged and runs again; it must never stop the
 // others or the process.
 
+import type { BackupSchedule } from '../backup/schedule'
 import { forgetAnswers } from '../billing/idempotency'
 import { releaseExpired } from '../billing/ledger'
 import { forgetWindows } from '../billing/limits'
@@ -36,10 +37,11 @@ interface Work {
   poller: Poller
   reencryption: Reencryption
   entrance: { renew(): Promise<void> }
+  backups: BackupSchedule
 }
 
 export function startScheduler(world: World, work: Work): Scheduler {
-  const { poller, reencryption } = work
+  const { poller, reencryption, backups } = work
   const { backgroundResponses } = world
   const webhooks = createWebhookSender(world)
   const jobs = jobsOf(world, work, webhooks)
@@ -95,6 +97,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
       stopped = true
       cancel()
       reencryption.stop()
+      backups.stop()
       await Promise.all([...running, poller.stop(), webhooks.stop(), backgroundResponses.stop()])
     },
   }
@@ -102,7 +105,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
 
 function jobsOf(
   world: World,
-  { gateway, poller, reencryption, entrance }: Work,
+  { gateway, poller, reencryption, entrance, backups }: Work,
   webhooks: WebhookSender,
 ): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
@@ -118,6 +121,7 @@ function jobsOf(
     { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
     { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
+    { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {
       name: 'forget old rows',

@@ -1,6 +1,7 @@
 // A running gateway: opened, listening, and able to stop. A stop must never lose money or cut answers before the grace
 // is over.
 
+import { createBackupSchedule } from '../backup/schedule'
 import { releaseExpired } from '../billing/ledger'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/reencryption'
@@ -17,7 +18,7 @@ import { listenForMetrics, type MetricsListener, watchState } from './metrics-li
 import { type ReadConfig, type Reloaded, Reloads } from './reload'
 import { createApp } from './routes'
 import { startScheduler } from './scheduler'
-import { type Outside, openWorld, outside, type World } from './world'
+import { databaseFile, type Outside, openWorld, outside, type World } from './world'
 
 export interface Server {
   world: World
@@ -95,7 +96,15 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       enforce()
     },
   })
-  const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance })
+  const { dataDir } = options
+  const configNow = () => world.config
+  const backups = createBackupSchedule({
+    ...world,
+    configNow,
+    dataDir,
+    databaseFile: databaseFile(dataDir),
+  })
+  const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance, backups })
   const unwatch = watchState(world, gateway, options.processFigures)
   return {
     world,

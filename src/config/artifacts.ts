@@ -5,10 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { parseBytes, parseDurationMs } from '../lib/durations'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
-
-const Text = Type.String({ minLength: 1 })
-/** Undefined, like an unset environment variable. */
-const Secret = Type.Optional(Type.Union([Text, Type.Undefined()]))
+import { BucketEntry, bucketFaults } from './bucket'
 
 export const ArtifactsEntry = Type.Object(
   {
@@ -19,18 +16,7 @@ export const ArtifactsEntry = Type.Object(
     ),
     s3: optionalSetting(
       'Keep them in a bucket in place of the data directory, as several nodes must: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each object.',
-      Type.Object(
-        {
-          bucket: Text,
-          /** The address of the store: `https://s3.eu-central-1.amazonaws.com`, `http://minio:9000`. */
-          endpoint: Type.String({ pattern: '^https?://' }),
-          region: Text,
-          accessKeyId: Secret,
-          secretAccessKey: Secret,
-          prefix: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._/-]*$' })),
-        },
-        closed,
-      ),
+      BucketEntry,
     ),
   },
   closed,
@@ -57,12 +43,7 @@ export function artifactFaults(entry: unknown, database: unknown): string[] {
       'artifacts.s3: missing; the nodes of a PostgreSQL database cannot read the files of each other’s disks, so artifacts need a bucket',
     )
   }
-  for (const name of ['accessKeyId', 'secretAccessKey'] as const) {
-    if (s3 && s3[name] === undefined) {
-      faults.push(`artifacts.s3.${name}: missing; is its environment variable set?`)
-    }
-  }
-  return faults
+  return [...faults, ...bucketFaults('artifacts.s3', s3)]
 }
 
 /** The limits of an entry without faults. */

@@ -10,6 +10,7 @@ import { families } from '../families'
 import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
+import { BackupEntry, backupFaults } from './backup'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { ClickHouseEntry, LogEntry, logFaults } from './log'
 import { MetricsEntry, metricsFaults } from './metrics'
@@ -216,6 +217,7 @@ const ConfigSchema = Type.Object(
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
+    backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
     log: optionalSetting('What is logged, and where.', LogEntry),
     secrets: optionalSetting(
       'Encrypts secrets and contents in the database. Default: they stand there as they are.',
@@ -255,6 +257,7 @@ export const settingTables = [
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
   { place: 'metrics', schema: MetricsEntry },
+  { place: 'backup', schema: BackupEntry },
   { place: 'log', schema: LogEntry },
   { place: 'log.clickhouse', schema: ClickHouseEntry },
   { place: 'secrets', schema: SecretsEntry },
@@ -289,6 +292,7 @@ export function faultsOf(value: unknown): string[] {
     server,
     webhooks,
     artifacts,
+    backup,
     responses,
     metrics,
     log,
@@ -305,6 +309,7 @@ export function faultsOf(value: unknown): string[] {
     ...tlsFaults(recordOf(server).tls),
     ...networkFaults('webhooks.allow', recordOf(webhooks).allow),
     ...artifactFaults(artifacts, database),
+    ...backupFaults(backup),
     ...responseFaults(responses),
     ...metricsFaults(metrics),
     ...logFaults(log),

@@ -129,7 +129,7 @@ async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 /** A row with numbers instead of the bigints that PostgreSQL returns; all of ours are exact as numbers. */
-function toRow(row: Record<string, Value | bigint>): Row {
+export function toRow(row: Record<string, Value | bigint>): Row {
   const result: Row = {}
   for (const [name, value] of Object.entries(row)) {
     if (typeof value === 'bigint' && !Number.isSafeInteger(Number(value))) {

@@ -18,6 +18,7 @@ export interface ObjectStore {
 
 export const storeKey = 'AKIATEST'
 const PIECE_BYTES = 64 * 1024
+const LISTED = 3
 
 export function startObjectStore(): ObjectStore {
   const uploads = new Map<string, Map<number, Uint8Array>>()
@@ -44,6 +45,7 @@ export function startObjectStore(): ObjectStore {
           if (!upload) store.objects.delete(key)
           return new Response(null, { status: 204 })
         default:
+          if (searchParams.has('list-type')) return list(store, key.replace(/\/$/, ''), searchParams)
           if (request.method === 'GET') await store.reads
           return read(store, request, key)
       }
@@ -76,6 +78,21 @@ export function startObjectStore(): ObjectStore {
     stop: () => server.stop(true),
   }
   return store
+}
+
+/** One page of a listing: few at a time, so that readers have to ask for the next. */
+function list({ objects }: ObjectStore, bucket: string, query: URLSearchParams): Response {
+  const from = query.get('start-after') ?? ''
+  const keys = [...objects.keys()]
+    .filter((key) => key.startsWith(`${bucket}/${query.get('prefix') ?? ''}`))
+    .map((key) => key.slice(bucket.length + 1))
+    .filter((key) => key > from)
+    .sort()
+  const page = keys.slice(0, LISTED)
+  const contents = page.map((key) => `<Contents><Key>${key}</Key></Contents>`)
+  return xml(
+    `<ListBucketResult><Name>${bucket}</Name><IsTruncated>${keys.length > page.length}</IsTruncated>${contents.join('')}</ListBucketResult>`,
+  )
 }
 
 function read(store: ObjectStore, request: Request, key: string): Response {

@@ -16,7 +16,7 @@ const levels: readonly (readonly string[])[] = [
   ['src/http-client', 'src/contract', 'src/media', 'src/families', 'src/webhooks'],
   ['src/upstreams/kinds', 'src/upstreams', 'src/config', 'src/billing'],
   ['src/artifacts', 'src/responses', 'src/accounts', 'src/catalogue', 'src/docs'],
-  ['src/tasks'],
+  ['src/tasks', 'src/backup'],
   ['src/request-log', 'src/telemetry'],
   ['src/request'],
   ['src/mcp', 'src/http', 'src/http/routes'],
@@ -65,7 +65,7 @@ const packageOwners: Record<string, RegExp> = {
   mediabunny: /^src\/media\/audio-worker\.ts$/,
   '@modelcontextprotocol/sdk': /^src\/mcp\/server\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
-  'bun:sqlite': /^(src\/db\/sqlite\.ts$|cli\/)/,
+  'bun:sqlite': /^(src\/db\/sqlite(-file)?\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,
 }
 

@@ -60,7 +60,8 @@ function start(poller: Poller = createPoller(world)): void {
   const gateway = { runs: () => false, endLater: async () => {} } as unknown as Gateway
   const reencryption = { beat: async () => {}, stop() {} } as unknown as Reencryption
   const entrance = { renew: async () => {} }
-  stop = startScheduler(world, { gateway, poller, reencryption, entrance }).stop
+  const backups = { beat: async () => {}, stop() {} }
+  stop = startScheduler(world, { gateway, poller, reencryption, entrance, backups }).stop
 }
 
 describe('the scheduler', () => {

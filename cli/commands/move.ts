@@ -1,0 +1,69 @@
+// gateway move: copies the embedded database into one of PostgreSQL, so that several nodes can serve it. It must never
+// leave two databases that both look like the one in use.
+
+import { existsSync, renameSync } from 'node:fs'
+import { defineCommand } from 'citty'
+import { databaseFile } from '../../src/app/world'
+import { BackupDamaged } from '../../src/backup/backup'
+import { moveToPostgres, TargetFilled } from '../../src/backup/restore'
+import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
+import { lockDataDir } from '../lib/serve-lock'
+import { commandArgs, dataDirOf, loadConfig } from '../lib/settings'
+import { commandLineOf } from '../program'
+import { createStatus, print, printJson } from '../view/output'
+
+export const move = defineCommand({
+  meta: {
+    name: 'move',
+    description: 'Move the embedded database to PostgreSQL. The server must not run.',
+    examples: ['gateway move --to postgres://gateway@db.example.com/gateway'],
+  },
+  args: {
+    to: {
+      type: 'string',
+      valueHint: 'URL',
+      required: true,
+      description: 'An empty PostgreSQL database, or one that this move was broken off in',
+    },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    if (!/^postgres(ql)?:\/\//.test(args.to))
+      throw new WrongUsage('--to takes an address that begins with postgres://.')
+    await loadConfig(args)
+    const dataDir = dataDirOf(args)
+    const file = databaseFile(dataDir)
+    if (!existsSync(file)) throw new CommandFailed(`There is no database in ${dataDir}.`)
+    lockDataDir(dataDir)
+    const status = createStatus()
+    const onProgress = (table: string, rows: number) => status.show(`copying ${table}: ${rows} rows`)
+    try {
+      const findings = await moveToPostgres(file, args.to, { now: Date.now(), onProgress })
+      status.clear()
+      const moved = `${file}.moved`
+      renameSync(file, moved)
+      if (args.json) printJson({ ...findings, moved_file: moved })
+      else print(describe(findings, moved, commandLineOf('serve', args)))
+      if (findings.problems.length > 0)
+        throw failedFor('The copy is the same, but its books are wrong:', findings.problems)
+    } catch (error) {
+      status.clear()
+      if (error instanceof BackupDamaged || error instanceof TargetFilled)
+        throw new CommandFailed(error.message)
+      throw error
+    }
+  },
+})
+
+function describe(
+  { accounts, charges }: { accounts: number; charges: number },
+  moved: string,
+  start: string,
+): string {
+  return [
+    `Moved ${accounts} accounts and ${charges} charges; all sums are the same on both sides.`,
+    `The old database is ${moved}, which nothing reads any more.`,
+    'Name the new one in the configuration (database: process.env.DATABASE_URL) or in GATEWAY_DATABASE_URL.',
+    `Then start: ${start}`,
+  ].join('\n')
+}

@@ -1,0 +1,126 @@
+// Makes a backup: a copy of the database of one moment, checked, as one compressed file. Whatever serves goes on. It must
+// never leave a file under its name that was not read back and found right.
+
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { audit } from '../billing/audit'
+import { apply } from '../db/db'
+import { migrate, migrations } from '../db/migrations'
+import { withSnapshot } from '../db/postgres-snapshot'
+import { openSqlite } from '../db/sqlite'
+import { copySqlite, fileFault } from '../db/sqlite-file'
+import { differencesOf, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
+import type { BackupPlace } from './place'
+
+/** The database that is backed up: the address of PostgreSQL, or the file of SQLite. */
+export type BackupSource = { url: string } | { file: string }
+
+export interface BackupReport extends BackupFindings {
+  name: string
+  /** Size of the compressed file, and of the database in it. */
+  bytes: number
+  databaseBytes: number
+}
+
+export interface BackupFindings {
+  accounts: number
+  charges: number
+  /** What the check of its books found, which the database has too; empty if they are right. */
+  problems: string[]
+}
+
+/** Makes a backup under a name. `scratch` is a folder with room for the database. Throws `BackupDamaged` if it is not right. */
+export async function makeBackup(
+  source: BackupSource,
+  place: BackupPlace,
+  name: string,
+  { scratch, now }: { scratch: string; now: number },
+): Promise<BackupReport> {
+  const folder = await mkdtemp(join(scratch, 'backup-'))
+  try {
+    const copy = join(folder, 'copy.sqlite')
+    if ('file' in source) copySqlite(source.file, copy)
+    else await copyPostgres(source.url, copy)
+    const fault = fileFault(copy)
+    if (fault) throw new BackupDamaged(`The copy ${fault}.`)
+    const packed = join(folder, 'copy.sqlite.zst')
+    await compress(copy, packed)
+    // What is checked is what comes out of the file again.
+    const again = join(folder, 'again.sqlite')
+    await decompress(packed, again)
+    if ((await hashOf(again)) !== (await hashOf(copy)))
+      throw new BackupDamaged('The compressed file does not give the copy again.')
+    const [{ size: bytes }, { size: databaseBytes }] = [await stat(packed), await stat(copy)]
+    const findings = await checkBooks(again, now)
+    await place.put(packed, name)
+    return { name, bytes, databaseBytes, ...findings }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Thrown where a copy is not what it should be; the message says why. */
+export class BackupDamaged extends Error {
+  override readonly name = 'BackupDamaged'
+}
+
+/** What a copy holds, and what is wrong with its books. Brings the copy to the newest version first. */
+export async function checkBooks(path: string, now: number): Promise<BackupFindings> {
+  const db = openSqlite(path, { durable: false })
+  try {
+    await migrate(db)
+    const { accounts, charges, problems } = await audit(db, now)
+    return { accounts, charges, problems }
+  } finally {
+    await db.close()
+  }
+}
+
+async function copyPostgres(url: string, path: string): Promise<void> {
+  const copy = openSqlite(path, { durable: false })
+  try {
+    await migrate(copy)
+    const tables = await tablesOf(copy)
+    await withSnapshot(url, async (snapshot) => {
+      await requireNewest(snapshot)
+      for (const table of tables) {
+        for await (const rows of snapshot.pages(table)) await apply(copy, insertsOf(table, rows))
+      }
+      const differences = await differencesOf(snapshot, copy, tables)
+      if (differences.length > 0) throw new BackupDamaged(`The copy differs: ${differences.join('; ')}.`)
+    })
+  } finally {
+    await copy.close()
+  }
+}
+
+async function requireNewest(snapshot: TableSource): Promise<void> {
+  const [row] = await snapshot.query({ sql: 'select max(version) as version from schema_versions' })
+  if (row?.version === migrations.length) return
+  throw new Error(
+    `The database has schema version ${row?.version ?? 0}, this program ${migrations.length}: back it up with the version that serves it.`,
+  )
+}
+
+async function compress(from: string, to: string): Promise<void> {
+  const packer = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
+  await pipeline(createReadStream(from), packer, createWriteStream(to, { mode: 0o600 }))
+}
+
+/** Unpacks a backup. Throws `BackupDamaged` if its bytes are not as they were written. */
+export async function decompress(from: string, to: string): Promise<void> {
+  try {
+    await pipeline(createReadStream(from), createZstdDecompress(), createWriteStream(to, { mode: 0o600 }))
+  } catch (error) {
+    throw new BackupDamaged(`${from} is no backup, or it is damaged: ${(error as Error).message}.`)
+  }
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hasher = new Bun.CryptoHasher('sha256')
+  for await (const bytes of Bun.file(path).stream()) hasher.update(bytes)
+  return hasher.digest('hex')
+}

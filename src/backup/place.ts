@@ -1,0 +1,107 @@
+// Where backups are kept: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite one,
+// nor show one under its name that is not whole.
+
+import { chmod, copyFile, link, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { S3Client } from 'bun'
+import type { Bucket } from '../artifacts/blob-store'
+
+export interface BackupPlace {
+  /** The place as people read it. */
+  title: string
+  /** Takes over the file at `path` under a name. */
+  put(path: string, name: string): Promise<void>
+  /** Brings a backup to a new file. Throws if there is none of this name. */
+  fetch(name: string, path: string): Promise<void>
+  /** Names of all backups, oldest first. */
+  names(): Promise<string[]>
+  remove(name: string): Promise<void>
+}
+
+const NAME = /^gateway-\d{8}T\d{6}Z\.sqlite\.zst$/
+const PART_BYTES = 8 * 1024 * 1024
+
+/** The name of a backup that is made at a moment, in milliseconds since 1970. Names sort by time. */
+export function nameOfBackup(at: number): string {
+  return `gateway-${new Date(at)
+    .toISOString()
+    .replace(/\.\d+Z$/, 'Z')
+    .replaceAll(/[-:]/g, '')}.sqlite.zst`
+}
+
+/** When a backup was made, by its name, in milliseconds since 1970. */
+export function timeOfBackup(name: string): number {
+  const text = name.slice('gateway-'.length)
+  return Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z.*$/, '$1-$2-$3T$4:$5:$6Z'))
+}
+
+export function folderPlace(folder: string): BackupPlace {
+  return {
+    title: folder,
+    async put(path, name) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await moveNew(path, join(folder, name))
+    },
+    fetch: (name, path) => copyFile(join(folder, name), path),
+    async names() {
+      const all = await readdir(folder).catch(() => [])
+      return all.filter((name) => NAME.test(name)).sort()
+    },
+    remove: (name) => rm(join(folder, name), { force: true }),
+  }
+}
+
+/**
+ * Moves a file to a path where nothing stands, on the same disk or another one, readable by its owner alone and synced.
+ * Throws EEXIST if something stands there.
+ */
+export async function moveNew(path: string, to: string): Promise<void> {
+  const part = `${to}.part`
+  await rename(path, part).catch(async (error) => {
+    if (error.code !== 'EXDEV') throw error
+    await copyFile(path, part)
+    await rm(path)
+  })
+  try {
+    await chmod(part, 0o600)
+    const handle = await open(part, 'r+')
+    await handle.sync().finally(() => handle.close())
+    // A link, unlike a rename, replaces nothing.
+    await link(part, to)
+  } finally {
+    await rm(part, { force: true })
+  }
+}
+
+export function bucketPlace({ prefix = '', ...connection }: Bucket): BackupPlace {
+  const client = new S3Client(connection)
+  const fileOf = (name: string) => client.file(`${prefix}${name}`)
+  return {
+    title: `${connection.bucket}/${prefix}`,
+    async put(path, name) {
+      if (await fileOf(name).exists()) throw new Error(`${prefix}${name} is there already`)
+      await fileOf(name).write(Bun.file(path), {
+        type: 'application/zstd',
+        partSize: PART_BYTES,
+        queueSize: 2,
+      })
+      await rm(path)
+    },
+    async fetch(name, path) {
+      if (!(await fileOf(name).exists())) throw new Error(`${connection.bucket} has no ${prefix}${name}`)
+      await Bun.write(path, new Response(fileOf(name).stream()))
+    },
+    async names() {
+      const names: string[] = []
+      let startAfter: string | undefined
+      for (;;) {
+        const page = await client.list({ prefix: `${prefix}gateway-`, ...(startAfter && { startAfter }) })
+        const keys = (page.contents ?? []).map(({ key }) => key)
+        names.push(...keys.map((key) => key.slice(prefix.length)).filter((name) => NAME.test(name)))
+        startAfter = keys.at(-1)
+        if (!page.isTruncated || startAfter === undefined) return names.sort()
+      }
+    },
+    remove: (name) => fileOf(name).delete(),
+  }
+}

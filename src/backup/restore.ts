@@ -1,0 +1,106 @@
+// Brings a database back from a backup, or moves one to PostgreSQL. The target must be empty: neither may ever overwrite
+// or mix what is there. What is in place in the end was read back and found the same.
+
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { audit } from '../billing/audit'
+import type { Db } from '../db/db'
+import { migrate } from '../db/migrations'
+import { openPostgres } from '../db/postgres'
+import { openSqlite } from '../db/sqlite'
+import { fileFault } from '../db/sqlite-file'
+import {
+  copyFromSqlite,
+  differencesOf,
+  endCopy,
+  filledTables,
+  type OnProgress,
+  tablesOf,
+} from '../db/table-copy'
+import { BackupDamaged, type BackupFindings, checkBooks, decompress } from './backup'
+import { moveNew } from './place'
+
+/** Thrown where the target has data already; nothing was changed. */
+export class TargetFilled extends Error {
+  override readonly name = 'TargetFilled'
+}
+
+/** Where a database is brought to: a file of SQLite that does not exist yet, or an empty database of PostgreSQL. */
+export type RestoreTarget = { file: string } | { url: string }
+
+/** Restores the backup in the file `packed`. `scratch` is a folder with room for the database, on the disk of the target. */
+export async function restore(
+  packed: string,
+  target: RestoreTarget,
+  { scratch, now, onProgress }: { scratch: string; now: number; onProgress: OnProgress },
+): Promise<BackupFindings> {
+  if ('file' in target) requireAbsent(target.file)
+  const folder = await mkdtemp(join(scratch, 'restore-'))
+  try {
+    const file = join(folder, 'copy.sqlite')
+    await decompress(packed, file)
+    const fault = fileFault(file)
+    if (fault) throw new BackupDamaged(`The backup ${fault}.`)
+    if ('url' in target) return await moveToPostgres(file, target.url, { now, onProgress })
+    const result = await checkBooks(file, now)
+    requireAbsent(target.file)
+    await moveNew(file, target.file)
+    return result
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/**
+ * Copies a SQLite database that nobody serves from into one of PostgreSQL that is empty, or holds the beginning of the same
+ * copy. Throws if the copy is not the same, row for row in number and sum.
+ */
+export async function moveToPostgres(
+  file: string,
+  url: string,
+  { now, onProgress }: { now: number; onProgress: OnProgress },
+): Promise<BackupFindings> {
+  const source = openSqlite(file)
+  const target = openPostgres(url, { patient: true })
+  try {
+    await migrate(source)
+    await migrate(target)
+    const tables = await tablesOf(source)
+    await requireEmpty(target, source)
+    await copyFromSqlite(source, target, onProgress)
+    const differences = await differencesOf(source, target, tables)
+    if (differences.length > 0) throw new BackupDamaged(`The copy differs: ${differences.join('; ')}.`)
+    const result = await audit(target, now)
+    await endCopy(target)
+    return result
+  } finally {
+    await source.close()
+    await target.close()
+  }
+}
+
+function requireAbsent(file: string): void {
+  const found = ['', '-wal', '-journal'].map((end) => file + end).find((path) => existsSync(path))
+  if (found)
+    throw new TargetFilled(`${found} is there already. Move it away first, or name another data directory.`)
+}
+
+/** Requires that a database has no rows, or those of an unfinished copy of this source. */
+async function requireEmpty(target: Db, source: Db): Promise<void> {
+  const unfinished = await target.query({
+    sql: `select 1 as one from information_schema.tables where table_name = 'copied_tables' and table_schema = current_schema()`,
+  })
+  if (unfinished.length > 0) return requireSameOrigin(target, source)
+  const filled = await filledTables(target, await tablesOf(source))
+  if (filled.length === 0) return
+  throw new TargetFilled(`The database has rows already (${filled.join(', ')}). Give an empty one.`)
+}
+
+/** The rows that were copied last must be rows of the source, or another database was being copied. */
+async function requireSameOrigin(target: Db, source: Db): Promise<void> {
+  const newest = { sql: 'select name, created_at from accounts order by name limit 1' }
+  const [[here], [there]] = [await target.query(newest), await source.query(newest)]
+  if (!here || JSON.stringify(here) === JSON.stringify(there)) return
+  throw new TargetFilled('The database holds an unfinished copy of another one. Give an empty one.')
+}

@@ -1,0 +1,51 @@
+// The part of the configuration that says when the server backs its database up, and where to. Off by default.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { parseDurationMs } from '../lib/durations'
+import { closed, optionalSetting } from '../lib/setting'
+import { BucketEntry, bucketFaults } from './bucket'
+
+export const BackupEntry = Type.Object(
+  {
+    every: optionalSetting(
+      'How often the server makes a backup, such as `6h`; once in several nodes. Default: never by itself.',
+      Type.String(),
+    ),
+    keep: optionalSetting(
+      'How many backups are kept; the oldest are removed. Default: all.',
+      Type.Integer({ minimum: 1, maximum: 100_000 }),
+    ),
+    folder: optionalSetting(
+      'The folder for backups. Default: `backups` in the data directory.',
+      Type.String({ minLength: 1 }),
+    ),
+    s3: optionalSetting(
+      'Keep backups in a bucket in place of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
+      BucketEntry,
+    ),
+  },
+  closed,
+)
+export type BackupEntry = Static<typeof BackupEntry>
+
+/** The shortest time between two backups. */
+const LEAST_MS = 60_000
+
+const compiled = TypeCompiler.Compile(BackupEntry)
+
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+export function backupFaults(entry: unknown): string[] {
+  if (!compiled.Check(entry)) return []
+  const { every, folder, s3 } = entry
+  const faults = bucketFaults('backup.s3', s3)
+  if (every !== undefined && (parseDurationMs(every) ?? 0) < LEAST_MS)
+    faults.push(`backup.every: "${every}" is not a duration of a minute or more, such as "6h" or "1d"`)
+  if (folder !== undefined && s3) faults.push('backup.folder: give either folder or s3')
+  return faults
+}
+
+/** How often the server makes a backup, in milliseconds; undefined if it does not. */
+export function backupEveryMs(entry: BackupEntry | undefined): number | undefined {
+  return entry?.every === undefined ? undefined : parseDurationMs(entry.every)
+}

@@ -1,0 +1,48 @@
+// Reads a PostgreSQL database as it is at one moment, while others go on writing. It must never write, nor keep its
+// transaction open after the work is done: the server cannot clean up behind it.
+
+import { SQL } from 'bun'
+import type { Row, Statement } from './db'
+import { toRow } from './postgres'
+import type { Table, TableSource } from './table-copy'
+
+export interface Snapshot extends TableSource {
+  /** All rows of a table in pages, in no order. */
+  pages(table: Table): AsyncGenerator<Row[]>
+}
+
+const CONNECT_TIMEOUT_SECONDS = 5
+/** Texts of a row can have megabytes: a page of rows has to fit in memory. */
+const LARGE_ROWS = 16
+const SMALL_ROWS = 2000
+const LARGE_TABLES = /^(responses|conversation_items|background_|saved_answers|tasks|webhooks)/
+
+export async function withSnapshot<Result>(
+  url: string,
+  work: (snapshot: Snapshot) => Promise<Result>,
+): Promise<Result> {
+  const sql = new SQL(url, { max: 1, bigint: true, connectionTimeout: CONNECT_TIMEOUT_SECONDS })
+  try {
+    return await sql.begin('isolation level repeatable read read only', async (transaction) => {
+      const query = async ({ sql: text, parameters = [] }: Statement) =>
+        ((await transaction.unsafe(text, [...parameters])) as Parameters<typeof toRow>[0][]).map(toRow)
+      return await work({
+        kind: 'postgres',
+        query,
+        async *pages({ name }) {
+          const names = `rows_of_${name}`
+          const limit = LARGE_TABLES.test(name) ? LARGE_ROWS : SMALL_ROWS
+          await query({ sql: `declare ${names} no scroll cursor for select * from ${name}` })
+          for (;;) {
+            const rows = await query({ sql: `fetch ${limit} from ${names}` })
+            if (rows.length > 0) yield rows
+            if (rows.length < limit) break
+          }
+          await query({ sql: `close ${names}` })
+        },
+      })
+    })
+  } finally {
+    await sql.close({ timeout: CONNECT_TIMEOUT_SECONDS })
+  }
+}

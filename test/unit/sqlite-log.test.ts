@@ -1,0 +1,109 @@
+// The log beside a SQLite database: what SQLite would lose in silence is told, and what a power failure leaves is not.
+
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { logFault } from '../../src/db/sqlite-file'
+import { temporaryFolder } from '../support/databases'
+import { createRandom, seedOf } from '../support/random'
+
+const seed = seedOf('LOG_SEED')
+const COMMITS = 12
+const FRAME_BYTES = 24 + 4096
+
+/** A database of which everything still stands in its log, as a killed process leaves it. */
+function crashed(): string {
+  const folder = temporaryFolder()
+  const path = join(folder, 'gateway.sqlite')
+  const live = new Database(join(folder, 'live.sqlite'), { create: true })
+  live.run('pragma journal_mode = wal')
+  live.run('pragma wal_autocheckpoint = 0')
+  live.run('create table rows (number integer, text text)')
+  for (let number = 1; number < COMMITS; number++)
+    live.run('insert into rows values (?, ?)', [number, 'x'.repeat(9000)])
+  for (const end of ['', '-wal']) copyFileSync(join(folder, `live.sqlite${end}`), path + end)
+  live.close()
+  return path
+}
+
+/** Rows that SQLite finds by itself. */
+function rowsOf(path: string): number {
+  const database = new Database(path)
+  try {
+    return (database.query('select count(*) as count from rows').get() as { count: number }).count
+  } catch {
+    return 0
+  } finally {
+    database.close()
+  }
+}
+
+function flip(path: string, at: number): void {
+  const bytes = readFileSync(path)
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+  writeFileSync(path, bytes)
+}
+
+/** Where each commit ends in the log, by SQLite's mark in the last frame of it. */
+function commitEnds(log: string): number[] {
+  const bytes = readFileSync(log)
+  const ends: number[] = []
+  for (let at = 32; at < bytes.length; at += FRAME_BYTES)
+    if (bytes.readUInt32BE(at + 4) !== 0) ends.push(at + FRAME_BYTES)
+  return ends
+}
+
+describe('the log of a database', () => {
+  test('is right when nothing happened to it, and when there is none', () => {
+    const path = crashed()
+    expect(logFault(path)).toBeUndefined()
+    expect(rowsOf(path)).toBe(COMMITS - 1)
+    expect(logFault(join(temporaryFolder(), 'none.sqlite'))).toBeUndefined()
+  })
+
+  test(`that is damaged anywhere before its last commit is told (LOG_SEED=${seed})`, () => {
+    const random = createRandom(seed)
+    for (let round = 0; round < 30; round++) {
+      const path = crashed()
+      const ends = commitEnds(`${path}-wal`)
+      const at = random.below(ends.at(-2) as number)
+      flip(`${path}-wal`, at)
+      expect(logFault(path)).toContain('is damaged')
+      // SQLite itself says nothing.
+      expect(rowsOf(path)).toBeLessThan(COMMITS - 1)
+    }
+  })
+
+  test('may end with one commit that is not whole, as a power failure leaves it', () => {
+    const path = crashed()
+    const [last, before] = commitEnds(`${path}-wal`).reverse() as [number, number]
+    flip(`${path}-wal`, before + 100)
+    expect(logFault(path)).toBeUndefined()
+    for (const size of [last - 1, before + 10, before]) {
+      truncateSync(`${path}-wal`, size)
+      expect(logFault(path)).toBeUndefined()
+    }
+  })
+
+  test('that is read up to its end by SQLite while old rounds stand behind is right', () => {
+    const folder = temporaryFolder()
+    const path = join(folder, 'gateway.sqlite')
+    const live = new Database(path, { create: true })
+    live.run('pragma journal_mode = wal')
+    live.run('create table rows (number integer, text text)')
+    for (let number = 0; number < 30; number++)
+      live.run('insert into rows values (?, ?)', [number, 'x'.repeat(9000)])
+    live.run('pragma wal_checkpoint(restart)')
+    live.run('insert into rows values (99, null)')
+    expect(readFileSync(`${path}-wal`).length).toBeGreaterThan(20 * FRAME_BYTES)
+    expect(logFault(path)).toBeUndefined()
+    live.close()
+  })
+
+  test('without its database is told', () => {
+    const path = crashed()
+    rmSync(path)
+    expect(logFault(path)).toContain('is missing, but its log')
+  })
+})

@@ -88,7 +88,7 @@ function describe(report: BackupReport, { title }: BackupPlace, removed: readonl
   const { name, bytes, databaseBytes, accounts, charges } = report
   const lines = [
     `Backed up to ${title}/${name} (${bytesText(bytes)}, ${bytesText(databaseBytes)} unpacked).`,
-    `Read back and checked: ${accounts} accounts, ${charges} charges.`,
+    `Read back and checked: accounts ${accounts}, charges ${charges}.`,
     ...(removed.length > 0 ? [`Removed ${removed.length} older.`] : []),
   ]
   return lines.join('\n')

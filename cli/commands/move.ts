@@ -36,7 +36,9 @@ export const move = defineCommand({
     if (!existsSync(file)) throw new CommandFailed(`There is no database in ${dataDir}.`)
     lockDataDir(dataDir)
     const status = createStatus()
-    const onProgress = (table: string, rows: number) => status.show(`copying ${table}: ${rows} rows`)
+    const onProgress = (table: string, rows: number) => {
+      if (process.stderr.isTTY) status.show(`copying ${table}: ${rows} rows`)
+    }
     try {
       const findings = await moveToPostgres(file, args.to, { now: Date.now(), onProgress })
       status.clear()
@@ -61,7 +63,7 @@ function describe(
   start: string,
 ): string {
   return [
-    `Moved ${accounts} accounts and ${charges} charges; all sums are the same on both sides.`,
+    `Moved: accounts ${accounts}, charges ${charges}. All counts and sums are the same on both sides.`,
     `The old database is ${moved}, which nothing reads any more.`,
     'Name the new one in the configuration (database: process.env.DATABASE_URL) or in GATEWAY_DATABASE_URL.',
     `Then start: ${start}`,

@@ -39,7 +39,9 @@ export const restore = defineCommand({
     // A server would not see what is put in its place.
     if (!config.database) lockDataDir(dataDir)
     const status = createStatus()
-    const onProgress = (table: string, rows: number) => status.show(`copying ${table}: ${rows} rows`)
+    const onProgress = (table: string, rows: number) => {
+      if (process.stderr.isTTY) status.show(`copying ${table}: ${rows} rows`)
+    }
     const folder = await mkdtemp(join(dataDir, 'fetched-'))
     try {
       const packed = await fetchBackup(args.backup, config, dataDirOf(args), join(folder, 'backup'))
@@ -47,8 +49,7 @@ export const restore = defineCommand({
       status.clear()
       const { accounts, charges, problems } = findings
       if (args.json) printJson({ backup: args.backup, data_dir: dataDir, ...findings })
-      else
-        print(`Restored ${accounts} accounts and ${charges} charges. Start: ${commandLineOf('serve', args)}`)
+      else print(`Restored: accounts ${accounts}, charges ${charges}. Start: ${commandLineOf('serve', args)}`)
       if (problems.length > 0)
         throw failedFor('The backup is whole, but the books in it are wrong:', problems)
     } catch (error) {

@@ -71,9 +71,9 @@ export async function moveToPostgres(
     await copyFromSqlite(source, target, onProgress)
     const differences = await differencesOf(source, target, tables)
     if (differences.length > 0) throw new BackupDamaged(`The copy differs: ${differences.join('; ')}.`)
-    const result = await audit(target, now)
+    const { accounts, charges, problems } = await audit(target, now)
     await endCopy(target)
-    return result
+    return { accounts, charges, problems }
   } finally {
     await source.close()
     await target.close()

@@ -32,6 +32,7 @@ export function fileFault(path: string): string | undefined {
     database = new Database(path, { readonly: true })
     const { page_count } = database.query('pragma page_count').get() as { page_count: number }
     const { page_size } = database.query('pragma page_size').get() as { page_size: number }
+    if (page_count === 0) return 'is empty'
     if (page_count * page_size !== statSync(path).size) return 'is cut off, or too long'
     const [first] = database.query('pragma integrity_check(1)').all() as { integrity_check: string }[]
     return first?.integrity_check === 'ok' ? undefined : `is damaged: ${first?.integrity_check}`

@@ -1,0 +1,109 @@
+// gateway backup, restore and move as people type them, beside a running server too; and a server that does not start on
+// a database whose log has lost commits.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { createCommandLine } from '../support/command-line'
+import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+
+setDefaultTimeout(180_000)
+
+function openFolder() {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'gateway.config.ts'), 'export default { upstreams: {}, models: {} }')
+  return { ...createCommandLine(folder), folder }
+}
+
+test('a backup is made, listed, kept as many as asked for, and restored elsewhere', async () => {
+  const { run, json, allFail, folder } = openFolder()
+  await run('keys create alice --balance 5')
+  const made = await run('backup first.zst')
+  expect(made).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('Read back and checked: accounts 1'),
+  })
+  const named = await json('backup')
+  expect(named).toMatchObject({
+    accounts: 1,
+    problems: [],
+    removed: [],
+    place: join(folder, 'data', 'backups'),
+  })
+  expect((await json('backup --list')).map(({ name }: { name: string }) => name)).toEqual([named.name])
+  await allFail(1, [
+    ['backup first.zst', 'first.zst is there already'],
+    ['backup other.zst --keep 2', '--keep goes with backups that are named by their time'],
+    ['restore first.zst', 'is there already'],
+    ['restore nowhere.zst', 'There is no file nowhere.zst here'],
+  ])
+  await allFail(2, [
+    ['backup --keep none', '--keep takes a whole number'],
+    ['move --to sqlite:here', '--to takes an address that begins with postgres://'],
+  ])
+  await allFail(1, [['restore gateway.config.ts', 'is no backup, or it is damaged']], join(folder, 'other'))
+  const again = join(folder, 'again')
+  expect(await run('restore first.zst', again)).toMatchObject({ code: 0, stderr: '' })
+  expect(await json('balance show', again)).toMatchObject([{ account: 'alice', balance_usd: '5.00' }])
+  const byName = join(folder, 'by-name')
+  mkdirSync(join(byName, 'backups'), { recursive: true })
+  cpSync(join(folder, 'data', 'backups'), join(byName, 'backups'), { recursive: true })
+  expect(await json(`restore ${named.name}`, byName)).toMatchObject({ accounts: 1, problems: [] })
+})
+
+test('a server whose log has lost commits does not start, and says what to do', async () => {
+  const { run, folder } = openFolder()
+  const data = join(folder, 'data')
+  await run('keys create alice --balance 5')
+  const file = join(data, 'gateway.sqlite')
+  const live = openAddress(file)
+  for (let number = 0; number < 5; number++)
+    await live.batch([
+      { sql: 'insert into times (name, at, reference) values ($1, 0, 0)', parameters: [`${number}`] },
+    ])
+  const crashed = join(folder, 'crashed')
+  mkdirSync(crashed)
+  for (const name of readdirSync(data)) copyFileSync(join(data, name), join(crashed, name))
+  await live.close()
+  const log = join(crashed, 'gateway.sqlite-wal')
+  const bytes = readFileSync(log)
+  bytes.writeUInt8(bytes.readUInt8(5000) ^ 1, 5000)
+  writeFileSync(log, bytes)
+  const { code, stderr } = await run('serve --port 0', crashed)
+  expect(code).toBe(1)
+  expect(stderr).toContain('can no longer be read. Nothing was changed.')
+  expect(readFileSync(log).equals(bytes)).toBe(true)
+})
+
+test.skipIf(!databaseKinds.includes('postgres'))(
+  'a move to PostgreSQL keeps what was, out of the way',
+  async () => {
+    const { run, json, allFail, folder, environment } = openFolder()
+    await run('keys create alice --balance 5')
+    const url = await postgresUrl()
+    expect(await json(`move --to ${url}`)).toMatchObject({ accounts: 1, problems: [] })
+    expect(existsSync(join(folder, 'data', 'gateway.sqlite'))).toBe(false)
+    expect(existsSync(join(folder, 'data', 'gateway.sqlite.moved'))).toBe(true)
+    await allFail(1, [[`move --to ${url}`, 'There is no database in']])
+    const { call } = createCommandLine(folder)
+    const env = environment({ GATEWAY_DATABASE_URL: url })
+    const shown = await call(['balance', 'show', '--json'], { env })
+    expect(JSON.parse(shown.stdout)).toMatchObject([{ account: 'alice', balance_usd: '5.00' }])
+    const second = join(folder, 'second')
+    await run('keys create bob', second)
+    expect(await run(`move --to ${url}`, second)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The database has rows already'),
+    })
+    const kept = await call(['backup', 'moved.zst', '--json'], { env })
+    expect(JSON.parse(kept.stdout)).toMatchObject({ accounts: 1, problems: [] })
+  },
+)

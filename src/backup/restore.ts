@@ -26,6 +26,9 @@ export class TargetFilled extends Error {
   override readonly name = 'TargetFilled'
 }
 
+/** PostgreSQL numbers charges by a sequence, which knows nothing of rows that were copied. */
+const GO_ON_COUNTING = `select setval('charge_positions', coalesce(max(position), 0) + 1, false) from ended_charges`
+
 /** Where a database is brought to: a file of SQLite that does not exist yet, or an empty database of PostgreSQL. */
 export type RestoreTarget = { file: string } | { url: string }
 
@@ -69,6 +72,7 @@ export async function moveToPostgres(
     const tables = await tablesOf(source)
     await requireEmpty(target, source)
     await copyFromSqlite(source, target, onProgress)
+    await target.query({ sql: GO_ON_COUNTING })
     const differences = await differencesOf(source, target, tables)
     if (differences.length > 0) throw new BackupDamaged(`The copy differs: ${differences.join('; ')}.`)
     const { accounts, charges, problems } = await audit(target, now)

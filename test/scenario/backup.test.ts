@@ -178,6 +178,11 @@ describe.skipIf(!databaseKinds.includes('postgres'))('a move to PostgreSQL', () 
     const moved = openAddress(url)
     await expectSame(db, moved)
     expect((await audit(moved, START)).problems).toEqual([])
+    // The next charge gets a number that none has.
+    const [next] = await moved.query({
+      sql: `select nextval('charge_positions') > max(position) as is_new from ended_charges`,
+    })
+    expect(next).toMatchObject({ is_new: true })
     await moved.close()
     await db.close()
   })

@@ -69,6 +69,6 @@ async function fetchBackup(name: string, config: Config, dataDir: string, to: st
   const place = openPlace(placeOf(config, dataDir))
   if (!(await place.names()).includes(name))
     throw new CommandFailed(`There is no file ${name} here, and no backup of this name in ${place.title}.`)
-  await place.fetch(name, to)
+  await place.bring(name, to)
   return to
 }

@@ -28,7 +28,7 @@ export interface BackupReport extends BackupFindings {
 export interface BackupFindings {
   accounts: number
   charges: number
-  /** What the check of its books found, which the database has too; empty if they are right. */
+  /** Faults of its books, which the database has too; empty if they are right. */
   problems: string[]
 }
 
@@ -67,7 +67,7 @@ export class BackupDamaged extends Error {
   override readonly name = 'BackupDamaged'
 }
 
-/** What a copy holds, and what is wrong with its books. Brings the copy to the newest version first. */
+/** Counts what a copy holds and checks its books. Brings the copy to the newest version first. */
 export async function checkBooks(path: string, now: number): Promise<BackupFindings> {
   const db = openSqlite(path, { durable: false })
   try {

@@ -12,7 +12,7 @@ export interface BackupPlace {
   /** Takes over the file at `path` under a name. */
   put(path: string, name: string): Promise<void>
   /** Brings a backup to a new file. Throws if there is none of this name. */
-  fetch(name: string, path: string): Promise<void>
+  bring(name: string, path: string): Promise<void>
   /** Names of all backups, oldest first. */
   names(): Promise<string[]>
   remove(name: string): Promise<void>
@@ -42,7 +42,7 @@ export function folderPlace(folder: string): BackupPlace {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await moveNew(path, join(folder, name))
     },
-    fetch: (name, path) => copyFile(join(folder, name), path),
+    bring: (name, path) => copyFile(join(folder, name), path),
     async names() {
       const all = await readdir(folder).catch(() => [])
       return all.filter((name) => NAME.test(name)).sort()
@@ -87,7 +87,7 @@ export function bucketPlace({ prefix = '', ...connection }: Bucket): BackupPlace
       })
       await rm(path)
     },
-    async fetch(name, path) {
+    async bring(name, path) {
       if (!(await fileOf(name).exists())) throw new Error(`${connection.bucket} has no ${prefix}${name}`)
       await Bun.write(path, new Response(fileOf(name).stream()))
     },

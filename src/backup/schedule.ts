@@ -10,7 +10,7 @@ import type { System } from '../lib/system'
 import type { BackupReport, BackupSource } from './backup'
 import { type BackupPlace, bucketPlace, folderPlace, nameOfBackup, timeOfBackup } from './place'
 
-/** What a worker is to do: everything about one backup, as plain data. */
+/** Everything that a worker needs for one backup, as plain data. */
 export interface BackupTask {
   source: BackupSource
   place: { folder: string } | { s3: Bucket }

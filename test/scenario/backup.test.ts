@@ -233,13 +233,13 @@ describe('a place', () => {
       const names = await place.names()
       expect(names.map(timeOfBackup)).toEqual([...times].sort((left, right) => left - right))
       const path = join(folder, 'fetched')
-      await place.fetch(nameOfBackup(START), path)
+      await place.bring(nameOfBackup(START), path)
       expect(readFileSync(path, 'utf8')).toBe(`backup of ${START}`)
       writeFileSync(join(folder, 'other'), 'other')
       await expect(place.put(join(folder, 'other'), nameOfBackup(START))).rejects.toThrow()
       await place.remove(nameOfBackup(START))
       expect((await place.names()).length).toBe(6)
-      await expect(place.fetch(nameOfBackup(START), join(folder, 'gone'))).rejects.toThrow()
+      await expect(place.bring(nameOfBackup(START), join(folder, 'gone'))).rejects.toThrow()
     })
   }
 })
@@ -253,7 +253,7 @@ describe('a server that makes backups by itself', () => {
     return { schedule: createBackupSchedule(parts), events }
   }
 
-  test('makes one when it is due, in one process of several, and keeps as many as it shall', async () => {
+  test('makes one when it is due, in one process of several, and keeps as many as configured', async () => {
     const { db, address, wave } = await fill('sqlite')
     const dataDir = temporaryFolder()
     const place = folderPlace(join(dataDir, 'backups'))

@@ -162,7 +162,7 @@ const table = {
         `  OpenAI API Key            ${secret}`,
         `  Override OpenAI Base URL  ${url}/v1`,
         'Add the ids of your models under Models. Requests come from the servers of Cursor, so the address',
-        'must be one that the internet reaches.',
+        'must be one that the internet reaches. Cursor is closed: these words were not tried with it.',
       ],
     }),
   },

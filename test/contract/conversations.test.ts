@@ -7,7 +7,7 @@ import { sweepResponses } from '../../src/responses/keep'
 import { keptBytes } from '../../src/responses/rows'
 import type { SandboxCall } from '../../src/sandbox'
 import { databaseKinds } from '../support/databases'
-import { startTestGateway, type TestGateway } from '../support/gateway'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 const models = {
@@ -203,6 +203,38 @@ for (const database of databaseKinds) {
         parameters: [id],
       })
       expect(Number(left?.items)).toBe(0)
+      await countedBytes()
+    })
+
+    test('an answer that is cut, left or cancelled appends nothing, and a replay nothing twice', async () => {
+      const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'One' }] })
+      const broken = '[sandbox cut_after=4 tokens=40] Two'
+      const slow = '[sandbox tokens=400 token_delay_ms=20] Two'
+      for (const model of ['native', 'bridged']) {
+        const body = { model, conversation: id, stream: true }
+        const cut = await gateway.post('/v1/responses', { ...body, input: broken })
+        expect(await cut.text()).toContain('event: response.failed')
+        const left = await gateway.post('/v1/responses', { ...body, input: slow })
+        await left.body?.cancel()
+        const background = { model, conversation: id, input: slow, background: true }
+        const { id: begun } = await client.responses.create(background)
+        await client.responses.cancel(begun)
+        await waitFor(async () => (await client.responses.retrieve(begun)).status !== 'in_progress')
+        expect(await client.responses.retrieve(begun)).toMatchObject({ status: 'cancelled' })
+      }
+      await waitFor(async () => (await gateway.balance()).heldNano === 0)
+      expect((await itemsOf(id)).length).toBe(1)
+      for (const stream of [false, true]) {
+        const before = (await itemsOf(id)).length
+        const headers = { 'idempotency-key': `append-${database}-${stream}` }
+        const body = { model: 'bridged', conversation: id, input: `Two ${stream}`, stream }
+        for (const replayed of [null, 'true']) {
+          const answered = await gateway.post('/v1/responses', body, headers)
+          expect(answered.headers.get('idempotent-replayed')).toBe(replayed)
+          await answered.text()
+          expect((await itemsOf(id)).length).toBe(before + 2)
+        }
+      }
       await countedBytes()
     })
 

@@ -1,45 +1,60 @@
-// gateway usage: shows requests and payments, summed from the charges. It must never write.
+// gateway usage: shows requests and payments, summed from the charges. It must never write, but for the totals that it is
+// asked to make anew.
 
 import { defineCommand } from 'citty'
-import { totalUsage, type Usage, type UsageDimension, usageBy } from '../../src/billing/usage-report'
+import {
+  totalUsage,
+  type Usage,
+  type UsageDimension,
+  usageBy,
+  usageDimensions,
+} from '../../src/billing/usage-report'
+import { rebuildTotals } from '../../src/billing/usage-totals'
 import { formatUsd } from '../../src/lib/money'
 import { commandArgs, withDatabase } from '../lib/settings'
 import { parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
-import { isoTime, parseDurationMs } from '../view/times'
+import { isoTime, parseDurationMs, parsePeriod, periodArgs, shortTime } from '../view/times'
 
-const DIMENSIONS: readonly UsageDimension[] = ['key', 'account', 'model']
 const DEFAULT_SINCE = '24h'
 
 export const usage = defineCommand({
   meta: {
     name: 'usage',
-    description: 'Show requests and what was paid for them, by key, account or model.',
+    description: 'Show requests and what was paid for them, by key, account, model, operation, day or hour.',
     examples: [
       'gateway usage',
       'gateway usage --since 30d --by model',
+      'gateway usage --month 2026-10 --by account',
       'gateway usage --since all --by account --json | jq -r .total.amount_usd',
     ],
   },
   args: {
+    ...periodArgs,
     since: {
       type: 'string',
       valueHint: '24h',
-      description: `How far back, or all (default ${DEFAULT_SINCE})`,
+      description: `How far back, a date, or all (default ${DEFAULT_SINCE})`,
     },
-    by: { type: 'string', valueHint: DIMENSIONS.join('|'), description: 'What to sum by (default key)' },
+    by: { type: 'string', valueHint: usageDimensions.join('|'), description: 'What to sum by (default key)' },
+    rebuild: { type: 'boolean', description: 'First make the totals anew from the charges' },
     ...commandArgs,
   },
   async run({ args }) {
-    const by = args.by === undefined ? 'key' : parseWord('by', args.by, DIMENSIONS)
-    const since = sinceOf(args.since ?? DEFAULT_SINCE)
+    const by = args.by === undefined ? 'key' : parseWord('by', args.by, usageDimensions)
+    const now = Date.now()
+    const period = parsePeriod(args, now)
+    const { since = now - parseDurationMs('since', DEFAULT_SINCE), until } = period
     await withDatabase(args, async (db) => {
-      const usages = await usageBy(db, by, since)
+      if (args.rebuild) await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
+      const used = await usageBy(db, by, { since, ...(until !== undefined && { until }) })
+      const usages = used.map((each) => ({ ...each, name: nameOf(each, by) }))
       const total = totalUsage(usages)
       if (!args.json) return showUsage(by, usages, total)
       printJson({
         since: since === 0 ? null : isoTime(since),
+        ...(until !== undefined && { until: isoTime(until) }),
         by,
         rows: usages.map((each) => ({ [by]: each.name, ...usageJson(each) })),
         total: usageJson(total),
@@ -48,8 +63,9 @@ export const usage = defineCommand({
   },
 })
 
-function sinceOf(text: string): number {
-  return text === 'all' ? 0 : Date.now() - parseDurationMs('since', text)
+function nameOf({ name }: Usage, by: UsageDimension): string {
+  if (by === 'day') return new Date(Number(name)).toISOString().slice(0, 10)
+  return by === 'hour' ? shortTime(Number(name)).slice(0, 16) : name
 }
 
 function usageJson(used: Usage) {

@@ -17,6 +17,54 @@ export function parseDurationMs(flag: string, text: string): number {
   return durationMs
 }
 
+/** The beginning and the end of a month such as `2026-10`, in UTC. Other text is wrong usage. */
+function parseMonth(text: string): { since: number; until: number } {
+  const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? []
+  if (year === undefined) throw new WrongUsage(`--month takes a month such as 2026-10, not "${text}".`)
+  return { since: Date.UTC(Number(year), Number(month) - 1), until: Date.UTC(Number(year), Number(month)) }
+}
+
+/** A time as `2026-10-31`, as `2026-10-31T14:00Z`, or so long ago as `30d`. Other text is wrong usage. */
+function parseTime(flag: string, text: string, now: number): number {
+  const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z)?$/.test(text)
+  const at = isDate ? Date.parse(text) : now - (durationMsOf(text) ?? Number.NaN)
+  if (Number.isNaN(at)) {
+    throw new WrongUsage(
+      `--${flag} takes a date such as 2026-10-31 or a time ago such as 30d, not "${text}".`,
+    )
+  }
+  return at
+}
+
+/** The flags `--since`, `--until` and `--month` of commands that read history. */
+export const periodArgs = {
+  since: { type: 'string', valueHint: '30d', description: 'From a date such as 2026-10-01, or so long ago' },
+  until: { type: 'string', valueHint: 'DATE', description: 'Before a date, or so long ago' },
+  month: { type: 'string', valueHint: '2026-10', description: 'One month, in UTC' },
+} as const
+
+interface PeriodFlags {
+  since?: string | undefined
+  until?: string | undefined
+  month?: string | undefined
+}
+
+/** The period of these flags; `all` is since ever. Undefined where a flag is absent. */
+export function parsePeriod(
+  { since, until, month }: PeriodFlags,
+  now: number,
+): { since?: number; until?: number } {
+  if (month !== undefined) {
+    if (since !== undefined || until !== undefined)
+      throw new WrongUsage('--month goes without --since and --until.')
+    return parseMonth(month)
+  }
+  return {
+    ...(since !== undefined && { since: since === 'all' ? 0 : parseTime('since', since, now) }),
+    ...(until !== undefined && { until: parseTime('until', until, now) }),
+  }
+}
+
 /** A time for JSON: `2026-08-21T14:03:22.000Z`, or null. */
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString()

@@ -6,6 +6,8 @@ import type { BackupSchedule } from '../backup/schedule'
 import { forgetAnswers } from '../billing/idempotency'
 import { releaseExpired } from '../billing/ledger'
 import { forgetWindows } from '../billing/limits'
+import { addToTotals } from '../billing/usage-totals'
+import { makeChargePartitions } from '../db/charge-partitions'
 import { apply } from '../db/db'
 import type { Reencryption } from '../db/reencryption'
 import type { Gateway } from '../request/line'
@@ -122,6 +124,8 @@ function jobsOf(
     { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
     { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },
+    { name: 'add up usage', everyMs: MINUTE_MS, run: () => addToTotals(db) },
+    { name: 'make partitions', everyMs: 10 * MINUTE_MS, run: () => makeChargePartitions(db, now()) },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {
       name: 'forget old rows',

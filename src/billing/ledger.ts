@@ -13,6 +13,7 @@ import { ENDED_COLUMNS, type EndedRow, endedRow, insertEnded } from './ended-cha
 import { freeKey } from './idempotency'
 import { endMovement, holdMovement } from './movements'
 import { referencesOf } from './references'
+import { firstPositionSince } from './usage-totals'
 
 export interface Charge {
   id: string
@@ -216,15 +217,12 @@ export async function findOpenCharge(db: Db, keyId: string, id: string): Promise
   return rows[0] && chargeOfRow(rows[0])
 }
 
-/**
- * A charge that has ended, without the counters of its key. It scans all ended charges, which have no index: only for
- * rare cases.
- */
-export async function findEndedCharge(db: Db, id: string): Promise<Charge | undefined> {
+/** A charge that has ended at a time or later, without the counters of its key. */
+export async function findEndedCharge(db: Db, id: string, since: number): Promise<Charge | undefined> {
   const rows = await db.query({
     sql: `select *, ended_at as expires_at, null as budget_period, null as window_minute, 0 as window_tokens
-      from charges where id = $1 and state <> 'held'`,
-    parameters: [id],
+      from charge_history where position >= $2 and id = $1`,
+    parameters: [id, await firstPositionSince(db, since)],
   })
   return rows[0] && chargeOfRow(rows[0])
 }

@@ -1,12 +1,15 @@
 // Reports requests and payments, summed from the charges, which are the truth about money. It must never write.
 
-import type { Db, Row } from '../db/db'
+import { DatabaseUnavailable, type Db, type Row, type Statement } from '../db/db'
 import { type KeyLimits, periodOf } from './limits'
+import { withWholeUsage } from './usage-form'
+import { DAY_MS, FIGURES, firstPositionSince, HOUR_MS, markOf, SUMS } from './usage-totals'
 
-export type UsageDimension = 'key' | 'account' | 'model'
+export const usageDimensions = ['key', 'account', 'model', 'operation', 'day', 'hour'] as const
+export type UsageDimension = (typeof usageDimensions)[number]
 
 export interface Usage {
-  /** The key's name, the account or the model. */
+  /** The key's name, the account, the model or the operation; the beginning of a day or an hour in milliseconds. */
   name: string
   requests: number
   /** Charges that have not ended. */
@@ -22,27 +25,105 @@ export interface Usage {
   shortfallNano: number
 }
 
-const names: Record<UsageDimension, string> = {
-  key: 'coalesce((select name from keys where keys.id = charges.key_id), charges.key_id)',
-  account: 'account',
-  model: 'model',
+/** A time from which on and before which requests count, in milliseconds since 1970. */
+export interface UsagePeriod {
+  since: number
+  /** Absent for all until now, with the requests that still run. */
+  until?: number
 }
 
-/** Usage of requests that began at `since` or later, the most expensive first. */
-export async function usageBy(db: Db, dimension: UsageDimension, since: number): Promise<Usage[]> {
-  const rows = await db.query({
-    sql: `select used_by, count(*) as requests,
-        cast(sum(case when state = 'held' then 1 else 0 end) as bigint) as running,
-        cast(sum(case when state = 'released' then 1 else 0 end) as bigint) as released,
-        cast(sum(case when usage_source = 'counted' then 1 else 0 end) as bigint) as counted,
-        cast(sum(case when usage_source = 'estimated' then 1 else 0 end) as bigint) as estimated,
-        cast(sum(amount) as bigint) as amount, cast(sum(shortfall) as bigint) as shortfall
-      from (select ${names[dimension]} as used_by, state, usage_source, amount, shortfall from charges
-        where created_at >= $1) as used
-      group by used_by order by amount desc, requests desc, used_by`,
-    parameters: [since],
+const names: Record<UsageDimension, string> = {
+  key: 'coalesce((select name from keys where keys.id = key_id), key_id)',
+  account: 'account',
+  model: 'model',
+  operation: 'operation',
+  day: `cast(at - at % ${DAY_MS} as text)`,
+  hour: `cast(at - at % ${HOUR_MS} as text)`,
+}
+
+/** How often a report is read again because charges were added to the totals meanwhile. */
+const TRIES = 20
+
+/**
+ * Usage of requests that ended in a period, the most expensive first, or days and hours in their order: from the totals,
+ * and from the charges for what is not in them yet and for parts of an hour at both ends.
+ */
+export async function usageBy(db: Db, dimension: UsageDimension, period: UsagePeriod): Promise<Usage[]> {
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    const mark = await markOf(db)
+    const rows = await db.query(await usageStatement(db, dimension, period, mark))
+    // One statement reads one state of the database: if the mark is the same in it, each charge was counted once.
+    if (rows.every((row) => row.mark === mark)) return rows.map(usageOfRow).toSorted(orderOf(dimension))
+  }
+  throw new DatabaseUnavailable('the totals of usage change all the time')
+}
+
+async function usageStatement(
+  db: Db,
+  dimension: UsageDimension,
+  { since, until = Number.MAX_SAFE_INTEGER }: UsagePeriod,
+  mark: number,
+): Promise<Statement> {
+  const parameters: number[] = []
+  const value = (number: number) => `$${parameters.push(number)}`
+  const parts: string[] = []
+  const totals = (span: number, from: number, to: number) => {
+    if (from >= to) return
+    parts.push(`select series, start as at, ${FIGURES.join(', ')} from usage_totals
+      where span = ${span} and start >= ${value(from)} and start < ${value(to)}`)
+  }
+  const charges = (from: number, to: number, after: number, last: number) => {
+    if (from >= to || after >= last) return
+    parts.push(`select series, ended_at - ended_at % ${HOUR_MS} as at, ${SUMS} from ended_charges
+      where position > ${value(after)} and position <= ${value(last)}
+        and ended_at >= ${value(from)} and ended_at < ${value(to)} group by 1, 2`)
+  }
+  const firstHour = Math.min(Math.ceil(since / HOUR_MS) * HOUR_MS, until)
+  const lastHour = Math.max(firstHour, until - (until % HOUR_MS))
+  const firstDay = Math.ceil(firstHour / DAY_MS) * DAY_MS
+  const lastDay = dimension === 'hour' ? 0 : lastHour - (lastHour % DAY_MS)
+  if (firstDay < lastDay) {
+    totals(HOUR_MS, firstHour, firstDay)
+    totals(DAY_MS, firstDay, lastDay)
+    totals(HOUR_MS, lastDay, lastHour)
+  } else totals(HOUR_MS, firstHour, lastHour)
+  for (const [from, to] of [[since, firstHour] as const, [lastHour, until] as const]) {
+    if (from >= to || to === Number.MAX_SAFE_INTEGER) continue
+    const [first, last] = await positionsOfHour(db, from)
+    charges(from, to, first - 1, Math.min(last, mark))
+  }
+  charges(since, until, mark, Number.MAX_SAFE_INTEGER)
+  const noFigures = FIGURES.map(() => '0')
+  const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
+  return {
+    sql: `select used_by, cast(sum(running) as bigint) as running, ${sums.join(', ')},
+        (select position from marks where name = 'usage') as mark
+      from (select ${names[dimension]} as used_by, running, ${FIGURES.join(', ')} from (
+        select account, key_id, model, operation, at, 0 as running, ${FIGURES.join(', ')}
+        from (${parts.join(' union all ')}) as ended join charge_series on charge_series.id = series
+        union all
+        select account, key_id, model, operation, created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
+        from open_charges where created_at >= ${value(since)} and created_at < ${value(until)}) as all_of_them) as used
+      group by used_by`,
+    parameters,
+  }
+}
+
+/** The positions between which all charges stand that ended in the hour of a time, of those in the totals. */
+async function positionsOfHour(db: Db, at: number): Promise<[first: number, last: number]> {
+  const [row] = await db.query({
+    sql: `select min(first_position) as first, max(last_position) as last from usage_totals
+      where span = ${HOUR_MS} and start = $1`,
+    parameters: [at - (at % HOUR_MS)],
   })
-  return rows.map(usageOfRow)
+  return row?.first == null ? [1, 0] : [row.first as number, row.last as number]
+}
+
+function orderOf(dimension: UsageDimension): (one: Usage, other: Usage) => number {
+  if (dimension === 'day' || dimension === 'hour')
+    return (one, other) => Number(one.name) - Number(other.name)
+  return (one, other) =>
+    other.amountNano - one.amountNano || other.requests - one.requests || (one.name < other.name ? -1 : 1)
 }
 
 export function totalUsage(usages: readonly Usage[]): Usage {
@@ -75,9 +156,9 @@ const LATE = /:late$/
  */
 export async function costsSince(db: Db, operation: string, since: number): Promise<Map<string, Cost>> {
   const rows = await db.query({
-    sql: `select id, amount, usage_source, ended_by from ended_charges where operation = $1 and created_at >= $2
-      order by ended_at`,
-    parameters: [operation, since],
+    sql: `select id, amount, usage_source, ended_by from charge_history
+      where position >= $3 and operation = $1 and created_at >= $2 order by ended_at`,
+    parameters: [operation, since, await firstPositionSince(db, since)],
   })
   // The later of two charges is the one that may have been paid.
   return new Map(
@@ -114,10 +195,13 @@ export interface ChargeView {
 
 /** The charges of a request: that of its answer, and that of a success which came late. */
 export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
-  const rows = await db.query({
-    sql: 'select * from charges where id in ($1, $2) order by created_at, id',
-    parameters: [id, `${id}:late`],
+  const ids = [id, `${id}:late`]
+  const open = await db.query({ sql: 'select * from held_charges where id in ($1, $2)', parameters: ids })
+  const ended = await db.query({
+    sql: 'select * from charge_history where position >= $3 and id in ($1, $2) order by created_at, id',
+    parameters: [...ids, await firstPositionSince(db, beginOf(id))],
   })
+  const rows = [...open, ...ended]
   return rows.map((row) => ({
     id: row.id as string,
     account: row.account as string,
@@ -129,12 +213,21 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
     amountNano: row.amount as number,
     shortfallNano: row.shortfall as number,
     pricesJson: row.prices as string | null,
-    usageJson: row.usage as string | null,
+    usageJson: withWholeUsage(row).usage as string | null,
     usageSource: row.usage_source as string | null,
     endedBy: row.ended_by as string | null,
     createdAt: row.created_at as number,
     endedAt: row.ended_at as number | null,
   }))
+}
+
+/** How much later than its id a clock may have put the end of a request, in milliseconds. */
+const CLOCKS_MS = 60_000
+
+/** A time before the end of a request: its id begins with the time when it came. */
+function beginOf(id: string): number {
+  const [, at = '0'] = /^[a-z]+_([0-9a-f]{12})[0-9a-f]{20}$/.exec(id) ?? []
+  return Math.max(0, Number.parseInt(at, 16) - CLOCKS_MS)
 }
 
 /** Nano-dollars that a key has spent or holds of its budget in the current period. */

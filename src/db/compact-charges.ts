@@ -107,19 +107,30 @@ export const COMPACT_CHARGES = [
     postgres: `create index charges_by_position on ended_charges
       using brin (position) with (pages_per_range = 32, autosummarize = on)`,
   },
-  `create view charges as
+  `create view held_charges as
     select o.id, o.account, o.key_id, o.model, o.operation, 'held' as state, o.held, 0 as amount, 0 as shortfall,
       p.prices, null as usage, null as usage_shape, null as usage_source, null as ended_by, o.created_at,
       null as ended_at
-    from open_charges o left join price_lists p on p.id = o.price_list
-    union all
-    select e.id, s.account, s.key_id, s.model, s.operation,
-      case e.state when 1 then 'settled' when 0 then 'released' else 'impossible' end, e.held, e.amount, e.shortfall,
-      p.prices, e.usage, u.shape, case e.usage_source when 0 then 'upstream' when 1 then 'counted' when 2 then 'estimated' end,
+    from open_charges o left join price_lists p on p.id = o.price_list`,
+  `create view charge_history as
+    select e.position, e.id, s.account, s.key_id, s.model, s.operation,
+      case e.state when 1 then 'settled' when 0 then 'released' else 'impossible' end as state, e.held, e.amount,
+      e.shortfall, p.prices, e.usage, u.shape as usage_shape,
+      case e.usage_source when 0 then 'upstream' when 1 then 'counted' when 2 then 'estimated' end as usage_source,
       case e.ended_by when 0 then 'done' when 1 then 'balance' when 2 then 'client' when 3 then 'upstream'
-        when 4 then 'timeout' when 5 then 'shutdown' when 6 then 'expired' end, e.created_at, e.ended_at
+        when 4 then 'timeout' when 5 then 'shutdown' when 6 then 'expired' end as ended_by, e.created_at, e.ended_at
     from ended_charges e left join charge_series s on s.id = e.series
       left join price_lists p on p.id = e.price_list left join usage_shapes u on u.id = e.usage_shape`,
+  `create view charges as
+    select id, account, key_id, model, operation, state, held, amount, shortfall, prices,
+      cast(usage as text) as usage, cast(usage_shape as text) as usage_shape,
+      cast(usage_source as text) as usage_source, cast(ended_by as text) as ended_by, created_at,
+      cast(ended_at as bigint) as ended_at
+    from held_charges
+    union all
+    select id, account, key_id, model, operation, state, held, amount, shortfall, prices, usage, usage_shape, usage_source,
+      ended_by, created_at, ended_at
+    from charge_history`,
   `create view movements as
     select id, at, kind, from_book, to_book, amount, null as charge, note from transfers
     union all

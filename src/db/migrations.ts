@@ -318,6 +318,29 @@ export const migrations: readonly Step[] = [
   ],
   MOVEMENT_FUNCTIONS.map((postgres) => ({ postgres })),
   COMPACT_CHARGES,
+  [
+    // Sums of ended charges: a span is an hour or a day in milliseconds, and their positions are where to find them.
+    `create table usage_totals (
+      span bigint not null,
+      start bigint not null,
+      series bigint not null,
+      requests bigint not null,
+      released bigint not null,
+      counted bigint not null,
+      estimated bigint not null,
+      amount bigint not null,
+      shortfall bigint not null,
+      first_position bigint not null,
+      last_position bigint not null,
+      primary key (span, start, series)
+    )`,
+    // Up to which position charges were worked on.
+    `create table marks (
+      name text primary key,
+      position bigint not null
+    )`,
+    `insert into marks (name, position) values ('usage', 0)`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -203,7 +203,7 @@ function hasLaterGuard(statements: readonly Statement[]): boolean {
 /** Rewrites the common SQL for SQLite: small tables are stored by their key, without a second index. */
 function dialectOf(sql: string): string {
   const text = sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(' bigint', ' integer')
-  const smallRows = /^create table .*(text primary key|primary key \(key_id)/s.test(text)
+  const smallRows = /^create table .*(text primary key|primary key \((key_id|span))/s.test(text)
   return smallRows ? `${text} without rowid` : text
 }
 

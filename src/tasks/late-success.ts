@@ -11,6 +11,8 @@ import { type EndOptions, type Success, succeed } from './finish'
 import type { Task } from './task'
 import { stageOf } from './transitions'
 
+/** How far the clocks of nodes may be apart, in milliseconds. */
+const CLOCKS_MS = 60_000
 /** How long a vendor is asked about a failed task, in milliseconds: some polls, and time to copy the video. */
 const ASK_AGAIN_MS = 60_000
 /** How much longer its charge may stay open, in milliseconds, for the last poll. */
@@ -53,7 +55,7 @@ export async function askAgain(db: Db, task: Task, now: number): Promise<boolean
 /** The charge of a video whose hold was released, named after that hold, so that there cannot be two. */
 async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge | undefined> {
   if (stageOf(task) !== 'failed') return undefined
-  const released = await findEndedCharge(db, task.charge)
+  const released = await findEndedCharge(db, task.charge, task.createdAt - CLOCKS_MS)
   if (!released) return undefined
   const key = await findKey(db, task.keyId)
   const budgetPeriod = key ? budgetPeriodOf(key, released.createdAt) : null

@@ -1,0 +1,106 @@
+// Totals of ended charges by hour and by day, kept by the scheduler beside the charges, from which they can be made anew at
+// any time. A mark says up to which position charges are in them, so that each counts exactly once.
+
+import { apply, type Db, type Statement, tryApply } from '../db/db'
+
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 24 * HOUR_MS
+
+/** Charges that are added up in one transaction: some milliseconds of work. */
+const CHUNK = 5_000
+/** Most transactions of one run, so that a process that stops is not held up. */
+const MOST_CHUNKS = 400
+
+/** The sums of a total and of what is read from charges, in one order. A further figure is a column more in each. */
+export const SUMS = `count(*) as requests,
+  cast(sum(case when state = 0 then 1 else 0 end) as bigint) as released,
+  cast(sum(case when usage_source = 1 then 1 else 0 end) as bigint) as counted,
+  cast(sum(case when usage_source = 2 then 1 else 0 end) as bigint) as estimated,
+  cast(sum(amount) as bigint) as amount, cast(sum(shortfall) as bigint) as shortfall`
+export const FIGURES = ['requests', 'released', 'counted', 'estimated', 'amount', 'shortfall'] as const
+
+/** The position up to which charges are in the totals. */
+export async function markOf(db: Db): Promise<number> {
+  const [row] = await db.query({ sql: `select position from marks where name = 'usage'` })
+  return row?.position as number
+}
+
+/** Adds charges that have ended since the last time. Returns how many positions that were. */
+export async function addToTotals(db: Db): Promise<number> {
+  const from = await markOf(db)
+  const to = await lastPosition(db)
+  let done = from
+  for (let chunk = 0; done < to && chunk < MOST_CHUNKS; chunk++) {
+    const next = Math.min(done + CHUNK, to)
+    // A miss means that another node does the same at this moment.
+    if (!(await tryApply(db, [moveMark(done, next), add(HOUR_MS, done, next), add(DAY_MS, done, next)])))
+      break
+    done = next
+  }
+  return done - from
+}
+
+/** Throws the totals away and makes them anew. */
+export async function rebuildTotals(db: Db, onProgress: (done: number, all: number) => void): Promise<void> {
+  await apply(db, [
+    { sql: `update marks set position = 0 where name = 'usage'` },
+    { sql: 'delete from usage_totals' },
+  ])
+  const all = await lastPosition(db)
+  for (let added = 1; added > 0; ) {
+    added = await addToTotals(db)
+    onProgress(await markOf(db), all)
+  }
+}
+
+/**
+ * The last position below which no charge can appear any more. On PostgreSQL a charge with a lower position may be
+ * committed after one with a higher: the lock waits for those that are being written.
+ */
+export async function lastPosition(db: Db): Promise<number> {
+  if (db.kind === 'sqlite') {
+    const [row] = await db.query({ sql: 'select coalesce(max(position), 0) as position from ended_charges' })
+    return row?.position as number
+  }
+  const rows = await apply(db, [
+    // Settlements wait behind this lock: rather none today than a long one.
+    { sql: `set local lock_timeout = '100ms'` },
+    { sql: 'lock table only ended_charges in share mode' },
+    { sql: 'select case when is_called then last_value else 0 end as position from charge_positions' },
+  ])
+  return rows[2]?.[0]?.position as number
+}
+
+/** The lowest position of charges that have ended at a time or later. */
+export async function firstPositionSince(db: Db, at: number): Promise<number> {
+  const [row] = await db.query({
+    sql: `select coalesce(
+        (select min(first_position) from usage_totals where span = ${HOUR_MS} and start >= $1),
+        (select position + 1 from marks where name = 'usage')) as position`,
+    parameters: [at - (((at % HOUR_MS) + HOUR_MS) % HOUR_MS)],
+  })
+  return row?.position as number
+}
+
+function moveMark(from: number, to: number): Statement {
+  return {
+    sql: `update marks set position = $1 where name = 'usage' and position = $2`,
+    parameters: [to, from],
+    guard: true,
+  }
+}
+
+function add(spanMs: number, after: number, to: number): Statement {
+  const sums = FIGURES.map((name) => `${name} = usage_totals.${name} + excluded.${name}`)
+  return {
+    sql: `insert into usage_totals (span, start, series, ${FIGURES.join(', ')}, first_position, last_position)
+      select ${spanMs}, ended_at - ended_at % ${spanMs}, series, ${SUMS}, min(position), max(position)
+      from ended_charges where position > $1 and position <= $2 group by 2, 3
+      on conflict (span, start, series) do update set ${sums.join(', ')},
+        first_position = case when excluded.first_position < usage_totals.first_position
+          then excluded.first_position else usage_totals.first_position end,
+        last_position = case when excluded.last_position > usage_totals.last_position
+          then excluded.last_position else usage_totals.last_position end`,
+    parameters: [after, to],
+  }
+}

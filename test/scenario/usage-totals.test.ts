@@ -1,0 +1,161 @@
+// Totals of usage beside the charges: reports read from them are what the charges say, to the last request, whatever is
+// in the totals already.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { addCredit, hold, release, settle } from '../../src/billing/ledger'
+import {
+  type UsageDimension,
+  type UsagePeriod,
+  usageBy,
+  usageDimensions,
+} from '../../src/billing/usage-report'
+import {
+  addToTotals,
+  DAY_MS,
+  firstPositionSince,
+  HOUR_MS,
+  markOf,
+  rebuildTotals,
+} from '../../src/billing/usage-totals'
+import type { Db } from '../../src/db/db'
+import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
+import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
+import { createRandom, type Random, seedOf } from '../support/random'
+
+setDefaultTimeout(120_000)
+
+const seed = seedOf('USAGE_SEED')
+
+async function charge(db: Db, random: Random): Promise<void> {
+  const endedAt = START + random.below(5 * DAY_MS)
+  const account = random.pick(['alice', 'bob'])
+  const each = makeCharge(100, {
+    account,
+    keyId: `${account} ${random.below(2)}`,
+    model: random.pick(['m', 'n']),
+    operation: random.pick(['chat', 'image']),
+    createdAt: endedAt - random.below(HOUR_MS),
+  })
+  await hold(db, each)
+  if (random.chance(0.05)) return
+  if (random.chance(0.2)) await release(db, each, { endedBy: 'client', endedAt })
+  else {
+    const usageSource = random.pick(['upstream', 'counted', 'estimated'] as const)
+    await settle(db, each, makeSettlement(random.below(150), { endedAt, usageSource }))
+  }
+}
+
+/** What the charges say, added up one by one. */
+async function reference(
+  db: Db,
+  by: UsageDimension,
+  { since, until = Number.MAX_SAFE_INTEGER }: UsagePeriod,
+) {
+  const sums = new Map<string, Record<string, number>>()
+  for (const row of await db.query({ sql: 'select * from charges' })) {
+    const at = (row.state === 'held' ? row.created_at : row.ended_at) as number
+    if (at < since || at >= until) continue
+    const names = { ...row, key: row.key_id, day: at - (at % DAY_MS), hour: at - (at % HOUR_MS) }
+    const name = String((names as Record<string, unknown>)[by])
+    const sum = sums.get(name) ?? {
+      requests: 0,
+      running: 0,
+      released: 0,
+      counted: 0,
+      estimated: 0,
+      amountNano: 0,
+      shortfallNano: 0,
+    }
+    const more = {
+      requests: 1,
+      running: Number(row.state === 'held'),
+      released: Number(row.state === 'released'),
+      counted: Number(row.usage_source === 'counted'),
+      estimated: Number(row.usage_source === 'estimated'),
+      amountNano: row.amount as number,
+      shortfallNano: row.shortfall as number,
+    }
+    for (const [field, figure] of Object.entries(more)) sum[field] = (sum[field] as number) + figure
+    sums.set(name, sum)
+  }
+  return [...sums]
+    .map(([name, sum]) => ({ name, ...sum }))
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+async function expectExact(db: Db, random: Random): Promise<void> {
+  for (let round = 0; round < 8; round++) {
+    const since = random.chance(0.2) ? 0 : START - HOUR_MS + random.below(5 * DAY_MS)
+    const period = random.chance(0.4) ? { since } : { since, until: since + random.below(3 * DAY_MS) }
+    const by = random.pick([...usageDimensions])
+    const used = await usageBy(db, by, period)
+    const sorted = used.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    expect({ by, period, used: sorted as object }).toEqual({
+      by,
+      period,
+      used: await reference(db, by, period),
+    })
+  }
+}
+
+function totalsContract(kind: DatabaseKind): void {
+  test(`reports are exact before, between and after charges are added up (USAGE_SEED=${seed})`, async () => {
+    const random = createRandom(seed)
+    const db = await openTestDatabase(kind)
+    for (const account of ['alice', 'bob'])
+      await addCredit(db, { id: account, account, amountNano: 50_000, now: START, note: null })
+    for (let round = 0; round < 5; round++) {
+      for (let count = 0; count < 60; count++) await charge(db, random)
+      await expectExact(db, random)
+      if (round % 2 === 0) {
+        expect(await addToTotals(db)).toBeGreaterThan(0)
+        await expectExact(db, random)
+      }
+    }
+    const before = await db.query({ sql: 'select * from usage_totals order by span, start, series' })
+    await addToTotals(db)
+    await rebuildTotals(db, () => {})
+    await expectExact(db, random)
+    expect((await db.query({ sql: 'select * from usage_totals' })).length).toBeGreaterThanOrEqual(
+      before.length,
+    )
+    await db.close()
+  })
+
+  test('each charge is added once, whoever adds at the same time', async () => {
+    const random = createRandom(seed)
+    const db = await openTestDatabase(kind)
+    await addCredit(db, { id: 'a', account: 'alice', amountNano: 50_000, now: START, note: null })
+    await addCredit(db, { id: 'b', account: 'bob', amountNano: 50_000, now: START, note: null })
+    const adding = Array.from({ length: 40 }, async () => {
+      await charge(db, random)
+      await addToTotals(db).catch(() => 0)
+    })
+    await Promise.all(adding)
+    await addToTotals(db)
+    const [row] = await db.query({
+      sql: `select (select cast(sum(requests) as bigint) from usage_totals where span = ${HOUR_MS}) as added,
+        (select count(*) from ended_charges) as ended`,
+    })
+    expect(row?.added).toBe(row?.ended as number)
+    await db.close()
+  })
+
+  test('say where the charges of a time begin', async () => {
+    const db = await openTestDatabase(kind)
+    await addCredit(db, { id: 'a', account: 'alice', amountNano: 50_000, now: START, note: null })
+    for (const endedAt of [START, START + HOUR_MS, START + 2 * HOUR_MS]) {
+      const each = makeCharge(10)
+      await hold(db, each)
+      await settle(db, each, makeSettlement(5, { endedAt }))
+    }
+    expect(await firstPositionSince(db, START + HOUR_MS)).toBe(1)
+    await addToTotals(db)
+    expect(await markOf(db)).toBe(3)
+    const found = [START - DAY_MS, START, START + HOUR_MS + 5, START + DAY_MS]
+    expect(await Promise.all(found.map((at) => firstPositionSince(db, at)))).toEqual([1, 1, 2, 4])
+    await db.close()
+  })
+}
+
+describe.each(databaseKinds)('totals of usage on %s', totalsContract)

@@ -45,7 +45,7 @@ async function charge(db: Db, random: Random): Promise<void> {
   }
 }
 
-/** What the charges say, added up one by one. */
+/** The charges themselves, added up one by one. */
 async function reference(
   db: Db,
   by: UsageDimension,

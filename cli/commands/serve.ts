@@ -3,9 +3,10 @@
 
 import { defineCommand } from 'citty'
 import { version } from '../../package.json'
+import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
-import { databaseFile, type Outside, outside, proxyTransport } from '../../src/app/world'
+import { databaseFile, type Outside, outside, proxyTransport, writeLog } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { logFault } from '../../src/db/sqlite-file'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
@@ -84,6 +85,7 @@ export const serve = defineCommand({
     const sandbox = args.sandbox
       ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
       : undefined
+    const { log, requests } = logOf(config)
     const inForce = (read: Config) => (sandbox ? simulated(read, sandbox) : read)
     const flagHost = args.host || process.env.GATEWAY_HOST
     const server = await listen({
@@ -95,12 +97,12 @@ export const serve = defineCommand({
         unixSocket: flagHost || flagPort !== undefined ? undefined : unixSocket,
       }),
       readConfig: readerOf({ ...args, config: file }, inForce),
-      outside: network(),
+      outside: { ...network(), log, logRequests: requests },
       sockets: openSockets(),
       processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
-    const closeControl = openControl(dataDir, controlsOf(server, file), outside.log)
+    const closeControl = openControl(dataDir, controlsOf(server, file), log)
     const stopped = stopOnSignal(server, sandbox)
     // Also sent when the terminal closes, which must not cut running answers.
     process.on('SIGHUP', () => void server.reload('SIGHUP'))
@@ -123,6 +125,12 @@ function openToNetwork({ url }: Server): string | undefined {
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'http:' || /^(localhost|127\..*|\[::1\])$/.test(hostname)) return undefined
   return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
+}
+
+/** The log on standard error: for people on a terminal, else for programs. */
+function logOf(config: Config): LogOutput {
+  const format = process.stderr.isTTY ? 'text' : 'json'
+  return createLogOutput(config, { write: writeLog, format, wall: Date.now })
 }
 
 function processFigures() {

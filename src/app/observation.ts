@@ -3,7 +3,7 @@
 
 import type { Config } from '../config/schema'
 import type { Log } from '../lib/system'
-import { openRequestLog, type RequestLog } from '../request-log/request-log'
+import { openRequestLog, type ReadRows, type RequestLog } from '../request-log/request-log'
 import { Metrics } from '../telemetry/metrics'
 import { openRequestStore, type StoreParts } from './request-store'
 
@@ -25,8 +25,9 @@ export function observe(
 export async function openRequests(
   config: Config,
   { log, metrics }: Observation,
-  parts: StoreParts,
+  parts: StoreParts & { logRequests?: ReadRows | undefined },
 ): Promise<RequestLog> {
   if (metrics) parts.db.onCommit = metrics.commit
-  return openRequestLog(await openRequestStore(config, parts), log, metrics ? [metrics.fold] : [])
+  const readers = [metrics?.fold, parts.logRequests].filter((read) => read !== undefined)
+  return openRequestLog(await openRequestStore(config, parts), log, readers)
 }

@@ -19,6 +19,8 @@ import { openSqlite } from '../db/sqlite'
 import { createFetchTransport } from '../http-client/fetch-origin'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
+import { levelOf } from '../lib/log-events'
+import { formatLine } from './log-lines'
 import { createSealer, KEY_BYTES, type Sealer } from '../lib/sealing'
 import type { After, System } from '../lib/system'
 import { createTicker, type Ticker } from '../lib/ticker'
@@ -26,7 +28,7 @@ import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
-import type { RequestLog } from '../request-log/request-log'
+import type { ReadRows, RequestLog } from '../request-log/request-log'
 import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
@@ -62,6 +64,8 @@ export interface Outside extends UpstreamWorld {
   /** The clock of a database that several machines share, in milliseconds since 1970. */
   databaseTime: (db: Db) => Promise<number>
   lookup: Lookup
+  /** Writes lines of ended requests; absent if none are wanted. */
+  logRequests?: ReadRows | undefined
 }
 
 const fetchTransport = createFetchTransport({ fetch: (url, init) => fetch(url, init) })
@@ -92,11 +96,15 @@ export const outside: Outside = {
   databaseTime: timeOf,
   transport: withOwnProxies(directTransport),
   lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
-  log(event, fields) {
-    // Not console.error, which paints every line red on a terminal.
-    standardError.write(`${JSON.stringify({ at: new Date().toISOString(), event, ...fields })}\n`)
-    standardError.flush()
+  log: (event, fields) => {
+    writeLog(formatLine({ at: Date.now(), level: levelOf(event), event, fields }, 'json'))
   },
+}
+
+/** Writes lines to standard error. Not by console.error, which paints every line red on a terminal. */
+export function writeLog(lines: string): void {
+  standardError.write(lines)
+  standardError.flush()
 }
 
 /** A time-ordered id, unique on any number of nodes. */
@@ -178,7 +186,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   const { monotonic, wall, after, transport, log } = { ...from, ...observation }
   const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
-  const requestLog = await openRequests(config, observation, { db, dataDir, transport, now })
+  const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now })
   const tokenCounter = createTokenCounter()
   const audioReader = new AudioReader()
   const mp3Encoder = createMp3Encoder()

@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { parseDurationMs } from '../lib/durations'
+import { LEVELS } from '../lib/log-events'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 
 export const ClickHouseEntry = Type.Object(
@@ -29,7 +30,7 @@ export const LogEntry = Type.Object(
   {
     level: optionalSetting(
       'The least level of lines that are written. Default `info`.',
-      Type.Union(['debug', 'info', 'warn', 'error'].map((level) => Type.Literal(level))),
+      Type.Union(LEVELS.map((level) => Type.Literal(level))),
     ),
     format: optionalSetting(
       '`text` for people, or `json`. Default: text on a terminal, else JSON.',

@@ -3,11 +3,11 @@
 
 import type { Config } from '../config/schema'
 import { isLevel, type Level, levelOf } from '../lib/log-events'
-import { formatLine, type LogFormat } from './log-lines'
 import type { Log } from '../lib/system'
 import { requestFields } from '../request-log/line'
 import type { ReadRows } from '../request-log/request-log'
 import type { RequestLogRow } from '../request-log/row'
+import { formatLine, type LogFormat } from './log-lines'
 
 export interface LogOutput {
   log: Log

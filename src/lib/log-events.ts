@@ -29,6 +29,9 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   background_not_written: warn(
     'Events of a response in the background could not be written, and are tried again.',
   ),
+  backup_failed: error('A backup could not be made.'),
+  backup_made: info('A backup was made.'),
+  books_wrong: error('The books do not add up: see `gateway balance verify`.'),
   certificate_renewed: info('Another certificate was read from the files of `server.tls`.'),
   charge_not_ended: error(
     'A charge could not be ended: its hold is given back when it expires. Look the request up.',

@@ -320,10 +320,13 @@ test.concurrent('SIGTERM lets a running stream end, and takes no new request', a
   server.stop()
   expect(await text).toEndWith('data: [DONE]\n\n')
   const { code, stderr } = await server.ended
-  expect({ code, stderr }).toEqual({
+  const [stopping, line = '', ...others] = stderr.trimEnd().split('\n')
+  expect({ code, stopping, others }).toEqual({
     code: 0,
-    stderr: 'Stopping: no new requests; waiting for the running ones.\n',
+    stopping: 'Stopping: no new requests; waiting for the running ones.',
+    others: [],
   })
+  expect(JSON.parse(line)).toMatchObject({ level: 'info', event: 'request', status: 200, ended_by: 'done' })
   expect(await json(['balance', 'verify', '--data-dir', 'drain'])).toMatchObject({ ok: true })
   expect(await json(['balance', 'show', 'demo', '--data-dir', 'drain'])).toMatchObject({ held_usd: '0.00' })
 })

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import { createLogOutput } from '../../src/app/log'
-import { logEvents } from '../../src/lib/log-events'
 import { formatLine } from '../../src/app/log-lines'
+import { logEvents } from '../../src/lib/log-events'
 import { newLogRow } from '../../src/request-log/row'
 
 const AT = Date.UTC(2026, 10, 22, 9, 30)

@@ -40,6 +40,8 @@ export interface UpstreamKind {
   sign?(secret: string, request: SignedRequest, place: UpstreamPlace): Record<string, string>
   /** The parts of a key that are secret by themselves, where it is made of several. Absent: the key as a whole. */
   secretParts?(secret: string): string[]
+  /** Settings that a key itself names; those of the configuration win. */
+  placeOf?(secret: string): UpstreamPlace
   /** How a key is exchanged for tokens of limited life. Absent: the key itself is sent. */
   exchange?: TokenExchange
   /** How a stream that is not server-sent events becomes one. Absent: every stream is one. */

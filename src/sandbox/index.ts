@@ -22,6 +22,7 @@ import { openrouter } from './openrouter/simulator'
 import { fileReply, jsonReply } from './replies'
 import type { FormField, Reply, Simulator, VendorRequest } from './simulator'
 import { lacksModel, withStandIn } from './stand-ins'
+import { vertex } from './vertex/simulator'
 import { voyage } from './voyage/simulator'
 import { xai } from './xai/simulator'
 import { zai } from './zai/simulator'
@@ -76,6 +77,7 @@ const simulators = {
   cohere,
   azure,
   bedrock,
+  vertex,
   deepseek,
   groq,
   mistral,
@@ -127,7 +129,10 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
   const origin = `http://127.0.0.1:${server.port}`
   return {
     baseUrls: perVendor((name) => `${origin}/${name}${simulators[name].basePath}`),
-    secrets: perVendor((name) => simulators[name].secret),
+    secrets: perVendor((name) => {
+      const { secret }: Simulator = simulators[name]
+      return typeof secret === 'string' ? secret : secret(`${origin}/${name}`)
+    }),
     calls,
     async stop() {
       for (const controller of live) controller.abort()

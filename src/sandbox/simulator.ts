@@ -68,8 +68,8 @@ export interface Failure {
 export type StandIn = readonly [path: string, model: string | ((body: JsonObject) => string)]
 
 export interface Simulator {
-  /** The only API key that is accepted. */
-  secret: string
+  /** The only API key that is accepted; a function of the vendor's address for a key that names it. */
+  secret: string | ((address: string) => string)
   /** The path of the base URL, after the vendor's host. */
   basePath: string
   /** The models that take the place of those that it does not know, where any is to be simulated: the first row that fits. */

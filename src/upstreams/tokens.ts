@@ -72,7 +72,7 @@ export class Tokens {
   private async obtain(key: UpstreamKey): Promise<Held> {
     const { monotonic, wall } = this.parts
     const secret = key.secret ?? ''
-    const request = this.exchange.request(secret, wall())
+    const request = this.requestFor(secret, wall())
     const at = monotonic()
     const { token, lifeMs } = request
       ? await this.send(request)
@@ -82,6 +82,14 @@ export class Tokens {
     key.streamHeaders.clear()
     this.held.set(key, held)
     return held
+  }
+
+  private requestFor(secret: string, atMs: number): ReturnType<TokenExchange['request']> {
+    try {
+      return this.exchange.request(secret, atMs)
+    } catch (error) {
+      throw new NoToken(error instanceof Error ? error.message : String(error))
+    }
   }
 
   private async send({ url, headers, body }: NonNullable<ReturnType<TokenExchange['request']>>) {

@@ -18,6 +18,7 @@ import { Breaker } from './breaker'
 import { leftAlone, modelMissing, overConcurrency } from './caller-errors'
 import { UpstreamConnection, type UpstreamWorld } from './connection'
 import { createFetchFile } from './result-file'
+import { keysOfUpstream } from './secrets'
 import type { UpstreamConfig } from './settings'
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000
@@ -65,7 +66,8 @@ class LimitedUpstream implements Upstream {
     this.name = name
     this.kind = kind.kind
     this.upstreamKind = kind
-    this.place = config
+    const [secret] = keysOfUpstream(kind, config) ?? []
+    this.place = { ...(secret ? kind.placeOf?.(secret) : {}), ...config }
     this.onAbort = config.onAbort ?? 'cancel'
     this.sharedAccount = config.sharedAccount ?? true
     this.streamUsage = config.streamUsage ?? kind.streamUsage ?? true

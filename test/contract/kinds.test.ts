@@ -86,6 +86,22 @@ const rows: Row[] = [
     upstreamModel: 'openai.gpt-oss-120b-1:0',
     path: '/openai/v1/chat/completions',
   },
+  {
+    name: 'vertex',
+    kind: 'vertex',
+    settings: { region: 'europe-west4' },
+    upstreamModel: 'google/gemini-2.5-flash',
+    path: '/v1/projects/sandbox-project/locations/europe-west4/endpoints/openapi/chat/completions',
+  },
+  {
+    name: 'vertex-messages',
+    kind: 'vertex',
+    family: 'anthropic-messages',
+    upstreamModel: 'claude-sonnet-4-5@20250929',
+    path: '/v1/projects/sandbox-project/locations/global/publishers/anthropic/models/claude-sonnet-4-5%4020250929:rawPredict',
+    streamPath:
+      '/v1/projects/sandbox-project/locations/global/publishers/anthropic/models/claude-sonnet-4-5%4020250929:streamRawPredict',
+  },
 ]
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are read by path
@@ -114,7 +130,7 @@ beforeAll(async () => {
   for (const { name, kind, settings, family = 'openai-chat', upstreamModel } of rows) {
     const upstream = { kind, baseUrl: sandbox.baseUrls[kind], apiKey: sandbox.secrets[kind], ...settings }
     upstreams[name] = upstream
-    upstreams[`${name}-refused`] = { ...upstream, apiKey: 'a-key-of-nobody-0001' }
+    upstreams[`${name}-refused`] = { project: 'sandbox-project', ...upstream, apiKey: 'a-key-of-nobody-0001' }
     const price = {
       per_1m_input_tokens: '1.00',
       per_1m_cached_input_tokens: '0.10',

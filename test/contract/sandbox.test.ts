@@ -877,7 +877,7 @@ describe('Anthropic', () => {
 })
 
 /** Vendors whose keys are not sent: test/contract/kinds.test.ts asks them through the gateway. */
-type Proving = 'bedrock'
+type Proving = 'bedrock' | 'vertex'
 
 /** The smallest request of each vendor that carries a text. */
 const plainRequests: Record<Exclude<VendorName, Proving>, (text: string) => [path: string, body: unknown]> = {
@@ -1226,6 +1226,7 @@ describe('the sandbox itself', () => {
       cohere: `${origin}/cohere/v2`,
       azure: `${origin}/azure`,
       bedrock: `${origin}/bedrock`,
+      vertex: `${origin}/vertex/v1`,
       openrouter: `${origin}/openrouter/api/v1`,
       ollama: `${origin}/ollama`,
       groq: `${origin}/groq/openai/v1`,

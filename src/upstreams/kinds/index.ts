@@ -15,6 +15,7 @@ import { moonshot } from './moonshot'
 import { ollama } from './ollama'
 import { openai } from './openai'
 import { openrouter } from './openrouter'
+import { vertex } from './vertex'
 import { voyage } from './voyage'
 import { xai } from './xai'
 import { zai } from './zai'
@@ -31,6 +32,7 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
     cohere,
     azure,
     bedrock,
+    vertex,
     openrouter,
     ollama,
     groq,

@@ -1,0 +1,105 @@
+// Simulates Vertex AI: Gemini's chat by the OpenAI-compatible endpoint, Claude's messages by rawPredict, and the exchange of a
+// service account's assertions for tokens. It must never take a key where a token is wanted.
+
+import { anthropic } from '../anthropic/simulator'
+import { asObject, isGiven as isPresent, type JsonObject } from '../json'
+import { createLookalike } from '../openai/lookalike'
+import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
+import type { Reply, Simulator, VendorRequest } from '../simulator'
+import { giveToken, isGiven, serviceAccount } from './tokens'
+
+const PLACE = /^\/v1\/projects\/sandbox-project\/locations\/([a-z0-9-]+)(\/.+)$/
+const CLAUDE = /^\/publishers\/anthropic\/models\/([^/:]+):(rawPredict|streamRawPredict)$/
+const VERSION = 'vertex-2023-10-16'
+const WORDS: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
+}
+
+const chat = createLookalike({
+  secret: null,
+  basePath: '',
+  chatPath: '/chat/completions',
+  models: ['google/gemini-2.5-flash', 'google/gemini-2.5-pro'],
+  thinks: (model) => (model.endsWith('pro') ? 8 : 0),
+  error: ({ status, message }) => errorBody(status, message),
+  unauthorized: { status: 401, message: 'Unauthenticated' },
+  missingModel: (model) => ({
+    status: 404,
+    message: `Publisher Model \`${model}\` was not found or your project does not have access to it.`,
+  }),
+  outOfQuota: { status: 403, message: 'This API method requires billing to be enabled.' },
+})
+
+export const vertex: Simulator = {
+  secret: serviceAccount,
+  basePath: '/v1',
+  standIns: [
+    ['/endpoints/openapi', 'google/gemini-2.5-flash'],
+    ['/publishers/anthropic', 'claude-sonnet-4-5@20250929'],
+  ],
+
+  refuse(request) {
+    if (request.path === '/token' || isGiven(bearerToken(request))) return undefined
+    return refusal(
+      401,
+      'Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.',
+    )
+  },
+
+  fail(_request, { status, text, retryAfterSeconds: wait }) {
+    const usual =
+      status === 429 ? 'Resource exhausted. Please try again later.' : 'Internal error encountered.'
+    const reply = refusal(status, text ?? usual)
+    return { ...reply, headers: retryAfterHeader(wait) }
+  },
+
+  outOfQuota: () =>
+    refusal(403, 'This API method requires billing to be enabled. Please enable billing on project #1.'),
+
+  answer(request) {
+    if (request.path === '/token') return giveToken(request)
+    const [, , below] = PLACE.exec(request.path) ?? []
+    if (below === undefined) return refusal(404, 'The requested URL was not found on this server.')
+    if (below === '/publishers/google/models/gemini-2.5-flash:countTokens') {
+      return jsonReply(200, { totalTokens: 1, totalBillableCharacters: 2 })
+    }
+    const openapi = /^\/endpoints\/openapi(\/.+)$/.exec(below)?.[1]
+    return openapi === undefined ? predict(request, below) : chat.answer({ ...request, path: openapi })
+  },
+}
+
+async function predict(request: VendorRequest, below: string): Promise<Reply> {
+  const [, id, verb] = CLAUDE.exec(below) ?? []
+  const body = asObject(request.json)
+  if (id === undefined || !body) return refusal(404, 'The requested URL was not found on this server.')
+  const { anthropic_version: version, model: named, ...fields } = body
+  const isCount = id === 'count-tokens'
+  if (version !== VERSION) return refusal(400, 'anthropic_version: Field required')
+  if (!isCount && named !== undefined) return refusal(400, 'model: Extra inputs are not permitted')
+  if (isPresent(fields.stream) && (fields.stream === true) !== (verb === 'streamRawPredict')) {
+    return refusal(400, 'stream: does not fit the method')
+  }
+  const model = decodeURIComponent(isCount ? String(named) : id).replace(/@\d+$/, '')
+  if (!model.startsWith('claude-')) {
+    return refusal(404, `Publisher Model \`publishers/anthropic/models/${model}\` was not found.`)
+  }
+  return anthropic.answer({
+    ...request,
+    path: isCount ? '/v1/messages/count_tokens' : '/v1/messages',
+    headers: { ...request.headers, 'anthropic-version': '2023-06-01' },
+    json: { ...fields, model },
+  })
+}
+
+function errorBody(status: number, message: string): JsonObject {
+  return { error: { code: status, message, status: WORDS[status] ?? 'INTERNAL' } }
+}
+
+function refusal(status: number, message: string): Reply {
+  return jsonReply(status, errorBody(status, message))
+}

@@ -1,0 +1,113 @@
+// Tokens that a key is exchanged for: one exchange for all who wait, none while a token lives, a new one ahead of its end and after
+// it was taken back, and no key in what is said of a failure.
+
+import { afterAll, beforeEach, expect, test } from 'bun:test'
+import type { TokenExchange } from '../../src/contract/upstream'
+import { directTransport } from '../../src/http-client/origin'
+import { startSandbox } from '../../src/sandbox'
+import { takeTokensBack } from '../../src/sandbox/vertex/tokens'
+import { KeysInTurn, type UpstreamKey } from '../../src/upstreams/keys-in-turn'
+import { vertex } from '../../src/upstreams/kinds/vertex'
+import { NoToken, Tokens } from '../../src/upstreams/tokens'
+import { say, startTestGateway, waitFor } from '../support/gateway'
+
+const sandbox = startSandbox({ record: true })
+afterAll(() => sandbox.stop())
+
+const exchange = vertex.exchange as TokenExchange
+let now = 0
+const exchanges = () => sandbox.calls.filter(({ path }) => path === '/token').length
+
+beforeEach(() => {
+  sandbox.calls.length = 0
+})
+
+function open(secret: string): { tokens: Tokens; key: UpstreamKey } {
+  const parts = { transport: directTransport, options: {}, wall: () => Date.now(), monotonic: () => now }
+  return { tokens: new Tokens(exchange, parts), key: new KeysInTurn([secret], () => now).next() }
+}
+
+test('one exchange serves all who wait, and lasts until shortly before its end', async () => {
+  const { tokens, key } = open(sandbox.secrets.vertex)
+  const all = await Promise.all(Array.from({ length: 20 }, () => tokens.of(key)))
+  expect(new Set(all).size).toBe(1)
+  now += 3_000_000
+  expect(tokens.of(key)).toBe(all[0] as string)
+  expect(exchanges()).toBe(1)
+  // Ahead of its end the old one is still used, while a new one is on its way.
+  now += 310_000
+  expect(tokens.of(key)).toBe(all[0] as string)
+  await waitFor(() => tokens.of(key) !== all[0])
+  expect(exchanges()).toBe(2)
+  // After the end nobody gets the old one.
+  now += 3_600_000
+  const last = await tokens.of(key)
+  expect(all).not.toContain(last)
+  expect(exchanges()).toBe(3)
+})
+
+test('an exchange that fails says why, without the key, and is tried again', async () => {
+  const account = JSON.parse(sandbox.secrets.vertex)
+  const { tokens, key } = open(JSON.stringify({ ...account, client_email: 'other@example.com' }))
+  for (const _ of [1, 2]) {
+    const error = (await Promise.resolve(tokens.of(key)).catch((reason) => reason)) as Error
+    expect(error).toBeInstanceOf(NoToken)
+    expect(error.message).toContain('Invalid JWT: wrong issuer or audience')
+    expect(error.message).not.toContain('PRIVATE KEY')
+  }
+  expect(exchanges()).toBe(2)
+  for (const secret of ['{"type":"service_account"}', JSON.stringify({ ...account, private_key: 'none' })]) {
+    const other = open(secret)
+    await expect(Promise.resolve(other.tokens.of(other.key))).rejects.toBeInstanceOf(NoToken)
+  }
+  const nowhere = open(JSON.stringify({ ...account, token_uri: 'http://127.0.0.1:9/token' }))
+  await expect(Promise.resolve(nowhere.tokens.of(nowhere.key))).rejects.toBeInstanceOf(NoToken)
+})
+
+test('a key that is a token is sent as it is', async () => {
+  const { tokens, key } = open('ya29.given')
+  expect(await tokens.of(key)).toBe('ya29.given')
+  expect(exchanges()).toBe(0)
+})
+
+test('a token that was taken back is replaced once, and a key that is refused is the affair of the operator', async () => {
+  const account = JSON.parse(sandbox.secrets.vertex)
+  const model = (upstream: string) => ({
+    family: ['openai-chat', 'anthropic-messages'],
+    upstream,
+    upstreamModel: 'google/gemini-2.5-flash',
+    free: true as const,
+  })
+  const gateway = await startTestGateway({
+    sandbox,
+    upstreams: {
+      broken: {
+        kind: 'vertex',
+        baseUrl: sandbox.baseUrls.vertex,
+        apiKey: JSON.stringify({ ...account, client_email: 'other@example.com' }),
+      },
+    },
+    models: {
+      gemini: model('vertex'),
+      broken: model('broken'),
+      claude: {
+        ...model('vertex'),
+        family: 'anthropic-messages',
+        upstreamModel: 'claude-sonnet-4-5@20250929',
+      },
+    },
+  })
+  const ask = (name: string) => gateway.chat({ model: name, messages: say('hi') })
+  expect([(await ask('gemini')).status, (await ask('gemini')).status, exchanges()]).toEqual([200, 200, 1])
+  takeTokensBack()
+  expect([(await ask('gemini')).status, exchanges()]).toEqual([200, 2])
+  const refused = await ask('broken')
+  expect(refused.status).toBe(503)
+  const shown = JSON.stringify([gateway.log, await refused.json()])
+  expect(shown).toContain('wrong issuer or audience')
+  expect(shown).not.toContain('PRIVATE KEY')
+  const counted = await gateway.post('/v1/messages/count_tokens', { model: 'claude', messages: say('hi') })
+  expect(counted.status).toBe(200)
+  expect(sandbox.calls.at(-1)?.path).toEndWith('/publishers/anthropic/models/count-tokens:rawPredict')
+  await gateway.close()
+})

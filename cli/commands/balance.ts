@@ -3,18 +3,28 @@
 
 import { defineCommand } from 'citty'
 import { newId } from '../../src/app/world'
+import { endOfLedger, ledgerOf } from '../../src/billing/account-ledger'
 import { type Audit, audit } from '../../src/billing/audit'
-import { balances, ledgerOf } from '../../src/billing/balances'
+import { balances } from '../../src/billing/balances'
 import { addCredit, adjust as adjustBalance } from '../../src/billing/ledger'
 import { formatUsd } from '../../src/lib/money'
 import { requireAccount, requireRoom } from '../lib/account'
 import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
 import { commandArgs, withDatabase } from '../lib/settings'
-import { parseAmountNano, parsePositiveNano } from '../lib/values'
+import { parseAmountNano, parseCount, parsePositiveNano } from '../lib/values'
 import { commandLineOf } from '../program'
-import { balanceJson, balanceTable, dollars, entriesCsv, entriesTable, entryJson } from '../view/balance'
-import { paint, print, printJson, say } from '../view/output'
+import {
+  balanceJson,
+  balanceTable,
+  CSV_TITLES,
+  dollars,
+  entriesCsv,
+  entriesTable,
+  entryJson,
+} from '../view/balance'
+import { paint, print, printJson, printJsonList, say } from '../view/output'
 import { renderBlock } from '../view/table'
+import { parsePeriod, periodArgs } from '../view/times'
 
 const accountArg = { type: 'positional', required: true, description: 'The account' } as const
 
@@ -112,26 +122,50 @@ const adjust = defineCommand({
   },
 })
 
+/** Most entries of a table, unless more are asked for. */
+const DEFAULT_LIMIT = 1_000
+
 const ledger = defineCommand({
   meta: {
     name: 'ledger',
-    description: 'Show every movement of an account, oldest first, with the balance after each.',
-    examples: ['gateway balance ledger alice', 'gateway balance ledger alice --csv > alice.csv'],
+    description: 'Show the movements of an account, oldest first, with the balance after each.',
+    examples: [
+      'gateway balance ledger alice',
+      'gateway balance ledger alice --since 7d --limit 20',
+      'gateway balance ledger alice --month 2026-10 --csv > alice.csv',
+    ],
   },
   args: {
     account: accountArg,
+    ...periodArgs,
+    limit: {
+      type: 'string',
+      valueHint: 'N',
+      description: `Only the last N (default: ${DEFAULT_LIMIT} in a table, else all)`,
+    },
     csv: { type: 'boolean', description: 'Print comma-separated values with a title line' },
     ...commandArgs,
   },
   async run({ args }) {
     if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
+    const period = parsePeriod(args, Date.now())
+    const limit = args.limit === undefined ? undefined : parseCount('limit', args.limit)
     await withDatabase(args, async (db) => {
       const { account } = await requireAccount(db, args.account, args)
-      const entries = await ledgerOf(db, account)
-      if (args.json) return printJson(entries.map(entryJson))
-      if (args.csv) return print(entriesCsv(entries))
-      if (entries.length === 0) return say(`Account ${account} has had no movements.`)
-      print(entriesTable(entries))
+      if (!args.csv && !args.json) {
+        const entries = await endOfLedger(db, account, period, limit ?? DEFAULT_LIMIT)
+        if (entries.length === 0) return say(`Account ${account} has had no movements.`)
+        print(entriesTable(entries))
+        if (limit === undefined && entries.length === DEFAULT_LIMIT) {
+          say(`\nThese are the last ${DEFAULT_LIMIT}. --csv and --json print all of them.`)
+        }
+        return
+      }
+      const pages =
+        limit === undefined ? ledgerOf(db, account, period) : [await endOfLedger(db, account, period, limit)]
+      if (args.json) return printJsonList(pages, entryJson)
+      print(CSV_TITLES)
+      for await (const page of pages) if (page.length > 0) print(entriesCsv(page))
     })
   },
 })

@@ -1,6 +1,7 @@
 // Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
-import type { Balance, LedgerEntry } from '../../src/billing/balances'
+import type { LedgerEntry } from '../../src/billing/account-ledger'
+import type { Balance } from '../../src/billing/balances'
 import { formatUsd } from '../../src/lib/money'
 import { type Column, renderTable } from './table'
 import { isoTime, shortTime } from './times'
@@ -64,11 +65,12 @@ export function entriesTable(entries: readonly LedgerEntry[]): string {
   )
 }
 
-/** The entries as comma-separated values, with a title line. */
+/** The title line of entries as comma-separated values. */
+export const CSV_TITLES = 'id,at,kind,amount_usd,balance_after_usd,charge,note'
+
+/** Entries as lines of comma-separated values. */
 export function entriesCsv(entries: readonly LedgerEntry[]): string {
-  const titles = ['id', 'at', 'kind', 'amount_usd', 'balance_after_usd', 'charge', 'note']
-  const lines = entries.map((entry) => Object.values(entryJson(entry)))
-  return [titles, ...lines].map((line) => line.map(csvField).join(',')).join('\n')
+  return entries.map((entry) => Object.values(entryJson(entry)).map(csvField).join(',')).join('\n')
 }
 
 function csvField(value: string | null): string {

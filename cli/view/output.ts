@@ -41,6 +41,21 @@ export function printJson(value: unknown): void {
   console.log(JSON.stringify(value, null, 2))
 }
 
+/** Prints a list page by page: what `printJson` prints of the whole, without having it in memory. */
+export async function printJsonList<Item>(
+  pages: AsyncIterable<readonly Item[]> | Iterable<readonly Item[]>,
+  show: (item: Item) => unknown,
+): Promise<void> {
+  let before: string | undefined
+  for await (const page of pages) {
+    if (page.length === 0) continue
+    // A comma follows only where another page does.
+    console.log(before === undefined ? '[' : `${before},`)
+    before = page.map((item) => JSON.stringify(show(item), null, 2).replaceAll(/^/gm, '  ')).join(',\n')
+  }
+  console.log(before === undefined ? '[]' : `${before}\n]`)
+}
+
 const STYLES = {
   bold: [1, 22],
   dim: [2, 22],

@@ -341,6 +341,10 @@ export const migrations: readonly Step[] = [
     )`,
     `insert into marks (name, position) values ('usage', 0)`,
   ],
+  [
+    `create index transfers_to on transfers (to_book, at)`,
+    `create index transfers_from on transfers (from_book, at)`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -2,6 +2,7 @@
 // in the totals already.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { endOfLedger, ledgerOf } from '../../src/billing/account-ledger'
 import { addCredit, hold, release, settle } from '../../src/billing/ledger'
 import {
   type UsageDimension,
@@ -158,4 +159,51 @@ function totalsContract(kind: DatabaseKind): void {
   })
 }
 
+/** Entries of a ledger, and the same by the movements of the account one by one. */
+async function expectLedger(db: Db, account: string, since: number, until: number): Promise<void> {
+  const entries = (await Array.fromAsync(ledgerOf(db, account, { since, until }))).flat()
+  const book = `account:${account}`
+  const rows = await db.query({
+    sql: 'select * from movements where from_book = $1 or to_book = $1 order by at, id',
+    parameters: [book],
+  })
+  const signed = rows.map((row) => ({
+    id: row.id,
+    at: row.at as number,
+    amount: (row.to_book === book ? 1 : -1) * (row.amount as number),
+  }))
+  const before = signed.filter(({ at }) => at < since).reduce((sum, { amount }) => sum + amount, 0)
+  const inside = signed.filter(({ at }) => at >= since && at < until)
+  expect(entries.map(({ id }) => id).toSorted()).toEqual(inside.map(({ id }) => id as string).toSorted())
+  let balance = before
+  for (const entry of entries) {
+    balance += entry.amountNano
+    expect(entry.balanceAfterNano).toBe(balance)
+  }
+  expect(balance).toBe(before + inside.reduce((sum, { amount }) => sum + amount, 0))
+  expect(await endOfLedger(db, account, { since, until }, 3)).toEqual(entries.slice(-3))
+}
+
+function ledgerContract(kind: DatabaseKind): void {
+  test('has every movement of a period once, and the balance before it', async () => {
+    const random = createRandom(seed)
+    const db = await openTestDatabase(kind)
+    for (let round = 0; round < 4; round++) {
+      for (const account of ['alice', 'bob']) {
+        const now = START + random.below(5 * DAY_MS)
+        await addCredit(db, { id: `${account} ${round}`, account, amountNano: 20_000, now, note: null })
+      }
+      for (let count = 0; count < 50; count++) await charge(db, random)
+      if (round === 1) await addToTotals(db)
+      for (let period = 0; period < 4; period++) {
+        const since = random.chance(0.3) ? 0 : START + random.below(5 * DAY_MS)
+        const until = random.chance(0.3) ? Number.MAX_SAFE_INTEGER : since + random.below(3 * DAY_MS)
+        await expectLedger(db, random.pick(['alice', 'bob', 'nobody']), since, until)
+      }
+    }
+    await db.close()
+  })
+}
+
+describe.each(databaseKinds)('the ledger of an account on %s', ledgerContract)
 describe.each(databaseKinds)('totals of usage on %s', totalsContract)

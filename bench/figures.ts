@@ -15,6 +15,7 @@ export interface Figures {
   polls?: PollsFigures
   endings?: EndingsFigures
   hostile?: HostileFigures
+  nodes?: NodesFigures
   faults: Fault[]
 }
 
@@ -139,4 +140,24 @@ export interface Spread {
   p50: number
   p99: number
   max: number
+}
+
+/** One value per round. */
+export interface NodesFigures {
+  sqlite: NodeFigures[]
+  postgres: NodeFigures[]
+  /** Several nodes, all of whose requests are of one account. */
+  oneAccount: NodeFigures[]
+  /** Several nodes, each with an account of its own. */
+  manyAccounts: NodeFigures[]
+}
+
+export interface NodeFigures {
+  repliesPerSecond: number
+  p50Ms: number
+  p99Ms: number
+  /** Processor time for a request, in microseconds. */
+  databaseMicros: number
+  ownMicros: number
+  errors: number
 }

@@ -21,7 +21,12 @@ export interface GatewayStart {
   modelsMs: number
 }
 
-export function setUpGateway(command: string[], directory: string, mockPort: number): GatewaySetup {
+export function setUpGateway(
+  command: string[],
+  directory: string,
+  mockPort: number,
+  database?: string,
+): GatewaySetup {
   const [executable = ''] = command
   if (Bun.which(executable) === null) {
     throw new Error(
@@ -30,9 +35,14 @@ export function setUpGateway(command: string[], directory: string, mockPort: num
   }
   mkdirSync(directory, { recursive: true })
   const configFile = join(directory, 'gateway.config.ts')
-  writeFileSync(configFile, `export default ${JSON.stringify(config(mockPort), null, 2)}\n`)
+  writeFileSync(configFile, `export default ${JSON.stringify({ ...config(mockPort), database }, null, 2)}\n`)
   const flags = ['--config', configFile, '--data-dir', join(directory, 'data')]
-  return { command, directory, flags, key: createKey({ command, flags }, 'bench', '1000000') }
+  return {
+    command,
+    directory,
+    flags,
+    key: createKey({ command, flags }, `bench-${Bun.randomUUIDv7()}`, '1000000'),
+  }
 }
 
 /** A key on an account of its own, without money by default. */

@@ -14,6 +14,7 @@ import { measureCuts } from './measure-cuts'
 import { measureEndings } from './measure-endings'
 import { measureHostile } from './measure-hostile'
 import { measureLatency } from './measure-latency'
+import { measureNodes } from './measure-nodes'
 import { measurePolls } from './measure-polls'
 import { measureStart } from './measure-start'
 import { measureStreams } from './measure-streams'
@@ -87,6 +88,10 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
     if (!started.last.child.ended) await started.last.child.stop()
     const own = setUpGateway(options.gatewayCommand, join(directory, 'hostile'), mock.port)
     figures.hostile = await measureHostile(load, own, amounts)
+  })
+  await step('nodes', async () => {
+    if (!started.last.child.ended) await started.last.child.stop()
+    figures.nodes = await measureNodes(options.gatewayCommand, directory, mock.port, amounts)
   })
   return { figures, nginx: nginx !== null }
 }

@@ -11,6 +11,7 @@ export const SUBJECTS = [
   'cuts',
   'tasks',
   'hostile',
+  'nodes',
 ] as const
 export type Subject = (typeof SUBJECTS)[number]
 
@@ -46,6 +47,8 @@ export interface Amounts {
   chatBeforeMs: number
   /** Time under each of the hostile bodies. */
   hostileMs: number
+  nodeRounds: number
+  nodesMs: number
 }
 
 const FULL: Amounts = {
@@ -68,6 +71,8 @@ const FULL: Amounts = {
   endingTasks: 5000,
   chatBeforeMs: 10_000,
   hostileMs: 10_000,
+  nodeRounds: 4,
+  nodesMs: 4000,
 }
 
 const QUICK: Amounts = {
@@ -90,6 +95,8 @@ const QUICK: Amounts = {
   endingTasks: 1000,
   chatBeforeMs: 3000,
   hostileMs: 3000,
+  nodeRounds: 2,
+  nodesMs: 2000,
 }
 
 export const USAGE = `bun bench/main.ts [options]

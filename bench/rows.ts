@@ -10,6 +10,8 @@ import type {
   HostileFigures,
   LagFigures,
   LatencyFigures,
+  NodeFigures,
+  NodesFigures,
   PollsFigures,
   Spread,
   TranslationCost,
@@ -17,6 +19,7 @@ import type {
 } from './figures'
 import { CHATS_PER_SECOND } from './measure-endings'
 import { HONEST_PER_SECOND, HOSTILE_KEYS } from './measure-hostile'
+import { NODE_CONNECTIONS, NODES } from './measure-nodes'
 import { OLDEST_MS } from './measure-polls'
 import { STREAMS_AT_ONCE } from './measure-streams'
 import { median } from './statistics'
@@ -43,6 +46,9 @@ const BAR = {
   pollingCoreShare: 0.2,
   lagP999Ms: 25,
   lagMaxMs: 100,
+  nodesRatio: 0.9,
+  databaseMicros: 60,
+  nodesP99Ms: 60,
 }
 
 export function rowsOf(figures: Figures): Row[] {
@@ -58,6 +64,7 @@ export function rowsOf(figures: Figures): Row[] {
     ...pollRows(figures.polls),
     ...endingRows(figures.endings),
     ...hostileRows(figures.hostile),
+    ...nodeRows(figures.nodes),
   ]
 }
 
@@ -296,6 +303,59 @@ function hostileRows(hostile: HostileFigures | undefined): Row[] {
     ...Object.entries(hostile.under).map(([name, figures]) =>
       row(`${HOSTILE_KEYS} keys send ${name}`, figures),
     ),
+  ]
+}
+
+function nodeRows(nodes: NodesFigures | undefined): Row[] {
+  if (nodes === undefined) return []
+  const of = (rounds: NodeFigures[], figure: keyof NodeFigures) =>
+    median(rounds.map((round) => round[figure]))
+  const rows = (
+    name: string,
+    rounds: NodeFigures[],
+    against?: { name: string; rounds: NodeFigures[] },
+  ): Row[] => {
+    const [perSecond, p99Ms] = [of(rounds, 'repliesPerSecond'), of(rounds, 'p99Ms')]
+    const databaseMicros = of(rounds, 'databaseMicros')
+    const errors = rounds.reduce((all, round) => all + round.errors, 0)
+    const ratio = against ? perSecond / of(against.rounds, 'repliesPerSecond') : undefined
+    const cpu: Row = {
+      figure: `${name}: processor time of the node / of the database for a request`,
+      cells: { gateway: `${of(rounds, 'ownMicros').toFixed(0)} / ${databaseMicros.toFixed(0)} µs` },
+    }
+    return [
+      {
+        figure: `${name}: requests per second${against ? ` (against ${against.name})` : ''}`,
+        ...(against && { bar: `≥ ${BAR.nodesRatio}×` }),
+        cells: {
+          gateway: `${perSecond.toFixed(0)}${ratio ? ` (${ratio.toFixed(2)}×)` : ''}${errors ? `, ${errors} errors` : ''}`,
+        },
+        missed: errors > 0 || (ratio !== undefined && !(ratio >= BAR.nodesRatio)),
+      },
+      {
+        figure: `${name}: latency, p50 / p99`,
+        bar: `≤ ${BAR.nodesP99Ms} ms at p99`,
+        cells: { gateway: `${of(rounds, 'p50Ms').toFixed(1)} / ${p99Ms.toFixed(1)} ms` },
+        missed: !(p99Ms <= BAR.nodesP99Ms),
+      },
+      rounds === nodes.sqlite
+        ? cpu
+        : {
+            ...cpu,
+            bar: `≤ ${BAR.databaseMicros} µs of the database`,
+            missed: !(databaseMicros <= BAR.databaseMicros),
+          },
+    ]
+  }
+  const at = `${NODE_CONNECTIONS} connections`
+  return [
+    ...rows(`One node, SQLite, ${at}`, nodes.sqlite),
+    ...rows(`One node, PostgreSQL, ${at}`, nodes.postgres, { name: 'SQLite', rounds: nodes.sqlite }),
+    ...rows(`${NODES} nodes, one account, ${at}`, nodes.oneAccount, {
+      name: 'an account each',
+      rounds: nodes.manyAccounts,
+    }),
+    ...rows(`${NODES} nodes, an account each, ${at}`, nodes.manyAccounts),
   ]
 }
 

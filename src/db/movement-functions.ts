@@ -119,23 +119,27 @@ begin
   end loop;
   if -1 <> all (missed) then return missed; end if;
   with i as materialized (
-    select i.* from ${rowsOf(`${OPEN_COLUMNS}, most_committed, idempotency_key, request_hash`)}
+    select i.* from ${rowsOf(OPEN_COLUMNS)}
     where missed[i.place] = -1
   ),
   opened as (
     insert into open_charges (${OPEN_COLUMNS}) select ${OPEN_COLUMNS} from i
-  ),
-  committing as (
-    insert into budgets as b (key_id, period, committed)
-    select key_id, budget_period, sum(held) from i where most_committed is not null group by 1, 2
-    on conflict (key_id, period) do update set committed = b.committed + excluded.committed
-  ),
-  taking as (
-    insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
-    select account, idempotency_key, request_hash, id, created_at from i where idempotency_key is not null
   )
   update accounts set held = accounts.held + sums.held
   from (select account, sum(held) as held from i group by 1) sums where name = sums.account;
+  -- Each statement takes time also where it has nothing to do.
+  if list @? '$[*].most_committed' then
+    insert into budgets as b (key_id, period, committed)
+    select i.key_id, i.budget_period, sum(i.held) from ${rowsOf('key_id, budget_period, held, most_committed')}
+    where missed[i.place] = -1 and i.most_committed is not null group by 1, 2
+    on conflict (key_id, period) do update set committed = b.committed + excluded.committed;
+  end if;
+  if list @? '$[*].idempotency_key' then
+    insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
+    select i.account, i.idempotency_key, i.request_hash, i.id, i.created_at
+    from ${rowsOf('account, idempotency_key, request_hash, id, created_at')}
+    where missed[i.place] = -1 and i.idempotency_key is not null;
+  end if;
   if windows > 0 then
     insert into rate_windows as w (key_id, minute, requests, tokens)
     select i.key_id, i.window_minute, count(*), sum(i.window_tokens) from ${rowsOf('key_id, window_minute, window_tokens, most_requests')}
@@ -152,8 +156,7 @@ end $$`
 
 const ENDED_COLUMNS = `id, series, price_list, state, held, usage_shape, usage, usage_source, ended_by, created_at,
   ended_at`
-const END_COLUMNS = `${ENDED_COLUMNS}, account, key_id, budget_period, window_minute, window_tokens, tokens, price, frees_key, answer_status,
-  answer_type, answer_body`
+const END_COLUMNS = `${ENDED_COLUMNS}, account, price`
 
 /**
  * Settlements and releases, in the same way. Answers for each what the account paid, or -1 where the charge is not open
@@ -198,28 +201,33 @@ begin
   entered as (
     insert into ended_charges (${ENDED_COLUMNS}, amount, shortfall)
     select ${ENDED_COLUMNS}, amount, price - amount from i
-  ),
-  counting as (
-    update rate_windows w set tokens = w.tokens + sums.tokens
-    from (select key_id, window_minute, sum(tokens - window_tokens) as tokens from i
-      where window_minute is not null group by 1, 2) sums
-    where w.key_id = sums.key_id and w.minute = sums.window_minute
-  ),
-  committing as (
-    update budgets b set committed = b.committed + sums.amount
-    from (select key_id, budget_period, sum(amount - held) as amount from i
-      where budget_period is not null group by 1, 2) sums
-    where b.key_id = sums.key_id and b.period = sums.budget_period
-  ),
-  saving as (
-    update saved_answers s set status = i.answer_status, content_type = i.answer_type, body = i.answer_body
-    from i where s.charge = i.id and i.answer_status is not null
-  ),
-  freeing as (
-    delete from saved_answers s using i where s.charge = i.id and i.frees_key
   )
   update accounts set balance = balance - sums.amount, held = accounts.held - sums.held
   from (select account, sum(amount) as amount, sum(held) as held from i group by 1) sums where name = sums.account;
+  -- Each statement takes time also where it has nothing to do.
+  if list @? '$[*].window_minute' then
+    update rate_windows w set tokens = w.tokens + sums.tokens
+    from (select i.key_id, i.window_minute, sum(i.tokens - i.window_tokens) as tokens
+      from ${rowsOf('key_id, window_minute, window_tokens, tokens')}
+      where paid[i.place] >= 0 and i.window_minute is not null group by 1, 2) sums
+    where w.key_id = sums.key_id and w.minute = sums.window_minute;
+  end if;
+  if list @? '$[*].budget_period' then
+    update budgets b set committed = b.committed + sums.amount
+    from (select i.key_id, i.budget_period, sum(paid[i.place] - i.held) as amount
+      from ${rowsOf('key_id, budget_period, held')}
+      where paid[i.place] >= 0 and i.budget_period is not null group by 1, 2) sums
+    where b.key_id = sums.key_id and b.period = sums.budget_period;
+  end if;
+  if list @? '$[*].answer_status' then
+    update saved_answers s set status = i.answer_status, content_type = i.answer_type, body = i.answer_body
+    from ${rowsOf('id, answer_status, answer_type, answer_body')}
+    where paid[i.place] >= 0 and s.charge = i.id and i.answer_status is not null;
+  end if;
+  if list @? '$[*].frees_key' then
+    delete from saved_answers s using ${rowsOf('id, frees_key')}
+    where paid[i.place] >= 0 and s.charge = i.id and i.frees_key;
+  end if;
   return paid;
 end $$`
 
@@ -274,7 +282,7 @@ end $$`
 /** A whole group. Its settings keep the plans as they were meant, whatever the tables held when they were made. */
 const MOVE = `create function move_money_1(movements text) returns text language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set jit = off as $$
+set enable_material = off set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
   groups jsonb := movements::jsonb;
   ends bigint[];

@@ -1,7 +1,7 @@
 // PostgreSQL behind the database interface, for several nodes: a pool of connections, one transaction for each batch.
 // It must never leave a transaction open between calls.
 
-import { SQL } from 'bun'
+import type { SQL } from 'bun'
 import { clearCodec } from './codec'
 import {
   type BatchResult,
@@ -13,6 +13,7 @@ import {
   type Value,
 } from './db'
 import { MovementGroups } from './movement-groups'
+import { PostgresServers } from './postgres-servers'
 
 const POOL_SIZE = 16
 const CONNECT_TIMEOUT_SECONDS = 5
@@ -20,8 +21,9 @@ const CONNECT_TIMEOUT_SECONDS = 5
 const STATEMENT_TIMEOUT_MS = 5_000
 const NO_TIMEOUT = 0
 /** How often a transaction is tried that others get in the way of; all the pauses together take about a second. */
-const MOST_ATTEMPTS = 8
-const PAUSE_MS = 2
+const MOST_ATTEMPTS = 16
+const FIRST_PAUSE_MS = 4
+const LONGEST_PAUSE_MS = 250
 /** SQLSTATEs: not allowed, not supported, undefined function, undefined object. */
 const NO_FUNCTION = /^(42501|0A000|42883|42704)$/
 
@@ -36,11 +38,10 @@ class Missed extends Error {
 
 /** Opens a pool. With `patient`, statements have no time limit, but still wait only a limited time for a lock. */
 export function openPostgres(url: string, { patient = false, codec = clearCodec } = {}): Db {
-  const sql = new SQL(url, {
-    max: POOL_SIZE,
-    bigint: true,
-    connectionTimeout: CONNECT_TIMEOUT_SECONDS,
-    connection: {
+  const servers = new PostgresServers(url, {
+    poolSize: POOL_SIZE,
+    connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
+    session: {
       statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,
       lock_timeout: STATEMENT_TIMEOUT_MS,
     },
@@ -48,17 +49,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
 
   async function batch(statements: readonly Statement[]): Promise<BatchResult> {
     try {
-      return await commit(db, () =>
-        sql.begin(async (transaction) => {
-          const rows: Row[][] = []
-          for (const [index, statement] of statements.entries()) {
-            const { hits, found } = await run(transaction, statement)
-            if (statement.guard && hits === 0) throw new Missed(index)
-            rows.push(found)
-          }
-          return { rows }
-        }),
-      )
+      return await commit(db, () => servers.use(({ pool }) => transact(pool, statements)))
     } catch (error) {
       if (error instanceof Missed) return { missed: error.index }
       throw unavailable(error)
@@ -71,7 +62,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     async call(movements) {
       const call = { sql: 'select move_money_1($1) as answer', parameters: [movements] }
       try {
-        const [row] = (await commit(db, () => run(sql, call))).found
+        const [row] = (await commit(db, () => servers.use((at) => run(at.groups, call)))).found
         return row?.answer as string
       } catch (error) {
         if (NO_FUNCTION.test(errnoOf(error))) hasFunction = false
@@ -88,7 +79,7 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     codec,
     async query(statement) {
       try {
-        return (await repeated(() => run(sql, statement))).found
+        return (await repeated(() => servers.use(({ pool }) => run(pool, statement)))).found
       } catch (error) {
         throw unavailable(error)
       }
@@ -97,10 +88,23 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     move: (movement) => (hasFunction ? groups.add(movement) : batch(batchOf(movement))),
     async close() {
       await groups.whenIdle()
-      await sql.close({ timeout: CONNECT_TIMEOUT_SECONDS })
+      await servers.close(CONNECT_TIMEOUT_SECONDS)
     },
   }
   return db
+}
+
+/** Runs statements in one transaction. Throws where a guard misses, so that nothing is changed. */
+function transact(pool: SQL, statements: readonly Statement[]): Promise<{ rows: Row[][] }> {
+  return pool.begin(async (transaction) => {
+    const rows: Row[][] = []
+    for (const [index, statement] of statements.entries()) {
+      const { hits, found } = await run(transaction, statement)
+      if (statement.guard && hits === 0) throw new Missed(index)
+      rows.push(found)
+    }
+    return { rows }
+  })
 }
 
 async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {
@@ -123,7 +127,7 @@ async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
       return await work()
     } catch (error) {
       if (attempt === MOST_ATTEMPTS || !/^40(001|P01)$/.test(errnoOf(error))) throw error
-      await Bun.sleep(Math.random() * PAUSE_MS * 2 ** attempt)
+      await Bun.sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt))
     }
   }
 }
@@ -149,7 +153,7 @@ function unavailable(error: unknown): unknown {
 function isPassing(error: unknown): boolean {
   const { code = '' } = error as { code?: string }
   const isLost = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|.*TIMEOUT)|ECONN)/.test(code)
-  return isLost || /^(08|53|57|40|55)/.test(errnoOf(error))
+  return isLost || /^(08|53|57|40|55|25006)/.test(errnoOf(error))
 }
 
 /** The SQLSTATE of an error that the server has reported; empty for others. */

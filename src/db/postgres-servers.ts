@@ -1,0 +1,118 @@
+// The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names several,
+// of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. It
+// must never repeat what was sent: only who sent it knows whether that can be done twice.
+
+import { SQL } from 'bun'
+
+/** Open connections to one server. */
+export interface Connections {
+  pool: SQL
+  /** One connection for all groups of movements: its plans are made once. */
+  groups: SQL
+}
+
+export interface ConnectionOptions {
+  poolSize: number
+  connectTimeoutSeconds: number
+  /** Settings of each session. */
+  session: Record<string, number>
+}
+
+/** Which servers may be used: any, or one that takes changes. */
+type Target = 'any' | 'read-write'
+
+const DEFAULT_PORT = '5432'
+
+export class PostgresServers {
+  private readonly urls: string[]
+  private readonly target: Target
+  private current: Promise<Connections> | undefined
+  private isClosed = false
+
+  constructor(
+    address: string,
+    private readonly options: ConnectionOptions,
+  ) {
+    const { urls, target } = readAddress(address)
+    this.urls = urls
+    this.target = target
+    // Where there is no choice nothing is asked, and the address is found wanting by its first use.
+    const [only, second] = urls
+    if (only !== undefined && second === undefined) this.current = Promise.resolve(this.open(only))
+  }
+
+  /** Works with the server that is used now. Rejects as the work does, or if none of several can be used. */
+  async use<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
+    this.current ??= this.choose()
+    const chosen = this.current
+    try {
+      return await work(await chosen)
+    } catch (error) {
+      if (this.urls.length > 1 && this.current === chosen && isServerGone(error)) {
+        this.current = undefined
+        void chosen.then(close, () => {})
+      }
+      throw error
+    }
+  }
+
+  async close(timeoutSeconds: number): Promise<void> {
+    this.isClosed = true
+    const connections = await this.current?.catch(() => undefined)
+    if (connections) await close(connections, timeoutSeconds)
+  }
+
+  private open(url: string): Connections {
+    const { poolSize, connectTimeoutSeconds, session } = this.options
+    const connect = (max: number) =>
+      new SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, connection: session })
+    return { pool: connect(poolSize), groups: connect(1) }
+  }
+
+  /** The first server that can be used, in the order of the address. */
+  private async choose(): Promise<Connections> {
+    let last: unknown
+    for (const url of this.urls) {
+      if (this.isClosed) break
+      try {
+        if (this.target === 'any' || (await this.takesChanges(url))) return this.open(url)
+      } catch (error) {
+        last = error
+      }
+    }
+    const message = 'no server of the address takes changes'
+    throw Object.assign(new Error(message, { cause: last }), { code: 'ECONNREFUSED' })
+  }
+
+  private async takesChanges(url: string): Promise<boolean> {
+    await using probe = new SQL(url, { max: 1, connectionTimeout: this.options.connectTimeoutSeconds })
+    const [row] = await probe.unsafe('show transaction_read_only')
+    return row.transaction_read_only === 'off'
+  }
+}
+
+/** One URL for each host. Without `target_session_attrs` one of several is used that takes changes. */
+function readAddress(address: string): { urls: string[]; target: Target } {
+  const parts = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/.exec(address)
+  const [, before = '', hosts = '', after = ''] = parts ?? []
+  const url = new URL(`http://host${after}`)
+  const wanted = url.searchParams.get('target_session_attrs')
+  url.searchParams.delete('target_session_attrs')
+  const list = hosts.split(',')
+  if (list.length < 2 && wanted === null) return { urls: [address], target: 'any' }
+  const rest = url.pathname + url.search
+  const withPort = (host: string) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)
+  const urls = list.map((host) => `${before}${withPort(host)}${rest}`)
+  return { urls, target: wanted === 'any' ? 'any' : 'read-write' }
+}
+
+/** Whether another server may have to be asked: the connection was lost, or the server stops or takes no changes. */
+function isServerGone(error: unknown): boolean {
+  const { code = '', errno = '' } = error as { code?: string; errno?: string }
+  return /^(ERR_POSTGRES_CONNECTION|ECONN)/.test(code) || /^(08|57P0|25006)/.test(errno)
+}
+
+async function close({ pool, groups }: Connections, timeoutSeconds = 0): Promise<void> {
+  const closing = [pool, groups].map((each) => each.close({ timeout: timeoutSeconds }))
+  await Promise.allSettled(closing)
+}

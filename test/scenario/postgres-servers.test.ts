@@ -1,0 +1,192 @@
+// Several PostgreSQL servers in one address: the first that takes changes is used, another when that one is gone or takes none
+// any more, and no charge is lost on the way. The servers are doors to one database, which a test opens and shuts.
+
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
+import { audit } from '../../src/billing/audit'
+import { balanceOf } from '../../src/billing/balances'
+import { addCredit, type Charge, hold, settle } from '../../src/billing/ledger'
+import { DatabaseUnavailable, type Db } from '../../src/db/db'
+import { migrate } from '../../src/db/migrations'
+import { openPostgres } from '../../src/db/postgres'
+import { databaseKinds, postgresUrl } from '../support/databases'
+import { freePort } from '../support/free-port'
+import { waitFor } from '../support/gateway'
+import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
+
+setDefaultTimeout(120_000)
+
+const FUNDS_NANO = 1_000_000_000
+const PRICE_NANO = 400
+const group = databaseKinds.includes('postgres') ? describe : describe.skip
+const doors: Door[] = []
+afterAll(() => Promise.all(doors.map((door) => door.shut())))
+
+group('an address with several servers', () => {
+  test('whose first one goes away during load: the second is used, and no charge is lost', async () => {
+    const url = new URL(await postgresUrl())
+    const [first, second] = [await makeDoor(url), await makeDoor(url)]
+    await first.open()
+    const db = openPostgres(addressOf(url, [first, second]))
+    await fund(db)
+    const load = startLoad(db)
+    await waitFor(() => load.settled.length > 100)
+    // As when a primary dies and another server is promoted a moment later.
+    await first.shut()
+    await Bun.sleep(200)
+    await second.open()
+    const before = load.settled.length
+    await waitFor(() => load.settled.length > before + 100)
+    await load.stop()
+    expect(second.connections).toBeGreaterThan(0)
+    await proveBooks(db, load.settled)
+    await db.close()
+  })
+
+  test('whose first one takes no changes: the second is used, and the first again when that one turns read-only', async () => {
+    const url = new URL(await postgresUrl())
+    const name = url.pathname.slice(1)
+    const admin = openPostgres(url.href)
+    const [first, second] = [await makeDoor(url), await makeDoor(url)]
+    await second.open()
+    const db = openPostgres(addressOf(url, [first, second]))
+    await fund(db)
+    await first.open()
+    const load = startLoad(db)
+    await waitFor(() => load.settled.length > 50)
+    expect(first.connections).toBe(0)
+    // New sessions are those of a standby for a moment; the old ones are told so.
+    await admin.batch([{ sql: `alter database ${name} set default_transaction_read_only = on` }])
+    await second.cut()
+    await Bun.sleep(300)
+    const writer = openPostgres(`${url.href}?options=-c%20default_transaction_read_only%3Doff`)
+    await writer.batch([
+      { sql: 'set transaction read write' },
+      { sql: `alter database ${name} set default_transaction_read_only = off` },
+    ])
+    const before = load.settled.length
+    await waitFor(() => load.settled.length > before + 50)
+    await load.stop()
+    expect(first.connections).toBeGreaterThan(0)
+    await proveBooks(db, load.settled)
+    for (const each of [db, admin, writer]) await each.close()
+  })
+
+  test('of which none is there is down, and says so', async () => {
+    const url = new URL(await postgresUrl())
+    const [first, second] = [await makeDoor(url), await makeDoor(url)]
+    const db = openPostgres(addressOf(url, [first, second]))
+    const error = await db.query({ sql: 'select 1 as one' }).catch((fault: unknown) => fault)
+    expect(error).toBeInstanceOf(DatabaseUnavailable)
+    expect(String(error)).toContain('no server of the address takes changes')
+    await second.open()
+    expect(await db.query({ sql: 'select 1 as one' })).toEqual([{ one: 1 }])
+    await db.close()
+  })
+})
+
+interface Door {
+  port: number
+  connections: number
+  open(): Promise<void>
+  /** Ends its connections. */
+  cut(): Promise<void>
+  shut(): Promise<void>
+}
+
+async function makeDoor(to: URL): Promise<Door> {
+  let server: Server | undefined
+  const sockets = new Set<Socket>()
+  const door: Door = {
+    port: await freePort(),
+    connections: 0,
+    async open() {
+      server = createServer((near) => {
+        door.connections++
+        const far = openSocket(Number(to.port), to.hostname)
+        for (const [one, other] of [[near, far] as const, [far, near] as const]) {
+          sockets.add(one)
+          one.on('error', () => other.destroy())
+          one.on('close', () => other.destroy())
+          one.pipe(other)
+        }
+      })
+      const listening = server.listen(door.port, '127.0.0.1')
+      await new Promise((resolve) => listening.once('listening', resolve))
+    },
+    async cut() {
+      for (const socket of sockets) socket.destroy()
+      sockets.clear()
+    },
+    async shut() {
+      server?.close()
+      await door.cut()
+    },
+  }
+  doors.push(door)
+  return door
+}
+
+function addressOf(url: URL, servers: readonly Door[]): string {
+  const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',')
+  return `postgres://postgres:secret@${hosts}${url.pathname}?target_session_attrs=read-write`
+}
+
+async function fund(db: Db): Promise<void> {
+  await migrate(db)
+  await addCredit(db, { id: 'funds', account: 'alice', amountNano: FUNDS_NANO, now: START, note: null })
+}
+
+/** Callers that hold and settle until they are stopped; an end is repeated until the database has stored it. */
+function startLoad(db: Db): { settled: string[]; stop(): Promise<void> } {
+  const settled: string[] = []
+  let isStopped = false
+  const patiently = async (charge: Charge) => {
+    for (;;) {
+      try {
+        await settle(db, charge, makeSettlement(PRICE_NANO))
+        return
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error
+        await Bun.sleep(20)
+      }
+    }
+  }
+  const call = async () => {
+    while (!isStopped) {
+      const charge = makeCharge(1_000)
+      const isHeld = await hold(db, charge).then(
+        (result) => 'held' in result,
+        (error) => {
+          if (!(error instanceof DatabaseUnavailable)) throw error
+          return false
+        },
+      )
+      if (!isHeld) await Bun.sleep(20)
+      else {
+        await patiently(charge)
+        settled.push(charge.id)
+      }
+    }
+  }
+  const calls = Promise.all(Array.from({ length: 24 }, call))
+  return {
+    settled,
+    async stop() {
+      isStopped = true
+      await calls
+    },
+  }
+}
+
+async function proveBooks(db: Db, settled: readonly string[]): Promise<void> {
+  expect((await audit(db, START)).problems).toEqual([])
+  const rows = await db.query({
+    sql: `select id from charges where state = 'settled' and amount = ${PRICE_NANO}`,
+  })
+  const paid = new Set(rows.map(({ id }) => id))
+  expect(settled.filter((id) => !paid.has(id))).toEqual([])
+  expect(paid.size).toBe(settled.length)
+  const balance = await balanceOf(db, 'alice')
+  expect(balance?.balanceNano).toBe(FUNDS_NANO - settled.length * PRICE_NANO)
+}

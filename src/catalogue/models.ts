@@ -55,7 +55,9 @@ export function buildCatalogue(
         `upstream ${name} has no API key: set ${kind.secretVariable}, or apiKey in the configuration`,
       )
     } else {
-      const isSame = Bun.deepEquals(before?.config.upstreams[name], entry)
+      // Files that an entry names may have changed under the same name.
+      const namesFiles = entry.apiKeyFile !== undefined || entry.tls !== undefined
+      const isSame = !namesFiles && Bun.deepEquals(before?.config.upstreams[name], entry)
       const same = isSame ? before?.catalogue.upstreams.get(name) : undefined
       upstreams.set(name, same ?? createUpstream(name, kind, entry, world))
     }

@@ -25,6 +25,9 @@ export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'
 /** Attempts in all: other keys after 401 and 429, and a second try if the connection was refused. */
 const MAX_ATTEMPTS = 3
 
+/** Tokens of each key that are hidden: the one in use, and that before it. */
+const SHOWN_TOKENS_OF_EACH = 2
+
 /** A key, and what is sent of it: itself, or its token. */
 interface Proof {
   key: UpstreamKey
@@ -48,6 +51,8 @@ export class UpstreamConnection {
   private readonly headers: CallHeaders
   private readonly keys: KeysInTurn
   private readonly mask: Mask
+  /** Tokens that answers could still show, the newest last. */
+  private shownTokens: string[] = []
 
   constructor(name: string, kind: UpstreamKind, config: UpstreamConfig, world: UpstreamWorld) {
     const baseUrl = baseUrlOf(kind, config)
@@ -63,12 +68,18 @@ export class UpstreamConnection {
     this.host = host
     this.place = config
     this.wall = world.wall
-    this.tokens = kind.exchange && new Tokens(kind.exchange, { ...world, options: proxied })
     this.basePath = pathname.replace(/\/+$/, '')
     this.search = withQuery(search, new URLSearchParams(config.query).toString())
     this.keys = new KeysInTurn(secrets, world.monotonic)
     const parts = secrets.flatMap((secret) => (secret === null ? [] : (kind.secretParts?.(secret) ?? [])))
-    this.mask = createMask([...secrets, ...parts, ...otherSecretsOf(config)])
+    const hidden = [...secrets, ...parts, ...otherSecretsOf(config)]
+    let mask = createMask(hidden)
+    this.mask = { response: (response) => mask.response(response), text: (text) => mask.text(text) }
+    const hide = (token: string) => {
+      this.shownTokens = [...this.shownTokens, token].slice(-SHOWN_TOKENS_OF_EACH * secrets.length)
+      mask = createMask([...hidden, ...this.shownTokens])
+    }
+    this.tokens = kind.exchange && new Tokens(kind.exchange, { ...world, options: proxied, hide })
     this.refusals = new Refusals(name, kind, this.mask, world)
   }
 

@@ -30,6 +30,8 @@ interface Parts {
   options: OpenOptions
   wall: () => number
   monotonic: () => number
+  /** Learns of each token before it is used, so that no answer can show it. */
+  hide(token: string): void
 }
 
 export class Tokens {
@@ -78,6 +80,7 @@ export class Tokens {
       ? await this.send(request)
       : { token: secret, lifeMs: Number.POSITIVE_INFINITY }
     const held = { token, endsAt: at + lifeMs - MARGIN_MS, renewAt: at + lifeMs - RENEW_MS }
+    this.parts.hide(token)
     key.headers.clear()
     key.streamHeaders.clear()
     this.held.set(key, held)

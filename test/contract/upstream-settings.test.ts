@@ -268,15 +268,20 @@ describe('the way to a vendor', () => {
     expect(JSON.stringify(own.log)).not.toContain('proxy-secret')
   })
 
-  test('a key is read from a file', async () => {
+  test('a key is read from a file, again with each reload', async () => {
     const file = join(temporaryFolder(), 'key')
     writeFileSync(file, `${KEY}\n`)
     const own = await startTestGateway({
       upstreams: { filed: { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKeyFile: file } },
       models: { filed: { family: 'openai-chat', upstream: 'filed', free: true } },
+      readConfig: async () => ({ config: own.server.world.config }),
     })
     expect((await own.chat({ model: 'filed' })).status).toBe(200)
     expect(received[0]?.headers.get('authorization')).toBe(`Bearer ${KEY}`)
+    writeFileSync(file, 'sk-the-next-key-0002')
+    expect(await own.server.reload('test')).toEqual({ changes: [] })
+    expect((await own.chat({ model: 'filed' })).status).toBe(200)
+    expect(received[1]?.headers.get('authorization')).toBe('Bearer sk-the-next-key-0002')
     await own.close()
   })
 })

@@ -10,6 +10,7 @@ import { KeysInTurn, type UpstreamKey } from '../../src/upstreams/keys-in-turn'
 import { vertex } from '../../src/upstreams/kinds/vertex'
 import { NoToken, Tokens } from '../../src/upstreams/tokens'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import { completion, startVendor } from '../support/vendor'
 
 const sandbox = startSandbox({ record: true })
 afterAll(() => sandbox.stop())
@@ -23,7 +24,13 @@ beforeEach(() => {
 })
 
 function open(secret: string): { tokens: Tokens; key: UpstreamKey } {
-  const parts = { transport: directTransport, options: {}, wall: () => Date.now(), monotonic: () => now }
+  const parts = {
+    transport: directTransport,
+    options: {},
+    wall: () => Date.now(),
+    monotonic: () => now,
+    hide() {},
+  }
   return { tokens: new Tokens(exchange, parts), key: new KeysInTurn([secret], () => now).next() }
 }
 
@@ -110,4 +117,27 @@ test('a token that was taken back is replaced once, and a key that is refused is
   expect(counted.status).toBe(200)
   expect(sandbox.calls.at(-1)?.path).toEndWith('/publishers/anthropic/models/count-tokens:rawPredict')
   await gateway.close()
+})
+
+test('a token that the vendor repeats reaches nobody', async () => {
+  const token = 'ya29.a-token-of-the-operator-0001'
+  const vendor = startVendor({
+    async answer(request) {
+      if (new URL(request.url).pathname === '/token')
+        return Response.json({ access_token: token, expires_in: 3_600 })
+      return Response.json(completion(`I was sent ${request.headers.get('authorization')}`, 1, 1))
+    },
+  })
+  const account = JSON.parse(sandbox.secrets.vertex)
+  const apiKey = JSON.stringify({ ...account, token_uri: `${vendor.url}/token` })
+  const gateway = await startTestGateway({
+    sandbox,
+    upstreams: { echo: { kind: 'vertex', baseUrl: vendor.url, apiKey } },
+    models: { echo: { family: 'openai-chat', upstream: 'echo', free: true } },
+  })
+  const text = await (await gateway.chat({ model: 'echo', messages: say('hi') })).text()
+  expect(text).toContain('I was sent Bearer …')
+  expect(text).not.toContain(token)
+  await gateway.close()
+  await vendor.stop()
 })

@@ -83,7 +83,6 @@ class PassingMeter implements StreamMeter {
   private readonly rename: ReturnType<typeof createRename>
   private readonly tally: StreamTally
   private readonly unread = new UnreadEvents()
-  private readonly room = (length: number) => this.unread.room(length)
   private readonly bound: OutputBound | undefined
   /** Whole events with more output than is held. */
   private kept: Buffer = NOTHING
@@ -203,6 +202,7 @@ class PassingMeter implements StreamMeter {
     const isTold =
       tally.isMeasured() && (tally.isTierKnown() || this.options.model.priceList.tables.length === 1)
     if (!isTold || tally.failed() || endedBy !== 'done') this.readUnread()
+    else this.unread.forget()
     return tally.outcome(endedBy)
   }
 
@@ -243,17 +243,11 @@ class PassingMeter implements StreamMeter {
     return whole
   }
 
-  /** Bytes for the caller. All of them are kept, with either name of the model. */
+  /** Bytes for the caller. All of them are kept, as the vendor sent them. */
   private passOn(whole: Buffer): Buffer {
     const shown = this.inspect(whole)
-    if (shown !== whole) {
-      this.unread.add(whole)
-      return this.rename(shown, Buffer.allocUnsafe)
-    }
-    // Where the name is another one copy serves both: what is sent is what is kept.
-    const renamed = this.rename(whole, this.room)
-    if (renamed === whole) this.unread.add(whole)
-    return renamed
+    this.unread.add(whole)
+    return this.rename(shown, Buffer.allocUnsafe)
   }
 
   /** The events to show, after reading those up to the first output, and those with usage or an error. */

@@ -97,14 +97,35 @@ function inForce(written: unknown, flags: SettingsFlags): unknown {
   const { database: fileDatabase, artifacts, secrets: fileSecrets, ...config } = written as Partial<Config>
   const database = databaseUrl() ?? fileDatabase
   const secrets = secretsKey() ? { ...keylessOf(fileSecrets), key: secretsKey() } : fileSecrets
+  const telemetry = telemetryOf(config.telemetry)
   const { s3, ...onDisk } = artifacts ?? {}
   const kept = flags.sandbox && s3 ? onDisk : artifacts
   return {
     ...config,
+    ...(telemetry !== undefined && { telemetry }),
     ...(database !== undefined && !flags.sandbox && { database }),
     ...(kept !== undefined && { artifacts: kept }),
     // What is simulated needs no protection, and is to be tried on machines that have no key.
     ...(secrets !== undefined && !flags.sandbox && { secrets }),
+  }
+}
+
+/** The collector of the configuration, else that of the variables which all programs of OpenTelemetry read. */
+function telemetryOf(written: Config['telemetry']): Config['telemetry'] {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: pairs } = process.env
+  if (written || !endpoint || process.env.OTEL_SDK_DISABLED === 'true') return written
+  const headers = Object.fromEntries(
+    (pairs ?? '').split(',').flatMap((pair) => {
+      const [, name, value] = /^\s*([\w-]+)=(.*?)\s*$/.exec(pair) ?? []
+      return name === undefined || value === undefined ? [] : [[name, decodeURIComponent(value)]]
+    }),
+  )
+  const { OTEL_SERVICE_NAME: serviceName, OTEL_TRACES_SAMPLER_ARG: ratio } = process.env
+  return {
+    endpoint,
+    headers,
+    ...(serviceName && { serviceName }),
+    ...(ratio && { sampleRatio: Number(ratio) }),
   }
 }
 

@@ -1,9 +1,12 @@
 // How a gateway is observed: its log, its metrics, and the rows of its requests with everybody who reads them. Made once
 // at start.
 
+import { version } from '../../package.json'
 import type { Config } from '../config/schema'
-import type { Log } from '../lib/system'
+import type { Transport } from '../http-client/transport'
+import type { Log, System } from '../lib/system'
 import { openRequestLog, type ReadRows, type RequestLog } from '../request-log/request-log'
+import { Exporter } from '../telemetry/exporter'
 import { Metrics } from '../telemetry/metrics'
 import { openRequestStore, type StoreParts } from './request-store'
 
@@ -11,23 +14,39 @@ import { openRequestStore, type StoreParts } from './request-store'
 export interface Observation {
   log: Log
   metrics: Metrics | null
+  /** Sends traces and logs; null if nobody collects them. */
+  tracer: Exporter | null
 }
 
-export function observe(
-  { metrics: entry }: Config,
-  { log, wall }: { log: Log; wall: () => number },
-): Observation {
-  const metrics = entry ? new Metrics(wall) : null
-  return { metrics, log: metrics ? metrics.counted(log) : log }
+/** The outside world of an observation. */
+interface ObservedWorld extends Pick<System, 'log' | 'wall' | 'after'> {
+  transport: Transport
+  randomBytes: (count: number) => Uint8Array
 }
 
-/** Opens the log of requests, whose rows the metrics read. */
+export function observe({ metrics: entry, telemetry }: Config, world: ObservedWorld): Observation {
+  const metrics = entry ? new Metrics(world.wall) : null
+  const counted = metrics ? metrics.counted(world.log) : world.log
+  const tracer = telemetry
+    ? new Exporter(telemetry, { ...world, version, random: Math.random, log: counted })
+    : null
+  return { metrics, tracer, log: tracer ? tracer.exported(counted) : counted }
+}
+
+/** Opens the log of requests, whose rows the others read. */
 export async function openRequests(
   config: Config,
-  { log, metrics }: Observation,
+  { log, metrics, tracer }: Observation,
   parts: StoreParts & { logRequests?: ReadRows | undefined },
 ): Promise<RequestLog> {
   if (metrics) parts.db.onCommit = metrics.commit
-  const readers = [metrics?.fold, parts.logRequests].filter((read) => read !== undefined)
-  return openRequestLog(await openRequestStore(config, parts), log, readers)
+  const readers = [metrics?.fold, tracer?.rows, parts.logRequests].filter((read) => read !== undefined)
+  const requestLog = openRequestLog(await openRequestStore(config, parts), log, readers)
+  return {
+    ...requestLog,
+    async close() {
+      await requestLog.close()
+      await tracer?.close()
+    },
+  }
 }

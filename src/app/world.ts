@@ -182,7 +182,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
   makeDataDir(dataDir)
   const uploads = openUploads(join(dataDir, 'uploads'), newId)
   const db = await openDatabase(config, dataDir)
-  const observation = observe(config, from)
+  const observation = observe(config, { ...from, randomBytes })
   const { monotonic, wall, after, transport, log } = { ...from, ...observation }
   const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })

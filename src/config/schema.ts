@@ -18,6 +18,7 @@ import { ModelListEntry } from './model-lists'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
 import { SecretsEntry, secretFaults } from './secrets'
+import { TelemetryEntry } from './telemetry'
 import { upstreamFaults } from './upstreams'
 
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
@@ -218,6 +219,7 @@ const ConfigSchema = Type.Object(
     ),
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
+    telemetry: optionalSetting('Where traces and logs are sent. Default: nowhere.', TelemetryEntry),
     log: optionalSetting('What is logged, and where.', LogEntry),
     secrets: optionalSetting(
       'Encrypts secrets and contents in the database. Default: they stand there as they are.',
@@ -258,6 +260,7 @@ export const settingTables = [
   { place: 'responses', schema: ResponsesEntry },
   { place: 'metrics', schema: MetricsEntry },
   { place: 'backup', schema: BackupEntry },
+  { place: 'telemetry', schema: TelemetryEntry },
   { place: 'log', schema: LogEntry },
   { place: 'log.clickhouse', schema: ClickHouseEntry },
   { place: 'secrets', schema: SecretsEntry },

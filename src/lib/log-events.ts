@@ -74,6 +74,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   task_succeeded_late: warn('A vendor reports a success after the task has failed: it is charged once.'),
   task_unknown: error('It is not known whether a vendor has begun a task: see `gateway tasks reconcile`.'),
   task_wait_failed: warn('The wait for the end of a task failed; the task goes on.'),
+  telemetry_lost: warn('Traces or logs could not be sent to the collector, and were dropped.'),
   upstream_file_refused: warn('A vendor did not give a file of a result.'),
   upstream_refused_operator: error("A vendor refuses the operator's account: its key, its bill, its rights."),
   upstream_usage_invalid: warn("A vendor's usage makes no sense; the request was charged by a count."),

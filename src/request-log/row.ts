@@ -2,6 +2,7 @@
 // its row; everything that reads rows runs later. Nothing here must be used for money.
 
 import type { Row, Value } from '../db/db'
+import type { TraceContext } from '../lib/trace-context'
 
 export interface RequestLogRow {
   id: string
@@ -38,6 +39,8 @@ export interface RequestLogRow {
   upstreamRequestId: string | null
   /** Models of a route that failed before the one of this row; null if there are none. */
   attempts: FailedAttempt[] | null
+  /** The trace that the request is a part of; null while nobody traces. Not written. */
+  trace: TraceContext | null
 }
 
 /** A model of a route that could not answer. */
@@ -82,6 +85,7 @@ export function newLogRow(
     upstreamMs: 0,
     upstreamRequestId: null,
     attempts: null,
+    trace: null,
   }
 }
 

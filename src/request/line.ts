@@ -12,6 +12,7 @@ import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
+import type { CallerTrace } from '../lib/trace-context'
 import { newLogRow, type RequestLogRow } from '../request-log/row'
 import { checkWebhook } from '../webhooks/address'
 import {
@@ -56,6 +57,8 @@ export interface Incoming {
   signal(): AbortSignal
   /** The address at which callers reach this gateway: `https://ai.example.com`. */
   gatewayUrl(): string
+  /** The trace that the caller's request is a part of. Read only while requests are traced. */
+  trace?(): CallerTrace
   /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
   rest?(): void
   /** Rewrites a request that is not in the form of its model's family. */
@@ -103,10 +106,13 @@ export function createGateway(world: RequestWorld): Gateway {
   }
 }
 
+const NO_TRACE: CallerTrace = { parent: null, state: null }
+
 async function handle(line: Line, running: RunningRequests, incoming: Incoming): Promise<Response> {
   const { world, reservations } = line
   const { catalogue, db } = world
   const logRow = newLogRow(incoming, world)
+  if (world.tracer) logRow.trace = world.tracer.begin(incoming.trace?.() ?? NO_TRACE)
   /** The key whose request is counted as running until the reservation takes over. */
   let counted: Key | undefined
   let content: Uint8Array | Form | undefined

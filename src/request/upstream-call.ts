@@ -7,6 +7,7 @@ import type { Call, Model } from '../contract/family'
 import type { CallBody, Upstream } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
 import { editObject } from '../lib/json'
+import { type TraceContext, traceHeaders } from '../lib/trace-context'
 import { noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
 import { requestIdOf } from '../upstreams/request-id'
@@ -28,7 +29,7 @@ export async function send(
   // A process that was suspended may find its hold expired, and others who have released it.
   if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
   reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
-  const adapted = upstream.adapt(call, model.upstreamModel)
+  const adapted = traced(upstream.adapt(call, model.upstreamModel), logRow.trace)
   noteSent(logRow, at)
   try {
     const sent = await upstream.send(
@@ -43,6 +44,11 @@ export async function send(
     if (error instanceof GatewayError) logRow.upstreamRequestId = error.upstreamRequestId
     throw error
   }
+}
+
+/** The call as a part of the trace of its request. */
+function traced(call: Call, trace: TraceContext | null): Call {
+  return trace === null ? call : { ...call, headers: { ...call.headers, ...traceHeaders(trace) } }
 }
 
 function bodyOf(

@@ -10,6 +10,7 @@ import type { Db } from '../db/db'
 import type { Sealer } from '../lib/sealing'
 import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
+import type { CallerTrace, TraceContext } from '../lib/trace-context'
 import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
 import type { RequestLog } from '../request-log/request-log'
@@ -21,6 +22,8 @@ export interface RequestWorld
   config: Pick<Config, 'server' | 'limitToBalance'>
   db: Db
   requestLog: Pick<RequestLog, 'write'>
+  /** Begins the trace of a request; null while nobody traces. */
+  tracer: { begin(caller: CallerTrace): TraceContext } | null
   catalogue: Catalogue
   authenticator: Authenticator
   tokenCounter: TokenCounter

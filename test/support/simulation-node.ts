@@ -126,6 +126,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     db,
     dataDir: '',
     metrics: null,
+    tracer: null,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,

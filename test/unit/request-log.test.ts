@@ -39,6 +39,7 @@ function entry(id: string, at = START): RequestLogRow {
     upstreamMs: 6.5,
     upstreamRequestId: 'vendor-1',
     attempts: null,
+    trace: null,
   }
 }
 

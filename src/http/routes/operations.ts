@@ -15,6 +15,7 @@ import {
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { fieldOf, scanBody } from '../../lib/json-body'
 import type { System } from '../../lib/system'
+import type { CallerTrace } from '../../lib/trace-context'
 import { waitOfRequest } from '../../lib/waiting'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import { authorizationOf } from '../authorization'
@@ -128,6 +129,11 @@ export class HttpIncoming implements Incoming {
 
   signal(): AbortSignal {
     return this.request.signal
+  }
+
+  trace(): CallerTrace {
+    const { headers } = this.request
+    return { parent: headers.get('traceparent'), state: headers.get('tracestate') }
   }
 
   gatewayUrl(): string {

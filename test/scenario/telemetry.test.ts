@@ -1,0 +1,181 @@
+// Traces and logs as a collector of OpenTelemetry gets them: whole, in their trace, without content, and never in the way
+// of a request. The collector is a server of the test that decodes what it is sent.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { beginTrace, traceHeaders } from '../../src/lib/trace-context'
+import { startTestGateway, waitFor } from '../support/gateway'
+import { completion, startVendor } from '../support/vendor'
+
+setDefaultTimeout(60_000)
+
+interface Attribute {
+  key: string
+  value: { stringValue?: string; intValue?: string; doubleValue?: number; boolValue?: boolean }
+}
+interface Envelope {
+  resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Record_[] }[] }[]
+  resourceLogs: { resource: { attributes: Attribute[] }; scopeLogs: { logRecords: Record_[] }[] }[]
+}
+interface Record_ {
+  traceId?: string
+  spanId?: string
+  parentSpanId?: string
+  name?: string
+  eventName?: string
+  kind?: number
+  startTimeUnixNano?: string
+  endTimeUnixNano?: string
+  attributes: Attribute[]
+}
+
+function startCollector(status: () => number = () => 200) {
+  const spans: Record_[] = []
+  const logs: Record_[] = []
+  const services = new Set<string>()
+  const headers: Headers[] = []
+  const note = (attributes: Attribute[]) => {
+    for (const { key, value } of attributes) if (key === 'service.name') services.add(value.stringValue ?? '')
+  }
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      headers.push(request.headers)
+      const { pathname } = new URL(request.url)
+      if (status() !== 200) return new Response(null, { status: status() })
+      const body = (await request.json()) as Envelope
+      for (const { resource, scopeSpans } of pathname === '/v1/traces' ? body.resourceSpans : []) {
+        note(resource.attributes)
+        for (const scope of scopeSpans) spans.push(...scope.spans)
+      }
+      for (const { resource, scopeLogs } of pathname === '/v1/logs' ? body.resourceLogs : []) {
+        note(resource.attributes)
+        for (const scope of scopeLogs) logs.push(...scope.logRecords)
+      }
+      return Response.json({})
+    },
+  })
+  const endpoint = `http://127.0.0.1:${server.port}`
+  return { endpoint, spans, logs, services, headers, stop: () => server.stop(true) }
+}
+
+function attribute(record: Record_ | undefined, key: string): unknown {
+  const value = record?.attributes.find((each) => each.key === key)?.value
+  return value && Object.values(value)[0]
+}
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = 'b7ad6b7169203331'
+const CANARY = 'canary-of-the-prompt'
+
+test('a request is two spans in the trace of its caller, and the vendor is told the second', async () => {
+  const vendor = startVendor()
+  const told: Headers[] = []
+  vendor.answer = (request: Request) => {
+    told.push(request.headers)
+    return Response.json(completion(CANARY, 7, 4), { headers: { 'x-request-id': 'vendor-1' } })
+  }
+  const collector = startCollector()
+  const gateway = await startTestGateway({
+    upstreams: { house: { kind: 'openai', baseUrl: vendor.url, apiKey: null } },
+    models: {
+      traced: {
+        family: 'openai-chat',
+        upstream: 'house',
+        price: { per_1m_input_tokens: '1', per_1m_output_tokens: '2' },
+      },
+    },
+    config: {
+      telemetry: { endpoint: collector.endpoint, serviceName: 'house-gateway', headers: { 'x-team': 'a' } },
+    },
+  })
+  const messages = [{ role: 'user', content: CANARY }]
+  const headers = { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'vendor=1' }
+  const response = await gateway.chat({ model: 'traced', messages }, headers)
+  expect(response.status).toBe(200)
+  await gateway.requestLog()
+  await waitFor(() => collector.spans.length >= 2 && collector.logs.length >= 1)
+  const [own, call] = collector.spans
+  expect(own).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, kind: 2, name: 'chat traced' })
+  expect(call).toMatchObject({ traceId: TRACE, parentSpanId: own?.spanId, kind: 3, name: 'chat traced' })
+  expect(told[0]?.get('traceparent')).toBe(`00-${TRACE}-${call?.spanId}-01`)
+  expect(told[0]?.get('tracestate')).toBe('vendor=1')
+  expect(attribute(own, 'gateway.request_id')).toBe(response.headers.get('x-request-id'))
+  expect(attribute(call, 'gen_ai.operation.name')).toBe('chat')
+  expect(attribute(call, 'gen_ai.provider.name')).toBe('house')
+  expect(attribute(call, 'gen_ai.usage.input_tokens')).toBe('7')
+  expect(attribute(call, 'gen_ai.usage.output_tokens')).toBe('4')
+  expect(attribute(call, 'gen_ai.response.id')).toBe('vendor-1')
+  const times = [own?.startTimeUnixNano, call?.startTimeUnixNano, call?.endTimeUnixNano, own?.endTimeUnixNano]
+  expect([...times].map(BigInt as never).sort((one, other) => Number(one) - Number(other))).toEqual(
+    times.map(BigInt as never),
+  )
+  expect(collector.logs[0]).toMatchObject({ eventName: 'request', traceId: TRACE, spanId: own?.spanId ?? '' })
+  expect([...collector.services]).toEqual(['house-gateway'])
+  expect(collector.headers[0]?.get('x-team')).toBe('a')
+  expect(JSON.stringify([collector.spans, collector.logs])).not.toContain(CANARY)
+  expect(JSON.stringify([collector.spans, collector.logs])).not.toContain(gateway.secret)
+  await gateway.close()
+  await vendor.stop()
+  collector.stop()
+})
+
+test('what the caller does not sample is passed on and not sent, and without a caller the share decides', async () => {
+  const collector = startCollector()
+  const gateway = await startTestGateway({
+    config: { telemetry: { endpoint: collector.endpoint, sampleRatio: 0 } },
+  })
+  await gateway.chat({}, { traceparent: `00-${TRACE}-${PARENT}-00` })
+  await gateway.chat()
+  await gateway.chat({}, { traceparent: `00-${TRACE}-${PARENT}-01` })
+  await gateway.requestLog()
+  await waitFor(() => collector.spans.length >= 2)
+  expect(collector.spans).toHaveLength(2)
+  expect(new Set(collector.spans.map(({ traceId }) => traceId))).toEqual(new Set([TRACE]))
+  await gateway.close()
+  collector.stop()
+})
+
+test('a collector that fails costs no request anything: what is lost is counted', async () => {
+  const collector = startCollector(() => 400)
+  const gateway = await startTestGateway({ config: { telemetry: { endpoint: collector.endpoint } } })
+  expect((await gateway.chat()).status).toBe(200)
+  await gateway.requestLog()
+  await waitFor(() => gateway.log.some(({ event }) => event === 'telemetry_lost'))
+  expect(gateway.server.world.tracer?.dropped).toBeGreaterThanOrEqual(2)
+  expect((await gateway.chat()).status).toBe(200)
+  await gateway.close()
+  collector.stop()
+})
+
+test('the queue is bounded', async () => {
+  const gateway = await startTestGateway({ config: { telemetry: { endpoint: 'http://127.0.0.1:9' } } })
+  const { log, tracer } = gateway.server.world
+  for (let count = 0; count < 10_000; count++) log('task_ended', { task: 'x' })
+  expect(tracer?.dropped).toBeGreaterThanOrEqual(10_000 - 8_192)
+  await gateway.close()
+})
+
+test('a context that is none begins a trace of its own', () => {
+  let ids = 0
+  const hexId = (bytes: number) => (++ids).toString(16).padStart(bytes * 2, '0')
+  const wrong = [
+    null,
+    '',
+    'nonsense',
+    `ff-${TRACE}-${PARENT}-01`,
+    `00-${'0'.repeat(32)}-${PARENT}-01`,
+    `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `00-${TRACE.toUpperCase()}-${PARENT}-01`,
+    `00-${TRACE}-${PARENT}`,
+  ]
+  for (const parent of wrong) {
+    expect(beginTrace({ parent, state: 'a=b' }, hexId, () => true)).toMatchObject({
+      parentId: null,
+      state: null,
+    })
+  }
+  const later = beginTrace({ parent: `cc-${TRACE}-${PARENT}-01-more`, state: 'a\r\nb' }, hexId, () => false)
+  expect(later).toMatchObject({ traceId: TRACE, parentId: PARENT, isSampled: true, state: null })
+  expect(traceHeaders(later)).toEqual({ traceparent: `00-${TRACE}-${later.callSpanId}-01` })
+})

@@ -214,7 +214,7 @@ const ConfigSchema = Type.Object(
     ),
     responses: optionalSetting('How answers of `POST /v1/responses` are kept.', ResponsesEntry),
     database: optionalSetting(
-      '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Default: SQLite in the data directory.',
+      '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Several servers and poolers: docs/operate/scale.md. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),

@@ -1,6 +1,7 @@
 // The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names several,
 // of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. It
-// must never repeat what was sent: only who sent it knows whether that can be done twice.
+// must never repeat what was sent: only who sent it knows whether that can be done twice. `pgbouncer=true` says that a pooler
+// gives each transaction a session of its choice: then nothing is kept in sessions.
 
 import { SQL } from 'bun'
 
@@ -24,6 +25,8 @@ type Target = 'any' | 'read-write'
 const DEFAULT_PORT = '5432'
 
 export class PostgresServers {
+  /** Whether settings and prepared statements of a session are lost with each transaction. */
+  readonly isPooled: boolean
   private readonly urls: string[]
   private readonly target: Target
   private current: Promise<Connections> | undefined
@@ -33,7 +36,8 @@ export class PostgresServers {
     address: string,
     private readonly options: ConnectionOptions,
   ) {
-    const { urls, target } = readAddress(address)
+    const { urls, target, isPooled } = readAddress(address)
+    this.isPooled = isPooled
     this.urls = urls
     this.target = target
     // Where there is no choice nothing is asked, and the address is found wanting by its first use.
@@ -64,8 +68,9 @@ export class PostgresServers {
 
   private open(url: string): Connections {
     const { poolSize, connectTimeoutSeconds, session } = this.options
+    const kept = this.isPooled ? { prepare: false } : { connection: session }
     const connect = (max: number) =>
-      new SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, connection: session })
+      new SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, ...kept })
     return { pool: connect(poolSize), groups: connect(1) }
   }
 
@@ -85,25 +90,29 @@ export class PostgresServers {
   }
 
   private async takesChanges(url: string): Promise<boolean> {
-    await using probe = new SQL(url, { max: 1, connectionTimeout: this.options.connectTimeoutSeconds })
+    const { connectTimeoutSeconds } = this.options
+    await using probe = new SQL(url, { max: 1, prepare: false, connectionTimeout: connectTimeoutSeconds })
     const [row] = await probe.unsafe('show transaction_read_only')
     return row.transaction_read_only === 'off'
   }
 }
 
 /** One URL for each host. Without `target_session_attrs` one of several is used that takes changes. */
-function readAddress(address: string): { urls: string[]; target: Target } {
+function readAddress(address: string): { urls: string[]; target: Target; isPooled: boolean } {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/.exec(address)
   const [, before = '', hosts = '', after = ''] = parts ?? []
   const url = new URL(`http://host${after}`)
   const wanted = url.searchParams.get('target_session_attrs')
-  url.searchParams.delete('target_session_attrs')
+  const isPooled = url.searchParams.get('pgbouncer') === 'true'
   const list = hosts.split(',')
-  if (list.length < 2 && wanted === null) return { urls: [address], target: 'any' }
+  if (list.length < 2 && wanted === null && !isPooled) return { urls: [address], target: 'any', isPooled }
+  // The servers do not know these.
+  for (const name of ['target_session_attrs', 'pgbouncer']) url.searchParams.delete(name)
   const rest = url.pathname + url.search
   const withPort = (host: string) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)
   const urls = list.map((host) => `${before}${withPort(host)}${rest}`)
-  return { urls, target: wanted === 'any' ? 'any' : 'read-write' }
+  const isAny = wanted === 'any' || (wanted === null && list.length < 2)
+  return { urls, target: isAny ? 'any' : 'read-write', isPooled }
 }
 
 /** Whether another server may have to be asked: the connection was lost, or the server stops or takes no changes. */

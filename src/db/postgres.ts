@@ -24,6 +24,12 @@ const NO_TIMEOUT = 0
 const MOST_ATTEMPTS = 16
 const FIRST_PAUSE_MS = 4
 const LONGEST_PAUSE_MS = 250
+/** Limits of a transaction where a pooler gives it a session that others have used. */
+const LIMIT_LOCKS = `set_config('lock_timeout', '${STATEMENT_TIMEOUT_MS}', true)`
+const LIMITS: Statement = {
+  sql: `select ${LIMIT_LOCKS} as locks, set_config('statement_timeout', '${STATEMENT_TIMEOUT_MS}', true) as statements`,
+}
+const MOVE_IN_TIME = `select ${LIMIT_LOCKS} as locks, move_money_1($1) as answer`
 /** SQLSTATEs: not allowed, not supported, undefined function, undefined object. */
 const NO_FUNCTION = /^(42501|0A000|42883|42704)$/
 
@@ -47,9 +53,12 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
     },
   })
 
+  /** Limits of time that a session of its own would have. */
+  const limits = servers.isPooled && !patient ? LIMITS : undefined
+
   async function batch(statements: readonly Statement[]): Promise<BatchResult> {
     try {
-      return await commit(db, () => servers.use(({ pool }) => transact(pool, statements)))
+      return await commit(db, () => servers.use(({ pool }) => transact(pool, statements, limits)))
     } catch (error) {
       if (error instanceof Missed) return { missed: error.index }
       throw unavailable(error)
@@ -60,7 +69,10 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
   let hasFunction = true
   const groups = new MovementGroups({
     async call(movements) {
-      const call = { sql: 'select move_money_1($1) as answer', parameters: [movements] }
+      const call = {
+        sql: limits ? MOVE_IN_TIME : 'select move_money_1($1) as answer',
+        parameters: [movements],
+      }
       try {
         const [row] = (await commit(db, () => servers.use((at) => run(at.groups, call)))).found
         return row?.answer as string
@@ -95,8 +107,13 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
 }
 
 /** Runs statements in one transaction. Throws where a guard misses, so that nothing is changed. */
-function transact(pool: SQL, statements: readonly Statement[]): Promise<{ rows: Row[][] }> {
+function transact(
+  pool: SQL,
+  statements: readonly Statement[],
+  before: Statement | undefined,
+): Promise<{ rows: Row[][] }> {
   return pool.begin(async (transaction) => {
+    if (before) await run(transaction, before)
     const rows: Row[][] = []
     for (const [index, statement] of statements.entries()) {
       const { hits, found } = await run(transaction, statement)

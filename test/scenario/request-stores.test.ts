@@ -1,0 +1,171 @@
+// The places that keep rows of requests: all of them give the same answer to the same question, page by page, as a list
+// in memory does. What is particular to each stands below.
+
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { openPostgres } from '../../src/db/postgres'
+import { openSqlite } from '../../src/db/sqlite'
+import { directTransport } from '../../src/http-client/origin'
+import { openClickHouse } from '../../src/request-log/clickhouse'
+import { matches, type RequestFilter, UnknownCursor } from '../../src/request-log/filter'
+import { openPages } from '../../src/request-log/pages'
+import { openPartitions } from '../../src/request-log/partitions'
+import { openRequestLog, type RequestStore } from '../../src/request-log/request-log'
+import { loggedRequestOf, newLogRow, type RequestLogRow, valuesOf } from '../../src/request-log/row'
+import { startClickHouse } from '../support/click-house'
+import { postgresUrl } from '../support/databases'
+import { createRandom } from '../support/random'
+
+setDefaultTimeout(120_000)
+
+const DAY_MS = 86_400_000
+const KEEP_MS = 30 * DAY_MS
+const START = Date.UTC(2026, 10, 20, 12)
+const STATUSES = [200, 200, 200, 202, 400, 402, 429, 500, 503]
+
+const pick = <Item>(items: readonly Item[], random: ReturnType<typeof createRandom>) =>
+  items[random.below(items.length)] as Item
+
+/** Rows of three days, in the order of their time. */
+function makeRows(count: number): RequestLogRow[] {
+  const random = createRandom(7)
+  return Array.from({ length: count }, (_none, index) => {
+    const at = START + Math.floor((index * 3 * DAY_MS) / count)
+    const id = `req_${at.toString(16).padStart(12, '0')}7${index.toString(16).padStart(19, '0')}`
+    return {
+      ...newLogRow(
+        { requestId: id, operation: { name: pick(['chat', 'image'], random) } },
+        { now: () => at, monotonic: () => 0 },
+      ),
+      account: pick(['alice', 'bob', null], random),
+      keyId: pick(['key_1', 'key_2', 'key_3', null], random),
+      model: pick(['fast', 'o\'hara\\ "x"', null], random),
+      upstream: pick(['east', 'west'], random),
+      status: pick(STATUSES, random),
+      amountNano: index,
+    }
+  })
+}
+
+const rows = makeRows(700)
+const filters: RequestFilter[] = [
+  {},
+  { keyId: 'key_1' },
+  { account: 'bob', upstream: 'west' },
+  { model: 'o\'hara\\ "x"' },
+  { operation: 'image', status: '5xx' },
+  { status: 'failed' },
+  { status: '429', keyId: 'key_2' },
+  { since: START + DAY_MS },
+  { until: START + DAY_MS },
+  { since: START + DAY_MS, until: START + 2 * DAY_MS, account: 'alice' },
+  { keyId: 'nobody' },
+  { keyId: "' or 1=1 --" },
+]
+
+const clickHouse = startClickHouse()
+afterAll(() => clickHouse.stop())
+
+const openers: Record<string, () => Promise<RequestStore>> = {
+  SQLite: () => openPages(openSqlite(':memory:', { durable: false }), KEEP_MS),
+  PostgreSQL: async () => openPartitions(openPostgres(await postgresUrl()), KEEP_MS, START),
+  ClickHouse: () =>
+    openClickHouse(
+      { url: clickHouse.url, user: 'gateway', password: 'secret' },
+      { keepMs: KEEP_MS, transport: directTransport },
+    ),
+}
+
+describe.each(Object.keys(openers))('%s', (name) => {
+  test('answers every question as a list does, in pages of any size', async () => {
+    const store = await (openers[name] as () => Promise<RequestStore>)()
+    for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
+    for (const filter of filters) {
+      const wanted = rows.filter((row) => matches(filter, loggedRequestOf(valuesOf(row)))).map(({ id }) => id)
+      for (const limit of [1_000, 50, 7]) {
+        const found: string[] = []
+        let after: string | undefined
+        do {
+          const page = await store.list(filter, { limit, after })
+          expect(page.rows.length).toBeLessThanOrEqual(limit)
+          found.push(...page.rows.map(({ id }) => id))
+          after = page.next ?? undefined
+        } while (after !== undefined && found.length <= rows.length)
+        expect({ filter, limit, found }).toEqual({ filter, limit, found: wanted.toReversed() })
+        if (wanted.length > 200 && limit === 50) break
+      }
+    }
+    for (const index of [0, 350, 699]) {
+      const row = rows[index] as RequestLogRow
+      expect(await store.find(row.id)).toMatchObject({
+        id: row.id,
+        at: row.at,
+        amount: index,
+        model: row.model,
+      })
+    }
+    expect(await store.find('req_none')).toBeUndefined()
+    await expect(store.list({}, { limit: 1, after: "1' or '1" })).rejects.toBeInstanceOf(UnknownCursor)
+    await store.close()
+  })
+})
+
+test('PostgreSQL has a partition for each day, and drops whole days', async () => {
+  const db = openPostgres(await postgresUrl())
+  const store = await openPartitions(db, KEEP_MS, START)
+  await Promise.all([openPartitions(db, KEEP_MS, START), openPartitions(db, KEEP_MS, START)])
+  await store.insert(rows)
+  const partitions = async () =>
+    (
+      await db.query({
+        sql: `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'request_log'::regclass`,
+      })
+    )
+      .map(({ name }) => name)
+      .sort()
+  expect(await partitions()).toEqual([20, 21, 22, 23].map((day) => `request_log_202611${day}`))
+  await store.trim(START + KEEP_MS + 2 * DAY_MS)
+  expect(await partitions()).toEqual(
+    ['request_log_20261122', 'request_log_20261123', 'request_log_20261222', 'request_log_20261223'].sort(),
+  )
+  const plan = await db.query({
+    sql: `explain select id from request_log where key_id = 'key_1' order by number desc limit 20`,
+  })
+  expect(JSON.stringify(plan)).toContain('key_id_number_idx')
+  await db.close()
+})
+
+test('ClickHouse gets a batch again that may not have arrived, and answers with each row once', async () => {
+  const server = startClickHouse()
+  const store = await openClickHouse({ url: server.url }, { keepMs: KEEP_MS, transport: directTransport })
+  server.faults.push(503)
+  await store.insert(rows.slice(0, 3))
+  expect(server.rows).toHaveLength(6)
+  expect((await store.list({}, { limit: 10 })).rows).toHaveLength(3)
+  server.faults.push(404)
+  await expect(store.insert(rows.slice(0, 1))).rejects.toThrow('HTTP 404')
+  await store.close()
+  await server.stop()
+  expect(clickHouse.users).toEqual(new Set(['gateway:secret']))
+  expect(server.statements[0]).toContain('interval 2592000 second')
+})
+
+test('rows are dropped and counted where the store cannot keep up, and their readers get all', async () => {
+  const gate = Promise.withResolvers<void>()
+  const events: string[] = []
+  let read = 0
+  const slow: RequestStore = {
+    insert: () => gate.promise,
+    list: async () => ({ rows: [], next: null }),
+    find: async () => undefined,
+    trim: async () => {},
+    close: async () => {},
+  }
+  const requestLog = openRequestLog(slow, (event) => events.push(event), [(batch) => (read += batch.length)])
+  for (let index = 0; index < 11_000; index++) requestLog.write(rows[0] as RequestLogRow)
+  void requestLog.flush()
+  expect(read).toBe(11_000)
+  expect(requestLog.lostRows()).toBeGreaterThanOrEqual(1_000 - 256)
+  expect(events).toContain('request_rows_lost')
+  gate.resolve()
+  await requestLog.close()
+})

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { probeUpstream } from '../../cli/lib/probe-upstream'
 import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
@@ -146,6 +147,27 @@ test('an upstream is tried, with the reason and what to do', async () => {
   ])
   const simulated = await run('upstreams health --sandbox')
   expect([simulated.code, simulated.stderr]).toEqual([0, ''])
+})
+
+test('every kind can be tried with its simulator', async () => {
+  const { baseUrls, secrets } = sandbox
+  const upstreams = Object.fromEntries(
+    (Object.keys(baseUrls) as (keyof typeof baseUrls)[]).map((kind) => [
+      kind,
+      { kind, baseUrl: baseUrls[kind], apiKey: secrets[kind] },
+    ]),
+  )
+  const states = await Promise.all(
+    Object.keys(upstreams).map(async (name) => {
+      const { state } = await probeUpstream({ upstreams, models: {} }, name, {})
+      return [name, state] as const
+    }),
+  )
+  // These have no list of models, in fact or in their simulators.
+  const reached = ['dashscope', 'voyage', 'ark', 'cohere']
+  expect(Object.fromEntries(states)).toEqual(
+    Object.fromEntries(states.map(([name]) => [name, reached.includes(name) ? 'reached' : 'ready'])),
+  )
 })
 
 test('listed models are served, billed by the list, and others are not', async () => {

@@ -220,6 +220,20 @@ describe('signatures', () => {
     }
   })
 
+  test('hold for a request without a body', () => {
+    const request = {
+      method: 'GET',
+      host: 'h',
+      path: '/models',
+      headers: {},
+      body: '',
+      at: new Date().toISOString(),
+    }
+    const headers = { host: 'h', ...bedrock.sign?.(Object.values(keys).join(':'), request, {}) }
+    const call = { method: 'GET', path: '/models', query: new URLSearchParams(), headers, text: '' }
+    expect(signatureFault(call, keys)).toBe(undefined)
+  })
+
   test.each([
     ['another body', { text: '{"a":2}' }],
     ['another path', { path: '/model/other/invoke' }],
@@ -229,7 +243,15 @@ describe('signatures', () => {
     ['a header of Amazon that is not signed', { headers: { 'x-amz-other': '1' } }],
   ])('do not hold for %s', (_, change) => {
     const at = new Date().toISOString()
-    const request = { method: 'POST', host: 'h', path: '/model/m/invoke', headers: {}, body: '{"a":1}', at }
+    const headersSent = { 'content-type': 'application/json' }
+    const request = {
+      method: 'POST',
+      host: 'h',
+      path: '/model/m/invoke',
+      headers: headersSent,
+      body: '{"a":1}',
+      at,
+    }
     const signed = bedrock.sign?.(Object.values(keys).join(':'), request, {}) ?? {}
     const call = {
       method: 'POST',

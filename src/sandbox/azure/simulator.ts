@@ -59,7 +59,7 @@ function readPath(request: VendorRequest): VendorRequest | undefined {
   if (version === null || !VERSION.test(version)) return undefined
   const [, deployment, rest] = /^\/openai\/deployments\/([^/]+)(\/.+)$/.exec(path) ?? []
   if (deployment === undefined) {
-    const whole = /^\/openai(\/responses.*)$/.exec(path)?.[1]
+    const whole = /^\/openai(\/(?:responses|models).*)$/.exec(path)?.[1]
     return whole === undefined ? undefined : { ...request, path: `/v1${whole}` }
   }
   const model = decodeURIComponent(deployment)

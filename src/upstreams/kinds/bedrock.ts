@@ -101,6 +101,7 @@ function signature(
     sessionToken: string | undefined
   },
 ): Record<string, string> {
+  const { 'content-type': type } = headers
   const date = at.replaceAll(/[-:]|\.\d{3}/g, '')
   const signed = sign(
     {
@@ -110,7 +111,7 @@ function signature(
       method,
       path,
       body,
-      headers: { host, 'x-amz-date': date, 'content-type': headers['content-type'] ?? 'application/json' },
+      headers: { host, 'x-amz-date': date, ...(type !== undefined && { 'content-type': type }) },
     },
     { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
   )

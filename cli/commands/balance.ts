@@ -2,11 +2,13 @@
 // never move money without a ledger entry.
 
 import { defineCommand } from 'citty'
-import { newId } from '../../src/app/world'
+import { newId, randomBytes } from '../../src/app/world'
 import { endOfLedger, ledgerOf } from '../../src/billing/account-ledger'
-import { type Audit, audit } from '../../src/billing/audit'
+import type { Audit } from '../../src/billing/audit'
 import { balances } from '../../src/billing/balances'
+import { signingKey } from '../../src/billing/checkpoint'
 import { addCredit, adjust as adjustBalance } from '../../src/billing/ledger'
+import { type Verification, verify } from '../../src/billing/verify'
 import { formatUsd } from '../../src/lib/money'
 import { requireAccount, requireRoom } from '../lib/account'
 import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
@@ -22,9 +24,9 @@ import {
   entriesTable,
   entryJson,
 } from '../view/balance'
-import { paint, print, printJson, printJsonList, say } from '../view/output'
+import { createStatus, paint, print, printJson, printJsonList, say } from '../view/output'
 import { renderBlock } from '../view/table'
-import { parsePeriod, periodArgs } from '../view/times'
+import { isoTime, parsePeriod, periodArgs, utcTime } from '../view/times'
 
 const accountArg = { type: 'positional', required: true, description: 'The account' } as const
 
@@ -122,6 +124,8 @@ const adjust = defineCommand({
   },
 })
 
+/** Charges from which on a verification shows how far it is. */
+const SHOWN_FROM = 200_000
 /** Most entries of a table, unless more are asked for. */
 const DEFAULT_LIMIT = 1_000
 
@@ -170,16 +174,31 @@ const ledger = defineCommand({
   },
 })
 
-const verify = defineCommand({
+const verifyBooks = defineCommand({
   meta: {
     name: 'verify',
-    description: 'Check that the books are right; exit 1 with a list of problems if they are not.',
-    examples: ['gateway balance verify', 'gateway balance verify --json | jq .books'],
+    description:
+      'Check that the books are right, since the last time that they were; exit 1 with a list of problems if they are not.',
+    examples: [
+      'gateway balance verify',
+      'gateway balance verify --whole',
+      'gateway balance verify --json | jq .books',
+    ],
   },
-  args: commandArgs,
+  args: {
+    whole: { type: 'boolean', description: 'Read all charges, also those that were verified before' },
+    ...commandArgs,
+  },
   async run({ args }) {
     await withDatabase(args, async (db) => {
-      const result = await audit(db, Date.now())
+      const now = Date.now()
+      const key = await signingKey(db, randomBytes, now)
+      const status = createStatus()
+      const onProgress = (done: number, of: number) => {
+        if (of > SHOWN_FROM) status.show(`Verified ${done} of ${of} charges.`)
+      }
+      const result = await verify(db, { now, key, whole: args.whole === true, onProgress })
+      status.clear()
       if (args.json) printJson(auditJson(result))
       else print(auditBlock(result))
       const { problems } = result
@@ -192,12 +211,13 @@ const verify = defineCommand({
 
 export const balance = defineCommand({
   meta: { name: 'balance', description: 'Money: balances, deposits, corrections, the ledger.' },
-  subCommands: { show, add, adjust, ledger, verify },
+  subCommands: { show, add, adjust, ledger, verify: verifyBooks },
 })
 
-function auditJson({ books, problems, ...counts }: Audit) {
+function auditJson({ books, problems, since, ...counts }: Verification) {
   return {
     ok: problems.length === 0,
+    since: isoTime(since),
     ...counts,
     books: {
       funding_usd: formatUsd(books.fundingNano),
@@ -209,7 +229,7 @@ function auditJson({ books, problems, ...counts }: Audit) {
   }
 }
 
-function auditBlock({ books, problems, accounts, charges, transfers }: Audit): string {
+function auditBlock({ books, problems, accounts, charges, transfers, since, read }: Verification): string {
   const verdict =
     problems.length === 0 ? paint('green', 'The books are right.') : paint('red', 'The books are wrong.')
   const entries: [string, string][] = [
@@ -218,6 +238,7 @@ function auditBlock({ books, problems, accounts, charges, transfers }: Audit): s
     ['shortfall', `${dollars(books.shortfallNano)}, earned, but not covered by a balance`],
     ['on accounts', `${dollars(onAccounts(books))}`],
     ['checked', `${accounts} accounts, ${charges} charges, ${transfers} transfers`],
+    ['read', since === null ? 'all charges' : `${read} charges, since ${utcTime(since)}`],
   ]
   return `${verdict}\n\n${renderBlock(entries)}`
 }

@@ -20,7 +20,7 @@ export interface Audit {
 /** How long an open hold may outlive its expiry, in milliseconds: the sweep runs every few seconds. */
 const EXPIRY_MARGIN_MS = 60_000
 
-interface Check {
+export interface Check {
   /** Selects rows that should not exist. */
   sql: string
   parameters?: number[]
@@ -32,7 +32,8 @@ const moves = `select book, cast(sum(amount) as bigint) as booked from (
   select to_book as book, amount from movements union all select from_book as book, -amount from movements
 ) as legs group by book`
 
-function checks(now: number): Check[] {
+/** Checks that read all charges. */
+function historyChecks(): Check[] {
   return [
     {
       sql: `select name, balance, coalesce(booked, 0) as booked from accounts left join (${moves}) as moved
@@ -45,25 +46,10 @@ function checks(now: number): Check[] {
       say: (row) => `${row.book}: the ledger has ${row.booked} for an account that does not exist`,
     },
     {
-      sql: `select name, accounts.held, coalesce(open, 0) as open from accounts left join
-          (select account, sum(held) as open from open_charges group by account) as holds on account = name
-        where accounts.held <> coalesce(open, 0)`,
-      say: (row) => `account ${row.name}: held ${row.held} differs from its open charges ${row.open}`,
-    },
-    {
-      sql: 'select name, balance, held from accounts where held < 0 or balance < held',
-      say: (row) => `account ${row.name}: balance ${row.balance} does not cover held ${row.held}`,
-    },
-    {
       sql: `select id, case state when 0 then 'released' when 1 then 'settled' else cast(state as text) end as state
         from ended_charges where state not in (0, 1) or amount < 0 or shortfall < 0
         or (state = 0 and (amount <> 0 or shortfall <> 0))`,
       say: (row) => `charge ${row.id}: impossible state ${row.state}`,
-    },
-    {
-      sql: 'select id from open_charges where expires_at < $1',
-      parameters: [now - EXPIRY_MARGIN_MS],
-      say: (row) => `charge ${row.id}: still held though it expired`,
     },
     {
       sql: 'select id from charges group by id having count(*) > 1',
@@ -74,6 +60,27 @@ function checks(now: number): Check[] {
       sql: 'select id, amount, shortfall, held from ended_charges where amount < held and shortfall > 0',
       say: (row) =>
         `charge ${row.id}: a shortfall of ${row.shortfall} though only ${row.amount} of ${row.held} was taken`,
+    },
+  ]
+}
+
+/** Checks of accounts, of what is open and of transfers, however long the history is. */
+export function openChecks(now: number): Check[] {
+  return [
+    {
+      sql: `select name, accounts.held, coalesce(open, 0) as open from accounts left join
+          (select account, sum(held) as open from open_charges group by account) as holds on account = name
+        where accounts.held <> coalesce(open, 0)`,
+      say: (row) => `account ${row.name}: held ${row.held} differs from its open charges ${row.open}`,
+    },
+    {
+      sql: 'select name, balance, held from accounts where held < 0 or balance < held',
+      say: (row) => `account ${row.name}: balance ${row.balance} does not cover held ${row.held}`,
+    },
+    {
+      sql: 'select id from open_charges where expires_at < $1',
+      parameters: [now - EXPIRY_MARGIN_MS],
+      say: (row) => `charge ${row.id}: still held though it expired`,
     },
     {
       sql: `select id, kind, from_book, to_book from transfers where not (case kind
@@ -112,16 +119,19 @@ function taskChecks(now: number): Check[] {
 
 export async function audit(db: Db, now: number): Promise<Audit> {
   const problems: string[] = []
-  for (const check of [...checks(now), ...taskChecks(now)]) {
-    const rows = await db.query({ sql: check.sql, parameters: check.parameters ?? [] })
-    problems.push(...rows.map(check.say))
-  }
+  for (const check of [...historyChecks(), ...openChecks(now), ...taskChecks(now)])
+    problems.push(...(await faultsOf(db, check)))
   if (db.kind === 'sqlite') {
     const rows = await db.query({ sql: 'pragma integrity_check' })
     if (rows[0]?.integrity_check !== 'ok')
       problems.push(`the database file is damaged: ${JSON.stringify(rows)}`)
   }
   return { ...(await figures(db, problems)), problems }
+}
+
+/** One sentence for each row that a check finds. */
+export async function faultsOf(db: Db, { sql, parameters = [], say }: Check): Promise<string[]> {
+  return (await db.query({ sql, parameters })).map(say)
 }
 
 async function figures(db: Db, problems: string[]): Promise<Omit<Audit, 'problems'>> {

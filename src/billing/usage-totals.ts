@@ -104,3 +104,20 @@ function add(spanMs: number, after: number, to: number): Statement {
     parameters: [after, to],
   }
 }
+
+/** One sentence for each hour whose totals are not those of its charges, of hours that began behind a position. */
+export async function faultsOfTotals(db: Db, after: number): Promise<string[]> {
+  const differ = FIGURES.map((name) => `t.${name} <> c.${name}`).join(' or ')
+  const rows = await db.query({
+    sql: `select distinct c.start from (select ended_at - ended_at % ${HOUR_MS} as start, series, ${SUMS}
+        from ended_charges where position > $1 and position <= (select position from marks where name = 'usage')
+        group by 1, 2) as c
+      left join usage_totals t on t.span = ${HOUR_MS} and t.start = c.start and t.series = c.series
+      where (t.first_position is null or t.first_position > $1) and (t.requests is null or ${differ}) order by c.start`,
+    parameters: [after],
+  })
+  return rows.map(
+    ({ start }) =>
+      `usage of the hour ${new Date(start as number).toISOString()} is not what its charges say: make it anew with gateway usage --rebuild`,
+  )
+}

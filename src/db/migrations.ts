@@ -345,6 +345,16 @@ export const migrations: readonly Step[] = [
     `create index transfers_to on transfers (to_book, at)`,
     `create index transfers_from on transfers (from_book, at)`,
   ],
+  [
+    // What was verified of the books, and up to which charge. Each row is signed with the one before it.
+    `create table checkpoints (
+      position bigint primary key,
+      at bigint not null,
+      hash text not null,
+      sums text not null,
+      signature text not null
+    )`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

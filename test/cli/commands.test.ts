@@ -349,6 +349,8 @@ test('money in, corrections, the ledger and the proof', async () => {
 
   expect(await json('balance verify', data)).toEqual({
     ok: true,
+    since: null,
+    read: 0,
     accounts: 1,
     charges: 0,
     transfers: 4,

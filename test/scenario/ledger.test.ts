@@ -20,6 +20,7 @@ import {
 import { conditionsOf, forgetWindows, periodOf } from '../../src/billing/limits'
 import { referencesOf } from '../../src/billing/references'
 import { withWholeUsage } from '../../src/billing/usage-form'
+import { verify } from '../../src/billing/verify'
 import type { Db, Statement, Value } from '../../src/db/db'
 import { formatUsd, MAX_NANO } from '../../src/lib/money'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
@@ -706,6 +707,52 @@ function auditTests(kind: DatabaseKind): void {
     expect(problems.join('\n')).toMatch(finds)
   })
 
+  test.each(tamperings)('finds after a checkpoint that $name', async ({ sql, finds }) => {
+    const db = await openAuditedBooks(kind, async (each) => {
+      await addCredit(each, { id: 'first', account: 'alice', amountNano: 100, now: START, note: null })
+      const charge = await held(each, 100)
+      await settle(each, charge, makeSettlement(100))
+      expect(await verifyBooks(each)).toMatchObject({ problems: [], since: null, read: 1 })
+    })
+    await db.batch([{ sql }])
+    const { problems, since } = await verifyBooks(db)
+    expect(since).toBe(START)
+    expect(problems.join('\n')).toMatch(finds)
+  })
+
+  test('reads only what came after a checkpoint, and finds behind it what was changed when all is read', async () => {
+    const db = await openAuditedBooks(kind)
+    expect(await verifyBooks(db)).toMatchObject({ problems: [], since: null, read: 3 })
+    const charge = await held(db, 7)
+    await settle(db, charge, makeSettlement(5))
+    const second = await verifyBooks(db)
+    expect(second).toMatchObject({ problems: [], since: START, read: 1 })
+    const { accounts, charges, books } = await audit(db, START)
+    expect(second).toMatchObject({ accounts, charges, books })
+    expect(await verifyBooks(db)).toMatchObject({ problems: [], since: START, read: 0 })
+    // Books that add up: the price of one charge is moved to another of the account.
+    await db.batch([
+      { sql: `update ended_charges set amount = amount - 1 where id = 'settled'` },
+      { sql: `update ended_charges set amount = amount + 1, held = held + 1 where id = '${charge.id}'` },
+    ])
+    expect((await audit(db, START)).problems).toEqual([])
+    expect((await verifyBooks(db)).problems).toEqual([])
+    const { problems } = await verifyBooks(db, true)
+    expect(problems).toHaveLength(2)
+    expect(problems[0]).toMatch(/charges at positions 1 to \d+ are not those that were verified on/)
+  })
+
+  test('does not trust a checkpoint that somebody else has signed', async () => {
+    const db = await openAuditedBooks(kind)
+    await verifyBooks(db)
+    await db.batch([{ sql: `update checkpoints set at = at + 1` }])
+    const { problems, since } = await verifyBooks(db)
+    expect(problems).toEqual([
+      'the checkpoints are not as this gateway signed them: somebody changed them, or their key',
+    ])
+    expect(since).toBeNull()
+  })
+
   test('finds a hold that no balance covers, where the database no longer checks that', async () => {
     const db = await fillBooks(await openTestDatabase(kind))
     if (kind === 'sqlite') await db.query({ sql: 'pragma ignore_check_constraints = 1' })
@@ -732,8 +779,17 @@ function auditTests(kind: DatabaseKind): void {
 }
 
 /** Every kind of row: deposits, a settled, a released, a short and an open charge. */
-async function openAuditedBooks(kind: DatabaseKind): Promise<Db> {
-  return fillBooks(await emptyBooks(kind))
+async function openAuditedBooks(
+  kind: DatabaseKind,
+  before: (db: Db) => Promise<void> = async () => {},
+): Promise<Db> {
+  const db = await emptyBooks(kind)
+  await before(db)
+  return fillBooks(db)
+}
+
+function verifyBooks(db: Db, whole = false): ReturnType<typeof verify> {
+  return verify(db, { now: START, key: 'key', whole, onProgress() {} })
 }
 
 async function fillBooks(db: Db): Promise<Db> {
@@ -772,6 +828,7 @@ async function emptyBooks(kind: DatabaseKind): Promise<Db> {
     'accounts',
     'open_charges',
     'ended_charges',
+    'checkpoints',
     'transfers',
     'rate_windows',
     'budgets',

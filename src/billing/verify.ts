@@ -1,0 +1,195 @@
+// Verifies the books: what came since the last checkpoint, or all of it. Where they are right, a new checkpoint says so. It
+// must use no code that moves money.
+
+import type { Db, Row } from '../db/db'
+import { type Audit, audit, type Check, faultsOf, openChecks } from './audit'
+import { bookOf } from './balances'
+import {
+  areSigned,
+  type Checkpoint,
+  checkpointsOf,
+  readCharges,
+  type Sums,
+  writeCheckpoint,
+} from './checkpoint'
+import { faultsOfTotals, firstPositionSince, HOUR_MS, lastPosition } from './usage-totals'
+
+export interface Verification extends Audit {
+  /** The time of the checkpoint from which on charges were read, in milliseconds since 1970; null if all were. */
+  since: number | null
+  /** Charges that were read. */
+  read: number
+}
+
+interface VerifyOptions {
+  now: number
+  /** The key that signs checkpoints. */
+  key: string
+  /** Reads all charges, also those that were verified before. */
+  whole: boolean
+  onProgress(position: number, of: number): void
+}
+
+export async function verify(db: Db, options: VerifyOptions): Promise<Verification> {
+  const checkpoints = await checkpointsOf(db)
+  const problems: string[] = []
+  if (!areSigned(checkpoints, options.key)) {
+    problems.push('the checkpoints are not as this gateway signed them: somebody changed them, or their key')
+  }
+  const last = checkpoints.at(-1)
+  const to = await lastPosition(db)
+  const isWhole = options.whole || last === undefined || problems.length > 0
+  const result = isWhole
+    ? await verifyAll(db, checkpoints, to, options)
+    : await verifySince(db, last, to, options)
+  const { sums, hash, ...verification } = result
+  verification.problems.unshift(...problems)
+  if (verification.problems.length === 0 && to > (last?.position ?? 0)) {
+    await writeCheckpoint(db, { position: to, at: options.now, hash, sums }, last, options.key)
+  }
+  return verification
+}
+
+type Result = Verification & { sums: Sums; hash: string }
+
+/** Reads everything, and holds it against all checkpoints. */
+async function verifyAll(
+  db: Db,
+  checkpoints: readonly Checkpoint[],
+  to: number,
+  { now, onProgress }: VerifyOptions,
+): Promise<Result> {
+  const audited = await audit(db, now)
+  const { problems } = audited
+  let sums: Sums = { charges: 0, paid: {}, shortfall: '0' }
+  let after = 0
+  for (const { position, at, hash, sums: signed } of checkpoints) {
+    const found = await readCharges(db, after, position, sums, (_, done) => onProgress(done, to))
+    if (found !== hash) {
+      const when = new Date(at).toISOString()
+      problems.push(
+        `charges at positions ${after + 1} to ${position} are not those that were verified on ${when}`,
+      )
+    }
+    sums = structuredClone(signed)
+    after = position
+  }
+  const hash = await readCharges(db, after, to, sums, (_, done) => onProgress(done, to))
+  problems.push(...(await faultsOfTotals(db, 0)))
+  const { transfers } = await transfersIn(db)
+  return { ...audited, transfers, since: null, read: sums.charges, sums, hash }
+}
+
+/** Reads what came after a checkpoint. */
+async function verifySince(
+  db: Db,
+  checkpoint: Checkpoint,
+  to: number,
+  { now, onProgress }: VerifyOptions,
+): Promise<Result> {
+  const problems: string[] = []
+  const sums = structuredClone(checkpoint.sums)
+  const ids = new Set<string>()
+  const hash = await readCharges(db, checkpoint.position, to, sums, (rows, done) => {
+    for (const row of rows) {
+      const fault = ids.has(row.id as string) ? 'there more than once' : faultOf(row)
+      if (fault !== undefined) problems.push(`charge ${row.id}: ${fault}`)
+      ids.add(row.id as string)
+    }
+    onProgress(done, to)
+  })
+  for (const check of [
+    ...openChecks(now),
+    await taskCheck(db, checkpoint.at),
+    openTwice(checkpoint.position),
+  ])
+    problems.push(...(await faultsOf(db, check)))
+  const accounts = await accountsAt(db, to)
+  for (const row of accounts) {
+    const paid = BigInt(sums.paid[row.name as string] ?? 0) + BigInt(row.paid as number)
+    const booked = BigInt(row.transferred as number) - paid
+    if (booked !== BigInt(row.balance as number))
+      problems.push(`account ${row.name}: balance ${row.balance} differs from its ledger ${booked}`)
+  }
+  const names = new Set(accounts.map(({ name }) => name))
+  for (const [account, paid] of Object.entries(sums.paid)) {
+    if (paid !== '0' && !names.has(account))
+      problems.push(`${bookOf(account)}: the ledger has -${paid} for an account that does not exist`)
+  }
+  problems.push(...(await faultsOfTotals(db, checkpoint.position)))
+  const { transfers, fundingNano } = await transfersIn(db)
+  const [open] = await db.query({ sql: 'select count(*) as count from open_charges' })
+  const paid = Object.values(sums.paid).reduce((sum, nano) => sum + BigInt(nano), 0n)
+  const shortfallNano = BigInt(sums.shortfall)
+  return {
+    accounts: accounts.length,
+    charges: sums.charges + (open?.count as number),
+    transfers,
+    books: {
+      fundingNano,
+      revenueNano: paid + shortfallNano,
+      shortfallNano,
+    },
+    problems,
+    since: checkpoint.at,
+    read: sums.charges - checkpoint.sums.charges,
+    sums,
+    hash,
+  }
+}
+
+/** The number of deposits and corrections, and what they paid in. */
+async function transfersIn(db: Db): Promise<{ transfers: number; fundingNano: bigint }> {
+  const [row] = await db.query({
+    sql: `select count(*) as transfers, cast(coalesce(sum(case when from_book = 'funding' then amount
+        when to_book = 'funding' then -amount else 0 end), 0) as text) as funding from transfers`,
+  })
+  return { transfers: row?.transfers as number, fundingNano: BigInt(row?.funding as string) }
+}
+
+/** The fault of a row of an ended charge by itself. */
+function faultOf({ state, amount, shortfall, held }: Row): string | undefined {
+  const [paid, short] = [amount as number, shortfall as number]
+  const isPossible = state === 1 || (state === 0 && paid === 0 && short === 0)
+  if (!isPossible || paid < 0 || short < 0) return `impossible state ${state === 0 ? 'released' : state}`
+  // A price below its hold is always covered.
+  if (short > 0 && paid < (held as number))
+    return `a shortfall of ${short} though only ${paid} of ${held} was taken`
+  return undefined
+}
+
+/** Accounts with what was transferred to them, and what they paid after a position: one state of the database. */
+function accountsAt(db: Db, position: number): Promise<Row[]> {
+  return db.query({
+    sql: `select name, balance, coalesce(transferred, 0) as transferred, coalesce(paid, 0) as paid from accounts
+      left join (select book, cast(sum(amount) as bigint) as transferred from (
+          select to_book as book, amount from transfers union all select from_book, -amount from transfers) as legs
+        group by book) as moved on book = 'account:' || name
+      left join (select account, cast(sum(amount) as bigint) as paid
+        from ended_charges join charge_series on charge_series.id = series where position > $1 group by account) as after
+        on account = name`,
+    parameters: [position],
+  })
+}
+
+function openTwice(position: number): Check {
+  return {
+    sql: `select o.id from open_charges o join ended_charges e on e.id = o.id where e.position > $1`,
+    parameters: [position],
+    say: (row) => `charge ${row.id}: there more than once`,
+  }
+}
+
+/** Tasks that run, or ended since a time: each with its charge, or not at all. */
+async function taskCheck(db: Db, at: number): Promise<Check> {
+  const since = at - HOUR_MS
+  return {
+    sql: `select t.id, t.state, c.state as charge_state from tasks t left join (
+        select id, state from charge_history where position >= $1 union all select id, state from held_charges) as c
+        on c.id = t.charge
+      where (t.state = 'submitted' or t.ended_at > $2) and coalesce(c.state, 'none') <> case t.state
+        when 'submitted' then 'held' when 'succeeded' then 'settled' when 'failed' then 'released' else 'impossible' end`,
+    parameters: [await firstPositionSince(db, since - HOUR_MS), since],
+    say: (row) => `task ${row.id}: ${row.state}, but its charge is ${row.charge_state ?? 'missing'}`,
+  }
+}

@@ -120,7 +120,7 @@ function taskChecks(now: number): Check[] {
 export async function audit(db: Db, now: number): Promise<Audit> {
   const problems: string[] = []
   for (const check of [...historyChecks(), ...openChecks(now), ...taskChecks(now)])
-    problems.push(...(await faultsOf(db, check)))
+    problems.push(...(await violationsOf(db, check)))
   if (db.kind === 'sqlite') {
     const rows = await db.query({ sql: 'pragma integrity_check' })
     if (rows[0]?.integrity_check !== 'ok')
@@ -130,7 +130,7 @@ export async function audit(db: Db, now: number): Promise<Audit> {
 }
 
 /** One sentence for each row that a check finds. */
-export async function faultsOf(db: Db, { sql, parameters = [], say }: Check): Promise<string[]> {
+export async function violationsOf(db: Db, { sql, parameters = [], say }: Check): Promise<string[]> {
   return (await db.query({ sql, parameters })).map(say)
 }
 

@@ -5,7 +5,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { apply, type Db, type Row } from '../db/db'
 import { secretOf } from '../db/secrets'
 
-/** What was verified up to a position, with the sums since ever that the next verification goes on from. */
+/** A position up to which charges were verified, and the sums since ever that the next verification goes on from. */
 export interface Checkpoint {
   position: number
   at: number
@@ -17,7 +17,7 @@ export interface Checkpoint {
 
 export interface Sums {
   charges: number
-  /** What accounts have paid, in nano-dollars as decimal texts: years of all accounts exceed what a number holds. */
+  /** Nano-dollars that accounts have paid, as decimal texts: years of all accounts exceed what a number holds. */
   paid: Record<string, string>
   shortfall: string
 }

@@ -2,7 +2,7 @@
 // must use no code that moves money.
 
 import type { Db, Row } from '../db/db'
-import { type Audit, audit, type Check, faultsOf, openChecks } from './audit'
+import { type Audit, audit, type Check, openChecks, violationsOf } from './audit'
 import { bookOf } from './balances'
 import {
   areSigned,
@@ -103,7 +103,7 @@ async function verifySince(
     await taskCheck(db, checkpoint.at),
     openTwice(checkpoint.position),
   ])
-    problems.push(...(await faultsOf(db, check)))
+    problems.push(...(await violationsOf(db, check)))
   const accounts = await accountsAt(db, to)
   for (const row of accounts) {
     const paid = BigInt(sums.paid[row.name as string] ?? 0) + BigInt(row.paid as number)

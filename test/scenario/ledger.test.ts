@@ -46,6 +46,7 @@ for (const kind of databaseKinds) {
   describe(`deposits and corrections on ${kind}`, () => depositTests(kind))
   describe(`counters of a key on ${kind}`, () => counterTests(kind))
   describe(`the audit on ${kind}`, () => auditTests(kind))
+  describe(`checkpoints on ${kind}`, () => checkpointTests(kind))
 
   const operations = Number(LEDGER_OPERATIONS ?? OPERATIONS[kind])
   test(`${operations} random operations on ${kind} come to what a second bookkeeper says (LEDGER_SEED=${seed})`, async () => {
@@ -673,40 +674,7 @@ const tamperings: Tampering[] = [
   },
 ]
 
-function auditTests(kind: DatabaseKind): void {
-  test('finds nothing in books that are right', async () => {
-    const db = await openAuditedBooks(kind)
-    expect(await audit(db, START)).toEqual({
-      accounts: 2,
-      charges: 4,
-      transfers: 6,
-      books: { fundingNano: 1_120n, revenueNano: 380n, shortfallNano: 130n },
-      problems: [],
-    })
-  })
-
-  test('adds up books that are larger than a number can hold', async () => {
-    const db = await emptyBooks(kind)
-    for (const account of ['alice', 'bob', 'carol']) {
-      await addCredit(db, { id: account, account, amountNano: MAX_NANO, now: START, note: null })
-      const charge = makeCharge(MAX_NANO, { account })
-      await hold(db, charge)
-      await settle(db, charge, makeSettlement(MAX_NANO))
-    }
-    const { books, problems } = await audit(db, START)
-    expect(problems).toEqual([])
-    const sum = 3n * BigInt(MAX_NANO)
-    expect(books).toEqual({ fundingNano: sum, revenueNano: sum, shortfallNano: 0n })
-    expect(formatUsd(books.fundingNano)).toBe('27021597.764222973')
-  })
-
-  test.each(tamperings)('finds that $name', async ({ sql, finds }) => {
-    const db = await openAuditedBooks(kind)
-    await db.batch([{ sql }])
-    const { problems } = await audit(db, START)
-    expect(problems.join('\n')).toMatch(finds)
-  })
-
+function checkpointTests(kind: DatabaseKind): void {
   test.each(tamperings)('finds after a checkpoint that $name', async ({ sql, finds }) => {
     const db = await openAuditedBooks(kind, async (each) => {
       await addCredit(each, { id: 'first', account: 'alice', amountNano: 100, now: START, note: null })
@@ -751,6 +719,41 @@ function auditTests(kind: DatabaseKind): void {
       'the checkpoints are not as this gateway signed them: somebody changed them, or their key',
     ])
     expect(since).toBeNull()
+  })
+}
+
+function auditTests(kind: DatabaseKind): void {
+  test('finds nothing in books that are right', async () => {
+    const db = await openAuditedBooks(kind)
+    expect(await audit(db, START)).toEqual({
+      accounts: 2,
+      charges: 4,
+      transfers: 6,
+      books: { fundingNano: 1_120n, revenueNano: 380n, shortfallNano: 130n },
+      problems: [],
+    })
+  })
+
+  test('adds up books that are larger than a number can hold', async () => {
+    const db = await emptyBooks(kind)
+    for (const account of ['alice', 'bob', 'carol']) {
+      await addCredit(db, { id: account, account, amountNano: MAX_NANO, now: START, note: null })
+      const charge = makeCharge(MAX_NANO, { account })
+      await hold(db, charge)
+      await settle(db, charge, makeSettlement(MAX_NANO))
+    }
+    const { books, problems } = await audit(db, START)
+    expect(problems).toEqual([])
+    const sum = 3n * BigInt(MAX_NANO)
+    expect(books).toEqual({ fundingNano: sum, revenueNano: sum, shortfallNano: 0n })
+    expect(formatUsd(books.fundingNano)).toBe('27021597.764222973')
+  })
+
+  test.each(tamperings)('finds that $name', async ({ sql, finds }) => {
+    const db = await openAuditedBooks(kind)
+    await db.batch([{ sql }])
+    const { problems } = await audit(db, START)
+    expect(problems.join('\n')).toMatch(finds)
   })
 
   test('finds a hold that no balance covers, where the database no longer checks that', async () => {

@@ -8,6 +8,7 @@ import type { Config } from '../../src/config/schema'
 import { listModels, noModel } from '../lib/catalogue'
 import { assignment, type ClientName, clientNames, clients, type Shell, shells } from '../lib/clients'
 import { WrongUsage } from '../lib/errors'
+import { listeningAddress } from '../lib/server-address'
 import { commandArgs, loadConfig, type SettingsFlags } from '../lib/settings'
 import { parseWord } from '../lib/values'
 import { commandLineOf } from '../program'
@@ -15,8 +16,6 @@ import { print, printJson, say } from '../view/output'
 
 const KEY_PLACEHOLDER = 'sk-YOUR-KEY'
 const WEBHOOK_PLACEHOLDER = 'whsec_YOUR-SECRET'
-const DEFAULT_HOST = '127.0.0.1'
-const DEFAULT_PORT = 8080
 
 export const env = defineCommand({
   meta: {
@@ -32,7 +31,12 @@ export const env = defineCommand({
     ],
   },
   args: {
-    client: { type: 'positional', required: true, description: `The client: ${clientNames.join(', ')}` },
+    client: {
+      type: 'positional',
+      required: true,
+      valueHint: clientNames.join('|'),
+      description: `The client: ${clientNames.join(', ')}`,
+    },
     key: {
       type: 'string',
       valueHint: 'SECRET',
@@ -153,11 +157,8 @@ function isRouteTo(config: Config, id: string, serving: ReturnType<typeof listMo
 /** The address for callers on this machine, unless the operator sets another one. */
 export function addressOf({ server = {} }: Config, environment: Record<string, string | undefined>): string {
   if (server.publicUrl) return server.publicUrl.replace(/\/+$/, '')
-  const host = environment.GATEWAY_HOST || server.host || DEFAULT_HOST
-  const port = environment.GATEWAY_PORT || server.port || DEFAULT_PORT
-  // A listening address for all interfaces is no address to call.
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+  const { unixSocket: _socket, ...reached } = server
+  return listeningAddress({ server: reached }, environment)
 }
 
 function parseUrl(text: string): string {

@@ -88,6 +88,7 @@ export const serve = defineCommand({
     const { log, requests } = logOf(config)
     const inForce = (read: Config) => (sandbox ? simulated(read, sandbox) : read)
     const flagHost = args.host || process.env.GATEWAY_HOST
+    const sockets = openSockets()
     const server = await listen({
       config: inForce(config),
       dataDir,
@@ -98,7 +99,7 @@ export const serve = defineCommand({
       }),
       readConfig: readerOf({ ...args, config: file }, inForce),
       outside: { ...network(), log, logRequests: requests },
-      sockets: openSockets(),
+      sockets,
       processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
@@ -107,7 +108,12 @@ export const serve = defineCommand({
     // Also sent when the terminal closes, which must not cut running answers.
     process.on('SIGHUP', () => void server.reload('SIGHUP'))
     watchConfig(file, server)
-    for (const warning of [openToOthers(dataDir), openToNetwork(server), proxyLimit(server.world.config)]) {
+    for (const warning of [
+      openToOthers(dataDir),
+      openToNetwork(server),
+      proxyLimit(server.world.config),
+      unguarded(sockets),
+    ]) {
       if (warning) say(paint('yellow', warning, process.stderr))
     }
     const demonstration = sandbox ? await prepareDemonstration(server) : undefined
@@ -131,6 +137,12 @@ function openToNetwork({ url }: Server): string | undefined {
 function logOf(config: Config): LogOutput {
   const format = process.stderr.isTTY ? 'text' : 'json'
   return createLogOutput(config, { write: writeLog, format, wall: Date.now })
+}
+
+/** A warning if Linux does not say which connections are open. */
+function unguarded(sockets: ReturnType<typeof openSockets>): string | undefined {
+  if (sockets || process.platform !== 'linux') return undefined
+  return 'Warning: the number of connections is not limited, because /proc is not mounted. Mount it: mount -t proc proc /proc'
 }
 
 function processFigures() {

@@ -3,6 +3,7 @@
 
 import type { ArgsDef } from 'citty'
 import { WrongUsage } from './errors'
+import { didYouMean } from './near-names'
 
 /** The words in the one order that cannot be misread: flags with their values, then `--` and the rest. */
 export function orderWords(args: ArgsDef, words: readonly string[]): string[] {
@@ -41,7 +42,10 @@ function readFlag(
   const [, name = '', inline] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
   const definition = Object.hasOwn(args, name) ? args[name] : undefined
   if (!definition || definition.type === 'positional') {
-    throw new WrongUsage(`Unknown flag ${word.split('=')[0]}.`)
+    const flags = Object.keys(args).filter((known) => args[known]?.type !== 'positional')
+    const [given = ''] = word.split('=')
+    const hint = didYouMean(given.replace(/^-+/, ''), flags, '--')
+    throw new WrongUsage(`Unknown flag ${given}.${hint}`)
   }
   if (definition.type === 'boolean') {
     if (inline !== undefined) throw new WrongUsage(`--${name} takes no value.`)

@@ -14,6 +14,7 @@ import { NANO_PER_USD } from '../../src/lib/money'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
 import { statusOf } from '../view/key'
 import { unlimited } from './key-settings'
+import { callable } from './server-address'
 
 const DEMO_KEY = 'demo'
 const DEMO_BALANCE_NANO = 10 * NANO_PER_USD
@@ -37,7 +38,7 @@ export async function prepareDemonstration({ world, url }: Server): Promise<Demo
   const { db, now, catalogue } = world
   const { key, secret } = await prepareKey(db, now())
   await fill(db, key.account, now())
-  return { name: key.name, secret, request: requestToTry(catalogue, reachable(url), secret) }
+  return { name: key.name, secret, request: requestToTry(catalogue, callable(url), secret) }
 }
 
 function requestToTry({ models }: Catalogue, url: string, secret: string): Demonstration['request'] {
@@ -107,9 +108,4 @@ async function fill(db: Db, account: string, now: number): Promise<void> {
   const missingNano = DEMO_BALANCE_NANO - (balance?.availableNano ?? 0)
   if (missingNano <= 0) return
   await addCredit(db, { id: newId('tr'), account, amountNano: missingNano, now, note: 'sandbox start' })
-}
-
-/** The URL with a callable host instead of one that stands for all interfaces. */
-function reachable(url: string): string {
-  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

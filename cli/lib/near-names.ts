@@ -16,6 +16,15 @@ export function nearNames(name: string, names: Iterable<string>): string[] {
     .map(({ known }) => known)
 }
 
+/**
+ * A sentence that names the most similar names, each with the prefix that it is typed with. Begins with a space; empty if
+ * none is similar.
+ */
+export function didYouMean(name: string, names: Iterable<string>, prefix = ''): string {
+  const near = nearNames(name, names).map((known) => `${prefix}${known}`)
+  return near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
+}
+
 /** The Levenshtein distance of two texts. */
 function faultsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)

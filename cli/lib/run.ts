@@ -2,27 +2,37 @@
 // change.
 
 import { runCommand } from 'citty'
-import { type AnyCommand, argsOf, helpOf, metaOf, partOf, usageLine } from '../view/help'
+import { type AnyCommand, argsOf, helpOf, metaOf, namesOfParts, partOf, usageLine } from '../view/help'
 import { paint, print, say } from '../view/output'
 import { orderWords } from './argv'
 import { describeFailure, WrongUsage } from './errors'
+import { didYouMean } from './near-names'
 
+const VERSION_WORDS = ['--version', '-v', '-V', 'version']
+
+/** Runs the command that the words name. Its `data` has the whole tree of commands as `main`. */
 export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void> {
   const wantsHelp = rawArgs[0] === 'help'
   const { command, path, rest } = await findCommand(main, wantsHelp ? rawArgs.slice(1) : rawArgs)
   try {
-    if (rawArgs[0] === '--version' || rawArgs[0] === 'version') {
+    if (VERSION_WORDS.includes(rawArgs[0] ?? '')) {
       print(metaOf(main).version ?? '')
     } else if ((wantsHelp && rest.length === 0) || asksForHelp(command, rest)) {
       print(await helpOf(command, path))
     } else if (command.subCommands) {
-      throw new WrongUsage(rest.length > 0 ? `There is no command ${path} ${rest[0]}.` : 'Name a command.')
+      throw new WrongUsage(rest[0] === undefined ? 'Name a command.' : unknownCommand(command, path, rest[0]))
     } else {
-      await runCommand(command, { rawArgs: orderWords(argsOf(command), rest) })
+      await runCommand(command, { rawArgs: orderWords(argsOf(command), rest), data: { main } })
     }
   } catch (error) {
     process.exitCode = await report(error, command, path)
   }
+}
+
+function unknownCommand(command: AnyCommand, path: string, word: string): string {
+  if (word.startsWith('-')) return `Unknown flag ${word}: name a command first.`
+  const hint = didYouMean(word, namesOfParts(command), `${path} `)
+  return `There is no command ${path} ${word}.${hint}`
 }
 
 async function report(error: unknown, command: AnyCommand, path: string): Promise<number> {

@@ -3,12 +3,13 @@
 // elsewhere there is no guard, and connection timeouts are the only limit.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { endianness } from 'node:os'
 import type { Caller, Sockets } from '../../src/app/connection-guard'
 
 const LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1']
 const DESCRIPTORS = '/proc/self/fd'
+const LIMITS = '/proc/self/limits'
 /** Constants of Linux, equal on x64 and arm64. */
 const [AF_INET, AF_INET6] = [2, 10]
 const [IPPROTO_TCP, TCP_INFO] = [6, 11]
@@ -19,7 +20,7 @@ const BYTES_RECEIVED = 128
 const DATA_SEGMENTS_SENT = 156
 const TCP_INFO_BYTES = 160
 
-/** The sockets; undefined outside of Linux, or if the C library is not found. */
+/** The sockets; undefined outside of Linux, where /proc is not mounted, or if the C library is not found. */
 export function openSockets(): Sockets | undefined {
   if (process.platform !== 'linux' || endianness() !== 'LE') return undefined
   const limit = descriptorLimit()
@@ -89,9 +90,13 @@ function openLibrary() {
   return undefined
 }
 
-/** The soft limit of descriptors, which Bun has raised to the hard one. */
-function descriptorLimit(): number | undefined {
-  const limits = readFileSync('/proc/self/limits', 'utf8')
+/**
+ * The soft limit of descriptors, which Bun has raised to the hard one; undefined outside of Linux, and where /proc is not
+ * mounted.
+ */
+export function descriptorLimit(): number | undefined {
+  if (!existsSync(LIMITS)) return undefined
+  const limits = readFileSync(LIMITS, 'utf8')
   const soft = /^Max open files +(\S+)/m.exec(limits)?.[1]
   if (soft === undefined) return undefined
   return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(soft)

@@ -11,7 +11,7 @@ import { keysOfUpstream } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { createUpstream } from '../../src/upstreams/upstream'
 import { CommandFailed } from './errors'
-import { nearNames } from './near-names'
+import { didYouMean } from './near-names'
 import { simulated } from './simulated'
 
 /** Variables in which many tools look for the proxy to the internet. */
@@ -45,12 +45,9 @@ export function findUpstream(
   const entry = Object.hasOwn(upstreams, name) ? upstreams[name] : undefined
   const kind = entry && upstreamKinds.get(entry.kind)
   if (entry && kind) return { entry, kind }
-  const near = nearNames(name, Object.keys(upstreams))
-  const hint =
-    near.length === 0
-      ? `There are: ${Object.keys(upstreams).join(', ')}.`
-      : `Did you mean ${near.join(' or ')}?`
-  throw new CommandFailed(`The configuration has no upstream "${name}". ${hint}`)
+  const names = Object.keys(upstreams)
+  const hint = didYouMean(name, names) || ` There are: ${names.join(', ')}.`
+  throw new CommandFailed(`The configuration has no upstream "${name}".${hint}`)
 }
 
 /** Opens an upstream that has a key; with `sandbox`, its simulator. */

@@ -3,6 +3,7 @@
 
 import { MAX_NANO, NANO_PER_USD, parseUsd } from '../../src/lib/money'
 import { WrongUsage } from './errors'
+import { didYouMean } from './near-names'
 
 const NAME_FORM = /^[A-Za-z0-9._@-]{1,64}$/
 /** The form of an id. Keys are found by name or id, so no name may look like an id. */
@@ -44,7 +45,9 @@ export function parseCount(flag: string, text: string, least = 1): number {
 
 export function parseWord<Word extends string>(flag: string, text: string, words: readonly Word[]): Word {
   const word = words.find((candidate) => candidate === text)
-  if (word === undefined) throw new WrongUsage(`--${flag} takes ${words.join(', ')}, not "${text}".`)
+  if (word === undefined) {
+    throw new WrongUsage(`--${flag} takes ${words.join(', ')}, not "${text}".${didYouMean(text, words)}`)
+  }
   return word
 }
 

@@ -35,6 +35,10 @@ export function argsOf(command: AnyCommand): ArgsDef {
   return (command.args ?? {}) as ArgsDef
 }
 
+export function namesOfParts(command: AnyCommand): string[] {
+  return Object.keys((command.subCommands ?? {}) as Parts)
+}
+
 /** The sub-command of that name. */
 export async function partOf(command: AnyCommand, name: string): Promise<AnyCommand | undefined> {
   const parts = command.subCommands as Parts | undefined
@@ -84,9 +88,8 @@ export async function helpOf(
 }
 
 async function partLines(command: AnyCommand): Promise<[string, string][]> {
-  const names = Object.keys((command.subCommands ?? {}) as Parts)
   return Promise.all(
-    names.map(async (name) => {
+    namesOfParts(command).map(async (name) => {
       const part = await partOf(command, name)
       return [name, part ? (metaOf(part).description ?? '') : ''] satisfies [string, string]
     }),

@@ -24,6 +24,7 @@ const main = defineCommand({
     requests: () => import('./commands/requests').then((file) => file.requests),
     usage: () => import('./commands/usage').then((file) => file.usage),
     models: () => import('./commands/models').then((file) => file.models),
+    doctor: () => import('./commands/doctor').then((file) => file.doctor),
     health: () => import('./commands/health').then((file) => file.health),
     upstreams: () => import('./commands/upstreams').then((file) => file.upstreams),
     prices: () => import('./commands/prices').then((file) => file.prices),

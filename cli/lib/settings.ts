@@ -195,7 +195,7 @@ export async function withDatabase<Result>(
 }
 
 /** The address of the database without its password. */
-function nameOfDatabase({ database }: Config, dataDir: string): string {
+export function nameOfDatabase({ database }: Config, dataDir: string): string {
   if (!database) return databaseFile(dataDir)
   const url = URL.parse(database)
   if (!url) return 'the PostgreSQL database of the configuration'

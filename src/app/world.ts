@@ -12,7 +12,7 @@ import { masterKeysOf } from '../config/secrets'
 import { createCodec } from '../db/codec'
 import type { Db } from '../db/db'
 import { type Encryption, readEncryption, registerKey } from '../db/encryption-keys'
-import { migrate } from '../db/migrations'
+import { migrate, migrations, schemaVersion } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
 import { secretOf } from '../db/secrets'
 import { openSqlite } from '../db/sqlite'
@@ -149,6 +149,28 @@ export async function encryptionOf(config: Config, dataDir: string): Promise<Enc
   const db = connect(config, dataDir)
   try {
     return await readEncryption(db)
+  } finally {
+    await db.close()
+  }
+}
+
+interface DatabaseState {
+  kind: Db['kind']
+  /** The version of its schema, and that which this program brings it to. */
+  version: number
+  newest: number
+  /** Its clock in milliseconds since 1970; undefined for a file. */
+  timeMs: number | undefined
+}
+
+/** The state of the database of a configuration, without a change to it; undefined while there is none. */
+export async function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
+  if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
+  const db = connect(config, dataDir)
+  try {
+    const version = await schemaVersion(db)
+    const timeMs = db.kind === 'postgres' ? await outside.databaseTime(db) : undefined
+    return { kind: db.kind, version, newest: migrations.length, timeMs }
   } finally {
     await db.close()
   }

@@ -363,6 +363,14 @@ const PATIENCE: readonly Statement[] = [
   { sql: 'set local lock_timeout = 0' },
 ]
 
+/** The version of the database; 0 for an empty one. Nothing is changed. */
+export async function schemaVersion(db: Db): Promise<number> {
+  await db.query({ sql: 'select 1 as alive' })
+  const sql = 'select max(version) as version from schema_versions'
+  const [row] = await db.query({ sql }).catch(() => [])
+  return Number(row?.version ?? 0)
+}
+
 /**
  * Brings the database to the newest version. Several nodes may start at once: the version row decides which one runs a
  * step.

@@ -1,0 +1,213 @@
+// What `gateway doctor` looks at of the gateway: configuration, database, upstreams, the running server, versions, log. It must
+// never change anything, nor ask a vendor for what is billed.
+
+import { createServer } from 'node:net'
+import { version } from '../../package.json'
+import { inspectDatabase } from '../../src/app/world'
+import { logFaults } from '../../src/config/log'
+import type { Config } from '../../src/config/schema'
+import { upstreamKinds } from '../../src/upstreams/kinds'
+import { keysOfUpstream } from '../../src/upstreams/secrets'
+import { askHealth } from './ask-health'
+import { listModels, modelsByUpstream } from './catalogue'
+import { askServer } from './control'
+import { CommandFailed, lineOf } from './errors'
+import type { OtherClock } from './examine-machine'
+import { broken, type Finding, ok, warning } from './findings'
+import { probeUpstream } from './probe-upstream'
+import { callable, listeningAddress } from './server-address'
+import { judgeConfig, nameOfConfig, nameOfDatabase, type SettingsFlags } from './settings'
+
+const ASK_TIMEOUT_MS = 5_000
+
+interface Examined {
+  finding: Finding
+  /** Undefined if it has faults. */
+  config: Config | undefined
+  file: string | undefined
+}
+
+export async function examineConfiguration(flags: SettingsFlags): Promise<Examined> {
+  const check = 'configuration'
+  try {
+    const { value, file, faults } = await judgeConfig(flags)
+    if (faults.length > 0) {
+      const found = `${nameOfConfig(file)}: ${faults[0]}${faults.length > 1 ? `, and ${faults.length - 1} more faults` : ''}`
+      return {
+        finding: broken(check, found, 'gateway config check lists all faults.'),
+        config: undefined,
+        file,
+      }
+    }
+    return { finding: modelsFinding(value as Config, file, flags), config: value as Config, file }
+  } catch (error) {
+    const finding = broken(
+      check,
+      error instanceof CommandFailed ? error.message : lineOf(error),
+      'Mend the file, or name another with --config.',
+    )
+    return { finding, config: undefined, file: undefined }
+  }
+}
+
+function modelsFinding(config: Config, file: string | undefined, flags: SettingsFlags): Finding {
+  const models = listModels(config, flags)
+  const usable = models.filter(({ reason }) => reason === null).length
+  const found = `${nameOfConfig(file)}: ${usable} of ${models.length} models can be used`
+  if (usable > 0) return ok('configuration', found)
+  const variables = modelsByUpstream(config).flatMap(({ variable }) => variable ?? [])
+  return broken(
+    'configuration',
+    found,
+    `Set the API key of a vendor: ${variables.slice(0, 3).join(', ')}${variables.length > 3 ? ' …' : ''}.`,
+  )
+}
+
+export async function examineDatabase(
+  config: Config,
+  dataDir: string,
+): Promise<{ finding: Finding; clock: OtherClock | undefined }> {
+  const name = nameOfDatabase(config, dataDir)
+  const at = performance.now()
+  try {
+    const state = await inspectDatabase(config, dataDir)
+    const milliseconds = Math.round(performance.now() - at)
+    if (!state) return { finding: ok('database', `${name}: made at the first start`), clock: undefined }
+    const { version: schema, newest, timeMs } = state
+    const clock =
+      timeMs === undefined ? undefined : { name: 'the database', oursMs: Date.now(), theirsMs: timeMs }
+    if (schema > newest) {
+      const found = `${name} has schema version ${schema}, this gateway knows ${newest}`
+      return { finding: broken('database', found, 'Use the newer gateway that has written it.'), clock }
+    }
+    const change = schema < newest ? `; version ${newest} is made at the next start` : ''
+    return {
+      finding: ok('database', `${name} answers in ${milliseconds} ms, schema version ${schema}${change}`),
+      clock,
+    }
+  } catch (error) {
+    const cure = config.database
+      ? 'Start PostgreSQL, or correct the address and password in database or GATEWAY_DATABASE_URL.'
+      : 'See who owns the file, and whether its disk works; gateway restore brings a backup back.'
+    return { finding: broken('database', `${name}: ${lineOf(error)}`, cure), clock: undefined }
+  }
+}
+
+/** A finding for each upstream that has a key. */
+export function examineUpstreams(config: Config, flags: SettingsFlags): Promise<Finding[]> {
+  const names = Object.keys(config.upstreams).filter((name) => flags.sandbox || hasKey(config, name))
+  return Promise.all(
+    names.map(async (name) => {
+      const check = `upstream ${name}`
+      const { state, why, advice, milliseconds } = await probeUpstream(config, name, flags)
+      if (state !== 'failed') return ok(check, why ?? `ready, in ${milliseconds} ms`)
+      return broken(check, why ?? 'cannot be used', advice ?? 'Try again later.')
+    }),
+  )
+}
+
+/** The clock of the first vendor that says the time. */
+export async function clockOfVendor(config: Config, flags: SettingsFlags): Promise<OtherClock | undefined> {
+  if (flags.sandbox) return undefined
+  for (const [name, entry] of Object.entries(config.upstreams)) {
+    if (!hasKey(config, name)) continue
+    const address = entry.baseUrl ?? upstreamKinds.get(entry.kind)?.baseUrl
+    const url = address === undefined ? null : URL.parse(address)
+    if (!url) continue
+    try {
+      const { headers } = await fetch(url.origin, {
+        method: 'HEAD',
+        redirect: 'manual',
+        signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
+      })
+      const theirsMs = Date.parse(headers.get('date') ?? '')
+      if (!Number.isNaN(theirsMs)) return { name: url.host, oursMs: Date.now(), theirsMs }
+    } catch {
+      // The finding of the upstream says why.
+    }
+  }
+  return undefined
+}
+
+function hasKey(config: Config, name: string): boolean {
+  const entry = config.upstreams[name]
+  return entry !== undefined && keysOfUpstream(upstreamKinds.get(entry.kind), entry) !== undefined
+}
+
+/** The server that runs on the data directory, and whether it runs what is installed and written. */
+export async function examineServer(config: Config | undefined, dataDir: string): Promise<Finding[]> {
+  const status = await askServer(dataDir, 'GET /status')
+  if (!status) return [await examinePort(config)]
+  const { ok: isHealthy, url, answer } = await askHealth(callable(status.url), '/health')
+  const server = isHealthy
+    ? ok('server', `${status.url} answers, process ${status.pid}`)
+    : broken('server', `${url}: ${answer}`, `See its log, and restart the process ${status.pid}.`)
+  const versions =
+    status.version === version
+      ? ok('versions', `gateway ${version}, ${platformText()}`)
+      : warning(
+          'versions',
+          `gateway ${version} is installed, ${status.version} is running`,
+          'Restart the server.',
+        )
+  const compared = await askServer(dataDir, 'GET /config/changes')
+  if (!compared || 'faults' in compared || compared.changes.length === 0) return [server, versions]
+  const changes = `${compared.changes.length} ${compared.changes.length === 1 ? 'setting' : 'settings'}`
+  const stale = warning(
+    'reload',
+    `the server runs another configuration than the file: ${changes}`,
+    'gateway config diff shows them, gateway config reload puts them in force.',
+  )
+  return [server, versions, stale]
+}
+
+export function examineVersions(): Finding {
+  return ok('versions', `gateway ${version}, ${platformText()}`)
+}
+
+function platformText(): string {
+  return `Bun ${Bun.version}, ${process.platform} ${process.arch}`
+}
+
+/** Whether the address is free, while no server runs. */
+async function examinePort(config: Config | undefined): Promise<Finding> {
+  const address = listeningAddress(config ?? {}, process.env)
+  if (address.startsWith('unix:')) return ok('server', `not running; it will listen on ${address}`)
+  const { hostname, port } = new URL(address)
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const trial = createServer()
+  trial.on('error', (error: { code?: string }) => resolve(error.code))
+  trial.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), exclusive: true }, () =>
+    trial.close(() => resolve(undefined)),
+  )
+  const code = await promise
+  if (code === undefined) return ok('server', `not running; ${address} is free`)
+  const cure =
+    code === 'EADDRINUSE'
+      ? 'Stop what listens there, or choose another port with server.port.'
+      : 'Choose another address with server.host and server.port.'
+  return broken('server', `not running, and ${address} cannot be listened on (${code})`, cure)
+}
+
+/** Where lines and rows go, and whether a server for rows answers. */
+export async function examineLog({ log = {} }: Config): Promise<Finding> {
+  const faults = logFaults(log)
+  if (faults[0] !== undefined) return broken('log', faults[0], 'gateway config check lists all faults.')
+  const lines = `lines from level ${log.level ?? 'info'} on standard error`
+  const { clickhouse, keep = '30d' } = log
+  if (!clickhouse) return ok('log', `${lines}; rows of requests in the database for ${keep}`)
+  const place = new URL(clickhouse.url).host
+  try {
+    const { ok: isThere, status } = await fetch(new URL('/ping', clickhouse.url), {
+      signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
+    })
+    if (isThere) return ok('log', `${lines}; rows of requests in ClickHouse at ${place} for ${keep}`)
+    return broken('log', `ClickHouse at ${place} answers HTTP ${status}`, 'Correct log.clickhouse.')
+  } catch (error) {
+    return broken(
+      'log',
+      `ClickHouse at ${place}: ${lineOf(error)}`,
+      'Start it, or correct log.clickhouse.url.',
+    )
+  }
+}

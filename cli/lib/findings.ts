@@ -1,0 +1,22 @@
+// One finding of `gateway doctor`: what was looked at, how it is, and the cure.
+
+export interface Finding {
+  check: string
+  /** `broken`: requests fail, or will soon. `warning`: it works, and should be mended. */
+  state: 'ok' | 'warning' | 'broken'
+  found: string
+  /** The cure as a sentence; null where nothing is wrong. */
+  cure: string | null
+}
+
+export function ok(check: string, found: string): Finding {
+  return { check, state: 'ok', found, cure: null }
+}
+
+export function warning(check: string, found: string, cure: string): Finding {
+  return { check, state: 'warning', found, cure }
+}
+
+export function broken(check: string, found: string, cure: string): Finding {
+  return { check, state: 'broken', found, cure }
+}

@@ -1,0 +1,159 @@
+// `gateway doctor` and `gateway health`: what is wrong is found where it is, with its cure, and a check of health asks the server
+// that really runs.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { examineCertificate, examineClock, examineFiles } from '../../cli/lib/examine-machine'
+import { createCommandLine } from '../support/command-line'
+import { temporaryFolder } from '../support/databases'
+import { freePort } from '../support/free-port'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(120_000)
+
+const folder = temporaryFolder()
+const dataDir = join(folder, 'data')
+const { call } = createCommandLine(folder, dataDir)
+let vendor: { url: string; stop(): Promise<void> | void }
+
+beforeAll(async () => {
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () =>
+      Response.json({ object: 'list', data: [] }, { headers: { date: new Date(0).toUTCString() } }),
+  })
+  vendor = { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) }
+  mkdirSync(dataDir, { mode: 0o700 })
+})
+afterAll(() => vendor.stop())
+
+/** Runs the doctor on a configuration, and gives its findings by check. */
+async function examine(
+  config: object,
+): Promise<{ code: number; ok: boolean; findings: Record<string, Json> }> {
+  const file = join(folder, 'gateway.config.json')
+  writeFileSync(file, JSON.stringify(config))
+  const { code, stdout } = await call(['doctor', '--json', '--data-dir', dataDir])
+  const { ok, findings } = JSON.parse(stdout)
+  return { code, ok, findings: Object.fromEntries(findings.map((each: Json) => [each.check, each])) }
+}
+
+const models = { m: { family: 'openai-chat', upstream: 'near', free: true } }
+
+describe('gateway doctor', () => {
+  test('finds what is broken, each with its cure, and fails', async () => {
+    const config = {
+      server: { port: Number(new URL(vendor.url).port) },
+      database: `postgres://gateway:the-password@127.0.0.1:${await freePort()}/gateway`,
+      upstreams: {
+        near: { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKey: null },
+        gone: { kind: 'openai', baseUrl: `http://127.0.0.1:${await freePort()}/v1`, apiKey: 'the-secret' },
+      },
+      models,
+      log: { to: 'clickhouse', clickhouse: { url: `http://127.0.0.1:${await freePort()}` } },
+    }
+    chmodSync(dataDir, 0o755)
+    const { code, ok, findings } = await examine(config)
+    chmodSync(dataDir, 0o700)
+    expect({ code, ok }).toEqual({ code: 1, ok: false })
+    const states = Object.fromEntries(Object.entries(findings).map(([check, { state }]) => [check, state]))
+    expect(states).toMatchObject({
+      configuration: 'ok',
+      database: 'broken',
+      server: 'broken',
+      'upstream near': 'ok',
+      'upstream gone': 'broken',
+      // The vendor says that it is 1970.
+      clock: 'broken',
+      permissions: 'warning',
+      log: 'broken',
+    })
+    for (const { state, cure } of Object.values(findings)) {
+      if (state === 'ok') expect(cure).toBeNull()
+      else expect(cure).toMatch(/\w/)
+    }
+    expect(findings.server).toMatchObject({ cure: expect.stringContaining('server.port') })
+    expect(findings.permissions).toMatchObject({ cure: expect.stringContaining('chmod 700') })
+    expect(JSON.stringify(findings)).not.toMatch(/the-password|the-secret/)
+  })
+
+  test('says how many faults the configuration has, and looks at the machine all the same', async () => {
+    const { code, findings } = await examine({ upstreams: {}, models: { m: {} }, aliases: { 'a*b': 'm' } })
+    expect(code).toBe(1)
+    expect(findings.configuration).toMatchObject({
+      state: 'broken',
+      found: expect.stringMatching(/and \d more/),
+    })
+    expect(Object.keys(findings)).toContain('disk')
+  })
+
+  test('is content with a gateway that can serve', async () => {
+    const config = {
+      server: { port: await freePort() },
+      upstreams: { near: { kind: 'openai', baseUrl: `http://127.0.0.1:1/v1` } },
+      models,
+    }
+    writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify(config))
+    const { code, stderr, stdout } = await call(['doctor', '--sandbox', '--data-dir', dataDir])
+    expect({ code, stderr, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('1 of 1 models'),
+    })
+  })
+
+  test('tells clocks, limits of files and certificates', () => {
+    const clock = (offMs: number) => examineClock([{ name: 'x', oursMs: 1e12 + offMs, theirsMs: 1e12 }])
+    expect([0, 6_000, -61_000].map((offMs) => clock(offMs).state)).toEqual(['ok', 'warning', 'broken'])
+    expect(clock(-61_000).found).toBe('61 s behind x')
+    expect([1_000, 4_096, 65_536].map((limit) => examineFiles(limit).state)).toEqual([
+      'broken',
+      'warning',
+      'ok',
+    ])
+    const missing = { server: { tls: { certFile: '/missing.pem', keyFile: '/missing.key' } } }
+    expect(examineCertificate({ upstreams: {}, models: {}, ...missing }, 0)).toMatchObject({
+      state: 'broken',
+    })
+  })
+})
+
+describe('gateway health', () => {
+  test('asks the address of the configuration, and fails when nothing listens there', async () => {
+    const port = await freePort()
+    const env = { GATEWAY_PORT: String(port), HTTP_PROXY: 'http://127.0.0.1:1' }
+    writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify({ upstreams: {}, models: {} }))
+    const { code, stdout, stderr } = await call(['health', '--json', '--data-dir', dataDir], { env })
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `http://127.0.0.1:${port}/health: nothing listens there.\n`,
+    })
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, status: null })
+  })
+
+  test('tells why a gateway is not ready', async () => {
+    const server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: ({ url }) =>
+        url.endsWith('/health/ready')
+          ? Response.json(
+              { status: 'not ready', checks: { database: 'ok', disk: 'nearly full' } },
+              { status: 503 },
+            )
+          : Response.json({ status: 'ok' }),
+    })
+    const url = `http://127.0.0.1:${server.port}`
+    expect(await call(['health', '--url', url])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(': ok'),
+    })
+    expect(await call(['health', '--ready', '--url', `${url}/`])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `${url}/health/ready: not ready; disk nearly full.\n`,
+    })
+    await server.stop(true)
+  })
+})

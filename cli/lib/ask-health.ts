@@ -13,7 +13,7 @@ export interface Health {
   milliseconds: number
   /** The status in words, as the server gives it, or why there is none. */
   answer: string
-  /** What the server has looked at, if it says so. */
+  /** Parts that the server has looked at, if it names them. */
   checks: Record<string, string> | null
 }
 

@@ -159,7 +159,7 @@ interface DatabaseState {
   /** The version of its schema, and that which this program brings it to. */
   version: number
   newest: number
-  /** Its clock in milliseconds since 1970; undefined for a file. */
+  /** Time of the server in milliseconds since 1970; undefined for a file. */
   timeMs: number | undefined
 }
 

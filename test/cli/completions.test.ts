@@ -13,7 +13,7 @@ setDefaultTimeout(60_000)
 const folder = temporaryFolder()
 const { call, allFail } = createCommandLine(folder)
 
-/** What a shell offers for the last of the words. */
+/** Words that a shell offers in place of the last one. */
 type Offer = (words: readonly string[]) => Promise<string[]>
 
 const asked: Record<string, (script: string, words: readonly string[]) => string[]> = {

@@ -8,12 +8,14 @@ import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { databaseFile, type Outside, outside, proxyTransport, writeLog } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
+import { migrations } from '../../src/db/migrations'
 import { logFault } from '../../src/db/sqlite-file'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { modelsByUpstream } from '../lib/catalogue'
 import { type Controlled, openControl } from '../lib/control-channel'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
+import { registerProcess } from '../lib/processes'
 import { lockDataDir } from '../lib/serve-lock'
 import {
   judgeConfig,
@@ -25,6 +27,7 @@ import {
 } from '../lib/settings'
 import { simulated } from '../lib/simulated'
 import { openSockets } from '../lib/sockets'
+import { findPredecessor, succeed } from '../lib/take-over'
 import { isBehindProxy } from '../lib/upstreams'
 import { watchConfig } from '../lib/watch-config'
 import { commandLineOf } from '../program'
@@ -33,8 +36,9 @@ import { paint, print, say, terminalWidth } from '../view/output'
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
-/** How long running requests may go on after SIGTERM, in milliseconds. */
-const GRACE_MS = 30_000
+/** How long running requests may go on after SIGTERM, and after another gateway has taken over, in seconds. */
+const DRAIN_SECONDS = 30
+const DRAIN_SECONDS_WHEN_REPLACED = 1_800
 /**
  * Signals within this time count as one, in milliseconds: the terminal may send one, and a script runner sends it
  * again.
@@ -68,6 +72,10 @@ export const serve = defineCommand({
       valueHint: 'P',
       description: `Port to listen on, 0 for any free one (default ${DEFAULT_PORT})`,
     },
+    'take-over': {
+      type: 'boolean',
+      description: 'Take the place of the gateway that serves from this data directory, without a gap',
+    },
     sandbox: {
       type: 'boolean',
       description: 'Serve everything from simulated vendors: no vendor key, no internet',
@@ -80,8 +88,9 @@ export const serve = defineCommand({
     const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
-    lockDataDir(dataDir)
-    if (!config.database) requireWholeLog(databaseFile(dataDir))
+    const predecessor = args['take-over'] ? await findPredecessor(dataDir) : undefined
+    let unlock = predecessor ? undefined : lockDataDir(dataDir)
+    if (!config.database && !predecessor) requireWholeLog(databaseFile(dataDir))
     const sandbox = args.sandbox
       ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
       : undefined
@@ -98,13 +107,25 @@ export const serve = defineCommand({
         unixSocket: flagHost || flagPort !== undefined ? undefined : unixSocket,
       }),
       readConfig: readerOf({ ...args, config: file }, inForce),
+      processes: registerProcess(dataDir),
+      beside: predecessor !== undefined,
       outside: { ...network(), log, logRequests: requests },
       sockets,
       processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
-    const closeControl = openControl(dataDir, controlsOf(server, file), log)
-    const stopped = stopOnSignal(server, sandbox)
+    if (predecessor) unlock = await orStopped(server, () => succeed(dataDir))
+    const leaving = Promise.withResolvers<void>()
+    const controlled: Controlled = {
+      ...controlsOf(server, file),
+      async handOver() {
+        await server.handOver()
+        unlock?.()
+        leaving.resolve()
+      },
+    }
+    const closeControl = openControl(dataDir, controlled, log)
+    const stopped = stopOnSignal(server, sandbox, leaving.promise)
     // Also sent when the terminal closes, which must not cut running answers.
     process.on('SIGHUP', () => void server.reload('SIGHUP'))
     watchConfig(file, server)
@@ -191,12 +212,28 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
 }
 
 /** A running server as commands reach it. */
-function controlsOf(server: Server, file: string | undefined): Controlled {
+function controlsOf(server: Server, file: string | undefined): Omit<Controlled, 'handOver'> {
   return {
-    status: () => ({ pid: process.pid, version, url: server.url, configFile: file ?? null }),
+    status: () => ({
+      pid: process.pid,
+      version,
+      schemaVersion: migrations.length,
+      url: server.url,
+      configFile: file ?? null,
+    }),
     config: () => server.world.config,
     compare: () => server.compare(),
     reload: () => server.reload('command'),
+  }
+}
+
+/** Runs what a server needs to be complete; without it, the server is stopped. */
+async function orStopped<Result>(server: Server, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    await server.stop(0)
+    throw error
   }
 }
 
@@ -256,11 +293,29 @@ function portOf(name: string, text: string | undefined): number | undefined {
   return port
 }
 
-/** Resolves when the gateway has stopped. Another signal, more than a second later, stops it at once. */
-async function stopOnSignal(server: Server, sandbox: Sandbox | undefined): Promise<void> {
+/**
+ * Resolves when the gateway has stopped, by a signal or because another one has taken over. Another signal, more than a
+ * second later, stops it at once.
+ */
+async function stopOnSignal(
+  server: Server,
+  sandbox: Sandbox | undefined,
+  isLeft: Promise<void>,
+): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     let stoppingSince: number | undefined
-    const stop = async (signal: NodeJS.Signals) => {
+    const stop = async (what: string, seconds: number) => {
+      say(`${what}: no new requests; waiting for the running ones.`)
+      try {
+        const cut = await server.stop((server.world.config.server?.drainSeconds ?? seconds) * 1000)
+        if (cut > 0) say(`${cut} requests were cut and settled.`)
+        await sandbox?.stop()
+        resolve()
+      } catch (error) {
+        reject(error)
+      }
+    }
+    const stopBy = async (signal: NodeJS.Signals) => {
       const now = performance.now()
       if (stoppingSince !== undefined) {
         if (now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
@@ -269,17 +324,10 @@ async function stopOnSignal(server: Server, sandbox: Sandbox | undefined): Promi
       stoppingSince = now
       // A new line after the ^C that the terminal shows.
       if (signal === 'SIGINT' && process.stderr.isTTY) say('')
-      say('Stopping: no new requests; waiting for the running ones.')
-      try {
-        const cut = await server.stop(GRACE_MS)
-        if (cut > 0) say(`${cut} requests were cut and settled.`)
-        await sandbox?.stop()
-        resolve()
-      } catch (error) {
-        reject(error)
-      }
+      await stop('Stopping', DRAIN_SECONDS)
     }
-    process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
+    process.on('SIGTERM', stopBy)
+    process.on('SIGINT', stopBy)
+    void isLeft.then(() => stop('Another gateway has taken over', DRAIN_SECONDS_WHEN_REPLACED))
   })
 }

@@ -14,11 +14,15 @@ export interface Controlled {
   config(): Config
   compare(): Promise<Reloaded>
   reload(): Promise<Reloaded>
+  /** Leaves the place to a newer process, which serves already; resolves when it has left. */
+  handOver(): Promise<void>
 }
 
 export interface Status {
   pid: number
   version: string
+  /** The number of steps that the shape of its database has taken. */
+  schemaVersion: number
   url: string
   /** The configuration file that was read at the start; null for the built-in configuration. */
   configFile: string | null
@@ -64,6 +68,13 @@ function serveAt(path: string, controlled: Controlled) {
         '/config': { GET: () => Response.json(offerOf(controlled.config())) },
         '/config/changes': { GET: async () => Response.json(await controlled.compare()) },
         '/config/reload': { POST: async () => Response.json(await controlled.reload()) },
+        '/hand-over': {
+          async POST(request, server) {
+            server.timeout(request, 0)
+            await controlled.handOver()
+            return Response.json({ isLeft: true })
+          },
+        },
       },
       fetch: () => new Response(null, { status: 404 }),
     })

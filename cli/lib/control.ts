@@ -12,6 +12,7 @@ interface Answers {
   'GET /config': Config
   'GET /config/changes': Reloaded
   'POST /config/reload': Reloaded
+  'POST /hand-over': { isLeft: true }
 }
 
 /** The answer of the server; undefined if none serves from this data directory. */

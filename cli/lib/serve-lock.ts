@@ -11,8 +11,8 @@ const FILE_NAME = 'serve.lock'
 /** How long to wait for the lock: longer than any check of it takes. */
 const PATIENCE_MS = 200
 
-/** Locks the data directory. Fails if another server has locked it. */
-export function lockDataDir(dataDir: string): void {
+/** Locks the data directory, for as long as the process lives or until the returned function is called. Fails if another server has locked it. */
+export function lockDataDir(dataDir: string): () => void {
   const file = join(dataDir, FILE_NAME)
   try {
     makePrivate(file)
@@ -20,14 +20,14 @@ export function lockDataDir(dataDir: string): void {
     lock.run(`pragma busy_timeout = ${PATIENCE_MS}`)
     lock.run('pragma locking_mode = exclusive')
     lock.run('begin exclusive')
-    // Held as long as the process lives.
     process.on('exit', () => lock.close())
+    return () => lock.close()
   } catch (error) {
     if (!isBusy(error)) {
       throw new CommandFailed(`The data directory ${dataDir} cannot be used: ${lineOf(error)}.`)
     }
     throw new CommandFailed(
-      `Another gateway is serving from ${dataDir}. Stop it first, or give this one another --data-dir.`,
+      `Another gateway is serving from ${dataDir}. Stop it first, give this one another --data-dir, or take its place without a gap with --take-over.`,
     )
   }
 }

@@ -14,6 +14,9 @@ const LIMITS = '/proc/self/limits'
 const [AF_INET, AF_INET6] = [2, 10]
 const [IPPROTO_TCP, TCP_INFO] = [6, 11]
 const F_GETFD = 1
+const [SOL_SOCKET, SO_ACCEPTCONN, SO_ATTACH_REUSEPORT_CBPF] = [1, 30, 51]
+/** A program of one instruction (`BPF_RET | BPF_K`) that chooses the second of the sockets of a port: the one that came later. */
+const [BPF_RETURN, NEWEST] = [6, 1]
 const SHUT_RDWR = 2
 /** Offsets of `tcpi_bytes_received` and `tcpi_data_segs_out` in `struct tcp_info`, which only grows at its end. */
 const BYTES_RECEIVED = 128
@@ -69,6 +72,22 @@ export function openSockets(): Sockets | undefined {
     end({ descriptor }) {
       c.shutdown(descriptor, SHUT_RDWR)
     },
+    steer(listening) {
+      const instruction = new DataView(new ArrayBuffer(256))
+      instruction.setUint16(0, BPF_RETURN, true)
+      instruction.setUint32(4, NEWEST, true)
+      // `struct sock_fprog`: the number of instructions, and where they are.
+      const program = new DataView(new ArrayBuffer(256))
+      program.setUint16(0, 1, true)
+      program.setBigUint64(8, BigInt(ptr(instruction)), true)
+      const descriptor = descriptors().find((each) => {
+        length[0] = 4
+        if (c.getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, viewAt, lengthAt) !== 0) return false
+        return view.getUint32(0, true) === 1 && ask('getsockname', each) && port() === listening
+      })
+      if (descriptor === undefined) return false
+      return c.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, ptr(program), 16) === 0
+    },
   }
 }
 
@@ -81,6 +100,7 @@ function openLibrary() {
         getsockname: { args: [i32, pointer, pointer], returns: i32 },
         getpeername: { args: [i32, pointer, pointer], returns: i32 },
         getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+        setsockopt: { args: [i32, i32, i32, pointer, i32], returns: i32 },
         shutdown: { args: [i32, i32], returns: i32 },
       }).symbols
     } catch {
@@ -88,6 +108,11 @@ function openLibrary() {
     }
   }
   return undefined
+}
+
+/** The numbers of all open descriptors. */
+function descriptors(): number[] {
+  return readdirSync(DESCRIPTORS).map(Number)
 }
 
 /**

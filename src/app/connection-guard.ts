@@ -21,6 +21,10 @@ export interface Sockets {
   isAnswered(caller: Caller): boolean
   /** Ends a connection; the server then finds that the caller has left. */
   end(caller: Caller): void
+  /**
+   * Sends all new connections of a port to the newest of two sockets that listen on it. False if the system cannot.
+   */
+  steer(port: number): boolean
 }
 
 export interface Caller {

@@ -12,6 +12,8 @@ import { type ListenApp, type Listening, type ListenSettings, listen } from './l
 interface EntranceOptions {
   placeOf(config: Config): Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
   sockets?: Sockets | undefined
+  /** Whether another process listens there, whose place this one takes. */
+  beside?: boolean
 }
 
 const MEBIBYTE = 1024 * 1024
@@ -29,7 +31,14 @@ export class ListeningSide {
   ) {
     const { config } = world
     this.settings = this.settingsOf(config)
-    this.listening = listen(app, this.settings, { canShare: options.sockets !== undefined })
+    const { sockets, beside = false } = options
+    this.listening = listen(app, this.settings, {
+      canShare: sockets !== undefined,
+      beside,
+      steer: (port) => {
+        if (!sockets?.steer(port)) world.log('connections_not_steered', { port })
+      },
+    })
     this.guard(config)
   }
 
@@ -56,6 +65,11 @@ export class ListeningSide {
     if (!config.server?.tls || Bun.deepEquals(this.settings.tls, certificateOf(config.server.tls))) return
     this.follow(config)
     log('certificate_renewed', { file: config.server.tls.certFile })
+  }
+
+  /** Guards no more: a guard could open what is being left. */
+  leave(): void {
+    this.unguard?.()
   }
 
   /** Accepts nothing new, and resolves when all connections are closed. */

@@ -50,7 +50,14 @@ interface ListenOptions {
    * opens.
    */
   canShare: boolean
+  /** Whether another process listens there, whose place this one takes. */
+  beside?: boolean
+  /** Sends all new connections of a port to the socket that came last. */
+  steer?(port: number): void
 }
+
+/** How long a socket that was replaced still takes connections that were on their way to it, in milliseconds. */
+export const SETTLE_MS = 1_000
 
 /** Opens the listening side. Throws if the address cannot be used. */
 export function listen(app: ListenApp, settings: ListenSettings, options: ListenOptions): Listening {
@@ -71,7 +78,8 @@ class Doorway implements Listening {
     private readonly options: ListenOptions,
   ) {
     this.settings = settings
-    this.current = this.begin(settings, false)
+    this.current = this.begin(settings, options.beside ?? false)
+    if (options.beside) options.steer?.(this.port)
   }
 
   get port(): number {
@@ -118,7 +126,7 @@ class Doorway implements Listening {
     this.current = this.begin(next, isSamePlace)
     this.settings = next
     if (!isSamePlace && placed) remove(placed)
-    if (this.isOpen) this.leave(before)
+    if (this.isOpen) this.leaveLater(before, isSamePlace)
     this.isOpen = true
   }
 
@@ -140,6 +148,22 @@ class Doorway implements Listening {
     if (!app.server) throw new Error('the server did not start')
     this.placed = placedOf(settings)
     return app.server
+  }
+
+  /** Stops a server that was replaced. One on the same port first takes what was on its way: stopping would reset it. */
+  private leaveLater(server: BunServer, isSamePlace: boolean): void {
+    const { canShare, steer } = this.options
+    if (!isSamePlace || !canShare) {
+      this.leave(server)
+      return
+    }
+    steer?.(this.port)
+    const settled = Promise.withResolvers<void>()
+    this.closing.set(server, settled.promise)
+    setTimeout(() => {
+      this.leave(server)
+      settled.resolve(this.closing.get(server))
+    }, SETTLE_MS)
   }
 
   private leave(server: BunServer): void {

@@ -17,8 +17,8 @@ export interface MetricsListener {
 
 const DEFAULT_HOST = '127.0.0.1'
 
-/** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
-export function listenForMetrics(world: World): MetricsListener | undefined {
+/** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. `canShare` lets another process open it beside this one. */
+export function listenForMetrics(world: World, canShare = false): MetricsListener | undefined {
   const { host = DEFAULT_HOST, port, token } = world.config.metrics ?? {}
   if (port === undefined) return undefined
   const answer = async (request: Request) => {
@@ -29,7 +29,7 @@ export function listenForMetrics(world: World): MetricsListener | undefined {
       return errorResponse(error, 'openai', world.newId('req'), world.log)
     }
   }
-  const server = Bun.serve({ hostname: host, port, reusePort: false, development: false, fetch: answer })
+  const server = Bun.serve({ hostname: host, port, reusePort: canShare, development: false, fetch: answer })
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${server.port}/metrics`,
     stop: () => server.stop(true),

@@ -29,8 +29,15 @@ import type { Gateway } from '../request/line'
 import { createReadiness } from './readiness'
 import type { World } from './world'
 
-/** Creates the application. `mark` are headers for the answers of operations, such as the sandbox's. */
-export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<string, string>> = {}) {
+/**
+ * Creates the application. Once its place is left to another process, each answer is the last of its connection. `mark` are
+ * headers for the answers of operations, such as the sandbox's. */
+export function createApp(
+  world: World,
+  gateway: Gateway,
+  mark: Readonly<Record<string, string>> = {},
+  place: { isLeft: boolean } = { isLeft: false },
+) {
   const cors = createCors(world)
   const { port, token } = world.config.metrics ?? {}
   const bodies = new BodyReader(world.ticker, () => bodyLimitsOf(world.config))
@@ -55,6 +62,7 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
       })
     }
     if (isShared(request)) cors.share(request, response.headers)
+    if (place.isLeft) response.headers.set('connection', 'close')
     return response
   }
   app
@@ -66,6 +74,7 @@ export function createApp(world: World, gateway: Gateway, mark: Readonly<Record<
       // Requests with a body set the timeouts of their connection themselves.
       if (request.method === 'GET') rest(app.server, request, world.config)
       if (!(response instanceof Response)) return
+      if (place.isLeft) response.headers.set('connection', 'close')
       // Errors that are no GatewayError, such as a part of a file that is not there.
       if (response.status >= 400 && !response.headers.has(SHOULD_RETRY))
         response.headers.set(SHOULD_RETRY, String(canRepeatHelp(response.status)))

@@ -24,9 +24,16 @@ interface Job {
   run(): Promise<unknown>
 }
 
-interface Scheduler {
+export interface Scheduler {
+  /** Leaves tasks, webhooks and sweeps to another process. What runs here still comes to its end. */
+  leave(): Promise<void>
   stop(): Promise<void>
 }
+
+/** Jobs for requests that still run when another process has taken over. */
+const END_LATE = 'end charges late'
+const FOLLOW_TIME = 'follow the time'
+const STAYING = new Set([END_LATE, FOLLOW_TIME])
 
 const MINUTE_MS = 60_000
 /** Beat of the timer while anything is due soon. */
@@ -40,6 +47,7 @@ interface Work {
   reencryption: Reencryption
   entrance: { renew(): Promise<void> }
   backups: BackupSchedule
+  leftBehind: { look(): Promise<void> }
 }
 
 export function startScheduler(world: World, work: Work): Scheduler {
@@ -54,6 +62,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
   const busy = new Set<Job>()
   let pauseMs = REST_MS
   let stopped = false
+  let hasLeft = false
   let cancel = () => {}
 
   function plan(): void {
@@ -73,7 +82,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
     waits.delete(job)
     const run = runJob(job).then((isBusy) => {
       running.delete(run)
-      waits.set(job, job.everyMs)
+      if (!hasLeft || STAYING.has(job.name)) waits.set(job, job.everyMs)
       if (isBusy) busy.add(job)
       else busy.delete(job)
       if (!isBusy || pauseMs === BEAT_MS || stopped) return
@@ -95,6 +104,12 @@ export function startScheduler(world: World, work: Work): Scheduler {
 
   plan()
   return {
+    async leave() {
+      hasLeft = true
+      for (const job of waits.keys()) if (!STAYING.has(job.name)) waits.delete(job)
+      reencryption.stop()
+      await Promise.all([poller.stop(), webhooks.stop()])
+    },
     async stop() {
       stopped = true
       cancel()
@@ -107,21 +122,22 @@ export function startScheduler(world: World, work: Work): Scheduler {
 
 function jobsOf(
   world: World,
-  { gateway, poller, reencryption, entrance, backups }: Work,
+  { gateway, poller, reencryption, entrance, leftBehind, backups }: Work,
   webhooks: WebhookSender,
 ): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
   return [
     { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
-    { name: 'end charges late', everyMs: 2_000, run: () => gateway.endLater() },
+    { name: END_LATE, everyMs: 2_000, run: () => gateway.endLater() },
     { name: 'poll tasks', everyMs: BEAT_MS, run: () => poller.beat() },
     { name: 'sweep tasks', everyMs: 30_000, run: () => poller.sweep() },
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
     { name: 'remove kept responses', everyMs: MINUTE_MS, run: () => sweepResponses(world) },
     { name: 'end responses', everyMs: 10_000, run: () => backgroundResponses.sweep() },
-    { name: 'follow the time', everyMs: 15_000, run: () => world.followTime() },
+    { name: FOLLOW_TIME, everyMs: 15_000, run: () => world.followTime() },
     { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
+    { name: 'take over what processes left', everyMs: 1_000, run: () => leftBehind.look() },
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
     { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },
     { name: 'add up usage', everyMs: MINUTE_MS, run: () => addToTotals(db) },

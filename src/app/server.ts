@@ -2,23 +2,21 @@
 // is over.
 
 import { createBackupSchedule } from '../backup/schedule'
-import { releaseExpired } from '../billing/ledger'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/reencryption'
-import { createGateway } from '../request/line'
-import { forgetTaskLeases } from '../tasks/leases'
-import { createPoller, type Poller } from '../tasks/poller'
+import { createGateway, type Gateway } from '../request/line'
+import { createPoller } from '../tasks/poller'
 import type { ProcessFigures } from '../telemetry/state-metrics'
-import { forgetWebhookLeases } from '../webhooks/rows'
 import type { Sockets } from './connection-guard'
 import { encodedTables } from './encoded-tables'
 import { ListeningSide } from './entrance'
-import type { ListenSettings } from './listening'
+import { LeftBehind } from './left-behind'
+import { type ListenSettings, SETTLE_MS } from './listening'
 import { listenForMetrics, type MetricsListener, watchState } from './metrics-listener'
 import { type ReadConfig, type Reloaded, Reloads } from './reload'
 import { createApp } from './routes'
-import { startScheduler } from './scheduler'
-import { databaseFile, type Outside, openWorld, outside, type World } from './world'
+import { type Scheduler, startScheduler } from './scheduler'
+import { databaseFile, type Outside, openWorld, outside, type Processes, type World } from './world'
 
 export interface Server {
   world: World
@@ -30,8 +28,13 @@ export interface Server {
   /** Reads the configuration again and puts it in force. `cause` is for the log. */
   reload(cause: string): Promise<Reloaded>
   /**
+   * Leaves the port to a newer process that listens beside this one: requests that still come are answered as the last
+   * of their connection. Resolves when new connections reach the other only; `stop` is to follow.
+   */
+  handOver(): Promise<void>
+  /**
    * Stops taking requests, waits for running ones up to the grace, settles those that are cut. Returns how many were
-   * cut.
+   * cut. A second call sets another grace.
    */
   stop(graceMs: number): Promise<number>
 }
@@ -47,6 +50,10 @@ interface ServerOptions {
   readConfig?: ReadConfig
   mark?: Readonly<Record<string, string>>
   outside?: Outside
+  /** The processes that serve from the data directory; absent if there is this one only. */
+  processes?: Processes
+  /** Whether another process listens there, whose place this one takes. */
+  beside?: boolean
   /** Absent: connections are not counted. */
   sockets?: Sockets | undefined
   /** Absent: they are not shown. */
@@ -55,31 +62,21 @@ interface ServerOptions {
 
 const LAST_BYTES_MS = 1_000
 
-/** Ends what earlier processes have left. With `alone`, every open hold and lease belongs to a process that died. */
-export async function takeOver(world: World, poller: Poller, { alone }: { alone: boolean }): Promise<void> {
-  if (alone) {
-    await releaseExpired(world.db, world.now(), { all: true })
-    await forgetTaskLeases(world.db)
-    await forgetWebhookLeases(world.db)
-  }
-  await world.followTime()
-  await poller.sweep({ alone })
-}
-
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const world = await openWorld(options.config, options.dataDir, options.outside ?? outside)
+  const { config, dataDir, processes } = options
+  const world = await openWorld(config, dataDir, options.outside ?? outside, processes)
   const poller = createPoller(world)
   const reencryption = new Reencryption({ ...world, tables: encodedTables })
-  // With a database of its own this is the only process that serves.
-  const alone = world.db.kind === 'sqlite'
-  if (alone) await reencryption.runAlone()
-  await takeOver(world, poller, { alone })
+  const leftBehind = new LeftBehind(world, poller, processes)
+  if (world.db.kind === 'sqlite' && leftBehind.isAlone) await reencryption.runAlone()
+  await leftBehind.begin()
   const gateway = createGateway(world)
-  const app = createApp(world, gateway, options.mark)
+  const port = { isLeft: false }
+  const app = createApp(world, gateway, options.mark, port)
   let entrance: ListeningSide
   let metrics: MetricsListener | undefined
   try {
-    metrics = listenForMetrics(world)
+    metrics = listenForMetrics(world, options.sockets !== undefined)
     entrance = new ListeningSide(app, options, world)
   } catch (error) {
     // An open world keeps the process alive.
@@ -96,16 +93,19 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       enforce()
     },
   })
-  const { dataDir } = options
-  const configNow = () => world.config
   const backups = createBackupSchedule({
     ...world,
-    configNow,
+    configNow: () => world.config,
     dataDir,
     databaseFile: databaseFile(dataDir),
   })
-  const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance, backups })
+  const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance, leftBehind, backups })
   const unwatch = watchState(world, gateway, options.processFigures)
+  const endWatching = async () => {
+    unwatch()
+    await metrics?.stop()
+  }
+  let stopping: Promise<number> | undefined
   return {
     world,
     metricsUrl: metrics?.url,
@@ -114,20 +114,47 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     },
     compare: () => reloads.compare(),
     reload: (cause) => reloads.reload(cause),
-    async stop(graceMs) {
-      const closed = entrance.stop()
-      const cut = await gateway.drain(graceMs)
-      // Last bytes may still be on their way; a caller who does not take them is not waited for.
-      const deadline = setTimeout(() => entrance.cut(), LAST_BYTES_MS)
-      await closed
-      clearTimeout(deadline)
-      unwatch()
-      await metrics?.stop()
-      await scheduler.stop()
-      // The database may be away, and a stop must end all the same.
-      await world.followTime().catch(() => {})
-      await world.close()
-      return cut
+    async handOver() {
+      port.isLeft = true
+      entrance.leave()
+      // Running polls and deliveries may take longer: they are waited for at the stop.
+      void scheduler
+        .leave()
+        .catch((error) => world.log('job_failed', { job: 'leave', reason: String(error) }))
+      await new Promise<void>((resolve) => world.after(SETTLE_MS, resolve))
+      void metrics?.stop()
+      void entrance.stop()
+    },
+    stop(graceMs) {
+      if (stopping) void gateway.drain(graceMs)
+      stopping ??= stop(graceMs, { world, gateway, entrance, scheduler, endWatching })
+      return stopping
     },
   }
+}
+
+interface Parts {
+  world: World
+  gateway: Gateway
+  entrance: ListeningSide
+  scheduler: Scheduler
+  endWatching(): Promise<void>
+}
+
+async function stop(
+  graceMs: number,
+  { world, gateway, entrance, scheduler, endWatching }: Parts,
+): Promise<number> {
+  const closed = entrance.stop()
+  const cut = await gateway.drain(graceMs)
+  // Last bytes may still be on their way; a caller who does not take them is not waited for.
+  const deadline = setTimeout(() => entrance.cut(), LAST_BYTES_MS)
+  await closed
+  clearTimeout(deadline)
+  await endWatching()
+  await scheduler.stop()
+  // The database may be away, and a stop must end all the same.
+  await world.followTime().catch(() => {})
+  await world.close()
+  return cut
 }

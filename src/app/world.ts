@@ -21,7 +21,7 @@ import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
 import { levelOf } from '../lib/log-events'
 import { createSealer, KEY_BYTES, type Sealer } from '../lib/sealing'
-import type { After, System } from '../lib/system'
+import type { After, Log, System } from '../lib/system'
 import { createTicker, type Ticker } from '../lib/ticker'
 import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
@@ -40,6 +40,8 @@ import { type InForce, putInForce } from './running'
 export interface World extends System, InForce, Observation {
   dataDir: string
   db: Db
+  /** The name of this process among those that serve from its data directory; null if it is the only one. */
+  process: string | null
   requestLog: RequestLog
   authenticator: Authenticator
   tokenCounter: TokenCounter
@@ -123,11 +125,13 @@ export function randomBytes(count: number): Uint8Array {
 export async function openDatabase(
   config: Config,
   dataDir: string,
-  options: { patient?: boolean } = {},
+  options: { patient?: boolean; log?: Log } = {},
 ): Promise<Db> {
   const db = connect(config, dataDir, options)
   try {
-    await migrate(db)
+    await migrate(db, undefined, (from, to) =>
+      options.log?.('database_upgrading', { from, to, advice: 'An older gateway cannot use it afterwards.' }),
+    )
     await registerKey(db)
   } catch (error) {
     await db.close()
@@ -200,12 +204,25 @@ async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): 
   return followDatabase(() => databaseTime(db), monotonic)
 }
 
-export async function openWorld(config: Config, dataDir: string, from: Outside = outside): Promise<World> {
+/** The processes that serve from one data directory: more than one while a newer one takes over. */
+export interface Processes {
+  /** The name of this one. */
+  own: string
+  /** The names of the others that live. */
+  others(): string[]
+}
+
+export async function openWorld(
+  config: Config,
+  dataDir: string,
+  from: Outside = outside,
+  processes?: Processes,
+): Promise<World> {
   makeDataDir(dataDir)
-  const uploads = openUploads(join(dataDir, 'uploads'), newId)
-  const db = await openDatabase(config, dataDir)
+  const uploads = openUploads(join(dataDir, 'uploads'), newId, processes)
   const observation = observe(config, { ...from, randomBytes })
   const { monotonic, wall, after, transport, log } = { ...from, ...observation }
+  const db = await openDatabase(config, dataDir, { log })
   const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now })
@@ -231,6 +248,7 @@ export async function openWorld(config: Config, dataDir: string, from: Outside =
     ...observation,
     dataDir,
     db,
+    process: processes?.own ?? null,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,

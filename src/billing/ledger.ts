@@ -35,6 +35,8 @@ export interface Charge {
   /** The minute that the request counts in, for a key with a token limit. */
   windowMinute: number | null
   windowTokens: number
+  /** The process that works on it, on SQLite, where another takes over what it leaves; absent if it is not known. */
+  process?: string | null
 }
 
 /** A further condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
@@ -228,19 +230,23 @@ export async function findEndedCharge(db: Db, id: string, since: number): Promis
 }
 
 /**
- * Releases charges that nothing ended in time, such as those of a process that died, and returns how many. Charges of
+ * Releases charges that nothing ended in time, such as those of a process that died, and returns how many; with `all` those
+ * of all processes that do not live (`living`), however new. Charges of
  * tasks are left alone: a task outlives processes, and its end ends its charge. Charges that this process still works
  * on (`runs`) are left alone too.
  */
 export async function releaseExpired(
   db: Db,
   now: number,
-  options: { all?: boolean; runs?: (charge: string) => boolean } = {},
+  options: { all?: boolean; living?: readonly string[]; runs?: (charge: string) => boolean } = {},
 ): Promise<number> {
+  const { all = false, living = [] } = options
+  const places = living.map((_name, index) => `$${index + 2}`).join(', ')
+  const ofOthers = living.length > 0 ? `and (process is null or process not in (${places}))` : ''
   const rows = await db.query({
-    sql: `${SELECT_OPEN} where expires_at <= $1
+    sql: `${SELECT_OPEN} where expires_at <= $1 ${all ? ofOthers : ''}
       and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit 1000`,
-    parameters: [options.all ? Number.MAX_SAFE_INTEGER : now],
+    parameters: all ? [Number.MAX_SAFE_INTEGER, ...living] : [now],
   })
   let released = 0
   for (const row of rows) {
@@ -445,11 +451,12 @@ function insertOpen(charge: Charge, priceList: number): Statement {
     charge.windowTokens,
     charge.createdAt,
     charge.expiresAt,
+    charge.process ?? null,
   ]
   return {
     sql: `insert into open_charges (id, account, key_id, model, operation, held, price_list, budget_period, window_minute,
-        window_tokens, created_at, expires_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+        window_tokens, created_at, expires_at, process)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     parameters,
   }
 }

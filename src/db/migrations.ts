@@ -355,6 +355,8 @@ export const migrations: readonly Step[] = [
       signature text not null
     )`,
   ],
+  // On SQLite two processes serve for a while, and each ends what it began.
+  ['alter table open_charges add column process text'],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */
@@ -373,9 +375,13 @@ export async function schemaVersion(db: Db): Promise<number> {
 
 /**
  * Brings the database to the newest version. Several nodes may start at once: the version row decides which one runs a
- * step.
+ * step. `announce` is called before an existing database is changed.
  */
-export async function migrate(db: Db, steps = migrations): Promise<void> {
+export async function migrate(
+  db: Db,
+  steps = migrations,
+  announce: (from: number, to: number) => void = () => {},
+): Promise<void> {
   const versions: Statement = {
     sql: 'create table if not exists schema_versions (version bigint primary key)',
   }
@@ -389,6 +395,7 @@ export async function migrate(db: Db, steps = migrations): Promise<void> {
       `The database has schema version ${version}, this gateway knows only ${steps.length}: use a newer gateway.`,
     )
   }
+  if (version > 0 && version < steps.length) announce(version, steps.length)
   // A step may take minutes on large tables, while other nodes wait for it.
   const patience = db.kind === 'postgres' ? PATIENCE : []
   for (let next = version + 1; next <= steps.length; next++) {

@@ -1,7 +1,7 @@
 // The folder for files of a form, or of a vendor, while their request runs: they are too large for memory. It must
 // never keep a file beyond its request, nor let anybody but the owner of the process read one.
 
-import { mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../lib/errors'
@@ -19,9 +19,20 @@ export interface SavedFile {
   remove(): Promise<void>
 }
 
-/** Opens the folder and deletes everything in it: those files belong to a process that was killed. */
-export function openUploads(folder: string, newId: (prefix: string) => string): Uploads {
-  rmSync(folder, { recursive: true, force: true })
+/**
+ * Opens the folder and deletes everything in it: those files belong to a process that was killed. With `processes` each has
+ * a folder in it, and those of others that live are left.
+ */
+export function openUploads(
+  parent: string,
+  newId: (prefix: string) => string,
+  processes?: { own: string; others(): string[] },
+): Uploads {
+  const living = new Set(processes?.others())
+  for (const name of existsSync(parent) ? readdirSync(parent) : []) {
+    if (!living.has(name)) rmSync(join(parent, name), { recursive: true, force: true })
+  }
+  const folder = join(parent, processes?.own ?? '')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return {
     async save(pieces) {

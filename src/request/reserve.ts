@@ -56,7 +56,7 @@ export async function reserve(
   const { db } = world
   const { key, family } = request
   const now = world.now()
-  const charge = chargeOf(request, logRow.id, now)
+  const charge = chargeOf(request, logRow.id, now, world.process)
   if (from.maxCostNano !== undefined && mostNano(request) > from.maxCostNano)
     throw tooDear(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
@@ -90,7 +90,7 @@ function firstStep(parsed: ParsedRequest, model: Model): ParsedRequest {
   return withOutput(parsed, firstTokens(parsed, model))
 }
 
-function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
+function chargeOf(request: CheckedRequest, id: string, now: number, process: string | null): Charge {
   const { key, model, parsed, operation } = request
   return {
     id,
@@ -105,6 +105,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number): Charge {
     budgetPeriod: budgetPeriodOf(key, now),
     windowMinute: windowMinuteOf(key, now),
     windowTokens: isCounted(key) ? estimateTokens(request) : 0,
+    process,
   }
 }
 

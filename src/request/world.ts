@@ -21,6 +21,8 @@ export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
   config: Pick<Config, 'server' | 'limitToBalance'>
   db: Db
+  /** The name of this process among those that serve from its data directory; null if it is the only one. */
+  process: string | null
   requestLog: Pick<RequestLog, 'write'>
   /** Begins the trace of a request; null while nobody traces. */
   tracer: { begin(caller: CallerTrace): TraceContext } | null

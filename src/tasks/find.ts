@@ -67,12 +67,17 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   return rows.map((row) => taskOfRow(db, row))
 }
 
-/** Tasks that have waited for a vendor's id since before `before`, left by a process that died. At most a thousand. */
-export async function findStranded(db: Db, before: number): Promise<Task[]> {
+/**
+ * Tasks that have waited for a vendor's id since before `before`, left by a process that died: not those that the named
+ * processes submit. At most a thousand.
+ */
+export async function findStranded(db: Db, before: number, living: readonly string[] = []): Promise<Task[]> {
+  const places = living.map((_name, index) => `$${index + 2}`).join(', ')
+  const others = `and charge not in (select id from open_charges where process in (${places}))`
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and upstream_id is null and error_code is null
-      and created_at <= $1 limit 1000`,
-    parameters: [before],
+      and created_at <= $1 ${living.length > 0 ? others : ''} limit 1000`,
+    parameters: [before, ...living],
   })
   return rows.map((row) => taskOfRow(db, row))
 }

@@ -17,17 +17,19 @@ type SweepWorld = Pick<PollWorld, 'db' | 'catalogue' | 'now' | 'log'>
 const STRANDED_MS = 15 * 60_000
 const MAX_REASON_LENGTH = 500
 
-/** Sweeps. `alone` means that no other process can be sending tasks, so none is too young. */
+/**
+ * Sweeps. `alone` means that no other process can be sending tasks but those that live, so none is too young.
+ */
 export async function sweepTasks(
   world: SweepWorld,
   polls: Pick<TaskPolls, 'timeOut'>,
-  { alone = false }: { alone?: boolean },
+  { alone = false, living = [] }: { alone?: boolean; living?: readonly string[] },
 ): Promise<void> {
   const { db, now, catalogue } = world
   const before = alone ? Number.MAX_SAFE_INTEGER : now() - STRANDED_MS
   let stranded: Task[]
   do {
-    stranded = await findStranded(db, before)
+    stranded = await findStranded(db, before, alone ? living : [])
     // In parallel, because a process that died under load has left many, and callers wait for this one to start.
   } while ((await Promise.all(stranded.map((task) => tryRecover(world, task)))).includes(true))
   for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) await polls.timeOut(task)

@@ -165,6 +165,7 @@ describe('the guard by itself', () => {
       isSilent: () => false,
       isAnswered: ({ descriptor }) => descriptor % 2 === 0,
       end: ({ descriptor }) => ended.add(descriptor),
+      steer: () => false,
     }
     const stop = guardConnections({ sockets, door, config: config(server), log: () => {} })
     // The first two are over when the third begins.

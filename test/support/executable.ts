@@ -39,6 +39,8 @@ export interface Running {
 export interface StartOptions {
   cwd?: string
   environment?: Record<string, string>
+  /** Default: any free one. */
+  port?: number
   /** More flags of `serve`. */
   flags?: string[]
   /** Lines for a shell that then becomes the executable, such as limits of the process. */
@@ -143,7 +145,7 @@ export async function install(
     }
   }
 
-  const serveWords = ({ flags = [] }: StartOptions) => ['serve', '--port', '0', ...flags]
+  const serveWords = ({ port = 0, flags = [] }: StartOptions) => ['serve', '--port', String(port), ...flags]
   return {
     sandbox,
     dataDir,

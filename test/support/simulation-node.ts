@@ -4,8 +4,8 @@
 
 import { createAuthenticator } from '../../src/accounts/keys'
 import { createClock, followDatabase, latestTime, noteTime } from '../../src/app/clock'
+import { takeOver } from '../../src/app/left-behind'
 import { putInForce } from '../../src/app/running'
-import { takeOver } from '../../src/app/server'
 import type { World } from '../../src/app/world'
 import { createAddresses } from '../../src/artifacts/addresses'
 import { createArtifacts } from '../../src/artifacts/artifacts'
@@ -127,6 +127,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     dataDir: '',
     metrics: null,
     tracer: null,
+    process: null,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic }),
     tokenCounter,

@@ -61,7 +61,8 @@ function start(poller: Poller = createPoller(world)): void {
   const reencryption = { beat: async () => {}, stop() {} } as unknown as Reencryption
   const entrance = { renew: async () => {} }
   const backups = { beat: async () => {}, stop() {} }
-  stop = startScheduler(world, { gateway, poller, reencryption, entrance, backups }).stop
+  const leftBehind = { look: async () => {} }
+  stop = startScheduler(world, { gateway, poller, reencryption, entrance, leftBehind, backups }).stop
 }
 
 describe('the scheduler', () => {

@@ -204,6 +204,15 @@ async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): 
   return followDatabase(() => databaseTime(db), monotonic)
 }
 
+/** The workers that count tokens, read sounds and make them. */
+function openReaders() {
+  return {
+    tokenCounter: createTokenCounter(),
+    audioReader: new AudioReader(),
+    mp3Encoder: createMp3Encoder(),
+  }
+}
+
 /** The processes that serve from one data directory: more than one while a newer one takes over. */
 export interface Processes {
   /** The name of this one. */
@@ -226,9 +235,7 @@ export async function openWorld(
   const reference = await referenceOf(db, from)
   const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now })
-  const tokenCounter = createTokenCounter()
-  const audioReader = new AudioReader()
-  const mp3Encoder = createMp3Encoder()
+  const readers = openReaders()
   const ticker = createTicker(from)
   const artifacts = await openArtifacts(config, {
     db,
@@ -251,9 +258,7 @@ export async function openWorld(
     process: processes?.own ?? null,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic }),
-    tokenCounter,
-    audioReader,
-    mp3Encoder,
+    ...readers,
     ticker,
     uploads,
     artifacts,
@@ -280,9 +285,7 @@ export async function openWorld(
     async close() {
       ticker.stop()
       for (const upstream of inForce.catalogue.upstreams.values()) upstream.close()
-      tokenCounter.close()
-      audioReader.close()
-      mp3Encoder.close()
+      for (const reader of Object.values(readers)) reader.close()
       await requestLog.close()
       await db.close()
     },

@@ -1,7 +1,7 @@
 // The folder for files of a form, or of a vendor, while their request runs: they are too large for memory. It must
 // never keep a file beyond its request, nor let anybody but the owner of the process read one.
 
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../lib/errors'
@@ -29,7 +29,10 @@ export function openUploads(
   processes?: { own: string; others(): string[] },
 ): Uploads {
   const living = new Set(processes?.others())
-  for (const name of existsSync(parent) ? readdirSync(parent) : []) {
+  mkdirSync(parent, { recursive: true, mode: 0o700 })
+  // It may be there with another mode.
+  chmodSync(parent, 0o700)
+  for (const name of readdirSync(parent)) {
     if (!living.has(name)) rmSync(join(parent, name), { recursive: true, force: true })
   }
   const folder = join(parent, processes?.own ?? '')

@@ -284,20 +284,20 @@ test.concurrent('a signal that comes more than a second after the first stops at
   expect(await failure).toBeInstanceOf(Error)
 })
 
-test.concurrent('SIGHUP is ignored with a log line: the stream goes on, is paid, and the gateway serves', async () => {
+test.concurrent('SIGHUP reloads the configuration: a stream goes on, is paid, and the gateway serves', async () => {
   const { server, told } = await serve(['--data-dir', 'hang-up'])
   const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
-  const ignored = '"event":"signal_ignored","signal":"SIGHUP"'
+  const reloaded = '"event":"config_reloaded","cause":"SIGHUP"'
   server.stop('SIGHUP')
-  await server.logged(ignored, 1)
+  await server.logged(reloaded, 1)
   server.stop('SIGHUP')
-  await server.logged(ignored, 2)
+  await server.logged(reloaded, 2)
   expect(await whole).toEndWith('data: [DONE]\n\n')
   expect(await statusOf(chat(told.url, told.key))).toBe(200)
   server.stop()
   const { code, stderr } = await server.ended
   expect(code).toBe(0)
-  expect(stderr.split(ignored)).toHaveLength(3)
+  expect(stderr.split(reloaded)).toHaveLength(3)
   expect(await json(['requests', 'list', '--data-dir', 'hang-up'])).toMatchObject({
     rows: [{ status: 200 }, { status: 200 }],
     next: null,

@@ -120,9 +120,8 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     log,
     keepMs: () => undefined,
   })
-  const config = { ...parts.config, webhooks: { allow: ['10.0.0.0/8'] } }
   const outside = { transport, wall: time.wall, monotonic, log, lookup: async () => [] }
-  const world: World = Object.assign(putInForce(config, outside), {
+  const world: World = Object.assign(putInForce(withReceivers(parts.config), outside), {
     db,
     dataDir: '',
     metrics: null,
@@ -154,6 +153,11 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     close: async () => {},
   })
   return { world, beats }
+}
+
+/** A configuration whose webhooks may go to the simulated receivers. */
+function withReceivers(config: Config): Config {
+  return { ...config, webhooks: { allow: ['10.0.0.0/8'] } }
 }
 
 /** The network of a node, which reaches the vendor only while the node lives. */

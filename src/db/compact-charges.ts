@@ -23,7 +23,8 @@ const columns = (position: string) => `
 const partitions = `do $$
   declare
     month timestamp := date_trunc('month', coalesce(
-      (select to_timestamp(greatest(min(ended_at), 1577836800000) / 1000) at time zone 'UTC' from charges_before),
+      (select to_timestamp(greatest(min(ended_at), 1577836800000) / 1000) at time zone 'UTC' from charges_before
+        having count(*) > 0),
       now() at time zone 'UTC'));
     following timestamp;
   begin

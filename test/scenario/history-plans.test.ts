@@ -1,0 +1,69 @@
+// The plans of PostgreSQL for every statement that a report runs on the history of charges: none may read all of it.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { endOfLedger } from '../../src/billing/account-ledger'
+import { findEndedCharge } from '../../src/billing/ledger'
+import { referencesOf } from '../../src/billing/references'
+import { chargesOf, costsSince, usageBy, usageDimensions } from '../../src/billing/usage-report'
+import { addToTotals, DAY_MS, HOUR_MS } from '../../src/billing/usage-totals'
+import { makeChargePartitions } from '../../src/db/charge-partitions'
+import { apply, type Db, type Statement } from '../../src/db/db'
+import { databaseKinds, openTestDatabase } from '../support/databases'
+import { makeCharge, START } from '../support/ledger-rows'
+
+setDefaultTimeout(300_000)
+
+/** Months that have charges: what has none costs nothing. */
+const READS_ALL = /Seq Scan on ended_charges_2026_0[345]/
+const CHARGES = 200_000
+const HISTORY_DAYS = 60
+
+/** A long history of one series, spread evenly. */
+async function fill(db: Db): Promise<void> {
+  const references = referencesOf(db)
+  await references.seriesId(makeCharge(1))
+  await references.priceListId(makeCharge(1).pricesJson)
+  for (const month of [0, 1, 2]) await makeChargePartitions(db, Date.UTC(2026, 2 + month))
+  await apply(db, [
+    {
+      sql: `insert into ended_charges (id, series, price_list, state, held, amount, shortfall, ended_by, created_at, ended_at)
+        select 'charge ' || i, 1, 1, 1, 9, 5, 0, 0, ${START} + cast(i as bigint) * ${(HISTORY_DAYS * DAY_MS) / CHARGES},
+          ${START} + cast(i as bigint) * ${(HISTORY_DAYS * DAY_MS) / CHARGES} from generate_series(1, ${CHARGES}) as i`,
+    },
+  ])
+  while ((await addToTotals(db)) > 0);
+  await apply(db, [{ sql: 'analyze' }])
+}
+
+const server = databaseKinds.includes('postgres') ? describe : describe.skip
+server('a statement that reads history', () => {
+  test('finds its part of it without reading the rest', async () => {
+    const db = await openTestDatabase('postgres')
+    await fill(db)
+    const statements: Statement[] = []
+    const watched: Db = {
+      ...db,
+      query(statement) {
+        if (/ended_charges|charge_history|\bcharges\b/.test(statement.sql)) statements.push(statement)
+        return db.query(statement)
+      },
+    }
+    const since = START + 30 * DAY_MS + 5
+    for (const by of usageDimensions) await usageBy(watched, by, { since, until: since + DAY_MS })
+    await endOfLedger(watched, 'alice', { since, until: since + HOUR_MS }, 10)
+    await costsSince(watched, 'chat', START + (HISTORY_DAYS - 1) * DAY_MS)
+    const late = START + (HISTORY_DAYS - 1) * DAY_MS
+    await findEndedCharge(watched, 'charge 199000', late)
+    await chargesOf(watched, `req_${late.toString(16).padStart(12, '0')}${'0'.repeat(20)}`)
+    expect(statements.length).toBeGreaterThan(8)
+    for (const { sql, parameters = [] } of statements) {
+      const plan = await db.query({ sql: `explain ${sql}`, parameters })
+      const text = plan.map((row) => Object.values(row)[0]).join('\n')
+      expect({ sql, reads: READS_ALL.test(text) ? text : '' }).toEqual({
+        sql,
+        reads: '',
+      })
+    }
+    await db.close()
+  })
+})

@@ -140,7 +140,7 @@ async function findRow(db: Db, id: string): Promise<LoggedRequest | undefined> {
           sql: 'select number, rows from request_pages where instr(rows, $1) > 0 order by number desc limit 1',
           parameters: [id],
         })
-  return pages.flatMap(rowsOf).find((row) => row.id === id)
+  return pages.flatMap((page) => rowsOf(page)).find((row) => row.id === id)
 }
 
 /** The rows of a page, newest first, with their numbers: those that may be wanted by their values. */

@@ -55,6 +55,8 @@ export interface Outcome {
   textOmitted: number
   /** The most valuable part of the model's output. */
   output: Made['kind'] | undefined
+  /** Calls of the vendor's tools that its answer tells of; paid where its figures say nothing of them. */
+  calls?: Quantities | undefined
   /** Quantities counted on their way to the caller; undefined if the family counts nothing but text. */
   made?: Quantities | undefined
   /** True if the vendor reported a failure. */
@@ -133,8 +135,20 @@ async function count(
     ...(reported.input_token === undefined && counted),
     ...reported,
     ...(outputTokens > 0 ? { output_token: outputTokens } : {}),
+    ...(usage === undefined || usage === 'invalid' ? callsOf(outcome, parsed, model) : {}),
   }
   return { quantities: withRequest(quantities, model), source: exact ? 'counted' : 'estimated' }
+}
+
+/** Calls that have a price, at most as many as are held. */
+function callsOf({ calls = {} }: Outcome, parsed: ParsedRequest, model: Model): Quantities {
+  const quote = model.family.quote(parsed, model)
+  const made: Quantities = {}
+  for (const unit of callUnits) {
+    const count = Math.min(calls[unit] ?? 0, quote[unit] ?? 0)
+    if (count > 0 && hasPrice(model.priceList, unit)) made[unit] = count
+  }
+  return made
 }
 
 /** Quantities that were made, at most what was asked for. */
@@ -260,7 +274,7 @@ export function outcomeOfReply(
   parsed: ParsedRequest,
   model: Model,
 ): Outcome {
-  const { output, usage, serviceTier } = reading
+  const { output, usage, serviceTier, calls } = reading
   const shown = output?.kind === 'shown' ? output : undefined
   return {
     endedBy: 'done',
@@ -270,6 +284,7 @@ export function outcomeOfReply(
     text: shown?.text ?? '',
     textOmitted: 0,
     output: output?.kind,
+    calls,
     made: shown?.counted,
     failed: false,
   }
@@ -290,7 +305,8 @@ export function sumOutcomes(outcomes: readonly Outcome[], parsed: ParsedRequest,
     text: outcomes.map(({ text }) => text).join(''),
     textOmitted: outcomes.reduce((sum, { textOmitted }) => sum + textOmitted, 0),
     output: outcomes.map(({ output }) => output).reduce(worthMore),
-    made: sumMade(outcomes),
+    calls: sumOf(outcomes.map(({ calls }) => calls)),
+    made: sumOf(outcomes.map(({ made }) => made)),
     failed: some(({ failed }) => failed),
   }
 }
@@ -308,12 +324,13 @@ function sumUsage(outcomes: readonly Outcome[]): ReportedUsage {
   return sum
 }
 
-function sumMade(outcomes: readonly Outcome[]): Quantities | undefined {
+/** The sum of the quantities of parts; undefined if none has any. */
+function sumOf(parts: readonly (Quantities | undefined)[]): Quantities | undefined {
   let sum: Quantities | undefined
-  for (const { made } of outcomes) {
-    if (!made) continue
+  for (const part of parts) {
+    if (!part) continue
     sum ??= {}
-    addQuantities(sum, made)
+    addQuantities(sum, part)
   }
   return sum
 }

@@ -327,6 +327,11 @@ interface StreamCut {
 export interface StreamFollower extends StreamCut {
   /** Takes an event that was passed on. */
   push(event: object): void
+  /**
+   * The event with the usage that is paid, for a caller who asked for one that the vendor did not send; empty if the
+   * caller did not. Absent: the dialect has no such event.
+   */
+  usageEvent?(usage: Quantities): string
 }
 
 /** The streams of a family; undefined if it has none. */
@@ -355,8 +360,8 @@ export type AudioFormat = 'mp3' | 'wav'
 export interface Translator extends StreamCut {
   /** `candidate` counts from zero where the answer has several; `reading` is what the family reads in the event. */
   push(event: object, candidate: number, reading: Reading): string
-  /** The events that end a complete answer. */
-  finish(): string
+  /** The events that end a complete answer. `usage` is what is paid. */
+  finish(usage: Quantities): string
   /** The events that end a broken answer. Absent: the error event of the dialect. */
   fail?(error: GatewayError): string
   /** The event that is sent in silence. Absent: that of the dialect. */

@@ -9,8 +9,10 @@ import type { Quantities } from './units'
  */
 export interface Reading {
   output?: Made | undefined
+  /** All text of an item that has ended, whether or not it came in pieces before. */
+  whole?: string
   usage?: UsageReading | undefined
-  /** Calls of the vendor's tools that this event of a stream tells of; paid where the figures say nothing of them. */
+  /** Calls of the vendor's tools that the reply, or this event of a stream, tells of; paid where the figures say nothing of them. */
   calls?: Quantities
   /** The service tier that the vendor reports, by its own name. */
   serviceTier?: string | undefined

@@ -60,6 +60,8 @@ export const replySchemas: Record<string, Schema> = {
     id: text,
     object: { const: 'response.compaction' },
     created_at: count,
+    status: { const: 'incomplete', description: 'Absent if the summary is whole.' },
+    incomplete_details: object({ reason: text }),
     output: list(object({ type: text })),
     usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
   }),

@@ -3,7 +3,7 @@
 
 import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
-import { measure, type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
+import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
 import { cutError } from '../contract/failures'
 import { streamOf, type Translator } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
@@ -33,7 +33,7 @@ export async function answerStream(
   candidates = 1,
 ): Promise<StreamAnswer> {
   const { world, reservations } = line
-  const { family, parsed, model, logRow, idempotencyKey } = reservation
+  const { family, model, logRow, idempotencyKey } = reservation
   // From here on the stream checks its own times.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
@@ -64,14 +64,14 @@ export async function answerStream(
     async finish(outcome) {
       done()
       await hold?.whenNoted()
-      const measured =
-        outcome.endedBy === 'balance' ? await measure(outcome, parsed, model, world.tokenCounter) : undefined
-      const end = outcome.endedBy === 'balance' ? meter.cut(measured?.quantities ?? {}) : undefined
-      if (end) capture?.(end)
-      if (reservation.toKeep) reservation.toKeep.answer = translator?.answer?.()
-      const saved = { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
-      await endStream(line, reservation, outcome, saved, measured)
-      return end
+      let closing: Uint8Array | undefined
+      await endStream(line, reservation, outcome, (usage) => {
+        closing = outcome.endedBy === 'balance' ? meter.cut(usage) : meter.finish(usage)
+        capture?.(closing)
+        if (reservation.toKeep) reservation.toKeep.answer = translator?.answer?.()
+        return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
+      })
+      return closing
     },
   })
   const headers = {
@@ -98,7 +98,7 @@ function meterOf(
   const options = {
     model,
     hold,
-    follower: hold && family.kind === 'json' ? family.stream?.follow?.(parsed, model) : undefined,
+    follower: family.kind === 'json' ? family.stream?.follow?.(parsed, model) : undefined,
     hideUsage: streamOf(family)?.showsUsage(parsed.body) !== true,
     judge: (usage: ReportedUsage) => plausible(usage, parsed, model),
     translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), reservation, translator),

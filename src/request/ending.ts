@@ -6,7 +6,7 @@ import type { SavedAnswer } from '../billing/idempotency'
 import { type Measure, measure, type Outcome } from '../billing/metering'
 import { knownError } from '../contract/caught'
 import { endedByOf } from '../contract/failures'
-import { inputTokensOf, outputTokensOf } from '../contract/units'
+import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import { noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
 import type { Reservation, Reservations } from './reservation'
@@ -53,18 +53,21 @@ export async function endAnswered(
 }
 
 /**
- * Ends the request of an answer that has begun. Throws if its charge cannot be ended: the caller must not take the
- * answer for a whole one.
+ * Ends the request of an answer that has begun. `close` writes its end with the usage that is paid, and returns what is
+ * saved of it. Throws if the charge cannot be ended: the caller must not take the answer for a whole one.
  */
 export async function endStream(
   line: Line,
   reservation: Reservation,
   outcome: Outcome,
-  saved: SavedAnswer,
-  known?: Measure,
+  close: (usage: Quantities) => SavedAnswer,
 ): Promise<void> {
+  const { world } = line
+  const { parsed, model } = reservation
   try {
-    await endAnswered(line, reservation, outcome, saved, known)
+    noteUpstreamEnd(reservation.logRow, world.monotonic())
+    const measured = await measure(outcome, parsed, model, world.tokenCounter)
+    await endAnswered(line, reservation, outcome, close(measured?.quantities ?? {}), measured)
   } catch (error) {
     const { logRow, charge } = reservation
     line.world.log('charge_not_ended', { request: charge.id, error: String(error) })

@@ -27,7 +27,7 @@ export interface RelayOptions {
   after: After
   /**
    * Settles. Called once; the stream does not end before it resolves. It logs its own failure: the caller may be gone.
-   * Returns the closing events of a stream that is cut.
+   * Returns the closing events that depend on what is paid.
    */
   finish(outcome: Outcome): Promise<Uint8Array | undefined>
   /** Cuts the call to the vendor. */
@@ -283,7 +283,8 @@ class Relay implements BodySink {
   private async finish(): Promise<void> {
     const { options, endedBy } = this
     try {
-      this.held = (await options.finish(options.meter.outcome(endedBy))) ?? this.held
+      const closing = await options.finish(options.meter.outcome(endedBy))
+      if (closing && closing.length > 0) this.held = Buffer.concat([this.held, closing])
       this.on('settled')
     } catch (error) {
       this.error = error

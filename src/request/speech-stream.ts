@@ -118,11 +118,10 @@ export class SpeechStream {
   private end(endedBy: EndedBy): Promise<void> {
     const { line, reservation, file } = this
     reservation.cancelToken.signal.removeEventListener('abort', this.interrupt)
-    this.ending ??= endStream(line, reservation, outcomeOfSpeech(endedBy, this.delivered, file.notes), {
-      status: 200,
-      contentType: file.contentType,
-      body: Buffer.concat(this.kept),
-    })
+    if (this.ending) return this.ending
+    const saved = { status: 200, contentType: file.contentType, body: Buffer.concat(this.kept) }
+    const outcome = outcomeOfSpeech(endedBy, this.delivered, file.notes)
+    this.ending = endStream(line, reservation, outcome, () => saved)
     return this.ending
   }
 

@@ -24,7 +24,7 @@ export interface StreamMeterOptions extends TallyOptions {
   hideUsage: boolean
   /** The event for an error of the vendor that clients would not recognise. */
   translateError(json: object): string
-  /** Ends a stream whose events pass unchanged; needed where not all of its output is held. */
+  /** Ends a stream whose events pass unchanged, where not all of its output is held, or its usage is asked for. */
   follower?: StreamFollower | undefined
 }
 
@@ -57,6 +57,8 @@ export interface StreamMeter {
   neededTokens(): number
   /** Takes a count of all text that was passed on in the place of its bytes. */
   recount(tokens: number): void
+  /** The closing events of a complete answer, but for those of a vendor whose events pass. `usage` is what is paid. */
+  finish(usage: Quantities): Buffer
   /** The closing events of a stream that is cut. */
   cut(usage: Quantities): Buffer
 }
@@ -84,9 +86,13 @@ class PassingMeter implements StreamMeter {
   private readonly tally: StreamTally
   private readonly unread = new UnreadEvents()
   private readonly bound: OutputBound | undefined
+  /** True if the caller wants an event with the usage. */
+  private readonly asksUsage: boolean
   /** Whole events with more output than is held. */
   private kept: Buffer = NOTHING
   private ended = false
+  /** The closing event, which the usage may have to stand before. */
+  private closing: Buffer = NOTHING
 
   constructor(private readonly options: StreamMeterOptions) {
     this.end = streamContract(options.model).end
@@ -94,6 +100,7 @@ class PassingMeter implements StreamMeter {
     this.rename = createRename(options.model.id)
     this.tally = new StreamTally(options)
     this.bound = options.hold && new OutputBound()
+    this.asksUsage = !options.hideUsage && options.follower?.usageEvent !== undefined
   }
 
   push(piece: Uint8Array): Metered {
@@ -132,6 +139,13 @@ class PassingMeter implements StreamMeter {
     this.tally.recount(tokens)
   }
 
+  finish(usage: Quantities): Buffer {
+    const { tally, closing } = this
+    if (!this.asksUsage || tally.hasFigures() || tally.failed() || !this.isComplete()) return closing
+    this.readUnread()
+    return Buffer.concat([Buffer.from(this.options.follower?.usageEvent?.(usage) ?? ''), closing])
+  }
+
   cut(usage: Quantities): Buffer {
     this.readUnread()
     this.ended = true
@@ -141,7 +155,7 @@ class PassingMeter implements StreamMeter {
   /** Passes whole events on. `after` is what follows them. */
   private pass(whole: Buffer, after: Buffer): Metered {
     const events = this.upToEnd(whole)
-    const bytes = this.passOn(events)
+    const bytes = this.passOn(this.closing.length === 0 ? events : events.subarray(0, -this.closing.length))
     if (this.unread.byteLength > UNREAD_BYTES) this.readUnread()
     const { ended } = this
     const excess =
@@ -208,7 +222,7 @@ class PassingMeter implements StreamMeter {
 
   private readUnread(): void {
     const { tally, bound } = this
-    const follower = bound && this.options.follower
+    const { follower } = this.options
     let text = ''
     for (const event of splitEvents(this.unread.take())) {
       const reading = this.read(event, follower)
@@ -238,6 +252,7 @@ class PassingMeter implements StreamMeter {
       at += event.length
       if (dataOfEvent(event) !== this.end) continue
       this.ended = true
+      if (this.asksUsage) this.closing = whole.subarray(at - event.length, at)
       return at === whole.length ? whole : whole.subarray(0, at)
     }
     return whole

@@ -46,6 +46,9 @@ export class StreamTally {
   private isFailed = false
   private isFinished = false
   private readonly isHeld: boolean
+  /** Length of the text of all output, and of that in items that have ended, in characters. */
+  private textLength = 0
+  private endedLength = 0
   /** Bytes of all output. */
   private bytes = 0
   /** Most tokens of all output: as the vendor reported them, and the bytes of what came since. */
@@ -80,24 +83,36 @@ export class StreamTally {
   }
 
   /** Adds the output of an event. Called once for each. */
-  add({ output, calls }: Reading): void {
+  add(reading: Reading): void {
+    const { output, calls, whole } = reading
     if (calls) addQuantities(this.calls, calls)
-    if (output?.kind !== 'shown') return
-    if (output.text) this.text.add(output.text)
-    if (output.text && this.isHeld) {
-      const bytes = Buffer.byteLength(output.text)
-      this.bytes += bytes
-      this.tokens += bytes
-    }
-    if (!output.counted) return
+    const text = this.newText(reading)
+    if (text) this.addText(text)
+    if (whole) this.endedLength += whole.length
+    if (output?.kind !== 'shown' || !output.counted) return
     this.made ??= {}
     addQuantities(this.made, output.counted)
   }
 
+  private addText(text: string): void {
+    this.text.add(text)
+    this.textLength += text.length
+    if (!this.isHeld) return
+    const bytes = Buffer.byteLength(text)
+    this.bytes += bytes
+    this.tokens += bytes
+  }
+
+  /** The text that an event adds. Some vendors send no pieces of an item, or not all, but the whole of it. */
+  private newText({ output, whole }: Reading): string | undefined {
+    if (output?.kind === 'shown' && output.text) return output.text
+    const missing = whole ? this.endedLength + whole.length - this.textLength : 0
+    return missing > 0 ? whole?.slice(-missing) : undefined
+  }
+
   /** Bytes of output in an event, of which nothing is noted. No tokenizer makes more tokens of them. */
   bytesIn(json: object): number {
-    const { output } = this.readSafely(json)
-    return output?.kind === 'shown' && output.text ? Buffer.byteLength(output.text) : 0
+    return Buffer.byteLength(this.newText(this.readSafely(json)) ?? '')
   }
 
   /** Most output tokens in the events that were added, hidden ones among them as far as the vendor has reported them. */
@@ -113,6 +128,11 @@ export class StreamTally {
   /** Whether the vendor has reported the usage. */
   isMeasured(): boolean {
     return this.usage.isSure()
+  }
+
+  /** Whether the vendor has reported any usage, plausible or not. */
+  hasFigures(): boolean {
+    return this.usage.hasFigures()
   }
 
   /** Whether the vendor has reported the service tier. */
@@ -133,13 +153,14 @@ export class StreamTally {
   }
 
   outcome(endedBy: EndedBy): Outcome {
-    const { serviceTier, output, made, isFailed: failed } = this
+    const { serviceTier, output, calls, made, isFailed: failed } = this
     return {
       endedBy,
       ...this.usage.summary(this.calls),
       serviceTier,
       ...this.text.counted(),
       output,
+      calls,
       made,
       failed,
     }
@@ -192,11 +213,17 @@ class UsageTally {
     return this.usage !== undefined && this.usage !== 'invalid' && !this.early
   }
 
+  hasFigures(): boolean {
+    return this.usage !== undefined
+  }
+
   /** The figures, with calls that they say nothing of. */
   summary(calls: Quantities): Pick<Outcome, 'usage' | 'early' | 'usageJson'> {
     const { early, reported } = this
     const isSilent = isObject(this.usage) && Object.keys(calls).some((unit) => !(unit in Object(this.usage)))
-    const usage = isSilent ? this.judge({ ...calls, ...(this.usage as Quantities) }) : this.usage
+    const joint = isSilent ? this.judge({ ...calls, ...(this.usage as Quantities) }) : this.usage
+    // Calls that this request cannot have made do not make the figures wrong.
+    const usage = isSilent && joint === 'invalid' ? this.usage : joint
     return { usage, early, usageJson: reported === null ? null : JSON.stringify(reported) }
   }
 }

@@ -86,7 +86,8 @@ class TranslatingMeter implements StreamMeter {
     const last = rest === '' ? '' : this.translate(this.parse(`${rest}\n\n`))
     // A vendor may just close after its last event.
     const isWhole = this.tallies.every((tally, candidate) => this.complete.has(candidate) || tally.finished())
-    return Buffer.from(isWhole && !this.ended ? last + this.finish() : last)
+    this.ended ||= isWhole
+    return Buffer.from(last)
   }
 
   isComplete(): boolean {
@@ -116,6 +117,10 @@ class TranslatingMeter implements StreamMeter {
     const most = this.mostTokens()
     // In the same shares, because the text of all was counted together.
     for (const tally of this.tallies) tally.recount(Math.ceil((tokens * tally.mostTokens()) / most))
+  }
+
+  finish(usage: Quantities): Buffer {
+    return Buffer.from(this.ended && !this.toldError ? this.translator.finish(usage) : '')
   }
 
   cut(usage: Quantities): Buffer {
@@ -154,7 +159,8 @@ class TranslatingMeter implements StreamMeter {
     if (data === undefined) return ''
     if (data !== this.end) return this.write(data, json, tally, candidate)
     this.complete.add(candidate)
-    return this.complete.size === this.candidates.count ? this.finish() : ''
+    this.noteEnd()
+    return ''
   }
 
   /** The data of one event in the caller's dialect. */
@@ -168,11 +174,11 @@ class TranslatingMeter implements StreamMeter {
     if (this.end !== null || reading.end !== 'finished') return told
     // Nothing but this event closes the answer.
     this.complete.add(candidate)
-    return this.complete.size === this.candidates.count ? told + this.finish() : told
+    this.noteEnd()
+    return told
   }
 
-  private finish(): string {
-    this.ended = true
-    return this.toldError ? '' : this.translator.finish()
+  private noteEnd(): void {
+    this.ended = this.complete.size === this.candidates.count
   }
 }

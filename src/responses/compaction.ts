@@ -57,22 +57,27 @@ export function userMessagesOf(items: readonly Item[]): Item[] {
   })
 }
 
-/** The answer to a request of a compaction, made of the response with the summary. Throws if that has no text. */
+/**
+ * The answer to a request of a compaction, made of the response with the summary. A summary that was cut is not given: it
+ * would stand for what it does not tell. Throws if there is no text.
+ */
 export function compactionOf(
   response: object,
   { id, seal }: AnswerContext,
   userMessages: readonly Item[],
 ): object {
-  const { created_at: createdAt, output, usage } = response as Record<string, unknown>
+  const { created_at: createdAt, output, usage, ...rest } = response as Record<string, unknown>
+  const head = { id, object: 'response.compaction', created_at: createdAt }
+  if (rest.status === 'incomplete') {
+    return { ...head, status: rest.status, incomplete_details: rest.incomplete_details, output: [], usage }
+  }
   const item = compactionItem(output, seal)
   if (!item) throw new Error('the vendor sent no summary')
   const digits = id.slice(id.indexOf('_') + 1)
   const messages = userMessages.map((message, place) => shownMessage(message, `msg_${digits}${place}`))
   const { type, ...sealed } = item
   return {
-    id,
-    object: 'response.compaction',
-    created_at: createdAt,
+    ...head,
     output: [...messages, { type, id: `cmp_${digits}`, ...sealed }],
     usage,
   }

@@ -13,6 +13,7 @@ import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { readEvents } from '../support/message-events'
 import { createRandom, seedOf } from '../support/random'
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
+import { metered } from '../support/relaying'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(60_000)
@@ -130,9 +131,7 @@ describe.each(bridges)('%s', (name, path) => {
       family.stream.translate(asked, model),
     )
     const bytes = Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
-    const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
-    const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)
-    return Buffer.concat([...pieces, meter.close()]).toString()
+    return metered(meter, bytes, cuts)
   }
 
   const read = (stream: string) => {

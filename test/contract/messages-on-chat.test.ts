@@ -14,6 +14,7 @@ import { say, startTestGateway, type TestGateway, waitFor } from '../support/gat
 import { eventsOf, type ReadMessage, readEvents } from '../support/message-events'
 import { createRandom, seedOf } from '../support/random'
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
+import { metered } from '../support/relaying'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)
@@ -75,10 +76,7 @@ function translated(text: string, cuts: readonly number[] = []): { events: strin
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
     translator,
   )
-  const bytes = Buffer.from(text)
-  const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
-  const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)
-  return { events: Buffer.concat([...pieces, meter.close()]).toString(), meter }
+  return { events: metered(meter, Buffer.from(text), cuts), meter }
 }
 
 /** Asks for a message; the rows are those that the request left behind. */

@@ -89,6 +89,19 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(await client.responses.retrieve(answer.id).catch(({ status }) => status)).toBe(404)
     })
 
+    test('is not given where the summary was cut, and says so', async () => {
+      vendor.says.isCut = true
+      const answer = await compact({ model, input: conversation })
+      expect(answer).toMatchObject({
+        object: 'response.compaction',
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+        output: [],
+        usage: { input_tokens: 10, output_tokens: 5 },
+      })
+      expect(Number((await gateway.charges()).at(-1)?.amount)).toBe(10 * 1_000 + 5 * 2_000)
+    })
+
     test('continues with any model, itself or the id of a response after it', async () => {
       const { output } = await compact({ model, input: conversation, instructions: 'Be exact.' })
       expect(lastText()).toContain('Be exact.')

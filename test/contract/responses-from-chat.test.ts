@@ -652,7 +652,7 @@ describe('an answer ends', () => {
     const events = translator.push(chunk, 0, readChunk(chunk)) + translator.fail?.(error)
     expect(readResponse(events).response.error).toEqual({ code: 'server_error', message: 'Too slow.' })
     expect(translator.push(chunk, 0, readChunk(chunk))).toBe('')
-    expect(translator.finish() + translator.fail?.(error) + translator.keepAlive?.()).toBe('')
+    expect(translator.finish({}) + translator.fail?.(error) + translator.keepAlive?.()).toBe('')
     expect(translator.cut({})).toBe('')
   })
 
@@ -674,7 +674,7 @@ describe('an answer ends', () => {
       usage: { input_tokens: 5, output_tokens: 1 },
     })
     expect(translator.answer?.()).toEqual(response)
-    expect(translator.finish()).toBe('')
+    expect(translator.finish({})).toBe('')
   })
 })
 
@@ -688,7 +688,7 @@ test('a call with text among very many pieces is read in little time, and loses 
   const translator = createEventsOfChat(responsesRequest(), model)
   const parse = spyOn(JSON, 'parse')
   for (const delta of deltas) translator.push({ choices: [{ delta }] }, 0, {})
-  translator.finish()
+  translator.finish({})
   const reads = parse.mock.calls.length
   parse.mockRestore()
   // Each reads all that came of the arguments.
@@ -716,7 +716,7 @@ test('silence is filled with numbered events that all clients know', async () =>
     translator.keepAlive?.(),
     translator.push(chunk, 0, readChunk(chunk)),
     translator.keepAlive?.(),
-    translator.finish(),
+    translator.finish({}),
   ].join('')
   const { events, response } = readResponse(stream)
   expect(outlineOf(events)).toEqual([

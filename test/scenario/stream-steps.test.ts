@@ -173,9 +173,8 @@ async function relay(db: Db, random: Random, way: Way, text: string, means: Mean
     async finish(outcome) {
       relaying.outcomes.push(outcome)
       await steps?.whenNoted()
-      if (outcome.endedBy !== 'balance') return undefined
-      const measured = await measure(outcome, parsed, model, tokenCounter)
-      return meter.cut(measured?.quantities ?? {})
+      const { quantities = {} } = (await measure(outcome, parsed, model, tokenCounter)) ?? {}
+      return outcome.endedBy === 'balance' ? meter.cut(quantities) : meter.finish(quantities)
     },
   })
   const whole = (await readAll(relaying.reader)).toString()

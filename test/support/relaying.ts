@@ -10,7 +10,7 @@ import { bodyOf } from '../../src/http-client/fetch-origin'
 import { HttpBody } from '../../src/http-client/response'
 import type { Ticker } from '../../src/lib/ticker'
 import { type RelayOptions, relayEvents } from '../../src/request/relay'
-import { createStreamMeter, type StreamMeterOptions } from '../../src/request/stream-meter'
+import { createStreamMeter, type StreamMeter, type StreamMeterOptions } from '../../src/request/stream-meter'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { testModels } from './gateway'
 
@@ -150,4 +150,13 @@ export async function readAll(reader: Reader): Promise<Buffer> {
     if (!value) return Buffer.concat(pieces)
     pieces.push(value)
   }
+}
+
+/** What a caller gets of a vendor's bytes that come in pieces that end at these places, paid as the vendor reports. */
+export function metered(meter: StreamMeter, bytes: Buffer, cuts: readonly number[] = []): string {
+  const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
+  const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)
+  const rest = meter.close()
+  const { usage } = meter.outcome('done')
+  return Buffer.concat([...pieces, rest, meter.finish(typeof usage === 'object' ? usage : {})]).toString()
 }

@@ -10,6 +10,7 @@ import { createEventsOfChat } from '../../src/families/responses/via-chat/stream
 import { createEventsOfMessages } from '../../src/families/responses/via-messages/stream'
 import type { StreamMeter } from '../../src/request/stream-meter'
 import { createTranslatingMeter } from '../../src/request/stream-translation'
+import { metered } from './relaying'
 import type { Json } from './scenario'
 
 /** Seals by a mark in front, so that a test reads what was sealed. */
@@ -66,9 +67,6 @@ export function responseStream(
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
     translator,
   )
-  const bytes = Buffer.from(text)
-  const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
-  const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)
-  const events = Buffer.concat([...pieces, meter.close()]).toString()
+  const events = metered(meter, Buffer.from(text), cuts)
   return { events, meter, answer: translator.answer?.() }
 }

@@ -9,6 +9,10 @@ export interface Said {
   /** The name of a tool that is called without arguments. */
   call?: string
   isCut?: boolean
+  /** True if it says nothing of what was used. */
+  isUncounted?: boolean
+  /** Searches that it makes before it speaks, in messages and responses. */
+  searches?: number
 }
 
 export interface TrilingualVendor {
@@ -35,7 +39,7 @@ export function startTrilingualVendor(): TrilingualVendor {
       vendor.received.push({ path, body })
       vendor.whenAsked()
       const form = path.endsWith('/messages') ? message : path.endsWith('/responses') ? response : chat
-      const { whole, events } = form(vendor.says)
+      const { whole, events } = vendor.says.isUncounted ? uncounted(form(vendor.says)) : form(vendor.says)
       if (!body.stream) return Response.json(whole)
       const frames = events.map(({ event, ...data }) => {
         const name = event === undefined ? '' : `event: ${event}\n`
@@ -58,6 +62,17 @@ export function startTrilingualVendor(): TrilingualVendor {
 interface Form {
   whole: Json
   events: Json[]
+}
+
+/** The same without figures. */
+function uncounted({ whole, events }: Form): Form {
+  const without = (json: Json): Json => {
+    const { usage: _, ...rest } = json
+    for (const member of ['message', 'response']) if (rest[member]) rest[member] = without(rest[member])
+    return rest
+  }
+  const isFigures = ({ choices }: Json) => Array.isArray(choices) && choices.length === 0
+  return { whole: without(whole), events: events.filter((event) => !isFigures(event)).map(without) }
 }
 
 function chat({ text, thought, call, isCut }: Said): Form {
@@ -87,9 +102,15 @@ function chat({ text, thought, call, isCut }: Said): Form {
   }
 }
 
-function message({ text, thought, call, isCut }: Said): Form {
+function message({ text, thought, call, isCut, searches = 0 }: Said): Form {
   const content: Json[] = [
     ...(thought ? [{ type: 'thinking', thinking: thought, signature: 'c2ln' }] : []),
+    ...Array.from({ length: searches }, (_, at) => ({
+      type: 'server_tool_use',
+      id: `srvtoolu_${at}`,
+      name: 'web_search',
+      input: { query: 'lamp' },
+    })),
     ...(text ? [{ type: 'text', text }] : []),
     ...(call ? [{ type: 'tool_use', id: 'call_1', name: call, input: {} }] : []),
   ]
@@ -114,11 +135,17 @@ function message({ text, thought, call, isCut }: Said): Form {
   }
 }
 
-function response({ text, thought, isCut }: Said): Form {
+function response({ text, thought, isCut, searches = 0 }: Said): Form {
   const output: Json[] = [
     ...(thought
       ? [{ type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: thought }] }]
       : []),
+    ...Array.from({ length: searches }, (_, at) => ({
+      type: 'web_search_call',
+      id: `ws_${at}`,
+      status: 'completed',
+      action: { type: 'search', query: 'lamp' },
+    })),
     {
       type: 'message',
       id: 'msg_1',

@@ -18,7 +18,10 @@ const asked: ParsedRequest<ResponsesBody> = {
 }
 
 /** The stream of a caller for events of a vendor, after an end. */
-function translated(events: readonly Json[], end: (of: Translator) => string = (of) => of.finish()): string {
+function translated(
+  events: readonly Json[],
+  end: (of: Translator) => string = (of) => of.finish({}),
+): string {
   const translator = createNativeEvents(asked, model)
   const pieces = structuredClone(events).map((event) => translator.push(event, 0, {}))
   return pieces.join('') + end(translator)

@@ -6,24 +6,38 @@ import { isObject } from '../../lib/objects'
 import { CHAT_END, type ChatBody } from './caller-side'
 import { chatUsage } from './usage'
 
-export function followChat(parsed: ParsedRequest<ChatBody>, model: Model): StreamFollower {
-  return new ChatFollower(parsed, model)
+/** The form of the chunks of a stream. */
+export interface ChunkForm {
+  object: string
+  idPrefix: string
+  candidates: number
+  /** The members of a choice that has no more text. */
+  lastPiece(hasBegun: boolean): object
 }
 
-class ChatFollower implements StreamFollower {
-  private readonly parsed: ParsedRequest<ChatBody>
-  private readonly model: Model
+export function followChat(parsed: ParsedRequest<ChatBody>, model: Model): StreamFollower {
+  return new ChunkFollower(parsed, model, {
+    object: 'chat.completion.chunk',
+    idPrefix: 'chatcmpl',
+    candidates: parsed.body.n ?? 1,
+    lastPiece: (hasBegun) => ({ delta: hasBegun ? {} : { role: 'assistant', content: '' } }),
+  })
+}
+
+export class ChunkFollower implements StreamFollower {
   private readonly showsUsage: boolean
   private id: string
   private created: number
   private readonly begun = new Set<number>()
   private readonly ended = new Set<number>()
 
-  constructor(parsed: ParsedRequest<ChatBody>, model: Model) {
-    this.parsed = parsed
-    this.model = model
+  constructor(
+    parsed: ParsedRequest<Pick<ChatBody, 'stream_options'>>,
+    private readonly model: Model,
+    private readonly form: ChunkForm,
+  ) {
     this.showsUsage = parsed.body.stream_options?.include_usage === true
-    this.id = `chatcmpl-${parsed.at.toString(36)}`
+    this.id = `${form.idPrefix}-${parsed.at.toString(36)}`
     this.created = Math.floor(parsed.at / 1000)
   }
 
@@ -38,22 +52,25 @@ class ChatFollower implements StreamFollower {
     }
   }
 
+  usageEvent(usage: Quantities): string {
+    return this.showsUsage ? this.chunk({ choices: [], usage: chatUsage(usage) }) : ''
+  }
+
   cut(usage: Quantities): string {
-    const { body } = this.parsed
-    const ends = Array.from({ length: body.n ?? 1 }, (_, index) => this.end(index))
-    const last = this.showsUsage ? this.chunk({ choices: [], usage: chatUsage(usage) }) : ''
-    return `${ends.join('')}${last}data: ${CHAT_END}\n\n`
+    const ends = Array.from({ length: this.form.candidates }, (_, index) => this.end(index))
+    return `${ends.join('')}${this.usageEvent(usage)}data: ${CHAT_END}\n\n`
   }
 
   private end(index: number): string {
     if (this.ended.has(index)) return ''
-    const delta = this.begun.has(index) ? {} : { role: 'assistant', content: '' }
-    const choices = [{ index, delta, logprobs: null, finish_reason: 'length' }]
+    const last = this.form.lastPiece(this.begun.has(index))
+    const choices = [{ index, ...last, logprobs: null, finish_reason: 'length' }]
     return this.chunk({ choices, ...(this.showsUsage && { usage: null }) })
   }
 
   private chunk(fields: object): string {
-    const head = { id: this.id, object: 'chat.completion.chunk', created: this.created, model: this.model.id }
+    const { id, form, created, model } = this
+    const head = { id, object: form.object, created, model: model.id }
     return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
   }
 }

@@ -2,13 +2,21 @@
 // tools. The caller's text goes through with single fields edited; the vendor's bytes must never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { FieldRule, JsonFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
+import type {
+  FieldRule,
+  JsonFamily,
+  Model,
+  OutputTokens,
+  ParsedRequest,
+  Quantities,
+} from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { SHOWN } from '../../contract/reading'
 import { asObject } from '../../lib/objects'
-import { optionalField } from '../body'
+import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
 import { CHAT_END, readChunk, readCompletion } from '../chat/caller-side'
 import { SEARCHES_AND_TOOLS } from '../chat/fields'
+import { ChunkFollower } from '../chat/follower'
 import { completionEdit } from '../completion-edit'
 import { dearerModes, laterAnswers, localServerFields, otherModels, serviceTier, speed } from '../surcharges'
 
@@ -87,13 +95,14 @@ export const openaiCompletions: JsonFamily<CompletionsBody> = {
   ],
   fields: ['min_p', 'top_k', 'repetition_penalty', 'response_format', 'ignore_eos', 'stop_token_ids'],
   quote: quoteCompletions,
+  output: outputOfCompletions,
 
-  call: ({ body }, model) => ({
-    path: '/completions',
-    protocol: 'openai',
-    body: { edit: completionEdit(body, model) },
-    stream: body.stream === true,
-  }),
+  call({ body, outputTokens }, model) {
+    const edit = completionEdit(body, model)
+    const limit = body.max_tokens ?? Number.POSITIVE_INFINITY
+    if (outputTokens !== undefined && outputTokens < limit) edit.set.max_tokens = String(outputTokens)
+    return { path: '/completions', protocol: 'openai', body: { edit }, stream: body.stream === true }
+  },
 
   read(reply, { body }) {
     const reading = readCompletion(reply)
@@ -107,6 +116,13 @@ export const openaiCompletions: JsonFamily<CompletionsBody> = {
     end: CHAT_END,
     showsUsage: (body) => body.stream_options?.include_usage === true,
     read: readChunk,
+    follow: (parsed, model) =>
+      new ChunkFollower(parsed, model, {
+        object: 'text_completion',
+        idPrefix: 'cmpl',
+        candidates: shownCandidates(parsed.body),
+        lastPiece: () => ({ text: '' }),
+      }),
   },
 
   texts: textsOf,
@@ -114,7 +130,8 @@ export const openaiCompletions: JsonFamily<CompletionsBody> = {
 }
 
 /** The most that a request can use: some servers read a prompt once for each completion. */
-function quoteCompletions({ body, byteLength }: ParsedRequest<CompletionsBody>, model: Model): Quantities {
+function quoteCompletions(parsed: ParsedRequest<CompletionsBody>, model: Model): Quantities {
+  const { body, byteLength } = parsed
   const prompts = promptsOf(body)
   const made = Math.max(body.n ?? 1, body.best_of ?? 1)
   // No tokenizer makes more tokens than the text has bytes, and a token array is its own count.
@@ -124,7 +141,7 @@ function quoteCompletions({ body, byteLength }: ParsedRequest<CompletionsBody>, 
   )
   const most = (model.contextTokens ?? Number.POSITIVE_INFINITY) * prompts.length
   // Some servers write one token where none is asked for.
-  const written = Math.max(1, body.max_tokens ?? model.reserveOutputTokens)
+  const written = Math.max(1, quotedOutput(body.max_tokens ?? undefined, parsed, model))
   // In a stream without figures of the vendor a repeated prompt cannot be told from what is written.
   const repeated = body.echo && body.stream ? Math.min(read, most) : 0
   return {
@@ -132,6 +149,20 @@ function quoteCompletions({ body, byteLength }: ParsedRequest<CompletionsBody>, 
       Math.min(read, most) * made,
     output_token: (written * prompts.length + repeated) * made,
   }
+}
+
+/**
+ * The output of a request, if all of it is shown: not where the best of several is chosen, nor where a prompt, which may be
+ * longer than what is held at first, stands in it.
+ */
+function outputOfCompletions(body: CompletionsBody, model: Model): OutputTokens | undefined {
+  if (body.echo || (body.best_of ?? 1) > (body.n ?? 1)) return undefined
+  const most = Math.max(1, body.max_tokens ?? model.maxOutputTokens ?? Number.POSITIVE_INFINITY)
+  return { most, least: Math.min(most, USEFUL_OUTPUT_TOKENS), candidates: shownCandidates(body) }
+}
+
+function shownCandidates(body: CompletionsBody): number {
+  return promptsOf(body).length * (body.n ?? 1)
 }
 
 /** The texts of a request, counted if the vendor reports no usage. Tokens are counted by the quote. */

@@ -5,7 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
-import { holdsText, isObject } from '../../lib/objects'
+import { asObject, holdsText, isObject } from '../../lib/objects'
 import { ABSURD_FIGURE, optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
 
 const open = { additionalProperties: true }
@@ -86,6 +86,7 @@ export function readMessage(
   return {
     output: shown ?? (isUnseen(reason, usage) ? HIDDEN : undefined),
     ...(isWhole && reported),
+    ...searchCalls(blocksIn(content)),
     end: type === 'error' || !Array.isArray(content) ? 'failed' : 'finished',
   }
 }
@@ -244,7 +245,7 @@ export function readMessageEvent(event: unknown): Reading {
       return { output: holdsText(content) ? SHOWN : undefined, ...usageOf(first, 'start') }
     }
     case 'content_block_start':
-      return { output: shownText(textOfBlock(block), holdsText(block)) }
+      return { output: shownText(textOfBlock(block), holdsText(block)), ...searchCalls([block]) }
     case 'content_block_delta':
       return { output: shownText(textOfDelta(delta), holdsText(delta)) }
     case 'message_delta': {
@@ -259,6 +260,15 @@ export function readMessageEvent(event: unknown): Reading {
   }
   // Events of unknown types pass; an event without a type is not of this form.
   return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
+}
+
+/** The searches that the vendor has made, by the blocks that tell of them. */
+function searchCalls(blocks: readonly unknown[]): Pick<Reading, 'calls'> {
+  const searches = blocks.filter((block) => {
+    const { type, name } = asObject(block)
+    return type === 'server_tool_use' && name === 'web_search'
+  })
+  return searches.length > 0 ? { calls: { web_search: searches.length } } : {}
 }
 
 /** The vendor's figures and reported tier; nothing for figures that are missing or impossible. */
@@ -286,7 +296,8 @@ function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
     ['cache_write_token', usage.cache_creation_input_tokens ?? lifetimes.ephemeral_5m_input_tokens],
     ['cache_write_1h_token', lifetimes.ephemeral_1h_input_tokens],
     ['output_token', usage.output_tokens],
-    ['web_search', tools.web_search_requests || undefined],
+    // None is a figure too, where blocks tell of searches that failed.
+    ['web_search', tools.web_search_requests],
   ] as const
   const quantities: Quantities = {}
   for (const [unit, count] of fields) {

@@ -1,24 +1,36 @@
 // The answer of a vendor of responses for the caller: its own items, with the gateway's id, the id of the model, and
 // every member that clients require. Items must stay as the vendor made them.
 
-import type { Model, ParsedRequest } from '../../contract/family'
+import type { Model, ParsedRequest, Quantities } from '../../contract/family'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 import {
   type Fields,
   type OutputItem,
   responseObject,
+  responseUsage,
   textEcho,
   toolEcho,
   unixSeconds,
+  usageObject,
 } from './response-object'
 
-/** The whole response for the caller. Throws if the vendor sent none. */
-export function callersResponse(reply: unknown, parsed: ParsedRequest<ResponsesBody>, model: Model): Fields {
+/** The whole response for the caller; `usage` is its measured usage. Throws if the vendor sent none. */
+export function callersResponse(
+  reply: unknown,
+  parsed: ParsedRequest<ResponsesBody>,
+  model: Model,
+  usage: Quantities,
+): Fields {
   const { output } = asObject(reply)
   if (!Array.isArray(output)) throw new Error('the vendor sent no output')
   const items = output.map((item) => (isObject(item) ? wholeItem(item) : item))
-  return renamedResponse(asObject(reply), items, parsed, model)
+  return withUsage(renamedResponse(asObject(reply), items, parsed, model), usage)
+}
+
+/** The response with the usage that is paid, if the vendor reports none. */
+export function withUsage(response: Fields, usage: Quantities): Fields {
+  return response.usage === null ? { ...response, usage: usageObject(responseUsage(usage, 0)) } : response
 }
 
 /** Items that clients expect a status of. */

@@ -6,7 +6,7 @@ import type { GatewayError } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 import { errorFields, type ResponseError } from './events'
-import { renamedResponse, wholeItem } from './native-answer'
+import { renamedResponse, wholeItem, withUsage } from './native-answer'
 import { ITEM_ADDED, ITEM_DONE, itemTypeOf, NativeItem } from './native-items'
 import { type Fields, itemId, responseUsage, usageObject } from './response-object'
 
@@ -110,7 +110,7 @@ class NativeEvents implements Translator {
     return isKnown(type) ? this.begin(2) + this.passOn(type, fields) : ''
   }
 
-  finish(): string {
+  finish(usage: Quantities): string {
     if (this.ended) return ''
     const terminal = this.terminal ?? { type: 'response.completed' }
     const response = asObject(terminal.response)
@@ -121,7 +121,10 @@ class NativeEvents implements Translator {
     return (
       begun +
       rest +
-      this.end(terminal, renamedResponse(whole, this.output(response), this.parsed, this.model))
+      this.end(
+        terminal,
+        withUsage(renamedResponse(whole, this.output(response), this.parsed, this.model), usage),
+      )
     )
   }
 

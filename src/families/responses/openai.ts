@@ -39,7 +39,7 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   output: outputOfResponses,
   call: responsesCall,
   callAfter: callWithoutReasoning,
-  reply: ([reply], parsed, model) => callersResponse(reply, parsed, model),
+  reply: ([reply], parsed, model, usage) => callersResponse(reply, parsed, model, usage),
   read: readResponse,
 
   stream: {

@@ -14,10 +14,12 @@ export function readResponse(reply: unknown): Reading {
   const response = asObject(reply)
   const { status, output } = response
   const isWhole = Array.isArray(output) && (status === 'completed' || status === 'incomplete')
+  const searches = searchesAmong(output)
   const isUnmarked = Array.isArray(output) && status === undefined && !isErrorShape(response)
   return {
     output: madeBy(response, true),
     ...factsOf(response),
+    ...(searches > 0 && { calls: { web_search: searches } }),
     end: isWhole || isUnmarked ? 'finished' : 'failed',
   }
 }
@@ -32,8 +34,12 @@ export function readResponseEvent(event: unknown): Reading {
     case 'response.output_item.done': {
       const item = asObject(fields.item)
       const output = item.type === 'reasoning' ? HIDDEN : holdsText(item, 'status') ? SHOWN : undefined
-      const isSearch = item.type === SEARCH && type === 'response.output_item.done'
-      return isSearch ? { output, calls: { web_search: 1 } } : { output }
+      if (type === 'response.output_item.added') return { output }
+      return {
+        output,
+        whole: textOfItem(item),
+        ...(item.type === SEARCH && { calls: { web_search: 1 } }),
+      }
     }
     case 'response.completed':
     case 'response.incomplete':
@@ -111,8 +117,11 @@ function searchesOf({ tool_usage: used, output }: Fields): { searches: number; i
   if (reported !== undefined && reported !== null) {
     return { searches: reportedCount(reported), isReported: true }
   }
-  const items = Array.isArray(output) ? output.filter(isObject) : []
-  return { searches: items.filter(({ type }) => type === SEARCH).length, isReported: false }
+  return { searches: searchesAmong(output), isReported: false }
+}
+
+function searchesAmong(output: unknown): number {
+  return Array.isArray(output) ? output.filter((item) => asObject(item).type === SEARCH).length : 0
 }
 
 /** The type of an item that is a search of the web. */

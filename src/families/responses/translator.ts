@@ -20,7 +20,6 @@ export abstract class ResponseTranslator implements Translator {
   /** The answer of the model; of a compaction, the summary, which is not shown. */
   protected readonly events: ResponseEvents
   private readonly shown: ResponseEvents
-  protected usage: Quantities = {}
   protected reasoningTokens = 0
   protected serviceTier: string | undefined
 
@@ -49,8 +48,8 @@ export abstract class ResponseTranslator implements Translator {
     return shown.take()
   }
 
-  finish(): string {
-    this.end(this.usage)
+  finish(usage: Quantities): string {
+    this.end(usage)
     return this.shown.take()
   }
 

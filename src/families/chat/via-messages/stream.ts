@@ -6,12 +6,12 @@ import { readErrorShape } from '../../../lib/error-shapes'
 import { asObject } from '../../../lib/objects'
 import { CHAT_END, type ChatBody } from '../caller-side'
 import { chatUsage } from '../usage'
-import { completionId, countOf, finishReason, sumOf, textOrEmpty, thinkingTokens } from './reply'
+import { completionId, finishReason, sumOf, textOrEmpty, thinkingTokens } from './reply'
 
 /** The state of one candidate. */
 interface Candidate {
   index: number
-  usage: Record<string, unknown>
+  thinkingTokens: number
   reason: unknown
   begun: boolean
   /**
@@ -44,7 +44,7 @@ class Chunks implements Translator {
   }
 
   push(event: object, candidate: number): string {
-    const { type, message, index, content_block: block, delta: piece, usage } = asObject(event)
+    const { type, message, index, content_block: block, delta: piece } = asObject(event)
     const of = this.candidates[candidate]
     if (this.hasFailed || !of) return ''
     switch (type) {
@@ -58,7 +58,7 @@ class Chunks implements Translator {
         return this.stop(of, index)
       case 'message_delta':
         of.reason = asObject(piece).stop_reason ?? of.reason
-        of.usage = joined(of.usage, usage)
+        of.thinkingTokens = thinkingTokens(event) || of.thinkingTokens
         return ''
       case 'error':
         this.hasFailed = true
@@ -68,17 +68,17 @@ class Chunks implements Translator {
     }
   }
 
-  finish(): string {
-    return this.end(usageOf(this.candidates.map((of) => of.usage)), finishReason)
+  finish(usage: Quantities): string {
+    return this.end(usage, finishReason)
   }
 
   cut(usage: Quantities): string {
-    const thinking = sumOf(this.candidates.map(thinkingTokens))
-    return this.end(chatUsage(usage, thinking), (reason) => finishReason(reason ?? 'max_tokens'))
+    return this.end(usage, (reason) => finishReason(reason ?? 'max_tokens'))
   }
 
-  private end(usage: object, finish: (reason: unknown) => string): string {
+  private end(paid: Quantities, finish: (reason: unknown) => string): string {
     if (this.hasFailed) return ''
+    const usage = chatUsage(paid, sumOf(this.candidates.map((of) => of.thinkingTokens)))
     const ends = this.candidates.map((of) => {
       const rest = [...of.calls.keys()].map((index) => this.stop(of, index)).join('')
       return rest + this.delta(of, {}, finish(of.reason))
@@ -90,7 +90,6 @@ class Chunks implements Translator {
   private name(of: Candidate, message: Record<string, unknown>): string {
     if (!this.isNamed) this.id = completionId(message, this.parsed)
     this.isNamed = true
-    of.usage = asObject(message.usage)
     return this.start(of)
   }
 
@@ -161,28 +160,10 @@ class Chunks implements Translator {
 }
 
 function newCandidate(index: number): Candidate {
-  return { index, usage: {}, reason: undefined, begun: false, calls: new Map(), places: 0 }
+  return { index, thinkingTokens: 0, reason: undefined, begun: false, calls: new Map(), places: 0 }
 }
 
 function errorChunk(event: object): string {
   const { message, type } = readErrorShape(event)
   return `data: ${JSON.stringify({ error: { message, type, param: null, code: type } })}\n\n`
-}
-
-/** Figures that a later event leaves out stay. */
-function joined(before: Record<string, unknown>, figures: unknown): Record<string, unknown> {
-  const reported = Object.entries(asObject(figures)).filter(([, figure]) => figure !== null)
-  return { ...before, ...Object.fromEntries(reported) }
-}
-
-/** The usage of all candidates together: each has read the prompt anew. */
-function usageOf(usages: readonly Record<string, unknown>[]) {
-  const sum = (name: string) => usages.reduce((total, usage) => total + countOf(usage[name]), 0)
-  const quantities = {
-    input_token: sum('input_tokens'),
-    cached_input_token: sum('cache_read_input_tokens'),
-    cache_write_token: sum('cache_creation_input_tokens'),
-    output_token: sum('output_tokens'),
-  }
-  return chatUsage(quantities, sumOf(usages.map((usage) => thinkingTokens({ usage }))))
 }

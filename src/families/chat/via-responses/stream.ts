@@ -2,8 +2,6 @@
 // piece; events and items of unknown kinds are left out.
 
 import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
-import type { Reading } from '../../../contract/reading'
-import { addQuantities } from '../../../contract/units'
 import { asObject } from '../../../lib/objects'
 import { CHAT_END, type ChatBody } from '../caller-side'
 import { chatUsage } from '../usage'
@@ -36,7 +34,6 @@ interface Candidate {
   hasText: boolean
   /** The response at its end. */
   response: Fields
-  usage: Quantities
 }
 
 export function createChunksOfResponse(parsed: ParsedRequest<ChatBody>, model: Model): Translator {
@@ -62,12 +59,10 @@ class ResponseChunks implements Translator {
     this.id = idOfCompletion({}, parsed)
   }
 
-  push(event: object, candidate: number, reading: Reading): string {
+  push(event: object, candidate: number): string {
     const fields = event as Fields
     const of = this.candidates[candidate]
     if (!of) return ''
-    const { figures } = reading.usage ?? {}
-    if (figures && figures !== 'invalid') of.usage = figures
     const { type, delta, response, item, output_index: place } = fields
     switch (type) {
       case 'response.created':
@@ -97,9 +92,7 @@ class ResponseChunks implements Translator {
     return ''
   }
 
-  finish(): string {
-    const usage: Quantities = {}
-    for (const of of this.candidates) addQuantities(usage, of.usage)
+  finish(usage: Quantities): string {
     return this.end(usage, (of) => finishOf(of.response, of.calls.size))
   }
 
@@ -212,6 +205,5 @@ function newCandidate(index: number): Candidate {
     hasThought: false,
     hasText: false,
     response: {},
-    usage: {},
   }
 }

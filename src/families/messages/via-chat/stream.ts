@@ -2,7 +2,7 @@
 // may mix pieces of several tool calls: pieces of a later block wait until the one before is whole. It must never
 // throw, and never lose or repeat a piece.
 
-import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
+import type { Model, ParsedRequest, Translator } from '../../../contract/family'
 import { hasFailed } from '../../../contract/reading'
 import { readErrorShape } from '../../../lib/error-shapes'
 import {
@@ -34,8 +34,7 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
   let failed = false
   let refusal = ''
   let ending: Record<string, unknown> = {}
-  let usage: Quantities = {}
-  let usageChunk: object = {}
+  let thinkingTokens = 0
 
   function start(completion: object): string {
     if (started) return ''
@@ -62,17 +61,14 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
         return errorEvent(chunk)
       }
       const figures = reading.usage?.figures
-      if (figures && figures !== 'invalid') {
-        usage = figures
-        usageChunk = chunk
-      }
+      if (figures && figures !== 'invalid') thinkingTokens = reasoningTokens(chunk)
       const choice = choiceOf(chunk) ?? {}
       if (choice.finish_reason) ending = choice
       const part = partIn(choice.delta)
       refusal += part.refusal
       return start(chunk) + blocks.add(part)
     },
-    finish() {
+    finish(paid) {
       if (failed) return ''
       const opening = start({})
       const closing = blocks.close()
@@ -80,7 +76,7 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
       const end = {
         type: 'message_delta',
         delta: stopOf(ending, seen),
-        usage: messageUsage(usage, reasoningTokens(usageChunk)),
+        usage: messageUsage(paid, thinkingTokens),
       }
       return opening + closing + eventOf(end) + eventOf({ type: 'message_stop' })
     },

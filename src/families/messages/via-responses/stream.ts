@@ -2,7 +2,6 @@
 // pieces of a later one wait until the one before is done. It must never throw, and never lose or repeat a piece.
 
 import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
-import type { Reading } from '../../../contract/reading'
 import { asObject } from '../../../lib/objects'
 import {
   argumentsOf,
@@ -51,17 +50,14 @@ class MessageEvents implements Translator {
   private refusal = ''
   private isCalling = false
   private response: Fields = {}
-  private usage: Quantities = {}
 
   constructor(
     private readonly parsed: ParsedRequest<MessagesBody>,
     private readonly model: Model,
   ) {}
 
-  push(event: object, _candidate: number, reading: Reading): string {
+  push(event: object): string {
     const { type, response, item, output_index: place, delta } = event as Fields
-    const { figures } = reading.usage ?? {}
-    if (figures && figures !== 'invalid') this.usage = figures
     switch (type) {
       case 'response.created':
         return this.start(asObject(response))
@@ -89,11 +85,11 @@ class MessageEvents implements Translator {
     return this.advance(false)
   }
 
-  finish(): string {
+  finish(paid: Quantities): string {
     const { refusal, isCalling } = this
     const { stop_reason, stop_sequence, stop_details } = endOf(this.response, { refusal, isCalling })
     const delta = { stop_reason, stop_sequence, stop_details }
-    const usage = messageUsage(this.usage, tokensOfThinking(this.response))
+    const usage = messageUsage(paid, tokensOfThinking(this.response))
     return this.close() + messageEvent({ type: 'message_delta', delta, usage }) + STOP
   }
 

@@ -60,10 +60,7 @@ export class EventsOfChat extends ResponseTranslator {
   }
 
   protected add(chunk: object, { usage }: Reading): void {
-    if (usage && usage.figures !== 'invalid') {
-      this.usage = usage.figures
-      this.reasoningTokens = reasoningTokens(chunk)
-    }
+    if (usage && usage.figures !== 'invalid') this.reasoningTokens = reasoningTokens(chunk)
     const choice = choiceOf(chunk)
     if (choice) this.addChoice(choice, choice.delta)
   }

@@ -3,7 +3,6 @@
 // kinds are left out.
 
 import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
-import type { Reading } from '../../../contract/reading'
 import { asObject } from '../../../lib/objects'
 import { textOrEmpty, thinkingTokens } from '../../chat/via-messages/reply'
 import type { ResponsesBody } from '../caller-side'
@@ -57,8 +56,7 @@ export class EventsOfMessages extends ResponseTranslator {
     return this.end(usage)
   }
 
-  protected add(event: object, { usage }: Reading): void {
-    if (usage && usage.figures !== 'invalid') this.usage = joined(this.usage, usage.figures)
+  protected add(event: object): void {
     const { type, message, index, content_block: block, delta } = asObject(event)
     switch (type) {
       case 'message_start':
@@ -186,11 +184,4 @@ export class EventsOfMessages extends ResponseTranslator {
     if (isJson(open.text)) this.events.closeCall(open)
     else this.doubtful.push(open)
   }
-}
-
-/** Figures with later ones, which stay as they were where they are not named again. */
-function joined(before: Quantities, figures: Quantities): Quantities {
-  // A total of what was written to caches has the part with the longer lifetime in it.
-  const total = figures.cache_write_token === undefined ? {} : { cache_write_1h_token: 0 }
-  return { ...before, ...total, ...figures }
 }

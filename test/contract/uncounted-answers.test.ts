@@ -1,0 +1,124 @@
+// Answers of vendors that say nothing of what was used: whole and streamed, in each dialect on models of each kind, the
+// caller is shown the count that is paid.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { ModelConfig } from '../../src/config/schema'
+import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import type { Json } from '../support/scenario'
+import { startTrilingualVendor } from '../support/trilingual-vendor'
+
+const INPUT = 1_000
+const OUTPUT = 2_000
+const SEARCH = 10_000_000
+const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2', per_1k_web_searches: '10' }
+const models: Record<string, ModelConfig> = {
+  chat: { family: 'openai-chat', upstream: 'of-chat', upstreamModel: 'gpt-4.1-mini', price },
+  messages: { family: 'anthropic-messages', upstream: 'of-messages', upstreamModel: 'claude-opus-4', price },
+  responses: { family: 'openai-responses', upstream: 'of-chat', upstreamModel: 'gpt-5-mini', price },
+}
+
+const vendor = startTrilingualVendor()
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    models,
+    upstreams: {
+      'of-chat': { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' },
+      'of-messages': { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await vendor.stop()
+})
+beforeEach(() => {
+  vendor.says = { text: 'The lamp on the table is red.', thought: 'A thought.', isUncounted: true }
+})
+
+interface Dialect {
+  path: string
+  body: Json
+  /** Input and output tokens in the last event with usage, or in the whole answer. */
+  usage(answer: Json): [input: number, output: number] | undefined
+}
+
+const dialects: Record<string, Dialect> = {
+  chat: {
+    path: '/v1/chat/completions',
+    body: { messages: say('Which colour has the lamp?') },
+    usage: ({ usage }) => usage && [usage.prompt_tokens, usage.completion_tokens],
+  },
+  messages: {
+    path: '/v1/messages',
+    body: { messages: say('Which colour has the lamp?'), max_tokens: 100 },
+    usage: ({ usage }) => usage && [usage.input_tokens, usage.output_tokens],
+  },
+  responses: {
+    path: '/v1/responses',
+    body: { input: 'Which colour has the lamp?', store: false },
+    usage: ({ response, usage = response?.usage }) => usage && [usage.input_tokens, usage.output_tokens],
+  },
+}
+
+async function ask({ path, body, usage }: Dialect, model: string, more: Json) {
+  const response = await gateway.post(path, { model, ...body, ...more })
+  const text = await response.text()
+  expect({ status: response.status, text }).toMatchObject({ status: 200 })
+  const answers: Json[] = more.stream
+    ? text.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []))
+    : [JSON.parse(text)]
+  const charge = (await gateway.charges()).at(-1)
+  return {
+    shown: answers.flatMap((answer) => [usage(answer) ?? []].filter(({ length }) => length)).at(-1),
+    charge,
+  }
+}
+
+// An answer in the vendor's own dialect passes as it is, but for responses, and for the figures that a caller asks for.
+const ways = Object.keys(dialects).flatMap((dialect) =>
+  Object.keys(models).flatMap((model) =>
+    [false, true].map((stream) => ({ dialect, model, stream, form: stream ? 'a stream' : 'a whole answer' })),
+  ),
+)
+const shownWays = ways.filter(
+  ({ dialect, model, stream }) =>
+    dialect !== model || dialect === 'responses' || (dialect === 'chat' && stream),
+)
+
+test.each(shownWays)('$form in $dialect by a model of $model ends with what is paid', async (way) => {
+  const usage = way.dialect === 'messages' ? {} : { stream_options: { include_usage: true } }
+  const stream = way.stream && { stream: true, ...usage }
+  const { shown, charge } = await ask(dialects[way.dialect] as Dialect, way.model, { ...stream })
+  const [input = 0, output = 0] = shown ?? []
+  expect(input).toBeGreaterThan(3)
+  expect(output).toBeGreaterThan(3)
+  expect(charge).toMatchObject({ state: 'settled', amount: input * INPUT + output * OUTPUT })
+  expect(charge?.usage_source).not.toBe('upstream')
+})
+
+describe('searches are paid though nothing is counted', () => {
+  const searching: Record<string, Json> = {
+    messages: { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] },
+    responses: { tools: [{ type: 'web_search' }], max_tool_calls: 3 },
+  }
+  test.each(['messages', 'responses'].flatMap((name) => [[name, false] as const, [name, true] as const]))(
+    'by a model of %s, streamed: %p',
+    async (name, stream) => {
+      const price = async () => {
+        const { charge } = await ask(dialects[name] as Dialect, name, { ...searching[name], stream })
+        return Number(charge?.amount)
+      }
+      vendor.says.searches = 2
+      const found = await price()
+      vendor.says.searches = 0
+      const plain = await price()
+      // The queries are output too.
+      expect(Math.floor((found - plain) / SEARCH)).toBe(2)
+      vendor.says.searches = 9
+      // No more than was held.
+      expect(Math.floor((await price()) / SEARCH)).toBe(3)
+    },
+  )
+})

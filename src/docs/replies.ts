@@ -56,15 +56,19 @@ export const replySchemas: Record<string, Schema> = {
     output: list(object({ type: text })),
     usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
   }),
-  Compaction: object({
-    id: text,
-    object: { const: 'response.compaction' },
-    created_at: count,
-    status: { const: 'incomplete', description: 'Absent if the summary is whole.' },
-    incomplete_details: object({ reason: text }),
-    output: list(object({ type: text })),
-    usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
-  }),
+  Compaction: object(
+    {
+      id: text,
+      object: { const: 'response.compaction' },
+      created_at: count,
+      output: list(object({ type: text })),
+      usage: object({ input_tokens: count, output_tokens: count, total_tokens: count }),
+    },
+    {
+      status: { const: 'incomplete', description: 'Absent if the summary is whole.' },
+      incomplete_details: object({ reason: text }),
+    },
+  ),
   DeletedResponse: object({ id: text, object: { const: 'response' }, deleted: { const: true } }),
   Conversation: object({
     id: text,

@@ -123,6 +123,48 @@ describe('the official client', () => {
   })
 })
 
+test.each([
+  {},
+  { suffix: ' The end.' },
+  { echo: true },
+  { logprobs: 2 },
+  { n: 2 },
+  { best_of: 2 },
+  { prompt: ['One', 'Two'] },
+])('a stream with %j comes piece by piece, each before the vendor makes the next', async (more) => {
+  const piece = (text: string) => `data: ${JSON.stringify({ choices: [{ index: 0, text }] })}\n\n`
+  const words = ['A ', 'red ', 'fox']
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>()
+  let waits = taken
+  let next = take
+  odd.answer = () => {
+    const made = (async function* () {
+      for (const word of words) {
+        yield Buffer.from(piece(word))
+        await waits
+        const { promise, resolve } = Promise.withResolvers<void>()
+        waits = promise
+        next = resolve
+      }
+      yield Buffer.from('data: [DONE]\n\n')
+    })()
+    return new Response(made as never, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const body = { model: 'odd', prompt: 'Hi', max_tokens: 10, stream: true, ...more }
+  const response = await gateway.post('/v1/completions', body)
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  for (const word of words) {
+    const { value } = await reader.read()
+    expect(Buffer.from(value ?? []).toString()).toBe(piece(word))
+    next()
+  }
+  let rest = ''
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    rest += Buffer.from(read.value).toString()
+  }
+  expect(rest).toBe('data: [DONE]\n\n')
+})
+
 test('a stream ends with [DONE]', async () => {
   const response = await gateway.post('/v1/completions', { model: 'local', prompt: 'Hi', stream: true })
   expect(await response.text()).toEndWith('data: [DONE]\n\n')

@@ -14,6 +14,7 @@ const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2', per_1k_web_
 const models: Record<string, ModelConfig> = {
   chat: { family: 'openai-chat', upstream: 'of-chat', upstreamModel: 'gpt-4.1-mini', price },
   messages: { family: 'anthropic-messages', upstream: 'of-messages', upstreamModel: 'claude-opus-4', price },
+  text: { family: 'openai-completions', upstream: 'of-chat', upstreamModel: 'local-text', price },
   responses: { family: 'openai-responses', upstream: 'of-chat', upstreamModel: 'gpt-5-mini', price },
 }
 
@@ -76,9 +77,15 @@ async function ask({ path, body, usage }: Dialect, model: string, more: Json) {
   }
 }
 
+const plainText: Dialect = {
+  path: '/v1/completions',
+  body: { prompt: 'Which colour has the lamp?' },
+  usage: ({ usage }) => usage && [usage.prompt_tokens, usage.completion_tokens],
+}
+
 // An answer in the vendor's own dialect passes as it is, but for responses, and for the figures that a caller asks for.
 const ways = Object.keys(dialects).flatMap((dialect) =>
-  Object.keys(models).flatMap((model) =>
+  ['chat', 'messages', 'responses'].flatMap((model) =>
     [false, true].map((stream) => ({ dialect, model, stream, form: stream ? 'a stream' : 'a whole answer' })),
   ),
 )
@@ -96,6 +103,25 @@ test.each(shownWays)('$form in $dialect by a model of $model ends with what is p
   expect(output).toBeGreaterThan(3)
   expect(charge).toMatchObject({ state: 'settled', amount: input * INPUT + output * OUTPUT })
   expect(charge?.usage_source).not.toBe('upstream')
+})
+
+test('a stream of a plain completion ends with what is paid', async () => {
+  const stream = { stream: true, stream_options: { include_usage: true } }
+  const { shown, charge } = await ask(plainText, 'text', stream)
+  const [input = 0, output = 0] = shown ?? []
+  expect(Math.min(input, output)).toBeGreaterThan(3)
+  expect(charge).toMatchObject({ amount: input * INPUT + output * OUTPUT })
+})
+
+test('who did not ask for the usage of a stream is not sent any', async () => {
+  const response = await gateway.post('/v1/chat/completions', {
+    model: 'chat',
+    messages: say('Hi'),
+    stream: true,
+  })
+  const text = await response.text()
+  expect(text).not.toContain('usage')
+  expect(text).toEndWith('data: [DONE]\n\n')
 })
 
 describe('searches are paid though nothing is counted', () => {

@@ -30,6 +30,13 @@ const models: Record<string, ModelConfig> = {
     reserveOutputTokens: STEP,
     price,
   },
+  'step-text': {
+    family: 'openai-completions',
+    upstream: 'openai',
+    upstreamModel: 'local-text',
+    reserveOutputTokens: STEP,
+    price,
+  },
   'step-messages': {
     family: 'anthropic-messages',
     upstream: 'anthropic',
@@ -81,6 +88,29 @@ const chatWay = (name: string, model: string): Way => ({
     return { finish, said, inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens }
   },
 })
+const textWay: Way = {
+  name: 'plain completions',
+  path: '/v1/completions',
+  body: (words, maxTokens) => ({
+    model: 'step-text',
+    stream: true,
+    prompt: words,
+    ...(maxTokens && { max_tokens: maxTokens }),
+    stream_options: { include_usage: true },
+  }),
+  read(stream) {
+    const { chunks } = chunksOf(stream)
+    const choices = chunks.flatMap((each) => each.choices)
+    const { usage } = chunks.at(-1)
+    expect(chunks.every(({ object }) => object === 'text_completion')).toBe(true)
+    return {
+      finish: choices.findLast((choice: Json) => choice.finish_reason)?.finish_reason,
+      said: choices.map(({ text }: Json) => text).join(''),
+      inputTokens: usage.prompt_tokens,
+      outputTokens: usage.completion_tokens,
+    }
+  },
+}
 const messagesWay = (name: string, model: string): Way => ({
   name,
   path: '/v1/messages',
@@ -122,6 +152,7 @@ const ways = [
   responsesWay('responses', 'step-responses'),
   chatWay('chat on responses', 'step-responses'),
   messagesWay('messages on responses', 'step-responses'),
+  textWay,
 ]
 /** Bridges hold more input than the body has bytes, so not every token of theirs can be reckoned here. */
 const allWays = [

@@ -152,7 +152,7 @@ export async function readAll(reader: Reader): Promise<Buffer> {
   }
 }
 
-/** What a caller gets of a vendor's bytes that come in pieces that end at these places, paid as the vendor reports. */
+/** The stream of a caller for a vendor's bytes in pieces that end at these places, paid as the vendor reports. */
 export function metered(meter: StreamMeter, bytes: Buffer, cuts: readonly number[] = []): string {
   const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length]
   const pieces = places.slice(1).map((end, index) => meter.push(bytes.subarray(places[index], end)).bytes)

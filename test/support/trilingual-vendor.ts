@@ -64,7 +64,7 @@ interface Form {
   events: Json[]
 }
 
-/** The same without figures. */
+/** An answer without its figures. */
 function uncounted({ whole, events }: Form): Form {
   const without = (json: Json): Json => {
     const { usage: _, ...rest } = json

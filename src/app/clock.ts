@@ -12,7 +12,9 @@
 // their own clocks say. The time is noted in the database regularly, with the reference at that moment, and a starting
 // gateway continues from the note. A fresh note means that other nodes run, whose time counts; if the reference was set
 // back meanwhile, planned work would otherwise wait for the time to come again. Only a node that starts in the seconds
-// between a jump of the database's clock and the next note differs from the others.
+// between a jump of the database's clock and the next note differs from the others. Nodes that started at different times
+// remember different jumps and approach the reference at different speeds; none of them falls behind the latest note, so
+// that they stay within seconds of each other, as leases want it.
 
 import { apply, type Db } from '../db/db'
 
@@ -24,6 +26,8 @@ export interface ClockParts {
   log: (event: string, fields: Record<string, unknown>) => void
   /** The last noted time. */
   noted?: NotedTime | undefined
+  /** A time that other processes have surely reached: the clock runs a little faster until it has, too. */
+  reached?: () => number
 }
 
 /** Two times, both in milliseconds since 1970. */
@@ -37,6 +41,8 @@ const DAY_MS = 86_400_000
 const SLEW = 0.1
 /** The clock is never set back: it runs at half speed at least. */
 const MOST_SLOWER = 0.5
+/** Speed at which the clock follows processes that are ahead, at most: that of one that makes up for a jump of half a day. */
+const KEEP_UP = 1.5
 /** A difference that is logged, in milliseconds. */
 const JUMP_MS = 10_000
 /** Largest age of a note that means that other nodes run, in milliseconds of the reference. */
@@ -45,7 +51,8 @@ const FRESH_MS = 60_000
 const LONGEST_LOOK_MS = 1_000
 
 /** Creates the clock: milliseconds since 1970, whole, never less than before. */
-export function createClock({ monotonic, reference, log, noted }: ClockParts): () => number {
+export function createClock(parts: ClockParts): () => number {
+  const { monotonic, reference, log, noted, reached = () => 0 } = parts
   let at = beginning(reference(), noted)
   let seenAt = monotonic()
   /** The largest difference since the clocks last agreed; made up for within a day. */
@@ -54,6 +61,7 @@ export function createClock({ monotonic, reference, log, noted }: ClockParts): (
   return () => {
     const elapsedMs = Math.max(0, monotonic() - seenAt)
     seenAt += elapsedMs
+    const mostAhead = at + elapsedMs * KEEP_UP
     at += elapsedMs
     const differenceMs = reference() - at
     const sizeMs = Math.abs(differenceMs)
@@ -63,6 +71,7 @@ export function createClock({ monotonic, reference, log, noted }: ClockParts): (
     const mostMs = elapsedMs * (differenceMs < 0 ? Math.min(slew, MOST_SLOWER) : slew)
     if (sizeMs <= mostMs) jumpMs = 0
     at += Math.max(-mostMs, Math.min(mostMs, differenceMs))
+    at = Math.max(at, Math.min(mostAhead, reached()))
     return Math.floor(at)
   }
 }
@@ -118,6 +127,21 @@ export async function latestTime(db: Db): Promise<NotedTime | undefined> {
 export async function gatewayTime(db: Db, wall: number): Promise<number> {
   const reference = db.kind === 'postgres' ? await timeOf(db) : wall
   return Math.floor(beginning(reference, await latestTime(db)))
+}
+
+/** The time that the processes of a database have surely reached, by the latest note: their clocks run at half speed at least. */
+export class ReachedTime {
+  private notedAt = 0
+  private readAtMs = 0
+
+  constructor(private readonly monotonic: () => number) {}
+
+  async look(db: Db): Promise<void> {
+    const noted = await latestTime(db)
+    if (noted) [this.notedAt, this.readAtMs] = [noted.at, this.monotonic()]
+  }
+
+  readonly at = (): number => this.notedAt + (this.monotonic() - this.readAtMs) * MOST_SLOWER
 }
 
 /** Notes the time for processes that start later. */

@@ -31,7 +31,15 @@ import type { ReadRows, RequestLog } from '../request-log/request-log'
 import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
-import { createClock, followDatabase, latestTime, noteTime, type Reference, timeOf } from './clock'
+import {
+  createClock,
+  followDatabase,
+  latestTime,
+  noteTime,
+  ReachedTime,
+  type Reference,
+  timeOf,
+} from './clock'
 import { formatLine } from './log-lines'
 import { type Observation, observe, openRequests } from './observation'
 import { type InForce, putInForce } from './running'
@@ -233,7 +241,14 @@ export async function openWorld(
   const { monotonic, wall, after, transport, log } = { ...from, ...observation }
   const db = await openDatabase(config, dataDir, { log })
   const reference = await referenceOf(db, from)
-  const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(db) })
+  const reached = new ReachedTime(monotonic)
+  const now = createClock({
+    monotonic,
+    reference: reference.at,
+    log,
+    noted: await latestTime(db),
+    reached: reached.at,
+  })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now })
   const readers = openReaders()
   const ticker = createTicker(from)
@@ -278,6 +293,7 @@ export async function openWorld(
     async followTime() {
       await reference.look()
       await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
+      await reached.look(db)
     },
     newId,
     random: Math.random,

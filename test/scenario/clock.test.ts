@@ -9,6 +9,7 @@ import {
   latestTime,
   type NotedTime,
   noteTime,
+  ReachedTime,
   timeOf,
 } from '../../src/app/clock'
 import { databaseKinds, openTestDatabase } from '../support/databases'
@@ -125,6 +126,39 @@ describe('the clock', () => {
     expect(begun(START - 3 * HOUR, START - 5 * SECOND)).toBe(START - 3 * HOUR + 5 * SECOND)
     expect(begun(START + 3 * HOUR, START - 5 * SECOND)).toBe(START + 3 * HOUR + 5 * SECOND)
     expect(begun(START - 3 * HOUR, START - 10 * 60 * SECOND)).toBe(START)
+  })
+
+  test('of two nodes that started at different times stays within seconds, however often the reference is set', async () => {
+    const random = createRandom(11)
+    for (let run = 0; run < 2; run++) {
+      const db = await openTestDatabase('sqlite')
+      const { monotonic, wall, pass, set } = makeMachine()
+      const start = async () => {
+        const reached = new ReachedTime(monotonic)
+        const noted = await latestTime(db)
+        const parts = { monotonic, reference: wall, log: () => {}, noted, reached: reached.at }
+        return { now: createClock(parts), reached }
+      }
+      const nodes = [await start(), await start()]
+      let aheadHours = 0
+      for (let beat = 0; beat < 400; beat++) {
+        const byHours = random.chance(0.02) ? random.pick([-5, -3, -1, 1, 2]) : 0
+        if (Math.abs(aheadHours + byHours) < 10) {
+          set(byHours * HOUR)
+          aheadHours += byHours
+        }
+        if (random.chance(0.02)) nodes[random.below(2)] = await start()
+        pass(15 * SECOND)
+        for (const { now, reached } of nodes) {
+          await noteTime(db, { at: now(), reference: wall() })
+          await reached.look(db)
+        }
+        const [one = 0, other = 0] = nodes.map(({ now }) => now())
+        // Between two looks one may run at half speed more than the other.
+        expect(Math.abs(one - other)).toBeLessThan(20 * SECOND)
+      }
+      await db.close()
+    }
   })
 
   for (const kind of databaseKinds) {

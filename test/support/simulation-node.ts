@@ -3,7 +3,7 @@
 // goes out.
 
 import { createAuthenticator } from '../../src/accounts/keys'
-import { createClock, followDatabase, latestTime, noteTime } from '../../src/app/clock'
+import { createClock, followDatabase, latestTime, noteTime, ReachedTime } from '../../src/app/clock'
 import { takeOver } from '../../src/app/left-behind'
 import { putInForce } from '../../src/app/running'
 import type { World } from '../../src/app/world'
@@ -97,7 +97,14 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   }
   const { monotonic } = time
   const reference = await followDatabase(async () => time.wall(), monotonic)
-  const now = createClock({ monotonic, reference: reference.at, log, noted: await latestTime(database.db) })
+  const reached = new ReachedTime(monotonic)
+  const now = createClock({
+    monotonic,
+    reference: reference.at,
+    log,
+    noted: await latestTime(database.db),
+    reached: reached.at,
+  })
   const transport = transportOf(vendor, life)
   const { uploads, blobStore } = openFiles(parts, life)
   const artifacts = createArtifacts({
@@ -145,6 +152,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     async followTime() {
       await reference.look()
       await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
+      await reached.look(db)
     },
     newId,
     random: () => random.below(1_000_000) / 1_000_000,

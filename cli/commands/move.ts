@@ -65,7 +65,7 @@ function describe(
   return [
     `Moved: accounts ${accounts}, charges ${charges}. All counts and sums are the same on both sides.`,
     `The old database is ${moved}, which nothing reads any more.`,
-    'Name the new one in the configuration (database: process.env.DATABASE_URL) or in GATEWAY_DATABASE_URL.',
+    'Name the new one in the configuration, as database, or in GATEWAY_DATABASE_URL.',
     `Then start: ${start}`,
   ].join('\n')
 }

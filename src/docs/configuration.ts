@@ -61,6 +61,7 @@ const environment = `## Environment
 | \`NODE_EXTRA_CA_CERTS\` | a file of further certificate authorities, for servers of your own |
 | \`XDG_DATA_HOME\`, \`XDG_CONFIG_HOME\` | where the system's user keeps data and settings |
 | \`OTEL_EXPORTER_OTLP_ENDPOINT\`, \`OTEL_EXPORTER_OTLP_HEADERS\`, \`OTEL_SERVICE_NAME\`, \`OTEL_TRACES_SAMPLER_ARG\` | the collector of traces and logs, as \`telemetry\` |
+| \`OTEL_SDK_DISABLED\` | \`true\`: none of these is read |
 | \`NO_COLOR\` | output without colours |
 
 A flag wins over a variable, and a variable over the configuration. \`gateway serve --help\` lists the flags.`

@@ -214,7 +214,7 @@ export const familyRows: Record<string, FamilyRow> = {
       ['messages/3/tool_call_id', undefined, 'messages[3].tool_call_id'],
       ['temperature', 3],
       ['max_tokens', 0],
-      ['max_completion_tokens', 15],
+      ['max_completion_tokens', 0],
       ['n', 1.5],
       ['stop', ['#']],
       ['logit_bias', { 5: -100 }],
@@ -248,7 +248,7 @@ export const familyRows: Record<string, FamilyRow> = {
     answered: ['**'],
     refused: [
       ['max_tokens', undefined],
-      ['max_tokens', 15],
+      ['max_tokens', 0],
       ['messages', []],
       ['messages/0/role', 'robot', 'messages[0].role'],
       ['messages/0/content', 7, 'messages[0].content'],

@@ -84,6 +84,25 @@ function beginning(reference: number, noted: NotedTime | undefined): number {
   return noted.at > reference && noted.at - reference <= DAY_MS ? noted.at : reference
 }
 
+/** The clock of a process on a database. `followTime` reads the reference, and notes the time for other processes. */
+export async function openClock(
+  db: Db,
+  reference: Reference,
+  { monotonic, log }: Pick<ClockParts, 'monotonic' | 'log'>,
+): Promise<{ now: () => number; followTime(): Promise<void> }> {
+  const reached = new ReachedTime(monotonic)
+  const noted = await latestTime(db)
+  const now = createClock({ monotonic, reference: reference.at, log, noted, reached: reached.at })
+  return {
+    now,
+    async followTime() {
+      await reference.look()
+      await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
+      await reached.look(db)
+    },
+  }
+}
+
 export interface Reference {
   at: () => number
   /** Reads a reference that is not this machine's clock. On failure the last reading stays. */

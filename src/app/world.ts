@@ -31,15 +31,7 @@ import type { ReadRows, RequestLog } from '../request-log/request-log'
 import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
-import {
-  createClock,
-  followDatabase,
-  latestTime,
-  noteTime,
-  ReachedTime,
-  type Reference,
-  timeOf,
-} from './clock'
+import { followDatabase, openClock, type Reference, timeOf } from './clock'
 import { formatLine } from './log-lines'
 import { type Observation, observe, openRequests } from './observation'
 import { type InForce, putInForce } from './running'
@@ -241,14 +233,7 @@ export async function openWorld(
   const { monotonic, wall, after, transport, log } = { ...from, ...observation }
   const db = await openDatabase(config, dataDir, { log })
   const reference = await referenceOf(db, from)
-  const reached = new ReachedTime(monotonic)
-  const now = createClock({
-    monotonic,
-    reference: reference.at,
-    log,
-    noted: await latestTime(db),
-    reached: reached.at,
-  })
+  const { now, followTime } = await openClock(db, reference, { monotonic, log })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now })
   const readers = openReaders()
   const ticker = createTicker(from)
@@ -290,11 +275,7 @@ export async function openWorld(
     monotonic,
     wall,
     after,
-    async followTime() {
-      await reference.look()
-      await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
-      await reached.look(db)
-    },
+    followTime,
     newId,
     random: Math.random,
     transport,

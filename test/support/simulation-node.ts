@@ -3,7 +3,7 @@
 // goes out.
 
 import { createAuthenticator } from '../../src/accounts/keys'
-import { createClock, followDatabase, latestTime, noteTime, ReachedTime } from '../../src/app/clock'
+import { followDatabase, openClock } from '../../src/app/clock'
 import { takeOver } from '../../src/app/left-behind'
 import { putInForce } from '../../src/app/running'
 import type { World } from '../../src/app/world'
@@ -97,14 +97,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   }
   const { monotonic } = time
   const reference = await followDatabase(async () => time.wall(), monotonic)
-  const reached = new ReachedTime(monotonic)
-  const now = createClock({
-    monotonic,
-    reference: reference.at,
-    log,
-    noted: await latestTime(database.db),
-    reached: reached.at,
-  })
+  const { now, followTime } = await openClock(database.db, reference, { monotonic, log })
   const transport = transportOf(vendor, life)
   const { uploads, blobStore } = openFiles(parts, life)
   const artifacts = createArtifacts({
@@ -149,11 +142,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     monotonic,
     wall: time.wall,
     after: life.after,
-    async followTime() {
-      await reference.look()
-      await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
-      await reached.look(db)
-    },
+    followTime,
     newId,
     random: () => random.below(1_000_000) / 1_000_000,
     transport,

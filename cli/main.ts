@@ -19,6 +19,7 @@ const main = defineCommand({
   subCommands: {
     serve: () => import('./commands/serve').then((file) => file.serve),
     keys: () => import('./commands/keys').then((file) => file.keys),
+    accounts: () => import('./commands/accounts').then((file) => file.accounts),
     balance: () => import('./commands/balance').then((file) => file.balance),
     tasks: () => import('./commands/tasks').then((file) => file.tasks),
     requests: () => import('./commands/requests').then((file) => file.requests),

@@ -3,30 +3,23 @@
 
 import { defineCommand } from 'citty'
 import { newId, randomBytes } from '../../src/app/world'
-import { endOfLedger, ledgerOf } from '../../src/billing/account-ledger'
+import { endOfLedger, entryJson, ledgerOf } from '../../src/billing/account-ledger'
 import type { Audit } from '../../src/billing/audit'
-import { balances } from '../../src/billing/balances'
+import { balanceJson, balances } from '../../src/billing/balances'
 import { signingKey } from '../../src/billing/checkpoint'
 import { addCredit, adjust as adjustBalance } from '../../src/billing/ledger'
 import { type Verification, verify } from '../../src/billing/verify'
+import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { requireAccount, requireRoom } from '../lib/account'
 import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
 import { commandArgs, withDatabase } from '../lib/settings'
 import { parseAmountNano, parseCount, parsePositiveNano } from '../lib/values'
 import { commandLineOf } from '../program'
-import {
-  balanceJson,
-  balanceTable,
-  CSV_TITLES,
-  dollars,
-  entriesCsv,
-  entriesTable,
-  entryJson,
-} from '../view/balance'
+import { balanceTable, CSV_TITLES, dollars, entriesCsv, entriesTable } from '../view/balance'
 import { createStatus, paint, print, printJson, printJsonList, say } from '../view/output'
 import { renderBlock } from '../view/table'
-import { isoTime, parsePeriod, periodArgs, utcTime } from '../view/times'
+import { parsePeriod, periodArgs, utcTime } from '../view/times'
 
 const accountArg = { type: 'positional', required: true, description: 'The account' } as const
 

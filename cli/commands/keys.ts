@@ -2,6 +2,7 @@
 // be printed again.
 
 import { defineCommand } from 'citty'
+import { keyJson, keyWithMoneyJson } from '../../src/accounts/key-json'
 import {
   createKey,
   findKey,
@@ -9,6 +10,8 @@ import {
   type KeySettings,
   listKeys,
   makeSecret,
+  pauseKey,
+  resumeKey,
   revokeKey,
   rollKey,
   updateKey,
@@ -18,6 +21,7 @@ import { type Balance, balanceOf } from '../../src/billing/balances'
 import { addCredit } from '../../src/billing/ledger'
 import { budgetUsedNano } from '../../src/billing/usage-report'
 import type { Db } from '../../src/db/db'
+import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../../src/webhooks/secrets'
 import { requireRoom } from '../lib/account'
@@ -27,10 +31,10 @@ import { commandArgs, withDatabase } from '../lib/settings'
 import { parseAmountNano, parseName } from '../lib/values'
 import { commandLineOf } from '../program'
 import { dollars } from '../view/balance'
-import { keyBlock, keyColumns, keyJson, keyRow, keyWithMoneyJson } from '../view/key'
+import { keyBlock, keyColumns, keyRow } from '../view/key'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
-import { isoTime, utcTime } from '../view/times'
+import { utcTime } from '../view/times'
 
 const nameArg = { type: 'positional', required: true, description: 'Name or id of the key' } as const
 
@@ -225,6 +229,45 @@ const rollWebhook = defineCommand({
   },
 })
 
+const pause = defineCommand({
+  meta: {
+    name: 'pause',
+    description: 'Refuse a key until it is resumed, within a second. Its running requests end as they would.',
+    examples: ['gateway keys pause alice'],
+  },
+  args: { name: nameArg, ...commandArgs },
+  async run({ args }) {
+    const now = Date.now()
+    await withDatabase(args, async (db) => {
+      const key = await requireKey(db, args.name)
+      refuseRevoked(key)
+      const first = await pauseKey(db, key.id, now)
+      if (args.json) return printJson(keyJson(await requireKey(db, key.id), now))
+      if (!first) return print(`Key ${key.name} was paused before.`)
+      print(`Key ${key.name} is paused: requests with it are refused within a second.`)
+      say(`To take it again: ${commandLineOf(`keys resume ${key.name}`, args)}`)
+    })
+  },
+})
+
+const resume = defineCommand({
+  meta: {
+    name: 'resume',
+    description: 'Take a paused key again.',
+    examples: ['gateway keys resume alice'],
+  },
+  args: { name: nameArg, ...commandArgs },
+  async run({ args }) {
+    await withDatabase(args, async (db) => {
+      const key = await requireKey(db, args.name)
+      refuseRevoked(key)
+      const done = await resumeKey(db, key.id)
+      if (args.json) return printJson(keyJson(await requireKey(db, key.id), Date.now()))
+      print(done ? `Key ${key.name} is taken again within a second.` : `Key ${key.name} is not paused.`)
+    })
+  },
+})
+
 const revoke = defineCommand({
   meta: {
     name: 'revoke',
@@ -249,7 +292,7 @@ const revoke = defineCommand({
 
 export const keys = defineCommand({
   meta: { name: 'keys', description: 'Make and manage the keys that callers use.' },
-  subCommands: { create, list, show, update, roll, 'roll-webhook': rollWebhook, revoke },
+  subCommands: { create, list, show, update, pause, resume, roll, 'roll-webhook': rollWebhook, revoke },
 })
 
 async function storeKey(

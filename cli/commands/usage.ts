@@ -3,19 +3,22 @@
 
 import { defineCommand } from 'citty'
 import {
+  nameOfUsage,
   totalUsage,
   type Usage,
   type UsageDimension,
   usageBy,
   usageDimensions,
+  usageJson,
 } from '../../src/billing/usage-report'
 import { rebuildTotals } from '../../src/billing/usage-totals'
+import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { commandArgs, withDatabase } from '../lib/settings'
 import { parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
-import { isoTime, parseDurationMs, parsePeriod, periodArgs, shortTime } from '../view/times'
+import { parseDurationMs, parsePeriod, periodArgs } from '../view/times'
 
 const DEFAULT_SINCE = '24h'
 
@@ -49,7 +52,7 @@ export const usage = defineCommand({
     await withDatabase(args, async (db) => {
       if (args.rebuild) await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
       const used = await usageBy(db, by, { since, ...(until !== undefined && { until }) })
-      const usages = used.map((each) => ({ ...each, name: nameOf(each, by) }))
+      const usages = used.map((each) => ({ ...each, name: nameOfUsage(each, by) }))
       const total = totalUsage(usages)
       if (!args.json) return showUsage(by, usages, total)
       printJson({
@@ -62,23 +65,6 @@ export const usage = defineCommand({
     })
   },
 })
-
-function nameOf({ name }: Usage, by: UsageDimension): string {
-  if (by === 'day') return new Date(Number(name)).toISOString().slice(0, 10)
-  return by === 'hour' ? shortTime(Number(name)).slice(0, 16) : name
-}
-
-function usageJson(used: Usage) {
-  return {
-    requests: used.requests,
-    running: used.running,
-    released: used.released,
-    counted: used.counted,
-    estimated: used.estimated,
-    amount_usd: formatUsd(used.amountNano),
-    shortfall_usd: formatUsd(used.shortfallNano),
-  }
-}
 
 interface UsageColumn extends Column {
   cell(used: Usage): string

@@ -1,6 +1,7 @@
 // Makes the sandbox usable at once: a key with a balance, and a command line to paste. It must never run on real money,
 // because it credits an account from nothing.
 
+import { keyStatusOf } from '../../src/accounts/key-json'
 import { createKey, findKey, type Key, makeSecret, rollKey } from '../../src/accounts/keys'
 import type { Server } from '../../src/app/server'
 import { newId, randomBytes } from '../../src/app/world'
@@ -12,7 +13,6 @@ import type { Db } from '../../src/db/db'
 import { secretOf } from '../../src/db/secrets'
 import { NANO_PER_USD } from '../../src/lib/money'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
-import { statusOf } from '../view/key'
 import { unlimited } from './key-settings'
 import { callable } from './server-address'
 
@@ -99,7 +99,7 @@ async function prepareKey(db: Db, now: number): Promise<{ key: Key; secret: stri
 }
 
 function isUnlimited(key: Key, now: number): boolean {
-  return statusOf(key, now) === 'active' && key.models === null && key.budgetNano === null
+  return keyStatusOf(key, now) === 'active' && key.models === null && key.budgetNano === null
 }
 
 /** Tops up the available balance to that of the demonstration. */

@@ -1,23 +1,14 @@
 // Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
-import type { LedgerEntry } from '../../src/billing/account-ledger'
-import type { Balance } from '../../src/billing/balances'
+import { entryJson, type LedgerEntry } from '../../src/billing/account-ledger'
+import { type Balance, balanceJson } from '../../src/billing/balances'
 import { formatUsd } from '../../src/lib/money'
 import { type Column, renderTable } from './table'
-import { isoTime, shortTime } from './times'
+import { shortTime } from './times'
 
 /** Dollars for sentences: `$5.00`, `-$1.50`. */
 export function dollars(amountNano: number | bigint): string {
   return `${amountNano < 0 ? '-' : ''}$${formatUsd(amountNano < 0 ? -amountNano : amountNano)}`
-}
-
-export function balanceJson(balance: Balance) {
-  return {
-    account: balance.account,
-    balance_usd: formatUsd(balance.balanceNano),
-    held_usd: formatUsd(balance.heldNano),
-    available_usd: formatUsd(balance.availableNano),
-  }
 }
 
 export function balanceTable(balances: readonly Balance[]): string {
@@ -31,18 +22,6 @@ export function balanceTable(balances: readonly Balance[]): string {
     columns,
     balances.map((balance) => Object.values(balanceJson(balance))),
   )
-}
-
-export function entryJson(entry: LedgerEntry) {
-  return {
-    id: entry.id,
-    at: isoTime(entry.at),
-    kind: entry.kind,
-    amount_usd: formatUsd(entry.amountNano),
-    balance_after_usd: formatUsd(entry.balanceAfterNano),
-    charge: entry.charge,
-    note: entry.note,
-  }
 }
 
 export function entriesTable(entries: readonly LedgerEntry[]): string {

@@ -1,45 +1,13 @@
-// Shows a key, to people and as JSON. It must never show the secret: only its hint.
+// Shows a key to people. It must never show the secret: only its hint.
 
+import { keyStatusOf } from '../../src/accounts/key-json'
 import type { Key, KeySettings } from '../../src/accounts/keys'
 import type { Balance } from '../../src/billing/balances'
 import { periodOf } from '../../src/billing/limits'
-import { formatUsd } from '../../src/lib/money'
-import { balanceJson, dollars } from './balance'
+import { dollars } from './balance'
 import { paint } from './output'
 import { type Column, renderBlock } from './table'
-import { distance, isoTime, utcTime } from './times'
-
-type KeyStatus = 'active' | 'expired' | 'revoked'
-
-export function statusOf(key: Key, now: number): KeyStatus {
-  if (key.revokedAt !== null) return 'revoked'
-  return key.expiresAt !== null && key.expiresAt <= now ? 'expired' : 'active'
-}
-
-export function keyJson(key: Key, now: number): Record<string, unknown> {
-  return {
-    id: key.id,
-    name: key.name,
-    account: key.account,
-    hint: key.hint,
-    status: statusOf(key, now),
-    models: key.models,
-    requests_per_minute: key.requestsPerMinute,
-    tokens_per_minute: key.tokensPerMinute,
-    concurrency: key.concurrency,
-    budget_usd: key.budgetNano === null ? null : formatUsd(key.budgetNano),
-    budget_period: key.budgetPeriod,
-    expires_at: isoTime(key.expiresAt),
-    revoked_at: isoTime(key.revokedAt),
-    created_at: isoTime(key.createdAt),
-  }
-}
-
-/** The key as JSON, with the money of its account. */
-export function keyWithMoneyJson(key: Key, balance: Balance, now: number): Record<string, unknown> {
-  const { account: _, ...money } = balanceJson(balance)
-  return { ...keyJson(key, now), ...money }
-}
+import { distance, utcTime } from './times'
 
 export const keyColumns: readonly Column[] = [
   { title: 'NAME', flexible: true },
@@ -70,6 +38,7 @@ export function keyBlock(key: Key, balance: Balance, budgetUsedNano: number, now
     ['created', moment(key.createdAt)],
     ['expires', key.expiresAt === null ? 'never' : moment(key.expiresAt)],
   ]
+  if (key.pausedAt !== null) entries.push(['paused', moment(key.pausedAt)])
   if (key.revokedAt !== null) entries.push(['revoked', moment(key.revokedAt)])
   return renderBlock(entries)
 }
@@ -80,8 +49,8 @@ function budgetText(key: Key, budgetNano: number, usedNano: number, now: number)
 }
 
 function statusText(key: Key, now: number): string {
-  const status = statusOf(key, now)
-  if (status !== 'active') return paint('red', status)
+  const status = keyStatusOf(key, now)
+  if (status !== 'active') return paint(status === 'paused' ? 'yellow' : 'red', status)
   return paint('green', key.expiresAt === null ? status : `expires ${distance(key.expiresAt, now)}`)
 }
 

@@ -1,13 +1,14 @@
 // Shows requests: a table of many, a block of lines for one, JSON for programs.
 
 import type { ChargeView } from '../../src/billing/usage-report'
+import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import type { RequestDetails } from '../../src/request-log/look-up'
 import type { LoggedRequest } from '../../src/request-log/row'
 import { paint } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
 import { deliveryJson, taskJson, taskLine } from './task'
-import { isoTime, shortTime, utcTime } from './times'
+import { shortTime, utcTime } from './times'
 
 /** The name of a key by its id; null for an unknown one. */
 export type NameOf = (keyId: unknown) => string | null

@@ -1,12 +1,13 @@
 // Shows tasks: one line each in a list, a block of lines for one, JSON for programs. It must never change a task.
 
+import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { showTask, type Task } from '../../src/tasks/task'
 import { stageOf, UNKNOWN } from '../../src/tasks/transitions'
 import type { Attempt, Webhook } from '../../src/webhooks/rows'
 import { paint, type Style } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
-import { distance, isoTime, shortAge, utcTime } from './times'
+import { distance, shortAge, utcTime } from './times'
 
 interface TaskDelivery {
   webhook: Webhook

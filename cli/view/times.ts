@@ -65,11 +65,6 @@ export function parsePeriod(
   }
 }
 
-/** A time for JSON: `2026-08-21T14:03:22.000Z`, or null. */
-export function isoTime(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString()
-}
-
 /** A UTC time for tables: `2026-08-21 14:03:22`. */
 export function shortTime(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ')

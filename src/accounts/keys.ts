@@ -16,8 +16,14 @@ export interface Key extends KeyLimits {
   models: string[] | null
   expiresAt: number | null
   revokedAt: number | null
+  /** Since when it is refused until it is resumed. */
+  pausedAt: number | null
+  accountState: AccountState
   createdAt: number
 }
+
+/** A frozen account is refused until it is open again, a closed one for ever. */
+export type AccountState = 'open' | 'frozen' | 'closed'
 
 /** The settings that an operator can set on a key. */
 export type KeySettings = Pick<
@@ -66,8 +72,10 @@ function hashSecret(secret: string): string {
 }
 
 export interface Authenticator {
-  /** The key in an Authorization header. Throws or rejects with 401. */
+  /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a key that rests. */
   authenticate(authorization: string | null): Key | Promise<Key>
+  /** The key in an Authorization header, also one that rests: it may see why. Throws or rejects with 401. */
+  identify(authorization: string | null): Key | Promise<Key>
 }
 
 /** Creates the look-up of keys, with a short-lived cache in front of the database. */
@@ -84,7 +92,7 @@ export function createAuthenticator(
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
     const rows = await db.query({
-      sql: 'select * from keys where hash = $1',
+      sql: `${SELECT_KEYS} where hash = $1`,
       parameters: [hashSecret(secret)],
     })
     if (!rows[0]) throw unauthorized('Incorrect API key.')
@@ -94,13 +102,40 @@ export function createAuthenticator(
     return assertValid(key, now())
   }
 
+  function identify(authorization: string | null): Key | Promise<Key> {
+    const cached = cache.get(authorization ?? '')
+    if (cached && monotonic() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
+    return find(authorization)
+  }
+
   return {
+    identify,
     authenticate(authorization) {
-      const cached = cache.get(authorization ?? '')
-      if (cached && monotonic() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
-      return find(authorization)
+      const key = identify(authorization)
+      return key instanceof Promise ? key.then(assertAwake) : assertAwake(key)
     },
   }
+}
+
+/** Throws 403 for a key that is paused, or whose account is frozen or closed. */
+function assertAwake(key: Key): Key {
+  if (key.accountState === 'closed')
+    throw resting('account_closed', 'The account of this key is closed. Use a key of another account.')
+  if (key.accountState === 'frozen')
+    throw resting(
+      'account_frozen',
+      'The account of this key is frozen by the operator of this gateway. Ask them why; a repeat does not help until then.',
+    )
+  if (key.pausedAt !== null)
+    throw resting(
+      'key_paused',
+      'This API key is paused by the operator of this gateway. Use another key, or ask them to resume it.',
+    )
+  return key
+}
+
+function resting(code: string, message: string): GatewayError {
+  return new GatewayError(403, { code, message })
 }
 
 function secretOf(authorization: string | null): string {
@@ -155,14 +190,17 @@ export async function createKey(
   ])
 }
 
+const SELECT_KEYS = `select keys.*, frozen_at, closed_at from keys
+  left join account_details on account_details.name = keys.account`
+
 export async function listKeys(db: Db): Promise<Key[]> {
-  return (await db.query({ sql: 'select * from keys order by created_at, name' })).map(keyOfRow)
+  return (await db.query({ sql: `${SELECT_KEYS} order by keys.created_at, keys.name` })).map(keyOfRow)
 }
 
 /** Finds a key by its name or its id. */
 export async function findKey(db: Db, nameOrId: string): Promise<Key | undefined> {
   const rows = await db.query({
-    sql: 'select * from keys where name = $1 or id = $1',
+    sql: `${SELECT_KEYS} where keys.name = $1 or keys.id = $1`,
     parameters: [nameOrId],
   })
   return rows[0] && keyOfRow(rows[0])
@@ -200,6 +238,28 @@ export async function revokeKey(db: Db, id: string, now: number): Promise<boolea
   ])
 }
 
+/** Refuses a key until it is resumed. False if it is paused or revoked. */
+export async function pauseKey(db: Db, id: string, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: 'update keys set paused_at = $2 where id = $1 and paused_at is null and revoked_at is null',
+      parameters: [id, now],
+      guard: true,
+    },
+  ])
+}
+
+/** Takes a paused key again. False if it is not paused. */
+export async function resumeKey(db: Db, id: string): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: 'update keys set paused_at = null where id = $1 and paused_at is not null',
+      parameters: [id],
+      guard: true,
+    },
+  ])
+}
+
 function settingValues(settings: KeySettings): Value[] {
   return [
     settings.models && JSON.stringify(settings.models),
@@ -230,6 +290,8 @@ function keyOfRow(row: Row): Key {
     budgetPeriod: row.budget_period as BudgetPeriod | null,
     expiresAt: row.expires_at as number | null,
     revokedAt: row.revoked_at as number | null,
+    pausedAt: row.paused_at as number | null,
+    accountState: row.closed_at !== null ? 'closed' : row.frozen_at !== null ? 'frozen' : 'open',
     createdAt: row.created_at as number,
   }
 }

@@ -17,6 +17,7 @@ import { mcpRoutes } from '../http/routes/mcp'
 import { metricsRoutes } from '../http/routes/metrics'
 import { modelRoutes } from '../http/routes/models'
 import { operationRoutes } from '../http/routes/operations'
+import { ownKeyRoutes } from '../http/routes/own-key'
 import { responseRoutes } from '../http/routes/responses'
 import { rootRoutes } from '../http/routes/root'
 import { taskRoutes } from '../http/routes/tasks'
@@ -90,6 +91,7 @@ export function createApp(
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))
     .use(audioListRoutes(world))
+    .use(ownKeyRoutes(world))
     .use(healthRoutes(world, createReadiness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())

@@ -2,6 +2,8 @@
 // with the charges in the order in which the books took them. It must never write.
 
 import type { Db, Row } from '../db/db'
+import { isoTime } from '../db/iso-time'
+import { formatUsd } from '../lib/money'
 import { bookOf } from './balances'
 import { usageBy } from './usage-report'
 import { firstPositionSince, HOUR_MS, markOf } from './usage-totals'
@@ -67,6 +69,19 @@ export async function endOfLedger(
   let last: LedgerEntry[] = []
   for await (const page of ledgerOf(db, account, period)) last = [...last, ...page].slice(-limit)
   return last
+}
+
+/** An entry with its time in ISO and its amounts in dollars, as text. */
+export function entryJson(entry: LedgerEntry) {
+  return {
+    id: entry.id,
+    at: isoTime(entry.at),
+    kind: entry.kind,
+    amount_usd: formatUsd(entry.amountNano),
+    balance_after_usd: formatUsd(entry.balanceAfterNano),
+    charge: entry.charge,
+    note: entry.note,
+  }
 }
 
 async function nextPage(pages: AsyncGenerator<Movement[]>): Promise<Movement[]> {

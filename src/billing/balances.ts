@@ -1,6 +1,7 @@
 // Reads balances. It must never write.
 
 import type { Db, Row } from '../db/db'
+import { formatUsd } from '../lib/money'
 
 export interface Balance {
   account: string
@@ -16,6 +17,16 @@ export async function balanceOf(db: Db, account: string): Promise<Balance | unde
 
 export async function balances(db: Db): Promise<Balance[]> {
   return (await db.query({ sql: 'select * from accounts order by name' })).map(balanceOfRow)
+}
+
+/** A balance in dollars, as text. */
+export function balanceJson(balance: Balance) {
+  return {
+    account: balance.account,
+    balance_usd: formatUsd(balance.balanceNano),
+    held_usd: formatUsd(balance.heldNano),
+    available_usd: formatUsd(balance.availableNano),
+  }
 }
 
 /** The book of an account. */

@@ -265,7 +265,7 @@ export function openAccount(account: string, now: number): Statement {
   }
 }
 
-/** Opens an account if absent, and credits it. The amount is positive. */
+/** Opens an account if absent, and credits it, unless it is closed. The amount is positive. */
 export async function addCredit(
   db: Db,
   deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
@@ -276,13 +276,17 @@ export async function addCredit(
   const isCredited = await tryApply(db, [
     openAccount(account, now),
     {
-      sql: 'update accounts set balance = balance + $1 where name = $2 and balance <= $3',
+      sql: `update accounts set balance = balance + $1 where name = $2 and balance <= $3 and not exists (
+        select 1 from account_details where account_details.name = $2 and closed_at is not null)`,
       parameters: [amountNano, account, MAX_NANO - amountNano],
       guard: true,
     },
     transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, note),
   ])
-  if (!isCredited) throw new RangeError(`An account can have at most $${formatUsd(MAX_NANO)}.`)
+  if (!isCredited)
+    throw new RangeError(
+      `An account can have at most $${formatUsd(MAX_NANO)}, and nothing more once it is closed.`,
+    )
 }
 
 /** Corrects a balance up or down; down at most by what is available. False if that is exceeded. */

@@ -1,6 +1,7 @@
 // Reports requests and payments, summed from the charges, which are the truth about money. It must never write.
 
-import { DatabaseUnavailable, type Db, type Row, type Statement } from '../db/db'
+import { DatabaseUnavailable, type Db, type Row, type Statement, type Value } from '../db/db'
+import { formatUsd } from '../lib/money'
 import { type KeyLimits, periodOf } from './limits'
 import { withWholeUsage } from './usage-form'
 import { DAY_MS, FIGURES, firstPositionSince, HOUR_MS, markOf, SUMS } from './usage-totals'
@@ -30,6 +31,9 @@ export interface UsagePeriod {
   since: number
   /** Absent for all until now, with the requests that still run. */
   until?: number
+  /** Only charges of this key, by its id, or of this account. Absent: all. */
+  keyId?: string
+  account?: string
 }
 
 const names: Record<UsageDimension, string> = {
@@ -61,11 +65,11 @@ export async function usageBy(db: Db, dimension: UsageDimension, period: UsagePe
 async function usageStatement(
   db: Db,
   dimension: UsageDimension,
-  { since, until = Number.MAX_SAFE_INTEGER }: UsagePeriod,
+  { since, until = Number.MAX_SAFE_INTEGER, keyId, account }: UsagePeriod,
   mark: number,
 ): Promise<Statement> {
-  const parameters: number[] = []
-  const value = (number: number) => `$${parameters.push(number)}`
+  const parameters: Value[] = []
+  const value = (parameter: Value) => `$${parameters.push(parameter)}`
   const parts: string[] = []
   const totals = (span: number, from: number, to: number) => {
     if (from >= to) return
@@ -93,6 +97,10 @@ async function usageStatement(
     charges(from, to, first - 1, Math.min(last, mark))
   }
   charges(since, until, mark, Number.MAX_SAFE_INTEGER)
+  const owners = Object.entries({ key_id: keyId, account }).flatMap(([column, wanted]) =>
+    wanted === undefined ? [] : [`${column} = ${value(wanted)}`],
+  )
+  const owned = owners.length === 0 ? '' : `where ${owners.join(' and ')}`
   const noFigures = FIGURES.map(() => '0')
   const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
   return {
@@ -103,7 +111,7 @@ async function usageStatement(
         from (${parts.join(' union all ')}) as ended join charge_series on charge_series.id = series
         union all
         select account, key_id, model, operation, created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
-        from open_charges where created_at >= ${value(since)} and created_at < ${value(until)}) as all_of_them) as used
+        from open_charges where created_at >= ${value(since)} and created_at < ${value(until)}) as all_of_them ${owned}) as used
       group by used_by`,
     parameters,
   }
@@ -137,6 +145,26 @@ export function totalUsage(usages: readonly Usage[]): Usage {
     estimated: sum('estimated'),
     amountNano: sum('amountNano'),
     shortfallNano: sum('shortfallNano'),
+  }
+}
+
+/** The name of a row as people read it: days and hours as dates, `2026-10-31` and `2026-10-31 14:00`. */
+export function nameOfUsage({ name }: Usage, by: UsageDimension): string {
+  if (by !== 'day' && by !== 'hour') return name
+  const text = new Date(Number(name)).toISOString()
+  return by === 'day' ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ')
+}
+
+/** Usage with its amounts in dollars, as text. */
+export function usageJson(used: Usage) {
+  return {
+    requests: used.requests,
+    running: used.running,
+    released: used.released,
+    counted: used.counted,
+    estimated: used.estimated,
+    amount_usd: formatUsd(used.amountNano),
+    shortfall_usd: formatUsd(used.shortfallNano),
   }
 }
 

@@ -357,6 +357,17 @@ export const migrations: readonly Step[] = [
   ],
   // On SQLite two processes serve for a while, and each ends what it began.
   ['alter table open_charges add column process text'],
+  [
+    `alter table keys add column paused_at bigint`,
+    // Apart from the balance, whose row is written anew with every request.
+    `create table account_details (
+      name text primary key,
+      display_name text,
+      note text,
+      frozen_at bigint,
+      closed_at bigint
+    )`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

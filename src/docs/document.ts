@@ -37,6 +37,7 @@ const tags = [
   { name: 'Speech', description: 'Text to audio, and audio to text.' },
   { name: 'Video', description: 'A task is submitted, and then polled or told to a webhook.' },
   { name: 'Models' },
+  { name: 'Keys', description: 'What a key may do, has spent and can spend.' },
   { name: 'Files', description: 'Results that the gateway keeps.' },
   { name: 'Tools' },
   { name: 'Gateway', description: 'About the gateway itself; no key is asked for.' },

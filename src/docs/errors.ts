@@ -90,6 +90,17 @@ const always: readonly ErrorKind[] = [
     ],
   },
   {
+    status: 403,
+    description: 'The key is paused, or its account is frozen or closed. `GET /v1/me` says which.',
+    examples: [
+      {
+        code: 'key_paused',
+        message:
+          'This API key is paused by the operator of this gateway. Use another key, or ask them to resume it.',
+      },
+    ],
+  },
+  {
     status: 500,
     description: 'A fault of the gateway. Its log has the reason under the request id.',
     examples: [

@@ -5,6 +5,7 @@ import { id, ok, query } from './described'
 import { errorAnswers, notFoundAnswer } from './errors'
 import { idempotencyKey, waiting } from './headers'
 import { keptPaths } from './kept-paths'
+import { ownKeyPaths } from './own-key-paths'
 import { endedTasks, jsonMedia } from './replies'
 import { headerOf, type Parameter, type Schema, schemaOf } from './schema'
 
@@ -431,5 +432,6 @@ export const furtherPaths = {
   ...tasks,
   ...videos,
   ...others,
+  ...ownKeyPaths,
   ...gateway,
 }

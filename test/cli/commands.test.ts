@@ -242,6 +242,7 @@ test('a key from its making to its end', async () => {
     concurrency: 4,
     budget_usd: '1.50',
     budget_period: 'week',
+    paused_at: null,
     revoked_at: null,
     balance_usd: '5.25',
     held_usd: '0.00',

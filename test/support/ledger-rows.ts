@@ -53,6 +53,8 @@ export function makeKey(fields: Partial<Key> = {}): Key {
     budgetPeriod: null,
     expiresAt: null,
     revokedAt: null,
+    pausedAt: null,
+    accountState: 'open',
     createdAt: START,
     ...fields,
   }

@@ -17,6 +17,7 @@ const main = defineCommand({
     ],
   },
   subCommands: {
+    init: () => import('./commands/init').then((file) => file.init),
     serve: () => import('./commands/serve').then((file) => file.serve),
     keys: () => import('./commands/keys').then((file) => file.keys),
     accounts: () => import('./commands/accounts').then((file) => file.accounts),

@@ -7,6 +7,7 @@ import type { Change } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
 import { CLEAR } from '../../src/db/codec'
 import type { Encryption } from '../../src/db/encryption-keys'
+import { builtInJson, builtInText } from '../lib/built-in'
 import { availability, listModels, listRoutes } from '../lib/catalogue'
 import { describeSearch } from '../lib/config-file'
 import { needServer } from '../lib/control'
@@ -53,6 +54,23 @@ const check = defineCommand({
     if (file === undefined) print(describeSearch(lookedIn))
     if (encryption) print(describeEncryption(encryption))
     if (models.length > 0) print(`\n${renderBlock(availability(models))}`)
+  },
+})
+
+const printBuiltIn = defineCommand({
+  meta: {
+    name: 'print',
+    description:
+      'Print the built-in catalogue: as the file gateway.config.ts, or as JSON. It holds no secret.',
+    examples: [
+      'gateway config print > gateway.config.ts',
+      "gateway config print --json | jq '.models | keys'",
+    ],
+  },
+  args: { json: { type: 'boolean', description: 'Print it as the content of gateway.config.json' } },
+  run({ args }) {
+    if (args.json) printJson(builtInJson())
+    else print(builtInText().trimEnd())
   },
 })
 
@@ -136,6 +154,9 @@ function describeEncryption({ key, before }: Encryption): string {
 }
 
 export const config = defineCommand({
-  meta: { name: 'config', description: 'Check the configuration, and have a running gateway reload it.' },
-  subCommands: { check, diff, reload },
+  meta: {
+    name: 'config',
+    description: 'Check the configuration, print the built-in one, and have a running gateway reload it.',
+  },
+  subCommands: { check, print: printBuiltIn, diff, reload },
 })

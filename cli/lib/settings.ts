@@ -6,6 +6,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import builtIn from '../../gateway.config'
 import { databaseFile, makeDataDir, openDatabase } from '../../src/app/world'
+import { extended } from '../../src/config/extension'
 import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
@@ -71,13 +72,14 @@ export async function judgeConfig(
   const { file, lookedIn } = findConfig(flags.config)
   const { value: written, faults } =
     file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
-  const listed = withListedModels(written, file === undefined ? process.cwd() : dirname(file))
+  const whole = extended(written, builtIn)
+  const listed = withListedModels(whole.value, file === undefined ? process.cwd() : dirname(file))
   const value = inForce(listed.value, flags)
   return {
     value,
     file,
     lookedIn,
-    faults: [...faults, ...(mayLackLists ? [] : listed.faults), ...faultsOf(value)],
+    faults: [...faults, ...whole.faults, ...(mayLackLists ? [] : listed.faults), ...faultsOf(value)],
   }
 }
 

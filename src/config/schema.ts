@@ -206,6 +206,11 @@ const RouteEntry = Type.Object(
 
 const ConfigSchema = Type.Object(
   {
+    // Resolved before a configuration is checked.
+    extends: optionalSetting(
+      "`'builtin'`: `upstreams`, `models` and `aliases` add to the built-in catalogue. An entry takes the place of one of the same name, and `null` removes it. Default: the catalogue is not used.",
+      Type.Literal('builtin'),
+    ),
     server: optionalSetting('Where it listens, and its limits.', Server),
     webhooks: optionalSetting('Where webhooks may go.', Webhooks),
     artifacts: optionalSetting(

@@ -31,7 +31,27 @@ export default {
 }
 \`\`\`
 
-\`gateway config check\` says which file is read, and lists every fault at once. Unknown settings, missing prices and prices
+With \`extends: 'builtin'\` it adds to the catalogue instead, which \`gateway config print\` shows:
+
+\`\`\`ts
+export default {
+  extends: 'builtin',
+  upstreams: {
+    groq: { kind: 'groq', apiKey: process.env.GROQ_API_KEY },
+    // Removes a vendor with its models.
+    cohere: null,
+  },
+  models: {
+    'llama-4': { family: 'openai-chat', upstream: 'groq', upstreamModel: 'meta-llama/llama-4', free: true },
+    // A price of your own: the entry takes the place of the built-in one.
+    'text-embedding-v4': { family: 'openai-embeddings', upstream: 'dashscope', price: { per_1m_input_tokens: '0.10' } },
+    'pgt-5-mini': null,
+  },
+  aliases: { fast: 'llama-4' },
+}
+\`\`\`
+
+\`gateway init\` asks and writes a commented file of this kind. \`gateway config check\` says which file is read, and lists every fault at once. Unknown settings, missing prices and prices
 finer than a pico-dollar for one are faults.
 
 ## Where it is looked for

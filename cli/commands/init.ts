@@ -1,0 +1,172 @@
+// gateway init: writes a commented configuration, after asking on a terminal or from flags. It must never overwrite a file, nor
+// write a key of a vendor.
+
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, extname, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { defineCommand } from 'citty'
+import { findConfig, surroundings } from '../lib/config-file'
+import { CommandFailed, failedFor, lineOf, WrongUsage } from '../lib/errors'
+import { didYouMean } from '../lib/near-names'
+import { choosableKinds, configText, keyVariableOf, type NewConfig } from '../lib/new-config'
+import { judgeConfig } from '../lib/settings'
+import { commandLineOf } from '../program'
+import { paint, print, printJson, say } from '../view/output'
+import { renderBlock, wrap } from '../view/table'
+
+const FILE_NAME = 'gateway.config.ts'
+const DATABASE_FORM = /^postgres(ql)?:\/\/./
+
+const SQLITE = 'sqlite'
+
+export const init = defineCommand({
+  meta: {
+    name: 'init',
+    description: 'Write a commented configuration, after asking for what it needs. Overwrites nothing.',
+    examples: [
+      'gateway init',
+      'gateway init --upstream openai,anthropic --yes',
+      'gateway init --upstream ollama --database postgres://gateway@db/gateway --host 0.0.0.0 --yes',
+    ],
+  },
+  args: {
+    config: { type: 'string', valueHint: 'FILE', description: `File to write (default ./${FILE_NAME})` },
+    upstream: {
+      type: 'string',
+      valueHint: 'A,B',
+      description: `Vendors: ${choosableKinds.join(', ')} (default: those whose key is in the environment)`,
+    },
+    database: {
+      type: 'string',
+      valueHint: 'URL',
+      description: `postgres://… for several nodes, or ${SQLITE} (default ${SQLITE})`,
+    },
+    host: { type: 'string', valueHint: 'H', description: 'Address to listen on (default 127.0.0.1)' },
+    port: { type: 'string', valueHint: 'P', description: 'Port to listen on (default 8080)' },
+    yes: { type: 'boolean', description: 'Ask nothing: take flags and defaults' },
+    json: { type: 'boolean', description: 'Print one JSON document instead of text' },
+  },
+  async run({ args }) {
+    const file = resolve(args.config ?? FILE_NAME)
+    refuseExisting(file)
+    const given = { upstream: args.upstream, database: args.database, host: args.host, port: args.port }
+    const answers = readAnswers(args.yes || args.json ? given : await ask(given))
+    write(file, configText(answers))
+    const { faults } = await judgeConfig({ config: file })
+    if (faults.length > 0) throw failedFor(`${file} is written, and has faults:`, faults)
+    const missing = answers.upstreams.flatMap((kind) => {
+      const variable = keyVariableOf(kind)
+      return variable === undefined || process.env[variable] ? [] : [variable]
+    })
+    const next = nextSteps(file, missing)
+    if (args.json)
+      return printJson({ file, upstreams: answers.upstreams, missing, next: next.map(([, line]) => line) })
+    print(paint('green', `${file} is written, and has no faults.`))
+    print(`\nNext:\n\n${renderBlock(next.map(([about, line]) => [about, line, 'whole']))}`)
+  },
+})
+
+type Answers = Record<'upstream' | 'database' | 'host' | 'port', string | undefined>
+
+function refuseExisting(file: string): void {
+  if (!['.ts', '.mts', '.js', '.mjs'].includes(extname(file))) {
+    throw new WrongUsage(`--config names ${file}: a program is written, so its name ends in .ts or .js.`)
+  }
+  if (existsSync(file))
+    throw new CommandFailed(`${file} exists and is left as it is. Name another file with --config.`)
+  // Two configurations in one folder would keep the gateway from starting.
+  const folder = dirname(file)
+  const around = {
+    ...surroundings(),
+    workingDirectory: folder,
+    executableDirectory: undefined,
+    environment: {},
+  }
+  const { file: other } = findConfig(undefined, { ...around, home: folder })
+  if (other !== undefined && dirname(other) === folder) {
+    throw new CommandFailed(
+      `${other} exists, and a folder has one configuration. Name a file elsewhere with --config.`,
+    )
+  }
+}
+
+/** Asks for what was not given. Fails where nobody can answer. */
+async function ask(given: Answers): Promise<Answers> {
+  if (!process.stdin.isTTY) {
+    throw new WrongUsage('There is no terminal to ask on: say --yes to take flags and defaults.')
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const question = async (about: string, usual: string) => {
+    say(wrap(about, process.stderr.columns || 80).join('\n'))
+    return (await terminal.question(usual === '' ? '> ' : `[${usual}] > `)).trim() || usual
+  }
+  try {
+    return {
+      upstream:
+        given.upstream ??
+        (await question(
+          `Vendors, separated by commas: ${choosableKinds.join(', ')}`,
+          kindsWithKeys().join(','),
+        )),
+      database:
+        given.database ?? (await question(`Database: ${SQLITE}, or postgres://… for several nodes`, SQLITE)),
+      host:
+        given.host ?? (await question('Address to listen on: 0.0.0.0 is all of this machine', '127.0.0.1')),
+      port: given.port ?? (await question('Port', '8080')),
+    }
+  } catch (error) {
+    throw new CommandFailed(`Nothing is written: ${lineOf(error)}.`)
+  } finally {
+    terminal.close()
+  }
+}
+
+function kindsWithKeys(): string[] {
+  return choosableKinds.filter((kind) => {
+    const variable = keyVariableOf(kind)
+    return variable !== undefined && process.env[variable]
+  })
+}
+
+function readAnswers({ upstream, database = SQLITE, host = '127.0.0.1', port = '8080' }: Answers): NewConfig {
+  const upstreams = upstream === undefined ? kindsWithKeys() : upstream.split(/[\s,]+/).filter(Boolean)
+  for (const kind of upstreams) {
+    if (choosableKinds.includes(kind)) continue
+    throw new WrongUsage(
+      `There is no vendor "${kind}" to choose.${didYouMean(kind, choosableKinds) || ` There are: ${choosableKinds.join(', ')}.`}`,
+    )
+  }
+  if (database !== SQLITE && !DATABASE_FORM.test(database)) {
+    throw new WrongUsage(`--database takes ${SQLITE} or an address that begins with postgres://.`)
+  }
+  if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65535) {
+    throw new WrongUsage(`--port takes a number from 1 to 65535, not "${port}".`)
+  }
+  return {
+    upstreams: [...new Set(upstreams)],
+    database: database === SQLITE ? undefined : database,
+    host,
+    port: Number(port),
+  }
+}
+
+/** Writes a file that only its owner reads, because the address of a database may have a password. */
+function write(file: string, text: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    throw new CommandFailed(`${file} cannot be written: ${lineOf(error)}.`)
+  }
+}
+
+function nextSteps(file: string, missing: readonly string[]): [string, string][] {
+  const isFound = file === join(process.cwd(), FILE_NAME)
+  const flags = isFound ? {} : { config: file }
+  return [
+    ...missing.map((variable): [string, string] => ['set the key', `export ${variable}=…`]),
+    ['look at everything', commandLineOf('doctor', flags)],
+    ['start', commandLineOf('serve', flags)],
+    ['make a key', commandLineOf('keys create NAME --balance 5', flags)],
+  ]
+}

@@ -1,0 +1,141 @@
+// The text of a new configuration, with comments. What it says must pass `config check` as it stands, and it must hold no key
+// of a vendor.
+
+import catalogue from '../../gateway.config'
+import { upstreamKinds } from '../../src/upstreams/kinds'
+
+export interface NewConfig {
+  /** Kinds of upstreams. */
+  upstreams: readonly string[]
+  /** The address of PostgreSQL; undefined for SQLite. */
+  database: string | undefined
+  host: string
+  port: number
+}
+
+/** Kinds whose models stand in the built-in catalogue. */
+export const cataloguedKinds: readonly string[] = Object.values(catalogue.upstreams).map(({ kind }) => kind)
+
+/** Kinds that can be chosen: the catalogue's first. Those that need more than a key are set up by hand. */
+export const choosableKinds: readonly string[] = [
+  ...cataloguedKinds,
+  ...[...upstreamKinds.values()]
+    .filter(({ kind, baseUrl }) => !cataloguedKinds.includes(kind) && !/[A-Z]{4}/.test(baseUrl))
+    .map(({ kind }) => kind),
+]
+
+/** The variable of the key of a kind; undefined if it needs none. */
+export function keyVariableOf(kind: string): string | undefined {
+  const { secretVariable, keyless } = upstreamKinds.get(kind) ?? {}
+  return keyless ? undefined : secretVariable
+}
+
+export function configText({ upstreams, database, host, port }: NewConfig): string {
+  return `// The configuration of this gateway. \`gateway config check\` lists its faults, and \`gateway config reload\` puts a change
+// in force without a restart. All settings: docs/configuration.md
+
+export default {
+  // Adds to the built-in catalogue of models and prices, which \`gateway config print\` shows. What stands here wins;
+  // null removes an entry of the catalogue.
+  extends: 'builtin',
+
+  server: {
+    host: ${text(host)},
+    port: ${port},
+    // Where callers reach it when a proxy stands before it:
+    // publicUrl: 'https://ai.example.com',
+    // trustedProxies: ['10.0.0.0/8'],
+    // Reload when this file changes:
+    // watchConfig: true,
+  },
+
+${databaseLines(database)}
+
+  // Vendors. One without a key only hides its models: set the variables where the gateway starts.
+  upstreams: {
+${upstreams.map(upstreamLine).join('\n')}
+    // A server on your own machine that speaks OpenAI's API, such as llama.cpp or vLLM:
+    // local: { kind: 'openai', baseUrl: 'http://127.0.0.1:8000/v1', apiKey: null },
+  },
+
+  models: {
+${upstreams.flatMap(modelLines).join('\n')}
+    // A price of your own, in dollars, for a model of the catalogue or a new one:
+    // 'my-model': {
+    //   family: 'openai-chat',
+    //   upstream: 'openai',
+    //   upstreamModel: 'gpt-5-mini',
+    //   price: { per_1m_input_tokens: '0.30', per_1m_output_tokens: '2.40' },
+    // },
+    // The next model where the first is down, busy or failing:
+    // smart: { route: ['claude-opus-5-5', 'pgt-5-mini'] },
+  },
+
+  // Other names of models, as clients ask for by themselves:
+  aliases: {
+    // 'small-*': 'pgt-5-mini',
+  },
+
+  // Keeps pictures and videos that vendors delete after a day:
+${artifactsLine(database)}
+
+  // Encrypts secrets and contents in the database (docs/encryption.md):
+  // secrets: { key: process.env.GATEWAY_SECRETS_KEY },
+}
+`
+}
+
+function databaseLines(database: string | undefined): string {
+  if (database === undefined) {
+    return `  // The state is one SQLite file in the data directory. Several nodes share a PostgreSQL:
+  // database: process.env.GATEWAY_DATABASE_URL,`
+  }
+  return `  // Any number of nodes with this database share keys, money, limits and tasks.
+  database: ${text(database)},`
+}
+
+function artifactsLine(database: string | undefined): string {
+  if (database === undefined) return "  // artifacts: { keep: '7d', maxBytes: '10GB' },"
+  // Nodes cannot read each other's disks.
+  return `  // artifacts: {
+  //   keep: '7d',
+  //   s3: {
+  //     bucket: 'results',
+  //     endpoint: 'https://s3.example.com',
+  //     region: 'eu-central-1',
+  //     accessKeyId: process.env.S3_ACCESS_KEY_ID ?? '',
+  //     secretAccessKey: process.env.S3_SECRET_ACCESS_KEY ?? '',
+  //   },
+  // },`
+}
+
+function upstreamLine(kind: string): string {
+  const variable = keyVariableOf(kind)
+  const key = variable === undefined ? '' : `, apiKey: process.env.${variable}`
+  const baseUrl = variable === undefined ? `, baseUrl: ${text(upstreamKinds.get(kind)?.baseUrl ?? '')}` : ''
+  return `    ${kind}: { kind: ${text(kind)}${baseUrl}${key} },`
+}
+
+/** How models come from an upstream that the catalogue has none of. */
+function modelLines(kind: string): string[] {
+  if (cataloguedKinds.includes(kind)) return []
+  const { listing } = upstreamKinds.get(kind) ?? {}
+  if (listing) {
+    return [
+      `    // All models of ${kind}, after \`gateway prices fetch ${kind}\`:`,
+      `    // '${kind}/*': { family: 'openai-chat', upstream: '${kind}', list: '${kind}.models.json' },`,
+    ]
+  }
+  return [
+    `    // '${kind}-model': {`,
+    `    //   family: 'openai-chat',`,
+    `    //   upstream: '${kind}',`,
+    `    //   upstreamModel: "the vendor's name for it",`,
+    "    //   price: { per_1m_input_tokens: '0.50', per_1m_output_tokens: '1.50' },",
+    '    // },',
+  ]
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll(/[\\']/g, (mark) => `\\${mark}`)}'`
+}

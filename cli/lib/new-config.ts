@@ -103,8 +103,8 @@ function artifactsLine(database: string | undefined): string {
   //     bucket: 'results',
   //     endpoint: 'https://s3.example.com',
   //     region: 'eu-central-1',
-  //     accessKeyId: process.env.S3_ACCESS_KEY_ID ?? '',
-  //     secretAccessKey: process.env.S3_SECRET_ACCESS_KEY ?? '',
+  //     accessKeyId: process.env.S3_ACCESS_KEY_ID,
+  //     secretAccessKey: process.env.S3_SECRET_ACCESS_KEY,
   //   },
   // },`
 }

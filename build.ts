@@ -1,17 +1,26 @@
 // Builds the executable: for this machine (`--outfile` says where), or with `--all` for every platform that people run.
 // The executable must never load a bunfig.toml or .env of the folder it is started in: they could run foreign code.
 
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { $ } from 'bun'
+import { version } from './package.json'
+import { billOfMaterials } from './sbom'
 
+// The executables for x64 run on every processor with SSE4.2: since Bun 1.4 there is no other build for older ones.
 const platforms = [
   'linux-x64',
   'linux-arm64',
+  'linux-x64-musl',
+  'linux-arm64-musl',
   'darwin-x64',
   'darwin-arm64',
   'windows-x64',
   'windows-arm64',
 ] as const
+
+/** Where executables are written, with their checksums and what they are made of. */
+const RELEASE = 'dist/release'
 
 /**
  * Builds the executable in parts, of which a command loads those that it needs, and compiled beforehand, which makes
@@ -33,6 +42,29 @@ async function build(outfile: string, platform?: (typeof platforms)[number]): Pr
   console.log(`${outfile} ${(file.size / 1e6).toFixed(0)} MB`)
 }
 
+/** Everything that a release offers: executables, checksums, the bill of materials and where they come from. */
+async function release(): Promise<void> {
+  rmSync(RELEASE, { recursive: true, force: true })
+  for (const platform of platforms) await build(`${RELEASE}/gateway-${platform}`, platform)
+  const commit = (await $`git rev-parse HEAD`.quiet().nothrow().text()).trim()
+  const isChanged = (await $`git status --porcelain --untracked-files=no`.quiet().nothrow().text()) !== ''
+  const source = isChanged ? `${commit}, with changes that are not committed` : commit
+  await Bun.write(`${RELEASE}/gateway.cdx.json`, `${JSON.stringify(billOfMaterials('.', source), null, 2)}\n`)
+  await Bun.write(
+    `${RELEASE}/PROVENANCE.txt`,
+    `gateway ${version}\nsource ${source}\nbun ${Bun.version} ${Bun.revision}\ncommand bun run build --all\n`,
+  )
+  const sums = readdirSync(RELEASE)
+    .sort()
+    .map((file) => `${sha256(`${RELEASE}/${file}`)}  ${file}\n`)
+  await Bun.write(`${RELEASE}/SHA256SUMS`, sums.join(''))
+  console.log(`${RELEASE} holds ${sums.length} files and SHA256SUMS`)
+}
+
+function sha256(file: string): string {
+  return new Bun.CryptoHasher('sha256').update(readFileSync(file)).digest('hex')
+}
+
 const { values } = parseArgs({
   options: {
     all: { type: 'boolean' },
@@ -40,7 +72,7 @@ const { values } = parseArgs({
   },
 })
 if (values.all) {
-  for (const platform of platforms) await build(`dist/gateway-${platform}`, platform)
+  await release()
 } else {
   await build(values.outfile)
 }

@@ -37,12 +37,12 @@ With \`extends: 'builtin'\` it adds to the catalogue instead, which \`gateway co
 export default {
   extends: 'builtin',
   upstreams: {
-    groq: { kind: 'groq', apiKey: process.env.GROQ_API_KEY },
+    local: { kind: 'openai', baseUrl: 'http://127.0.0.1:8000/v1', apiKey: null },
     // Removes a vendor with its models.
     cohere: null,
   },
   models: {
-    'llama-4': { family: 'openai-chat', upstream: 'groq', upstreamModel: 'meta-llama/llama-4', free: true },
+    'llama-4': { family: 'openai-chat', upstream: 'local', free: true },
     // A price of your own: the entry takes the place of the built-in one.
     'text-embedding-v4': { family: 'openai-embeddings', upstream: 'dashscope', price: { per_1m_input_tokens: '0.10' } },
     'pgt-5-mini': null,

@@ -28,6 +28,8 @@ const MAX_LIMIT = 1_000
 const LOOK_MS = 500
 /** Requests that `tail` begins with, and the most that it shows at a time. */
 const TAIL_LINES = 10
+/** Longest request that `tail` shows after its first look, in milliseconds. */
+const TAIL_MS = 3_600_000
 
 const filterArgs = {
   key: { type: 'string', valueHint: 'KEY', description: 'Only those of this key, by name or id' },
@@ -92,11 +94,13 @@ const list = defineCommand({
         },
       )
       if (args.json) {
-        return printJson({ rows: page.rows.map((row) => requestJson(row, reading.nameOf)), next: page.next })
+        const { next, looked } = page
+        return printJson({ rows: page.rows.map((row) => requestJson(row, reading.nameOf)), next, looked })
       }
-      if (page.rows.length === 0) return say('There are no such requests.')
-      print(requestTable(page.rows, reading.nameOf))
-      if (page.next !== null) say(`\nMore: --after ${page.next}`)
+      if (page.rows.length > 0) print(requestTable(page.rows, reading.nameOf))
+      else if (page.looked === null) return say('There are no such requests.')
+      if (page.looked !== null) say(`Looked at ${page.looked} requests. Go on: --after ${page.next}`)
+      else if (page.next !== null) say(`\nMore: --after ${page.next}`)
     })
   },
 })
@@ -142,8 +146,11 @@ const tail = defineCommand({
       const { nameOf } = reading
       const seen = new Set<string>()
       for (;;) {
-        const limit = seen.size === 0 ? TAIL_LINES : MAX_LIMIT
-        const { rows } = await listRequests(reading, filter, { limit })
+        const isFirst = seen.size === 0
+        const limit = isFirst ? TAIL_LINES : MAX_LIMIT
+        // Later looks need not reach back: what is new has ended since the last one.
+        const wanted = isFirst ? filter : { ...filter, since: Date.now() - TAIL_MS }
+        const { rows } = await listRequests(reading, wanted, { limit })
         for (const row of rows.filter(({ id }) => !seen.has(id)).reverse()) {
           print(args.json ? JSON.stringify(requestJson(row, nameOf)) : requestLine(row, nameOf))
         }

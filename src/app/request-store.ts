@@ -44,7 +44,7 @@ export async function openRequestReader(
 
 /** The log of a server that has never run. */
 const NO_ROWS: RequestReader = {
-  list: async () => ({ rows: [], next: null }),
+  list: async () => ({ rows: [], next: null, looked: null }),
   find: async () => undefined,
   close: async () => {},
 }

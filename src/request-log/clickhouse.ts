@@ -43,7 +43,7 @@ export async function openClickHouse(
       const rows = await server.rows(sql, values)
       const shown = rows.slice(0, limit)
       const last = shown.at(-1)
-      return { rows: shown, next: rows.length > limit && last ? `${last.at}.${last.id}` : null }
+      return { rows: shown, next: rows.length > limit && last ? `${last.at}.${last.id}` : null, looked: null }
     },
     async find(id) {
       const at = timeOfId(id)

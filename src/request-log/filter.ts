@@ -22,6 +22,8 @@ export interface RequestPage {
   rows: LoggedRequest[]
   /** Continues the list; null at its end. */
   next: string | null
+  /** How many rows were looked at, where the page ends early because few of them match; else null. */
+  looked: number | null
 }
 
 export interface PageWish {

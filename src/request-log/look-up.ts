@@ -36,8 +36,8 @@ export async function listRequests(
   filter: RequestFilter,
   wish: PageWish,
 ): Promise<RequestPage> {
-  const { rows, next } = await requests.list(filter, wish)
-  return { rows: await withCosts(db, rows), next }
+  const page = await requests.list(filter, wish)
+  return { ...page, rows: await withCosts(db, page.rows) }
 }
 
 /** A request by its id; undefined if nothing is known of it. */

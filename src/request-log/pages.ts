@@ -2,28 +2,19 @@
 // the time, and an index of rows or terms many times of it. A page says which keys, models and so on stand in it: a list
 // takes the rows of those pages only that can have some of its own.
 
-import type { Db, Row, Statement, Value } from '../db/db'
-import {
-  EQUAL_COLUMNS,
-  matches,
-  type PageWish,
-  type RequestFilter,
-  type RequestPage,
-  statusRange,
-  statusWords,
-  timeOfId,
-  UnknownCursor,
-} from './filter'
+import { type Db, type Statement, tryApply } from '../db/db'
+import { EQUAL_COLUMNS, statusWords } from './filter'
+import { findInPages, listPages, nextTurn } from './page-search'
 import type { RequestStore } from './request-log'
-import { COLUMNS, type LoggedRequest, loggedRequestOf, type RequestLogRow, valuesOf } from './row'
+import { type RequestLogRow, valuesOf } from './row'
 
 /** Rows that are kept at most: the file would otherwise grow to many gigabytes in a month. */
 const KEEP_ROWS = 2_000_000
 const TRIM_PAGES = 500
-/** Pages that a list reads at a time. */
-const PAGES_AT_ONCE = 16
-/** How far the clock that made an id may be from the gateway's, in milliseconds. */
-const CLOCKS_MS = 60_000
+/** Rows of a page that small ones are joined to, pages that are looked at for it at a time, and how often in one run. */
+const JOINED_ROWS = 256
+const JOIN_PAGES = 512
+const JOIN_TURNS = 40
 
 /**
  * The table. `number` is that of a page's last row, `oldest_at` the earliest arrival of a row in it, `ended_at` the latest
@@ -42,6 +33,8 @@ const INSERT = `insert into request_pages (number, oldest_at, ended_at, terms, r
 
 export async function openPages(db: Db, keepMs: number): Promise<RequestStore> {
   await db.batch(TABLES.map((sql) => ({ sql })))
+  /** The number up to which pages need not be joined. */
+  let joined = 0
   return {
     async insert(rows) {
       const oldestAt = rows.reduce((oldest, { at }) => Math.min(oldest, at), Number.MAX_SAFE_INTEGER)
@@ -49,12 +42,11 @@ export async function openPages(db: Db, keepMs: number): Promise<RequestStore> {
       const text = JSON.stringify(rows.map(valuesOf))
       await db.batch([{ sql: INSERT, parameters: [rows.length, oldestAt, endedAt, termsIn(rows), text] }])
     },
-    list: (filter, wish) => listRows(db, filter, wish),
-    find: (id) => findRow(db, id),
+    list: (filter, wish) => listPages(db, filter, wish),
+    find: (id) => findInPages(db, id),
     async trim(now) {
-      const sql = `delete from request_pages where number in (select number from request_pages where ended_at < $1
-        or number <= (select max(number) from request_pages) - $2 order by number limit $3)`
-      await db.batch([{ sql, parameters: [now - keepMs, KEEP_ROWS, TRIM_PAGES] }])
+      await db.batch([dropEndedBefore(now - keepMs), DROP_BEYOND])
+      joined = await joinPages(db, joined)
     },
     close: () => db.close(),
   }
@@ -73,102 +65,115 @@ function termsIn(rows: readonly RequestLogRow[]): string {
     }
     for (const word of statusWords(row.status)) terms.add(`status=${word}`)
   }
+  return termLines(terms)
+}
+
+function termLines(terms: ReadonlySet<string>): string {
   return `\n${[...terms].join('\n')}\n`
 }
 
-async function listRows(db: Db, filter: RequestFilter, { limit, after }: PageWish): Promise<RequestPage> {
-  const end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
-  if (!Number.isSafeInteger(end)) throw new UnknownCursor()
-  const found: LoggedRequest[] = []
-  for (let unseen = end; ; ) {
-    const pages = await db.query(pagesBefore(filter, unseen))
-    for (const row of pages.flatMap((page) => rowsOf(page, mayMatch(filter)))) {
-      if (Number(row.number) >= end || !matches(filter, row)) continue
-      if (found.length === limit) return { rows: found, next: String(found.at(-1)?.number) }
-      found.push(row)
+function dropEndedBefore(at: number): Statement {
+  const sql = `delete from request_pages where number in
+    (select number from request_pages where ended_at < $1 order by ended_at limit ${TRIM_PAGES})`
+  return { sql, parameters: [at] }
+}
+
+const DROP_BEYOND: Statement = {
+  sql: `delete from request_pages where number in (select number from request_pages
+    where number <= (select max(number) from request_pages) - ${KEEP_ROWS} order by number limit ${TRIM_PAGES})`,
+}
+
+interface PageHead {
+  number: number
+  /** The number of the page before. */
+  previous: number
+  oldestAt: number
+  endedAt: number
+  terms: string
+}
+
+/**
+ * Joins small pages behind a number, as a gateway with little traffic writes them: otherwise a look at many rows is one
+ * at as many pages. Returns the number behind which to go on the next time.
+ */
+async function joinPages(db: Db, from: number): Promise<number> {
+  let after = from
+  for (let turn = 0; turn < JOIN_TURNS; turn++) {
+    const heads = await headsAfter(db, after)
+    // The newest page stays as it is: the next number is counted from it.
+    const groups = groupsOf(heads.slice(0, -1))
+    const open = heads.length > JOIN_PAGES ? undefined : groups.pop()
+    for (const group of groups) await join(db, group)
+    if (open) {
+      await join(db, open)
+      return open[0]?.previous ?? after
     }
-    const [last] = pages.slice(-1)
-    if (!last || pages.length < PAGES_AT_ONCE) return { rows: found, next: null }
-    unseen = firstNumberOf(last)
+    after = groups.at(-1)?.at(-1)?.number ?? after
+    if (heads.length <= JOIN_PAGES) return after
+    await nextTurn()
   }
+  return after
 }
 
-/** The newest pages that can have rows of the list below a number. */
-function pagesBefore(filter: RequestFilter, number: number): Statement {
-  const parameters: Value[] = []
-  const place = (value: Value) => `$${parameters.push(value)}`
-  // The page with the last row that was shown may have further ones before it.
-  const conditions = [
-    `number <= coalesce((select min(number) from request_pages where number >= ${place(number - 1)}), 9e15)`,
-  ]
-  if (filter.since !== undefined) {
-    conditions.push(
-      `number >= coalesce((select min(number) from request_pages where ended_at >= ${place(filter.since)}), 9e15)`,
-    )
-  }
-  if (filter.until !== undefined) conditions.push(`oldest_at < ${place(filter.until)}`)
-  for (const term of termsOf(filter)) conditions.push(`instr(terms, ${place(`\n${term}\n`)}) > 0`)
-  return {
-    sql: `select number, rows from request_pages where ${conditions.join(' and ')}
-      order by number desc limit ${PAGES_AT_ONCE}`,
-    parameters,
-  }
-}
-
-/** The terms of a filter. */
-function termsOf(filter: RequestFilter): string[] {
-  const terms = EQUAL_COLUMNS.flatMap(([name, column]) =>
-    filter[name] === undefined ? [] : [`${column}=${filter[name]}`],
-  )
-  return filter.status === undefined ? terms : [...terms, `status=${filter.status}`]
-}
-
-async function findRow(db: Db, id: string): Promise<LoggedRequest | undefined> {
-  const at = timeOfId(id)
-  const near =
-    at === undefined
-      ? []
-      : await db.query({
-          sql: `select number, rows from request_pages where ended_at >= $2 and oldest_at <= $3 and instr(rows, $1) > 0
-            order by number limit 1`,
-          parameters: [id, at - CLOCKS_MS, at + CLOCKS_MS],
-        })
-  const pages =
-    near.length > 0
-      ? near
-      : await db.query({
-          sql: 'select number, rows from request_pages where instr(rows, $1) > 0 order by number desc limit 1',
-          parameters: [id],
-        })
-  return pages.flatMap((page) => rowsOf(page)).find((row) => row.id === id)
-}
-
-/** The rows of a page, newest first, with their numbers: those that may be wanted by their values. */
-function rowsOf(page: Row, isWanted: (values: readonly Value[]) => boolean = () => true): LoggedRequest[] {
-  const rows: Value[][] = JSON.parse(page.rows as string)
-  const first = Number(page.number) - rows.length + 1
-  return rows
-    .flatMap((values, index) =>
-      isWanted(values) ? [{ number: first + index, ...loggedRequestOf(values) }] : [],
-    )
-    .reverse()
-}
-
-/** A quick look at the values of a row, before it is made an object. */
-function mayMatch(filter: RequestFilter): (values: readonly Value[]) => boolean {
-  const range = filter.status === undefined ? undefined : statusRange(filter.status)
-  const [from = 0, to = Number.MAX_SAFE_INTEGER] = range ?? []
-  const status = COLUMNS.findIndex(([name]) => name === 'status')
-  const wanted = EQUAL_COLUMNS.flatMap(([name, column]) => {
-    const value = filter[name]
-    return value === undefined ? [] : [{ value, place: COLUMNS.findIndex(([each]) => each === column) }]
+async function headsAfter(db: Db, number: number): Promise<PageHead[]> {
+  // The oldest page has none before it: how many rows it has is not known, and it counts as a whole one.
+  const rows = await db.query({
+    sql: `select number, oldest_at, ended_at, terms, coalesce((select max(number) from request_pages as before
+        where before.number < request_pages.number), number - ${JOINED_ROWS}) as previous
+      from request_pages where number > $1 order by number limit ${JOIN_PAGES + 1}`,
+    parameters: [number],
   })
-  return (values) =>
-    wanted.every(({ value, place }) => values[place] === value) &&
-    Number(values[status]) >= from &&
-    Number(values[status]) <= to
+  return rows.map((row) => ({
+    number: row.number as number,
+    previous: row.previous as number,
+    oldestAt: row.oldest_at as number,
+    endedAt: row.ended_at as number,
+    terms: row.terms as string,
+  }))
 }
 
-function firstNumberOf(page: Row): number {
-  return Number(page.number) - (JSON.parse(page.rows as string) as Value[][]).length + 1
+/** Pages in groups that follow each other and have no more rows than a page may. */
+function groupsOf(heads: readonly PageHead[]): PageHead[][] {
+  const groups: PageHead[][] = []
+  for (const head of heads) {
+    const group = groups.at(-1)
+    if (group?.[0] && head.number - group[0].previous <= JOINED_ROWS) group.push(head)
+    else groups.push([head])
+  }
+  return groups
+}
+
+/** Makes one page of several. Nothing is changed if another process has joined one of them meanwhile. */
+async function join(db: Db, group: readonly PageHead[]): Promise<void> {
+  const first = group[0]
+  const last = group.at(-1)
+  if (!first || !last || first === last) return
+  const pages = await db.query({
+    sql: 'select rows from request_pages where number >= $1 and number <= $2 order by number',
+    parameters: [first.number, last.number],
+  })
+  const rows = `[${pages.map((page) => (page.rows as string).slice(1, -1)).join(',')}]`
+  const terms = new Set(group.flatMap((each) => each.terms.split('\n')).filter((term) => term !== ''))
+  await tryApply(db, [
+    {
+      sql: `update request_pages set oldest_at = $1, ended_at = $2, terms = $3, rows = $4 where number = $5
+        and (select count(*) from request_pages where number >= $6 and number <= $5) = $7
+        and exists (select 1 from request_pages where number = $8)`,
+      parameters: [
+        Math.min(...group.map(({ oldestAt }) => oldestAt)),
+        Math.max(...group.map(({ endedAt }) => endedAt)),
+        termLines(terms),
+        rows,
+        last.number,
+        first.number,
+        group.length,
+        first.previous,
+      ],
+      guard: true,
+    },
+    {
+      sql: 'delete from request_pages where number >= $1 and number < $2',
+      parameters: [first.number, last.number],
+    },
+  ])
 }

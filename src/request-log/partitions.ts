@@ -62,7 +62,8 @@ export function readPartitions(db: Db): RequestReader {
     return Boolean(row?.found)
   }
   return {
-    list: async (filter, wish) => ((await isThere()) ? listRows(db, filter, wish) : { rows: [], next: null }),
+    list: async (filter, wish) =>
+      (await isThere()) ? listRows(db, filter, wish) : { rows: [], next: null, looked: null },
     async find(id) {
       if (!(await isThere())) return undefined
       const sql = `select ${NAMES} from request_log where id = $1 limit 1`
@@ -127,7 +128,7 @@ async function listRows(db: Db, filter: RequestFilter, { limit, after }: PageWis
   const rows = (await db.query(selectionOf(filter, after, limit + 1))) as LoggedRequest[]
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  return { rows: shown, next: rows.length > limit && last ? String(last.number) : null }
+  return { rows: shown, next: rows.length > limit && last ? String(last.number) : null, looked: null }
 }
 
 function selectionOf(filter: RequestFilter, after: string | undefined, limit: number): Statement {

@@ -441,7 +441,7 @@ async function makeHistory(data: string): Promise<void> {
 
 test('usage sums the charges and lists the newest requests', async () => {
   const data = join(folder, 'usage')
-  expect(await json('requests list', data)).toEqual({ rows: [], next: null })
+  expect(await json('requests list', data)).toEqual({ rows: [], next: null, looked: null })
   expect((await run('usage', data)).stderr).toContain('no requests')
   await makeHistory(data)
   const total = {

@@ -155,7 +155,7 @@ test('rows are dropped and counted where the store cannot keep up, and their rea
   let read = 0
   const slow: RequestStore = {
     insert: () => gate.promise,
-    list: async () => ({ rows: [], next: null }),
+    list: async () => ({ rows: [], next: null, looked: null }),
     find: async () => undefined,
     trim: async () => {},
     close: async () => {},

@@ -71,7 +71,7 @@ const mp3Encoder: World['mp3Encoder'] = {
 const requestLog: World['requestLog'] = {
   write() {},
   recent: async () => [],
-  list: async () => ({ rows: [], next: null }),
+  list: async () => ({ rows: [], next: null, looked: null }),
   find: async () => undefined,
   lostRows: () => 0,
   trim: async () => {},

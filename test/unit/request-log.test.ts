@@ -139,4 +139,84 @@ describe('the request log', () => {
     expect(await idsOf(requestLog, 10)).toEqual([])
     await requestLog.close()
   })
+
+  test('reads a file of small pages in slices, with turns for other work between them, and joins them', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')
+    const db = openSqlite(file, { durable: false })
+    const store = await openPages(db, 30 * DAY_MS)
+    const pages = 3_000
+    for (let id = 1; id <= pages; id++) {
+      await store.insert([{ ...entry(`req_${id}`, START + id), keyId: id === 7 ? 'key_7' : 'key_1' }])
+    }
+    const both = { keyId: 'key_7', model: 'other' }
+    const pageCount = async () =>
+      (await db.query({ sql: 'select count(*) as n from request_pages' }))[0]?.n as number
+    const ask = async () => [
+      await store.list({ keyId: 'key_7' }, { limit: 5 }),
+      await store.list(both, { limit: 5 }),
+      await store.find('req_none'),
+      (await store.find('req_12'))?.at,
+      (await store.list({ since: START + 2_999 }, { limit: 5 })).rows.map(({ id }) => id),
+      (await store.list({ until: START + 3 }, { limit: 5 })).rows.map(({ id }) => id),
+    ]
+    const { result, turns } = await withTurns(ask)
+    expect(turns).toBeGreaterThan(30)
+    expect(result).toEqual([
+      { rows: [expect.objectContaining({ id: 'req_7', number: 7 })], next: null, looked: null },
+      { rows: [], next: null, looked: null },
+      undefined,
+      START + 12,
+      ['req_3000', 'req_2999'],
+      ['req_2', 'req_1'],
+    ])
+    const before = await pageCount()
+    const all = (await store.list({}, { limit: 10_000 })).rows
+    await store.trim(START + pages)
+    expect([before, await pageCount()]).toEqual([pages, Math.ceil((pages - 2) / 256) + 2])
+    expect((await store.list({}, { limit: 10_000 })).rows).toEqual(all)
+    expect(await ask()).toEqual(result)
+    for (let id = pages + 1; id <= pages + 5; id++) await store.insert([entry(`req_${id}`, START + id)])
+    await store.trim(START + pages)
+    expect((await store.list({}, { limit: 10_000 })).rows.slice(5)).toEqual(all)
+    expect(await pageCount()).toBeLessThanOrEqual(Math.ceil((pages + 5) / 256) + 2)
+    await store.close()
+  })
+
+  test('ends a list that finds nothing where it has looked at enough, and goes on from there', async () => {
+    const db = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite'), {
+      durable: false,
+    })
+    const store = await openPages(db, 30 * DAY_MS)
+    const total = 210_000
+    for (let id = 1; id <= total; id += 1_000) {
+      // Every page has the account and the model, but no row has both.
+      const row = (index: number) => {
+        const made = entry(`req_${id + index}`, START + id)
+        return index % 2 === 0 ? { ...made, account: 'bob' } : { ...made, model: 'fast' }
+      }
+      await store.insert(Array.from({ length: 1_000 }, (_none, index) => row(index)))
+    }
+    const filter = { account: 'bob', model: 'fast' }
+    const { result: first, turns } = await withTurns(() => store.list(filter, { limit: 5 }))
+    expect(first).toEqual({ rows: [], next: '9001', looked: 201_000 })
+    expect(turns).toBeGreaterThan(200)
+    const rest = await store.list(filter, { limit: 5, after: first.next as string })
+    expect(rest).toEqual({ rows: [], next: null, looked: null })
+    await store.close()
+  })
 })
+
+/** The result of work, and how often other work had its turn meanwhile. */
+async function withTurns<Result>(work: () => Promise<Result>): Promise<{ result: Result; turns: number }> {
+  let turns = 0
+  let isDone = false
+  const count = () => {
+    if (isDone) return
+    turns++
+    setImmediate(count)
+  }
+  setImmediate(count)
+  const result = await work()
+  isDone = true
+  return { result, turns }
+}

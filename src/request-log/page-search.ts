@@ -1,0 +1,205 @@
+// Finds rows in the pages of the file beside SQLite. A search reads a slice of pages and lets other work run before the
+// next one, and a list ends where it has looked at enough: it must never hold the process up, however many rows there are.
+
+import type { Db, Row, Statement, Value } from '../db/db'
+import {
+  EQUAL_COLUMNS,
+  matches,
+  type PageWish,
+  type RequestFilter,
+  type RequestPage,
+  statusRange,
+  timeOfId,
+  UnknownCursor,
+} from './filter'
+import { COLUMNS, type LoggedRequest, loggedRequestOf } from './row'
+
+/** Pages of a slice, of which only the head is read, and rows that are read before other work runs. */
+const SLICE_PAGES = 256
+const ROWS_A_TURN = 512
+/** Pages and rows that a list looks at in vain or not, at most. */
+const MOST_PAGES = 50_000
+const MOST_ROWS = 200_000
+/** How far the clock that made an id, and those of two processes, may be from each other, in milliseconds. */
+const CLOCKS_MS = 60_000
+/** How long a request lasts at most, in milliseconds: pages are in the order in which requests end. */
+const LONGEST_MS = 86_400_000
+
+/** Lets other work run. */
+export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** Rows that match, newest first. Ends early, with a `next`, where it has looked at many that do not match. */
+export async function listPages(
+  db: Db,
+  filter: RequestFilter,
+  { limit, after }: PageWish,
+): Promise<RequestPage> {
+  const end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
+  if (!Number.isSafeInteger(end)) throw new UnknownCursor()
+  const isWanted = mayMatch(filter)
+  const found: LoggedRequest[] = []
+  let first: number | undefined
+  let pages = 0
+  const turns = new Turns()
+  for await (const { number, fits } of headsOf(db, filter, end)) {
+    first ??= Math.min(number, end - 1)
+    if (++pages > MOST_PAGES || turns.rows > MOST_ROWS) {
+      return { rows: found, next: String(number + 1), looked: first - number }
+    }
+    if (!fits) continue
+    for (const row of rowsOf(await readPage(db, number), isWanted, turns)) {
+      if (Number(row.number) >= end || !matches(filter, row)) continue
+      if (found.length === limit) return { rows: found, next: String(found.at(-1)?.number), looked: null }
+      found.push(row)
+    }
+    await turns.pause()
+  }
+  return { rows: found, next: null, looked: null }
+}
+
+/** A row by its id: first where its time says, then everywhere. */
+export async function findInPages(db: Db, id: string): Promise<LoggedRequest | undefined> {
+  const at = timeOfId(id)
+  const ranges = at === undefined ? [ALL] : [await rangeOf(db, at - CLOCKS_MS, at + CLOCKS_MS), ALL]
+  for (const range of ranges) {
+    const condition = `${range === ALL ? '' : `oldest_at <= ${(at ?? 0) + CLOCKS_MS} and `}instr(rows, $1) > 0`
+    for await (const { number, fits } of slices(db, range, condition, [id])) {
+      if (!fits) continue
+      const row = rowsOf(await readPage(db, number)).find((each) => each.id === id)
+      if (row) return row
+    }
+  }
+  return undefined
+}
+
+/** Counts rows that were read, and lets other work run between them. */
+class Turns {
+  rows = 0
+  private turnAt = ROWS_A_TURN
+
+  async pause(): Promise<void> {
+    if (this.rows < this.turnAt) return
+    this.turnAt = this.rows + ROWS_A_TURN
+    await nextTurn()
+  }
+}
+
+interface Head {
+  number: number
+  /** Whether the page can have rows that are wanted. */
+  fits: boolean
+}
+
+/** Pages from the newest on, by the numbers of their last rows: both ends count. */
+interface Range {
+  from: number
+  to: number
+}
+
+const ALL: Range = { from: 0, to: Number.MAX_SAFE_INTEGER }
+
+/** The heads of pages that can have rows of a list below a number, newest first. */
+async function* headsOf(db: Db, filter: RequestFilter, end: number): AsyncGenerator<Head> {
+  const { since = 0, until } = filter
+  const times = await rangeOf(db, since, until)
+  // The page with the last row that was shown may have further ones before it.
+  const [last] = await db.query({
+    sql: 'select min(number) as number from request_pages where number >= $1',
+    parameters: [end - 1],
+  })
+  const range = { from: times.from, to: Math.min(times.to, (last?.number as number | null) ?? times.to) }
+  const parameters: Value[] = []
+  const place = (value: Value) => `$${parameters.push(value)}`
+  const conditions = termsOf(filter).map((term) => `instr(terms, ${place(`\n${term}\n`)}) > 0`)
+  if (until !== undefined) conditions.push(`oldest_at < ${place(until)}`)
+  yield* slices(db, range, conditions.join(' and ') || '1', parameters)
+}
+
+/** The pages of requests that arrived in a time. */
+async function rangeOf(db: Db, since: number, until = Number.MAX_SAFE_INTEGER): Promise<Range> {
+  const first = await firstEndedAt(db, since - CLOCKS_MS)
+  if (first === undefined) return { from: 1, to: 0 }
+  // Small pages that were joined reach over more time: the page in which the time ends belongs to it.
+  const last = await firstEndedAt(db, until + LONGEST_MS + CLOCKS_MS)
+  return { from: first, to: last ?? ALL.to }
+}
+
+async function firstEndedAt(db: Db, at: number): Promise<number | undefined> {
+  const [row] = await db.query({
+    sql: 'select number from request_pages where ended_at >= $1 order by ended_at, number limit 1',
+    parameters: [at],
+  })
+  return row?.number as number | undefined
+}
+
+async function* slices(
+  db: Db,
+  { from, to }: Range,
+  condition: string,
+  parameters: readonly Value[],
+): AsyncGenerator<Head> {
+  for (let last = to; ; ) {
+    const heads = await db.query(sliceOf(condition, parameters, { from, to: last }))
+    for (const { number, fits } of heads) yield { number: number as number, fits: fits === 1 }
+    const next = heads.at(-1)?.number as number | undefined
+    if (next === undefined || heads.length < SLICE_PAGES) return
+    last = next - 1
+    await nextTurn()
+  }
+}
+
+function sliceOf(condition: string, parameters: readonly Value[], { from, to }: Range): Statement {
+  const count = parameters.length
+  return {
+    sql: `select number, (${condition}) as fits from request_pages where number >= $${count + 1} and number <= $${count + 2}
+      order by number desc limit ${SLICE_PAGES}`,
+    parameters: [...parameters, from, to],
+  }
+}
+
+async function readPage(db: Db, number: number): Promise<Row | undefined> {
+  const sql = 'select number, rows from request_pages where number = $1'
+  const [page] = await db.query({ sql, parameters: [number] })
+  return page
+}
+
+/** The terms of a filter. */
+function termsOf(filter: RequestFilter): string[] {
+  const terms = EQUAL_COLUMNS.flatMap(([name, column]) =>
+    filter[name] === undefined ? [] : [`${column}=${filter[name]}`],
+  )
+  return filter.status === undefined ? terms : [...terms, `status=${filter.status}`]
+}
+
+/** The rows of a page, newest first, with their numbers: those that may be wanted by their values. */
+function rowsOf(
+  page: Row | undefined,
+  isWanted: (values: readonly Value[]) => boolean = () => true,
+  turns = new Turns(),
+): LoggedRequest[] {
+  // Joined with others, or dropped, since its head was read.
+  if (!page) return []
+  const rows: Value[][] = JSON.parse(page.rows as string)
+  turns.rows += rows.length
+  const first = Number(page.number) - rows.length + 1
+  return rows
+    .flatMap((values, index) =>
+      isWanted(values) ? [{ number: first + index, ...loggedRequestOf(values) }] : [],
+    )
+    .reverse()
+}
+
+/** A quick look at the values of a row, before it is made an object. */
+function mayMatch(filter: RequestFilter): (values: readonly Value[]) => boolean {
+  const range = filter.status === undefined ? undefined : statusRange(filter.status)
+  const [from = 0, to = Number.MAX_SAFE_INTEGER] = range ?? []
+  const status = COLUMNS.findIndex(([name]) => name === 'status')
+  const wanted = EQUAL_COLUMNS.flatMap(([name, column]) => {
+    const value = filter[name]
+    return value === undefined ? [] : [{ value, place: COLUMNS.findIndex(([each]) => each === column) }]
+  })
+  return (values) =>
+    wanted.every(({ value, place }) => values[place] === value) &&
+    Number(values[status]) >= from &&
+    Number(values[status]) <= to
+}

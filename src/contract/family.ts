@@ -138,6 +138,15 @@ export function bridgedFields(
   }))
 }
 
+/** A bridge's table that differs from another's in some rows. */
+export function redefinedFields(
+  rows: readonly BridgedField[],
+  own: readonly BridgedField[],
+): readonly BridgedField[] {
+  const fields = new Set(own.map(({ field }) => field))
+  return [...own, ...rows.filter(({ field }) => !fields.has(field))]
+}
+
 /** Members of every payload contract, whatever its kind. Pure: no clock, no fetch, no database. */
 interface Contract<Body> {
   name: string

@@ -51,9 +51,11 @@ function bridgesOf(bridges: readonly Family[]): Family[][] {
 
 function titleOf(group: readonly Family[], families: ReadonlyMap<string, Family>): string {
   const paths = group.map((family) => operationOf(family.operation).path).join(' and ')
-  const over = group[0]?.over ?? ''
-  const spoken = families.get(over)?.operation
-  const served = spoken && modelsOf[spoken]
+  const over = group[0]?.over ?? group[0]?.name ?? ''
+  const spoken = families.get(over)
+  // A family that is translated itself speaks a vendor's own dialect.
+  if (spoken?.bridge) return `POST ${paths} on a model of \`${over}\``
+  const served = spoken && modelsOf[spoken.operation]
   return served ? `POST ${paths} on ${served}` : `POST ${paths} with a \`prompt\` on a model of \`${over}\``
 }
 

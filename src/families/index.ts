@@ -3,6 +3,7 @@
 
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
+import { chatOnConverse } from './chat/via-converse/family'
 import { chatOnMessages } from './chat/via-messages/family'
 import { chatOnResponses } from './chat/via-responses/family'
 import { openaiCompletions } from './completions/openai'
@@ -17,6 +18,7 @@ import { openaiImages } from './images/openai'
 import { openaiImageEdits } from './images/openai-edits'
 import { openaiImageEditsOnXai, xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
+import { bedrockConverse } from './messages/converse/family'
 import { messagesOnChat } from './messages/via-chat/family'
 import { messagesOnResponses } from './messages/via-responses/family'
 import { openaiModeration } from './moderation/openai'
@@ -43,6 +45,8 @@ const list = [
   responsesOnMessages,
   chatOnResponses,
   messagesOnResponses,
+  bedrockConverse,
+  chatOnConverse,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

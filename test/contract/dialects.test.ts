@@ -24,6 +24,7 @@ describe('every field of the official SDKs is described:', () => {
       'ChatCompletionCreateParamsBase',
       'chat-on-responses',
     ],
+    ['@anthropic-ai/sdk/resources/messages/messages.d.ts', 'MessageCreateParamsBase', 'bedrock-converse'],
     ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'openai-responses'],
     [
       '@anthropic-ai/sdk/resources/messages/messages.d.ts',
@@ -86,9 +87,17 @@ beforeAll(async () => {
   const { price, ...local } = testModels['test-local'] as ModelConfig
   const tiers = { ...local, price: { ...price, service_tiers: { priority: { ...price } } } } as ModelConfig
   const behind = { ...(testModels['test-local'] as ModelConfig), family: 'openai-responses' }
+  const converse: ModelConfig = {
+    ...(testModels['test-messages'] as ModelConfig),
+    family: 'bedrock-converse',
+    upstream: 'bedrock',
+    upstreamModel: 'us.amazon.nova-lite-v1:0',
+  }
   gateway = await startTestGateway({
     balance: '1000',
     models: {
+      'test-converse': converse,
+      'test-converse-thinker': { ...converse, reasoning: true },
       'test-thinker': thinker,
       'test-tiers': tiers,
       'test-responses': behind,
@@ -372,6 +381,52 @@ const ofMessagesOnResponses: Bridge = {
   },
 }
 
+const ofConverse: Bridge = {
+  ...ofMessages,
+  model: 'test-converse',
+  samples: {
+    ...ofMessages.samples,
+    // The path alone says it.
+    stream: undefined,
+    tool_choice: { tools: [tool], tool_choice: { type: 'any' } },
+    'tool_choice.disable_parallel_tool_use': {
+      tools: [tool],
+      tool_choice: { type: 'auto', disable_parallel_tool_use: true },
+    },
+    thinking: { ...ofMessages.samples.thinking, model: 'test-converse-thinker' },
+    'output_config.effort': { model: 'test-converse-thinker', output_config: { effort: 'max' } },
+  },
+}
+
+const inlined = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+
+const ofChatOnConverse: Bridge = {
+  ...ofChat,
+  model: 'test-converse',
+  samples: {
+    ...ofChat.samples,
+    stream: undefined,
+    'messages[].content[] image_url': user(inlined),
+    'messages[].content[].image_url.detail': user({
+      ...inlined,
+      image_url: { ...inlined.image_url, detail: 'low' },
+    }),
+    'messages[].content[].image_url.url': user({
+      type: 'image_url',
+      image_url: { url: 'https://example.com/a.png' },
+    }),
+    'messages[].content[].file.file_data': user({
+      type: 'file',
+      file: { filename: 'a.pdf', file_data: 'https://example.com/a.pdf' },
+    }),
+    // A conversation with calls needs their tools.
+    'messages[].tool_calls': { ...ofChat.samples['messages[].tool_calls'], tools: [functionTool] },
+    'messages[].tool_call_id': { ...ofChat.samples['messages[].tool_call_id'], tools: [functionTool] },
+    reasoning_effort: { model: 'test-converse-thinker', reasoning_effort: 'low' },
+    thinking: { ...ofChat.samples.thinking, model: 'test-converse-thinker' },
+  },
+}
+
 /** The request without the field, wherever it stands. */
 function without(value: unknown, field: string): unknown {
   const [, type] = field.split(' ')
@@ -405,6 +460,8 @@ const tried = {
   'chat-on-messages': ofChat,
   'chat-on-responses': ofChatOnResponses,
   'messages-on-responses': ofMessagesOnResponses,
+  'bedrock-converse': ofConverse,
+  'chat-on-converse': ofChatOnConverse,
   'responses-on-chat': ofResponses,
   'responses-on-messages': ofResponsesOnMessages,
 }

@@ -80,6 +80,14 @@ const rows: Row[] = [
     streamPath: '/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream',
   },
   {
+    name: 'bedrock-converse',
+    kind: 'bedrock',
+    family: 'bedrock-converse',
+    upstreamModel: 'us.amazon.nova-lite-v1:0',
+    path: '/model/us.amazon.nova-lite-v1%3A0/converse',
+    streamPath: '/model/us.amazon.nova-lite-v1%3A0/converse-stream',
+  },
+  {
     name: 'bedrock-chat',
     kind: 'bedrock',
     settings: { region: 'eu-central-1' },

@@ -1,4 +1,4 @@
-// Simulates Amazon Bedrock: Claude's messages by InvokeModel, whole and as frames, and chat completions of the models that have
+// Simulates Amazon Bedrock: Claude's messages by InvokeModel, other models by Converse, whole and as frames, and chat completions of the models that have
 // them. Every request must be signed. It must never take a body that names its model.
 
 import { anthropic } from '../anthropic/simulator'
@@ -6,6 +6,7 @@ import { asArray, asObject, asString, type JsonObject, parseJson } from '../json
 import { createLookalike } from '../openai/lookalike'
 import { hexId, jsonReply, retryAfterHeader } from '../replies'
 import type { EventFrame, Reply, Simulator, VendorRequest } from '../simulator'
+import { conversation } from './converse'
 import { eventFrame, exceptionFrame } from './frames'
 import { type Credentials, signatureFault } from './signature'
 
@@ -16,6 +17,7 @@ const credentials: Credentials = {
 }
 const VERSION = 'bedrock-2023-05-31'
 const INVOKE = /^\/model\/([^/]+)\/invoke(-with-response-stream)?$/
+const CONVERSE = /^\/model\/([^/]+)\/converse(-stream)?$/
 const CLAUDE = /^(?:(?:us|eu|apac|global)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+(?::\d+)?)?$/
 
 const chat = createLookalike({
@@ -34,6 +36,7 @@ export const bedrock: Simulator = {
   basePath: '',
   standIns: [
     ['/openai/v1/chat', 'openai.gpt-oss-120b-1:0'],
+    ['/converse', 'amazon.nova-lite-v1:0'],
     ['/model/', 'anthropic.claude-sonnet-4-5-20250929-v1:0'],
   ],
 
@@ -59,11 +62,19 @@ export const bedrock: Simulator = {
 
   answer(request) {
     if (request.path.startsWith('/openai/')) return chat.answer(request)
+    const [, spoken, isStream] = request.method === 'POST' ? (CONVERSE.exec(request.path) ?? []) : []
+    if (spoken !== undefined) return converse(request, decodeURIComponent(spoken), isStream !== undefined)
     const [, id, streamed] = INVOKE.exec(request.path) ?? []
     if (id === undefined || request.method !== 'POST')
       return refusal(404, 'UnknownOperationException', 'Not Found')
     return invoke(request, decodeURIComponent(id), streamed !== undefined)
   },
+}
+
+function converse(request: VendorRequest, id: string, isStreamed: boolean): Reply {
+  const reply = conversation(request, id, isStreamed)
+  if (typeof reply === 'string') return refusal(400, 'ValidationException', reply)
+  return { ...framed(reply), headers: { 'x-amzn-requestid': crypto.randomUUID() } }
 }
 
 async function invoke(request: VendorRequest, id: string, isStreamed: boolean): Promise<Reply> {
@@ -97,7 +108,7 @@ function inOwnWords({ status, body }: Reply): Reply {
   return refusal(status, 'ValidationException', asString(error?.message) ?? '')
 }
 
-/** A stream of messages as frames, each event in a chunk. */
+/** A stream as frames: events of Converse by their names, those of messages each in a chunk. */
 function framed(reply: Reply): Reply {
   if (reply.body.kind !== 'events') return reply
   const contentType = 'application/vnd.amazon.eventstream'
@@ -107,15 +118,14 @@ function framed(reply: Reply): Reply {
   }
 }
 
-function encode({ data }: EventFrame): Uint8Array {
+function encode({ event: name, data }: EventFrame): Uint8Array {
   const event = asObject(parseJson(data))
   if (event?.type === 'error') {
     return exceptionFrame('internalServerException', asString(asObject(event.error)?.message) ?? 'error')
   }
-  return eventFrame('chunk', {
-    bytes: Buffer.from(data).toString('base64'),
-    p: 'abcdefgh'.slice(data.length % 8),
-  })
+  const p = 'abcdefgh'.slice(data.length % 8)
+  if (event?.type === undefined && name !== undefined) return eventFrame(name, { ...event, p })
+  return eventFrame('chunk', { bytes: Buffer.from(data).toString('base64'), p })
 }
 
 function refusal(status: number, type: string, message: string, headers: JsonObject = {}): Reply {

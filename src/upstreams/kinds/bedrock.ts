@@ -1,4 +1,4 @@
-// Amazon Bedrock: Claude's messages by InvokeModel, and the OpenAI-compatible chat of the models that have it. Requests are signed
+// Amazon Bedrock: Claude's messages by InvokeModel, models that only Converse serves, and the OpenAI-compatible chat of the models that have it. Requests are signed
 // (SigV4), or carry a key of Bedrock; streams are frames of AWS:
 // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html,
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html.
@@ -25,6 +25,16 @@ const ERROR_TYPES: Readonly<Record<string, string>> = {
   validationException: 'invalid_request_error',
 }
 
+/** Events of ConverseStream, by the name of their frame. */
+const CONVERSE_EVENTS: ReadonlySet<string> = new Set([
+  'messageStart',
+  'contentBlockStart',
+  'contentBlockDelta',
+  'contentBlockStop',
+  'messageStop',
+  'metadata',
+])
+
 export const bedrock: UpstreamKind = {
   kind: 'bedrock',
   baseUrl: `https://bedrock-runtime.${DEFAULT_REGION}.amazonaws.com`,
@@ -38,6 +48,7 @@ export const bedrock: UpstreamKind = {
 
   adapt(call, model) {
     if (call.protocol === 'openai') return call
+    if (call.path === '/converse') return conversation(call, model)
     return call.path === '/messages' ? invocation(call, model) : undefined
   },
 
@@ -64,6 +75,11 @@ export const bedrock: UpstreamKind = {
 
 function regionOf({ region, baseUrl = '' }: UpstreamPlace): string {
   return region ?? /\bbedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl)?.[1] ?? DEFAULT_REGION
+}
+
+/** A call of Converse, with the model in the path. */
+function conversation(call: Call, model: string): Call {
+  return { ...call, path: `/model/${encodeURIComponent(model)}/converse${call.stream ? '-stream' : ''}` }
 }
 
 /** A call for messages as an invocation: the model stands in the path, the version and the betas in the body. */
@@ -137,12 +153,14 @@ class Events implements StreamDecoder {
 
 function eventOf({ headers, payload }: Frame): string {
   const content: unknown = payload.length === 0 ? {} : JSON.parse(payload.toString('utf8'))
-  const { bytes, message } = asObject(content)
+  const { bytes, message, p: _padding, ...fields } = asObject(content)
+  const type = headers.get(':event-type') ?? ''
   if (headers.get(':message-type') !== 'event') {
     const name = headers.get(':exception-type') ?? headers.get(':error-code') ?? ''
     const why = message ?? headers.get(':error-message') ?? name
     return printed({ type: 'error', error: { type: ERROR_TYPES[name] ?? 'api_error', message: String(why) } })
   }
+  if (CONVERSE_EVENTS.has(type)) return printed({ [type]: fields })
   // Types of events that are not known yet say nothing that could be passed on.
   if (typeof bytes !== 'string') return ''
   const text = Buffer.from(bytes, 'base64').toString('utf8')

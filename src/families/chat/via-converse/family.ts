@@ -1,0 +1,54 @@
+// Chat completions served by models that Amazon Bedrock serves by its Converse API only: a request becomes one of messages, and
+// that one of Converse; answers take the same way back. It must never translate what one of the two translates already.
+
+import type { MadeFamily, Translator } from '../../../contract/family'
+import { converseCall } from '../../messages/converse/family'
+import { conversed, readConverse } from '../../messages/converse/reply'
+import { converseRequest } from '../../messages/converse/request'
+import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
+import type { ChatBody } from '../caller-side'
+import { chatOnMessages } from '../via-messages/family'
+import { completionOf } from '../via-messages/reply'
+import { messageRequest } from '../via-messages/request'
+import { createChunks } from '../via-messages/stream'
+import { chatOnConverseFields } from './fields'
+
+export const chatOnConverse: MadeFamily<ChatBody> = {
+  ...chatOnMessages,
+  name: 'chat-on-converse',
+  over: 'bedrock-converse',
+  bridge: chatOnConverseFields,
+
+  check(body, model) {
+    chatOnMessages.check?.(body, model)
+    converseRequest(messageRequest(body, model), model)
+  },
+
+  call(parsed, model) {
+    const call = converseCall(messageRequest(parsed.body, model), model, parsed.outputTokens)
+    return Array.from({ length: parsed.body.n ?? 1 }, () => call)
+  },
+
+  reply: (replies, parsed, model, usage) => completionOf(replies.map(conversed), parsed, model, usage),
+  read: readConverse,
+
+  stream: {
+    // The event with the figures is the last.
+    end: null,
+    showsUsage: () => true,
+    read: readConverseEvent,
+
+    translate(parsed, model): Translator {
+      const chunks = createChunks(parsed, model)
+      const sources = Array.from({ length: parsed.body.n ?? 1 }, () => new ConverseEvents(model, {}, parsed))
+      return {
+        push: (event, candidate, reading) =>
+          (sources[candidate]?.push(event) ?? [])
+            .map((each) => chunks.push(each, candidate, reading))
+            .join(''),
+        finish: () => chunks.finish(),
+        cut: (usage) => chunks.cut(usage),
+      }
+    },
+  },
+}

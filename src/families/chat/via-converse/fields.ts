@@ -1,0 +1,45 @@
+// The table of each chat completion field, for models that are asked by Converse. What it does not name differently is treated as
+// for models that speak messages.
+
+import { type BridgedField, bridgedFields, redefinedFields } from '../../../contract/family'
+import { chatOnMessagesFields } from '../via-messages/fields'
+
+const CACHE = '`cachePoint`, for models that have a price for cached input; left out for others'
+const ONLY_BYTES = 'files are taken as data URLs'
+
+export const chatOnConverseFields: readonly BridgedField[] = redefinedFields(chatOnMessagesFields, [
+  ...bridgedFields(
+    'translated',
+    ['messages[].content[] image_url', '`image`, of a data URL'],
+    ['messages[].content[] file', '`document`, of a data URL'],
+    ['messages[].tool_calls', '`toolUse`'],
+    ['messages[].tool_call_id', '`toolResult`'],
+    ['messages[].content[].cache_control', CACHE],
+    ['max_completion_tokens', '`inferenceConfig.maxTokens`'],
+    ['max_tokens', '`inferenceConfig.maxTokens`, where there is no `max_completion_tokens`'],
+    ['temperature', '`inferenceConfig.temperature`, at most 1; models that reason are not sent it'],
+    ['top_p', '`inferenceConfig.topP`, where no temperature is set; models that reason are not sent it'],
+    ['stop', '`inferenceConfig.stopSequences`'],
+    ['stream', 'asked of ConverseStream'],
+    ['tools', '`toolConfig.tools`, of type `function`'],
+    [
+      'tool_choice',
+      '`toolConfig.toolChoice`; with `none` the tools are left out, and in a conversation with calls it is refused',
+    ],
+    ['response_format', '`outputConfig.textFormat` for a schema; for `json_object` a sentence in `system`'],
+    ['reasoning_effort', '`outputConfig.effort`; models that do not reason are not sent it'],
+    ['thinking', 'by its budget, `outputConfig.effort`; models that do not reason are not sent it'],
+  ),
+  ...bridgedFields(
+    'ignored',
+    ['top_k', 'a hint of how words are chosen; what is asked is the same'],
+    ['user', 'the caller is not told to the vendor'],
+    ['safety_identifier', 'as above'],
+  ),
+  ...bridgedFields(
+    'refused',
+    ['parallel_tool_calls', 'the number of calls cannot be limited to one', [true]],
+    ['messages[].content[].image_url.url', ONLY_BYTES, /^data:/i],
+    ['messages[].content[].file.file_data', ONLY_BYTES, /^data:/i],
+  ),
+])

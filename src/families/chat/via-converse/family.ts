@@ -2,27 +2,36 @@
 // that one of Converse; answers take the same way back. It must never translate what one of the two translates already.
 
 import type { MadeFamily, Translator } from '../../../contract/family'
-import { converseCall } from '../../messages/converse/family'
 import { conversed, readConverse } from '../../messages/converse/reply'
-import { converseRequest } from '../../messages/converse/request'
+import { converseCall, converseRequest } from '../../messages/converse/request'
 import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
-import type { ChatBody } from '../caller-side'
-import { chatOnMessages } from '../via-messages/family'
+import { ChatBody, plainChat, textsOfChat } from '../caller-side'
+import { chatOnMessagesFieldRules } from '../via-messages/fields'
+import { checkAsMessage, outputAsMessage, quoteAsMessage } from '../via-messages/quote'
 import { completionOf } from '../via-messages/reply'
 import { messageRequest } from '../via-messages/request'
 import { createChunks } from '../via-messages/stream'
 import { chatOnConverseFields } from './fields'
 
 export const chatOnConverse: MadeFamily<ChatBody> = {
-  ...chatOnMessages,
+  kind: 'made',
   name: 'chat-on-converse',
+  operation: 'chat',
+  units: [['input_token', 'output_token']],
+  dialect: 'openai',
   over: 'bedrock-converse',
+  body: ChatBody,
+  ignoredWhenReasoning: ['temperature', 'top_p'],
+  fieldRules: chatOnMessagesFieldRules,
   bridge: chatOnConverseFields,
 
   check(body, model) {
-    chatOnMessages.check?.(body, model)
+    checkAsMessage(body, model)
     converseRequest(messageRequest(body, model), model)
   },
+
+  quote: quoteAsMessage,
+  output: outputAsMessage,
 
   call(parsed, model) {
     const call = converseCall(messageRequest(parsed.body, model), model, parsed.outputTokens)
@@ -46,9 +55,12 @@ export const chatOnConverse: MadeFamily<ChatBody> = {
           (sources[candidate]?.push(event) ?? [])
             .map((each) => chunks.push(each, candidate, reading))
             .join(''),
-        finish: () => chunks.finish(),
+        finish: (usage) => chunks.finish(usage),
         cut: (usage) => chunks.cut(usage),
       }
     },
   },
+
+  texts: textsOfChat,
+  plain: plainChat,
 }

@@ -3,17 +3,13 @@
 // table of fields.
 
 import type { MadeFamily } from '../../../contract/family'
-import { invalidRequest } from '../../../lib/errors'
-import { quotedOutput } from '../../body'
-import { leastOutput, quoteMessages, readMessage, readMessageEvent } from '../../messages/caller-side'
-import { ChatBody, checkChat, plainChat, textsOfChat } from '../caller-side'
+import { readMessage, readMessageEvent } from '../../messages/caller-side'
+import { ChatBody, plainChat, textsOfChat } from '../caller-side'
 import { chatOnMessagesFieldRules, chatOnMessagesFields } from './fields'
+import { checkAsMessage, outputAsMessage, quoteAsMessage } from './quote'
 import { completionOf } from './reply'
 import { messageRequest } from './request'
 import { createChunks } from './stream'
-
-/** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
-const MAX_STREAMS = 16
 
 export const chatOnMessages: MadeFamily<ChatBody> = {
   kind: 'made',
@@ -27,34 +23,9 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
   fieldRules: chatOnMessagesFieldRules,
   bridge: chatOnMessagesFields,
 
-  check(body, model) {
-    checkChat(body)
-    if (body.stream && (body.n ?? 1) > MAX_STREAMS) {
-      throw invalidRequest(
-        'n',
-        `Invalid 'n': ${model.id} streams at most ${MAX_STREAMS} candidates at a time. Ask for fewer, or without stream.`,
-      )
-    }
-    // The translation refuses what it cannot translate.
-    messageRequest(body, model)
-  },
-
-  quote(parsed, model) {
-    const candidates = parsed.body.n ?? 1
-    // A limit of the model is not the caller's: the usual length of answers is held.
-    const most = quotedOutput(limitOf(parsed.body), parsed, model)
-    const each = quoteMessages(
-      { ...parsed, body: { ...messageRequest(parsed.body, model), max_tokens: most } },
-      model,
-    )
-    // Each candidate is a call of its own, and reads the prompt anew.
-    return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * candidates]))
-  },
-
-  output(body, model) {
-    const request = messageRequest(body, model)
-    return { most: request.max_tokens, least: leastOutput(request), candidates: body.n ?? 1 }
-  },
+  check: checkAsMessage,
+  quote: quoteAsMessage,
+  output: outputAsMessage,
 
   call(parsed, model) {
     const request = messageRequest(parsed.body, model)
@@ -81,9 +52,4 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
 
   texts: textsOfChat,
   plain: plainChat,
-}
-
-/** The caller's limit of each candidate, if any. */
-function limitOf({ max_completion_tokens: limit, max_tokens: older }: ChatBody): number | undefined {
-  return limit ?? older ?? undefined
 }

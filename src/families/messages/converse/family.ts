@@ -1,7 +1,7 @@
 // Messages of models that Amazon Bedrock serves by its Converse API only, such as Nova, Llama and Mistral. Request, reply and
 // stream are translated in files of their own; no field must be lost without an entry in the table of fields.
 
-import type { Call, MadeFamily, Model } from '../../../contract/family'
+import type { MadeFamily } from '../../../contract/family'
 import {
   MessagesBody,
   mediaTokensOfMessages,
@@ -12,7 +12,7 @@ import {
 } from '../caller-side'
 import { converseFieldRules, converseFields } from './fields'
 import { messageOfConverse, readConverse } from './reply'
-import { converseRequest } from './request'
+import { converseCall, converseRequest } from './request'
 import { createEventsOfConverse, readConverseEvent } from './stream'
 
 export const bedrockConverse: MadeFamily<MessagesBody> = {
@@ -48,16 +48,4 @@ export const bedrockConverse: MadeFamily<MessagesBody> = {
   texts: textsOfMessages,
   mediaTokens: mediaTokensOfMessages,
   plain: plainMessages,
-}
-
-/** The call for a messages request, with a lower limit of output if any. */
-export function converseCall(body: MessagesBody, model: Model, outputTokens = body.max_tokens): Call {
-  const { inferenceConfig, ...request } = converseRequest(body, model)
-  const maxTokens = Math.min(body.max_tokens, outputTokens)
-  return {
-    path: '/converse',
-    protocol: 'native',
-    body: { json: { ...request, inferenceConfig: { ...(inferenceConfig as object), maxTokens } } },
-    stream: body.stream === true,
-  }
 }

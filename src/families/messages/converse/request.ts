@@ -2,7 +2,7 @@
 // silently: what Converse cannot express is refused, and what is left out is in the table of fields.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 
-import type { Model } from '../../../contract/family'
+import type { Call, Model } from '../../../contract/family'
 import { hasPrice } from '../../../contract/prices'
 import { invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
@@ -63,6 +63,18 @@ export const converseRequest = translatedOnce((body: MessagesBody, model): Field
     outputConfig: outputOf(body, model),
   })
 })
+
+/** The call for a messages request, with a lower limit of output if any. */
+export function converseCall(body: MessagesBody, model: Model, outputTokens = body.max_tokens): Call {
+  const { inferenceConfig, ...request } = converseRequest(body, model)
+  const maxTokens = Math.min(body.max_tokens, outputTokens)
+  return {
+    path: '/converse',
+    protocol: 'native',
+    body: { json: { ...request, inferenceConfig: { ...(inferenceConfig as object), maxTokens } } },
+    stream: body.stream === true,
+  }
+}
 
 function systemOf({ system }: MessagesBody, isCached: boolean): Fields[] | undefined {
   const text = instructionsOf(system)

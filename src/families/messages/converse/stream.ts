@@ -43,19 +43,31 @@ export function readConverseEvent(event: unknown): Reading {
 export function createEventsOfConverse(parsed: ParsedRequest<MessagesBody>, model: Model): Translator {
   const source = new ConverseEvents(model, messageUsage({ input_token: estimateInput(parsed) }), parsed)
   const follower = followMessage(parsed, model)
+  let ending = ENDED
   let failed = false
   return {
     push(event, _candidate, reading) {
       if (failed) return ''
       failed = hasFailed(reading)
-      const events = source.push(event)
+      const events: MessageEvent[] = []
+      for (const each of source.push(event)) {
+        // The figures that are paid go with it.
+        if (each.type === 'message_delta') ending = each
+        else events.push(each)
+      }
       for (const each of events) follower.push(each)
       return events.map(messageEvent).join('')
     },
-    finish: () => (failed ? '' : messageEvent({ type: 'message_stop' })),
+    finish(usage) {
+      if (failed) return ''
+      return messageEvent({ ...ending, usage: messageUsage(usage) }) + messageEvent({ type: 'message_stop' })
+    },
     cut: (usage) => (failed ? '' : follower.cut(usage)),
   }
 }
+
+/** The end of a message for which no reason is told. */
+const ENDED: MessageEvent = { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null } }
 
 /** The block that is open: the vendor's number for it, and its own in the message. */
 interface OpenBlock {
@@ -69,7 +81,6 @@ export class ConverseEvents {
   private open: OpenBlock | undefined
   private hasBegun = false
   private count = 0
-  private reason = 'end_turn'
 
   constructor(
     private readonly model: Model,
@@ -91,10 +102,10 @@ export class ConverseEvents {
       return this.open?.vendorIndex === asObject(contentBlockStop).contentBlockIndex ? this.close() : []
     }
     if (messageStop !== undefined) {
-      this.reason = stopReasonOf(asObject(messageStop).stopReason)
-      return [...this.begin(), ...this.close()]
+      const delta = { stop_reason: stopReasonOf(asObject(messageStop).stopReason), stop_sequence: null }
+      return [...this.begin(), ...this.close(), { type: 'message_delta', delta }]
     }
-    if (metadata !== undefined) return this.end(asObject(metadata).usage)
+    if (metadata !== undefined) return [...this.begin(), ...this.close()]
     return hasFailed(readConverseEvent(event)) ? [failureOf(event)] : []
   }
 
@@ -139,12 +150,6 @@ export class ConverseEvents {
     const { index } = this.open
     this.open = undefined
     return [{ type: 'content_block_stop', index }]
-  }
-
-  private end(usage: unknown): MessageEvent[] {
-    const delta = { stop_reason: this.reason, stop_sequence: null }
-    const event = { type: 'message_delta', delta, usage: reportedUsage(usage) ?? {} }
-    return [...this.begin(), ...this.close(), event]
   }
 }
 

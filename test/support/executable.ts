@@ -6,10 +6,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
 import { audit } from '../../src/billing/audit'
-import type { Row } from '../../src/db/db'
-import { openSqlite } from '../../src/db/sqlite'
+import type { Db, Row } from '../../src/db/db'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox'
-import { temporaryFolder } from './databases'
+import { openAddress, temporaryFolder } from './databases'
 import { whenTestsEnd } from './ending'
 import { say, type TestGatewayOptions, testConfig } from './gateway'
 
@@ -101,7 +100,8 @@ export async function install(
   const folder = temporaryFolder()
   const dataDir = join(folder, 'data')
   const configFile = join(folder, 'gateway.config.ts')
-  writeFileSync(configFile, `export default ${JSON.stringify(testConfig(sandbox, options, undefined))}\n`)
+  const { databaseUrl } = options
+  writeFileSync(configFile, `export default ${JSON.stringify(testConfig(sandbox, options, databaseUrl))}\n`)
   const settings = ['--config', configFile, '--data-dir', dataDir]
 
   function run(
@@ -134,10 +134,8 @@ export async function install(
     return JSON.parse(stdout)
   }
 
-  async function withDb<Result>(
-    work: (db: ReturnType<typeof openSqlite>) => Promise<Result>,
-  ): Promise<Result> {
-    const db = openSqlite(join(dataDir, 'gateway.sqlite'))
+  async function withDb<Result>(work: (db: Db) => Promise<Result>): Promise<Result> {
+    const db = openAddress(databaseUrl ?? join(dataDir, 'gateway.sqlite'))
     try {
       return await work(db)
     } finally {

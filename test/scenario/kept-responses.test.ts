@@ -128,17 +128,19 @@ for (const kind of databaseKinds) {
       expect(await world.db.query({ sql: 'select * from response_items' })).toEqual([])
     })
 
-    const many = isWholeRun && kind === 'sqlite' ? 1_000 : 100
-    test(`${many} responses of 1 MB stay within the limit of their account, and leave others alone`, async () => {
-      const maxBytes = 20e6
-      const { world, clock, keep } = await openStore(kind, { maxBytes: '20MB' })
+    // On PostgreSQL a tenth of the bytes, with a tenth of the limit: it is crossed as often.
+    const bytes = kind === 'sqlite' ? 1e6 : 1e5
+    const many = isWholeRun ? 1_000 : 100
+    test(`${many} responses of ${bytes / 1e6} MB stay within the limit of their account, and leave others alone`, async () => {
+      const maxBytes = 20 * bytes
+      const { world, clock, keep } = await openStore(kind, { maxBytes: `${maxBytes / 1e6}MB` })
       const other = await keep([say('another account')], null, 'other')
-      const text = 'x'.repeat(1e6)
+      const text = 'x'.repeat(bytes)
       let most = 0
       let last = ''
       for (let count = 0; count < many; count++) {
         clock.now++
-        await makeRoomForResponse(world, 'acme', 1e6)
+        await makeRoomForResponse(world, 'acme', bytes)
         last = await keep([say(text)])
         most = Math.max(most, await keptBytes(world.db, 'acme'))
       }

@@ -9,6 +9,7 @@ import { balanceJson, balances } from '../../src/billing/balances'
 import { signingKey } from '../../src/billing/checkpoint'
 import { addCredit, adjust as adjustBalance } from '../../src/billing/ledger'
 import { type Verification, verify } from '../../src/billing/verify'
+import type { Db } from '../../src/db/db'
 import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { requireAccount, requireRoom } from '../lib/account'
@@ -183,7 +184,7 @@ const verifyBooks = defineCommand({
     ...commandArgs,
   },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
+    const work = async (db: Db) => {
       const now = Date.now()
       const key = await signingKey(db, randomBytes, now)
       const status = createStatus()
@@ -198,7 +199,8 @@ const verifyBooks = defineCommand({
       if (problems.length === 0) return
       const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`
       throw failedFor(`${count} in the books:`, problems)
-    })
+    }
+    await withDatabase(args, work, { silent: true })
   },
 })
 

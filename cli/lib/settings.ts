@@ -162,11 +162,12 @@ export function openToOthers(dataDir: string): string | undefined {
 
 /**
  * Runs a command on the database, which a running server may be using too. Reports the database if the command wrote to
- * it.
+ * it, unless it is `silent`: a report that only notes how far it has read.
  */
 export async function withDatabase<Result>(
   flags: SettingsFlags,
   work: (db: Db, config: Config) => Promise<Result>,
+  { silent = false } = {},
 ): Promise<Result> {
   const { config } = await loadConfig(flags)
   const dataDir = openDataDir(flags)
@@ -191,7 +192,7 @@ export async function withDatabase<Result>(
   try {
     return await work(watched, config)
   } finally {
-    if (hasWritten) say(`Written to ${nameOfDatabase(config, dataDir)}.`)
+    if (hasWritten && !silent) say(`Written to ${nameOfDatabase(config, dataDir)}.`)
     await db.close()
   }
 }

@@ -12,7 +12,7 @@ import { migrate, migrations } from '../db/migrations'
 import { withSnapshot } from '../db/postgres-snapshot'
 import { openSqlite } from '../db/sqlite'
 import { copySqlite, fileFault } from '../db/sqlite-file'
-import { differencesOf, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
+import { differencesOf, emptied, filledTables, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
 import type { BackupPlace } from './place'
 
 /** The database that is backed up: the address of PostgreSQL, or the file of SQLite. */
@@ -84,6 +84,7 @@ async function copyPostgres(url: string, path: string): Promise<void> {
   try {
     await migrate(copy)
     const tables = await tablesOf(copy)
+    await apply(copy, (await filledTables(copy, tables)).map(emptied))
     await withSnapshot(url, async (snapshot) => {
       await requireNewest(snapshot)
       for (const table of tables) {

@@ -16,6 +16,7 @@ import {
   endCopy,
   filledTables,
   type OnProgress,
+  seededTables,
   tablesOf,
 } from '../db/table-copy'
 import { BackupDamaged, type BackupFindings, checkBooks, decompress } from './backup'
@@ -70,8 +71,9 @@ export async function moveToPostgres(
     await migrate(source)
     await migrate(target)
     const tables = await tablesOf(source)
-    await requireEmpty(target, source)
-    await copyFromSqlite(source, target, onProgress)
+    const seeded = await seededTables()
+    await requireEmpty(target, source, seeded)
+    await copyFromSqlite(source, target, { seeded, onProgress })
     await target.query({ sql: GO_ON_COUNTING })
     const differences = await differencesOf(source, target, tables)
     if (differences.length > 0) throw new BackupDamaged(`The copy differs: ${differences.join('; ')}.`)
@@ -91,12 +93,13 @@ function requireAbsent(file: string): void {
 }
 
 /** Requires that a database has no rows, or those of an unfinished copy of this source. */
-async function requireEmpty(target: Db, source: Db): Promise<void> {
+async function requireEmpty(target: Db, source: Db, seeded: readonly string[]): Promise<void> {
   const unfinished = await target.query({
     sql: `select 1 as one from information_schema.tables where table_name = 'copied_tables' and table_schema = current_schema()`,
   })
   if (unfinished.length > 0) return requireSameOrigin(target, source)
-  const filled = await filledTables(target, await tablesOf(source))
+  const tables = (await tablesOf(source)).filter(({ name }) => !seeded.includes(name))
+  const filled = await filledTables(target, tables)
   if (filled.length === 0) return
   throw new TargetFilled(`The database has rows already (${filled.join(', ')}). Give an empty one.`)
 }

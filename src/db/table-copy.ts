@@ -2,6 +2,8 @@
 // SQLite, whose catalogue says what tables there are. It must never interpret what it copies, nor write a row twice.
 
 import { apply, type Db, type Row, type Statement, type Value } from './db'
+import { migrate } from './migrations'
+import { openSqlite } from './sqlite'
 
 /** A database as something to read from: all that is read belongs to one moment. */
 export type TableSource = Pick<Db, 'kind' | 'query'>
@@ -112,9 +114,14 @@ export type OnProgress = (table: string, rows: number) => void
 
 /**
  * Copies a SQLite database into another one, which is empty but for what an earlier call has copied from the same
- * database: a call that was broken off is continued. The target notes with each page how far it has come.
+ * database: a call that was broken off is continued. The target notes with each page how far it has come. `seeded` are tables
+ * in which a new database has rows.
  */
-export async function copyFromSqlite(sqlite: TableSource, to: Db, onProgress: OnProgress): Promise<void> {
+export async function copyFromSqlite(
+  sqlite: TableSource,
+  to: Db,
+  { seeded, onProgress }: { seeded: readonly string[]; onProgress: OnProgress },
+): Promise<void> {
   await apply(to, [
     {
       sql: 'create table if not exists copied_tables (name text primary key, position text, copied bigint not null)',
@@ -125,6 +132,7 @@ export async function copyFromSqlite(sqlite: TableSource, to: Db, onProgress: On
     const before = done.find(({ name }) => name === table.name)
     const from = before?.position ? (JSON.parse(before.position as string) as Position) : undefined
     let copied = (before?.copied as number | undefined) ?? 0
+    if (!before && seeded.includes(table.name)) await apply(to, [emptied(table.name)])
     onProgress(table.name, copied)
     for await (const { rows, position } of pagesOf(sqlite, table, from)) {
       copied += rows.length
@@ -136,6 +144,22 @@ export async function copyFromSqlite(sqlite: TableSource, to: Db, onProgress: On
       await apply(to, [...insertsOf(table, rows), note])
       onProgress(table.name, copied)
     }
+  }
+}
+
+/** The statement that removes the rows which a new database has in a table. */
+export function emptied(table: string): Statement {
+  return { sql: `delete from ${table}` }
+}
+
+/** Names of tables in which a new database has rows. */
+export async function seededTables(): Promise<string[]> {
+  const db = openSqlite(':memory:')
+  try {
+    await migrate(db)
+    return await filledTables(db, await tablesOf(db))
+  } finally {
+    await db.close()
   }
 }
 

@@ -45,6 +45,9 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   connections_accepted: info('New connections are taken again.'),
   connections_closed: warn('Silent connections were closed, because there were too many.'),
   connections_not_accepted: error('New connections are not taken: the limit is reached.'),
+  connections_not_steered: warn(
+    'New connections cannot be led past an older process: some may be reset when it stops.',
+  ),
   connections_refused: warn('Connections of one address were refused: it has too many.'),
   control_unavailable: warn('Commands cannot reach this process, as `config reload` would.'),
   database_not_compacted: warn('The database could not be rewritten after it was encrypted.'),

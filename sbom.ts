@@ -12,7 +12,7 @@ interface Dependencies {
 }
 
 interface Lock {
-  workspaces: { '': Dependencies }
+  workspaces: { '': Dependencies & { devDependencies: Record<string, string> } }
   /** By place in node_modules: name and version, registry, dependencies, checksum. */
   packages: Record<string, [identity: string, registry: string, needs: Dependencies, integrity: string]>
 }

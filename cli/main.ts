@@ -22,6 +22,7 @@ const main = defineCommand({
     keys: () => import('./commands/keys').then((file) => file.keys),
     accounts: () => import('./commands/accounts').then((file) => file.accounts),
     balance: () => import('./commands/balance').then((file) => file.balance),
+    codes: () => import('./commands/codes').then((file) => file.codes),
     tasks: () => import('./commands/tasks').then((file) => file.tasks),
     requests: () => import('./commands/requests').then((file) => file.requests),
     usage: () => import('./commands/usage').then((file) => file.usage),

@@ -10,6 +10,7 @@ import { createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
+import { codeRoutes } from '../http/routes/codes'
 import { conversationRoutes } from '../http/routes/conversations'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
@@ -92,6 +93,7 @@ export function createApp(
     .use(modelRoutes(world))
     .use(audioListRoutes(world))
     .use(ownKeyRoutes(world))
+    .use(codeRoutes(world, bodies))
     .use(healthRoutes(world, createReadiness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())

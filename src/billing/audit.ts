@@ -85,10 +85,23 @@ export function openChecks(now: number): Check[] {
     {
       sql: `select id, kind, from_book, to_book from transfers where not (case kind
         when 'credit' then from_book = 'funding' and to_book like 'account:%'
+        when 'code' then from_book = 'funding' and to_book like 'account:%'
         when 'adjust' then (from_book = 'funding' and to_book like 'account:%')
           or (from_book like 'account:%' and to_book = 'funding')
         else 1 = 0 end)`,
       say: (row) => `transfer ${row.id}: a ${row.kind} does not go from ${row.from_book} to ${row.to_book}`,
+    },
+    {
+      // The entry of a code in the ledger has the id of the code.
+      sql: `select c.id from top_up_codes c left join transfers t on t.id = c.id
+        where c.redeemed_at is not null
+        and (t.id is null or t.kind <> 'code' or t.amount <> c.amount or t.to_book <> 'account:' || c.redeemed_by)`,
+      say: (row) => `code ${row.id}: it was redeemed, but the ledger does not say the same`,
+    },
+    {
+      sql: `select t.id from transfers t left join top_up_codes c on c.id = t.id
+        where t.kind = 'code' and c.redeemed_at is null`,
+      say: (row) => `transfer ${row.id}: it credits a code that was not redeemed`,
     },
   ]
 }

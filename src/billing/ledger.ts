@@ -265,15 +265,32 @@ export function openAccount(account: string, now: number): Statement {
   }
 }
 
-/** Opens an account if absent, and credits it, unless it is closed. The amount is positive. */
+/** Money that comes from outside: the operator's own word, a code, or a payment service's. */
+export type CreditKind = 'credit' | 'code' | 'payment'
+
+/**
+ * Opens an account if absent, and credits it unless it is closed, once for each id. The amount is positive. False if the id was credited before,
+ * or a guard of `first` hit no row: then nothing was changed.
+ */
 export async function addCredit(
   db: Db,
-  deposit: { id: string; account: string; amountNano: number; now: number; note: string | null },
-): Promise<void> {
-  const { id, account, amountNano, now, note } = deposit
+  deposit: {
+    id: string
+    account: string
+    amountNano: number
+    now: number
+    note: string | null
+    kind?: CreditKind
+  },
+  first: readonly Statement[] = [],
+): Promise<boolean> {
+  const { id, account, amountNano, now, note, kind = 'credit' } = deposit
   assertNano(amountNano)
   assert(amountNano > 0, 'a credit is positive')
-  const isCredited = await tryApply(db, [
+  const { sql, parameters = [] } = transfer(id, now, kind, 'funding', bookOf(account), amountNano, note)
+  const result = await db.batch([
+    ...first,
+    { sql: `${sql} on conflict (id) do nothing`, parameters, guard: true },
     openAccount(account, now),
     {
       sql: `update accounts set balance = balance + $1 where name = $2 and balance <= $3 and not exists (
@@ -281,12 +298,12 @@ export async function addCredit(
       parameters: [amountNano, account, MAX_NANO - amountNano],
       guard: true,
     },
-    transfer(id, now, 'credit', 'funding', bookOf(account), amountNano, note),
   ])
-  if (!isCredited)
-    throw new RangeError(
-      `An account can have at most $${formatUsd(MAX_NANO)}, and nothing more once it is closed.`,
-    )
+  if ('rows' in result) return true
+  if (result.missed <= first.length) return false
+  throw new RangeError(
+    `An account can have at most $${formatUsd(MAX_NANO)}, and nothing more once it is closed.`,
+  )
 }
 
 /** Corrects a balance up or down; down at most by what is available. False if that is exceeded. */

@@ -368,6 +368,23 @@ export const migrations: readonly Step[] = [
       closed_at bigint
     )`,
   ],
+  [
+    `create table top_up_codes (
+      id text primary key,
+      hash text not null unique,
+      hint text not null,
+      amount bigint not null,
+      note text,
+      created_at bigint not null,
+      expires_at bigint,
+      revoked_at bigint,
+      redeemed_at bigint,
+      redeemed_by text,
+      redeemed_by_key text,
+      check (amount > 0)
+    )`,
+    `create index top_up_codes_by_time on top_up_codes (created_at, id)`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -72,6 +72,8 @@ const messages = {
   invalid_value: "Invalid 'limit': expected a whole number from 1 to 100.",
   video_not_ended:
     'The task goes on and cannot be deleted now. Delete it when its status is completed or failed.',
+  code_redeemed: 'This code was redeemed before. Each code is worth its amount once.',
+  code_expired: 'This code has expired. Ask where it came from for another one.',
   video_not_ready: 'The video is not ready: come back when the status of its task is completed.',
 } as const
 
@@ -229,7 +231,13 @@ const running: readonly ErrorKind[] = [
   },
 ]
 
-const kinds = { always, withBody, paid, vendor, badAddress, notReady, running }
+/** Errors of codes. */
+const unredeemed: readonly ErrorKind[] = [
+  { status: 409, description: 'The code was redeemed before.', examples: [one('code_redeemed')] },
+  { status: 410, description: 'The code has expired, or was revoked.', examples: [one('code_expired')] },
+]
+
+const kinds = { always, withBody, paid, vendor, badAddress, notReady, running, unredeemed }
 export type ErrorGroup = keyof typeof kinds
 
 /** The error answers of an endpoint in these dialects. */

@@ -32,6 +32,13 @@ const messagesVersion: Parameter = {
   schema: { type: 'string' },
 }
 
+const jsonBody = (value: object, required = Object.keys(value)) => ({
+  required: true,
+  content: {
+    'application/json': { schema: { type: 'object', required }, examples: { plain: { value } } },
+  },
+})
+
 const models = {
   '/v1/models': {
     get: {
@@ -98,6 +105,22 @@ const audioLists = {
       tags: ['Speech'],
       summary: 'The voices of these models',
       responses: { ...ok('The list.', 'VoiceList'), ...errorAnswers(['always'], ['openai']) },
+    },
+  },
+}
+
+const codes = {
+  '/v1/codes/redeem': {
+    post: {
+      operationId: 'redeemCode',
+      tags: ['Gateway'],
+      summary: 'Add what a code is worth to the account of the key, once',
+      requestBody: jsonBody({ code: 'AAAAA-BBBBB-CCCCC-DDDDD-EEEEE' }),
+      responses: {
+        ...ok('What was added, and what the account has now.', 'CodeRedemption'),
+        ...errorAnswers(['always', 'withBody', 'unredeemed'], ['openai']),
+        '404': notFoundAnswer('code_not_found', 'There is no such code. Look for a typing error.'),
+      },
     },
   },
 }
@@ -272,13 +295,6 @@ const fileParameters = [
 ]
 const fileOperation = { tags: ['Files'], ...open, parameters: fileParameters, responses: fileAnswers }
 
-const jsonBody = (value: object, required = Object.keys(value)) => ({
-  required: true,
-  content: {
-    'application/json': { schema: { type: 'object', required }, examples: { plain: { value } } },
-  },
-})
-
 const rpcError = { 'application/json': { schema: { type: 'object' } } }
 
 const others = {
@@ -428,6 +444,7 @@ const gateway = {
 export const furtherPaths = {
   ...models,
   ...audioLists,
+  ...codes,
   ...keptPaths,
   ...tasks,
   ...videos,

@@ -76,6 +76,14 @@ export const replySchemas: Record<string, Schema> = {
     created_at: count,
     metadata: { type: 'object', additionalProperties: true },
   }),
+  CodeRedemption: object({
+    id: text,
+    object: { const: 'code_redemption' },
+    amount_usd: text,
+    account: text,
+    balance_usd: text,
+    available_usd: text,
+  }),
   DeletedConversation: object({
     id: text,
     object: { const: 'conversation.deleted' },
@@ -284,6 +292,14 @@ export const replyExamples = {
   DeletedVideo: { id: 'task_0193a1b2c3d47e8f', object: 'video.deleted', deleted: true },
   DeletedResponse: { id: 'resp_123', object: 'response', deleted: true },
   Conversation: { id: 'conv_123', object: 'conversation', created_at: AT, metadata: { topic: 'travel' } },
+  CodeRedemption: {
+    id: 'code_123',
+    object: 'code_redemption',
+    amount_usd: '5.00',
+    account: 'alice',
+    balance_usd: '7.50',
+    available_usd: '7.40',
+  },
   DeletedConversation: { id: 'conv_123', object: 'conversation.deleted', deleted: true },
   ConversationItem: { id: 'msg_123', type: 'message', role: 'user', status: 'completed', content: [] },
   InputItemList: {

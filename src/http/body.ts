@@ -14,8 +14,8 @@ import { type Listener, linger } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 
-/** A route that takes a body: an operation, or the messages of tools. */
-export type Entrance = OperationName | 'mcp'
+/** A route that takes a body: an operation, the messages of tools, a code, or what a payment service reports. */
+export type Entrance = OperationName | 'mcp' | 'code' | 'payment'
 
 /** How fast a body must arrive. */
 export interface Pace {
@@ -38,6 +38,7 @@ const UNCOUNTED_BYTES = MEBIBYTE
 /** Bytes that are counted in one turn of the event loop: a few milliseconds, whatever they contain. */
 const COUNTED_AT_ONCE_BYTES = 128 * 1024
 const MAX_MCP_BYTES = 32 * MEBIBYTE
+const MAX_CODE_BYTES = 4 * 1024
 
 const STANDARD_LIMITS: Record<Entrance, number> = {
   ...(Object.fromEntries(operations.map(({ name, maxBodyBytes }) => [name, maxBodyBytes])) as Record<
@@ -45,6 +46,8 @@ const STANDARD_LIMITS: Record<Entrance, number> = {
     number
   >),
   mcp: MAX_MCP_BYTES,
+  code: MAX_CODE_BYTES,
+  payment: MEBIBYTE,
 }
 
 /** The largest body of each entrance, in bytes, after unpacking. */

@@ -79,7 +79,8 @@ const commonAnswers = [
   'release: true',
   'release: false',
   'expire: n',
-  'credit: undefined',
+  'credit: true',
+  'redeem: ["redeemed","redeemed","redeemed"]',
   'adjust: true',
   'adjust: false',
 ]
@@ -668,6 +669,17 @@ const tamperings: Tampering[] = [
     finds: /transfer deposit/,
   },
   {
+    name: 'a code is redeemed that was never booked',
+    sql: `insert into top_up_codes (id, hash, hint, amount, created_at, redeemed_at, redeemed_by)
+      values ('gift', 'hash', 'hint', 5, 0, 1, 'alice')`,
+    finds: /code gift: it was redeemed, but the ledger does not say the same/,
+  },
+  {
+    name: 'a code is booked that nobody redeemed',
+    sql: `update transfers set kind = 'code' where id = 'deposit'`,
+    finds: /transfer deposit: it credits a code that was not redeemed/,
+  },
+  {
     name: 'a hold outlives its time',
     sql: `update open_charges set expires_at = 5 where id = 'open'`,
     finds: /charge open: still held though it expired/,
@@ -836,6 +848,7 @@ async function emptyBooks(kind: DatabaseKind): Promise<Db> {
     'rate_windows',
     'budgets',
     'saved_answers',
+    'top_up_codes',
   ]
   await db.batch(tables.map((table) => ({ sql: `delete from ${table}` })))
   return db
@@ -855,8 +868,8 @@ async function closeBooks(db: Db): Promise<void> {
 
 let deposits = 0
 
-function deposit(db: Db, amountNano: number): Promise<void> {
-  return addCredit(db, { id: `deposit-${++deposits}`, account: 'alice', amountNano, now: START, note: null })
+async function deposit(db: Db, amountNano: number): Promise<void> {
+  await addCredit(db, { id: `deposit-${++deposits}`, account: 'alice', amountNano, now: START, note: null })
 }
 
 /** A charge whose hold has succeeded. */

@@ -1,0 +1,145 @@
+// gateway codes: makes, lists and revokes codes that holders of keys redeem for money. A code is printed when it is made,
+// and must never be printed again.
+
+import { defineCommand } from 'citty'
+import { newId, randomBytes } from '../../src/app/world'
+import {
+  type Code,
+  createCodes,
+  findCode,
+  listCodes,
+  makeCode,
+  revokeCode,
+  statusOfCode,
+} from '../../src/billing/codes'
+import { CommandFailed, WrongUsage } from '../lib/errors'
+import { commandArgs, withDatabase } from '../lib/settings'
+import { parseCount, parsePositiveNano } from '../lib/values'
+import { commandLineOf } from '../program'
+import { dollars } from '../view/balance'
+import { codeJson, codesTable } from '../view/code'
+import { print, printJson, say } from '../view/output'
+import { distance, parseDurationMs } from '../view/times'
+
+/** Most codes of one call. */
+const MOST_CODES = 10_000
+/** Most codes of a table, unless more are asked for. */
+const DEFAULT_LIMIT = 1_000
+
+const create = defineCommand({
+  meta: {
+    name: 'create',
+    description: 'Make codes and print them, which is done only this once. Each is redeemed once.',
+    examples: [
+      'gateway codes create --amount 5',
+      'gateway codes create --amount 20 --count 100 --expires 90d --note "spring 2026" > codes.txt',
+    ],
+  },
+  args: {
+    amount: { type: 'string', required: true, valueHint: 'USD', description: 'Dollars that a code is worth' },
+    count: { type: 'string', valueHint: 'N', description: 'How many (default: 1)' },
+    expires: { type: 'string', valueHint: '30d', description: 'Refuse them after 12h, 30d or 2w' },
+    note: { type: 'string', valueHint: 'TEXT', description: 'What they are for; kept in the ledger' },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const amountNano = parsePositiveNano('--amount', args.amount)
+    const count = args.count === undefined ? 1 : parseCount('count', args.count)
+    if (count > MOST_CODES) throw new WrongUsage(`--count takes ${MOST_CODES} at most, not ${args.count}.`)
+    const createdAt = Date.now()
+    const expiresAt = args.expires === undefined ? null : createdAt + parseDurationMs('expires', args.expires)
+    const note = args.note || null
+    const made = Array.from({ length: count }, () => ({
+      id: newId('code'),
+      code: makeCode(randomBytes),
+      amountNano,
+      note,
+      createdAt,
+      expiresAt,
+    }))
+    await withDatabase(args, async (db) => {
+      await createCodes(db, made)
+      if (args.json) {
+        const stored = new Map((await listCodes(db, count)).map((code) => [code.id, code]))
+        return printJson(
+          made.map(({ id, code }) => ({ code, ...codeJson(stored.get(id) as Code, createdAt) })),
+        )
+      }
+      print(made.map(({ code }) => code).join('\n'))
+      const [what, them, are] =
+        count === 1 ? ['This code is', 'it', 'it is'] : [`These ${count} codes are each`, 'them', 'they are']
+      const until =
+        expiresAt === null ? '' : `, until ${distance(expiresAt, createdAt).replace('in ', '')} from now`
+      say(`\n${what} worth ${dollars(amountNano)}, once${until}. Keep ${them}: ${are} shown only this once.`)
+      say('A holder of a key redeems one with POST /v1/codes/redeem.')
+    })
+  },
+})
+
+const list = defineCommand({
+  meta: {
+    name: 'list',
+    description: 'List codes, newest first: what each is worth, and what became of it.',
+    examples: [
+      'gateway codes list --limit 20',
+      `gateway codes list --json | jq -r '.[] | select(.status == "open") | .id'`,
+    ],
+  },
+  args: {
+    limit: {
+      type: 'string',
+      valueHint: 'N',
+      description: `Only the newest N (default: ${DEFAULT_LIMIT} in a table, else all)`,
+    },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const now = Date.now()
+    const standard = args.json ? Number.MAX_SAFE_INTEGER : DEFAULT_LIMIT
+    const limit = args.limit === undefined ? standard : parseCount('limit', args.limit)
+    await withDatabase(args, async (db) => {
+      const found = await listCodes(db, limit)
+      if (args.json) return printJson(found.map((code) => codeJson(code, now)))
+      if (found.length === 0)
+        return say(`There are no codes. Make one: ${commandLineOf('codes create --amount 5', args)}`)
+      print(codesTable(found, now))
+      if (args.limit === undefined && found.length === DEFAULT_LIMIT)
+        say(`\nThese are the newest ${DEFAULT_LIMIT}. --limit shows more, --json all of them.`)
+    })
+  },
+})
+
+const revoke = defineCommand({
+  meta: {
+    name: 'revoke',
+    description: 'Refuse a code for ever. What was redeemed stays on its account.',
+    examples: ['gateway codes revoke AAAAA-BBBBB-CCCCC-DDDDD-EEEEE'],
+  },
+  args: {
+    code: { type: 'positional', required: true, description: 'The code, or its id of `codes list --json`' },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    await withDatabase(args, async (db) => {
+      const now = Date.now()
+      const code = await findCode(db, args.code)
+      if (!code)
+        throw new CommandFailed(
+          `There is no code "${args.code}". List them: ${commandLineOf('codes list', args)}`,
+        )
+      const isRevoked = await revokeCode(db, code.id, now)
+      const after = (await findCode(db, code.id)) ?? code
+      if (!isRevoked) {
+        const by = after.redeemedBy === null ? '' : ` by account ${after.redeemedBy}`
+        throw new CommandFailed(`The code ${code.hint} was ${statusOfCode(after, now)} before${by}.`)
+      }
+      if (args.json) return printJson(codeJson(after, now))
+      say(`Revoked the code ${code.hint}, which was worth ${dollars(code.amountNano)}.`)
+    })
+  },
+})
+
+export const codes = defineCommand({
+  meta: { name: 'codes', description: 'Codes that holders of keys redeem for money.' },
+  subCommands: { create, list, revoke },
+})

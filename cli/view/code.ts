@@ -1,7 +1,7 @@
 // Shows codes, to people and as JSON. It must never show the code itself: only its hint.
 
 import { type Code, statusOfCode } from '../../src/billing/codes'
-import { isoTime } from '../../src/lib/iso-time'
+import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { type Column, renderTable } from './table'
 import { distance, shortTime } from './times'

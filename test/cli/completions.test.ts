@@ -57,15 +57,9 @@ for (const shell of ['bash', 'zsh', 'fish']) {
       expect(code).toBe(0)
       writeFileSync(script, stdout)
       expect((await offer(['gateway', 'ba'])).sort()).toEqual(['backup', 'balance'])
-      expect((await offer(['gateway', 'keys', ''])).sort()).toEqual([
-        'create',
-        'list',
-        'revoke',
-        'roll',
-        'roll-webhook',
-        'show',
-        'update',
-      ])
+      expect(await offer(['gateway', 'keys', ''])).toEqual(
+        expect.arrayContaining(['create', 'roll-webhook', 'show']),
+      )
       expect(await offer(['gateway', 'keys', 'create', 'bob', '--bal'])).toEqual(['--balance'])
       expect((await offer(['gateway', 'keys', 'create', '--per', ''])).sort()).toEqual([
         'day',

@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
+import { asObject } from '../../src/lib/objects'
 import { isCompiled } from '../program'
 import { CommandFailed, lineOf } from './errors'
 
@@ -125,6 +126,12 @@ export async function readConfigFile(
   file: string,
   environment: Environment = process.env,
 ): Promise<ReadConfig> {
+  const read = await parsed(file, environment)
+  named = filesNamedIn(read.value, dirname(file))
+  return read
+}
+
+async function parsed(file: string, environment: Environment): Promise<ReadConfig> {
   const format = extname(file).toLowerCase()
   const parse = parsers[format]
   try {
@@ -150,9 +157,27 @@ async function importAnew(file: string): Promise<unknown> {
   }
 }
 
-/** The files that a configuration was read from: itself, and those that it imports. */
+/** Files that the configuration named when it was read last, and that a reload reads again. */
+let named: readonly string[] = []
+
+/** The lists of models of a configuration, and the keys and certificates of its upstreams. It may have any fault. */
+function filesNamedIn(config: unknown, folder: string): string[] {
+  const { models, upstreams } = asObject(config)
+  const lists = Object.values(asObject(models)).map((model) => asObject(model).list)
+  const secrets = Object.values(asObject(upstreams)).flatMap((upstream) => {
+    const { apiKeyFile, tls } = asObject(upstream)
+    return [apiKeyFile, ...Object.values(asObject(tls))]
+  })
+  const isNamed = (name: unknown): name is string => typeof name === 'string' && name !== ''
+  return [
+    ...lists.filter(isNamed).map((name) => resolve(folder, name)),
+    ...secrets.filter(isNamed).map((name) => resolve(name)),
+  ]
+}
+
+/** The files that a configuration was read from: itself, those that it imports, and those that it names. */
 export function filesOfConfig(file: string): string[] {
-  return [...new Set([file, ...loaded])]
+  return [...new Set([file, ...loaded, ...named])]
 }
 
 /** A reference to a variable; `$${` stands for `${` itself. */

@@ -26,7 +26,7 @@ export function watchConfig(file: string | undefined, server: Reloadable): void 
     known = seen
     if (!server.world.config.server?.watchConfig) return
     await server.reload('watchConfig')
-    // Another file may be imported now.
+    // Another file may be imported or named now.
     known = stateOf(file)
     seen = known
   }, LOOK_MS).unref()

@@ -56,7 +56,7 @@ const Server = Type.Object(
       Type.Integer({ minimum: 0, maximum: 86_400 }),
     ),
     watchConfig: optionalSetting(
-      'Whether the configuration is reloaded when its file changes. Default false: it is reloaded with SIGHUP or `gateway config reload`.',
+      'Whether the configuration is reloaded when its file changes, or one that it imports or names: lists of models, keys and certificates of upstreams. Default false: it is reloaded with SIGHUP or `gateway config reload`.',
       Type.Boolean(),
     ),
     acceptXApiKey: optionalSetting(

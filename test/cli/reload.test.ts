@@ -71,6 +71,36 @@ test('prices, models and faults of a changed file', async () => {
     ),
   )
   await waitFor(() => events('config_reloaded') === 4)
+
+  // So are the lists of models and the keys that it names.
+  const list = join(configFile, '..', 'local.json')
+  const keyFile = join(dataDir, 'vendor-key')
+  const listOf = (name: string) => JSON.stringify({ kind: 'openai', models: { [name]: {} }, refused: {} })
+  writeFileSync(list, listOf('gpt-4.1-mini'))
+  writeFileSync(keyFile, 'a-key-of-a-file')
+  rewrite(
+    original
+      .replace('export default {', 'export default {"server":{"watchConfig":true},')
+      .replace(
+        '"models":{',
+        '"models":{"local/*":{"family":"openai-chat","upstream":"keyed","free":true,"list":"local.json"},',
+      )
+      .replace(
+        '"upstreams":{',
+        `"upstreams":{"keyed":{"kind":"openai","baseUrl":"http://127.0.0.1:9/v1","apiKeyFile":${JSON.stringify(keyFile)}},`,
+      ),
+  )
+  await waitFor(() => events('config_reloaded') === 5)
+  const listed = async () =>
+    (await installation.json('models', 'list'))
+      .map(({ id }: { id: string }) => id)
+      .filter((id: string) => id.startsWith('local/'))
+  expect(await listed()).toEqual(['local/gpt-4.1-mini'])
+  writeFileSync(list, listOf('gpt-4.1'))
+  await waitFor(() => events('config_reloaded') === 6)
+  expect(await listed()).toEqual(['local/gpt-4.1'])
+  writeFileSync(keyFile, 'a-newer-key-of-a-file')
+  await waitFor(() => events('config_reloaded') === 7)
   expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
 
   await stopWell(installation, server)

@@ -72,13 +72,29 @@ test('prices, models and faults of a changed file', async () => {
   )
   await waitFor(() => events('config_reloaded') === 4)
 
-  // So are the lists of models and the keys that it names.
+  await followsNamedFiles(installation, original, events)
+  expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
+
+  await stopWell(installation, server)
+  const alone = await installation.command(['config', 'reload'])
+  expect(alone).toMatchObject({ code: 1 })
+  expect(alone.stderr).toContain('No gateway serves')
+})
+
+/** The lists of models and the keys that a watched configuration names are watched as well. */
+async function followsNamedFiles(
+  installation: Awaited<ReturnType<typeof install>>,
+  original: string,
+  events: (event: string) => number,
+): Promise<void> {
+  const { configFile, dataDir } = installation
   const list = join(configFile, '..', 'local.json')
   const keyFile = join(dataDir, 'vendor-key')
   const listOf = (name: string) => JSON.stringify({ kind: 'openai', models: { [name]: {} }, refused: {} })
   writeFileSync(list, listOf('gpt-4.1-mini'))
   writeFileSync(keyFile, 'a-key-of-a-file')
-  rewrite(
+  writeFileSync(
+    configFile,
     original
       .replace('export default {', 'export default {"server":{"watchConfig":true},')
       .replace(
@@ -101,10 +117,4 @@ test('prices, models and faults of a changed file', async () => {
   expect(await listed()).toEqual(['local/gpt-4.1'])
   writeFileSync(keyFile, 'a-newer-key-of-a-file')
   await waitFor(() => events('config_reloaded') === 7)
-  expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
-
-  await stopWell(installation, server)
-  const alone = await installation.command(['config', 'reload'])
-  expect(alone).toMatchObject({ code: 1 })
-  expect(alone.stderr).toContain('No gateway serves')
-})
+}

@@ -109,7 +109,7 @@ export const serve = defineCommand({
       readConfig: readerOf({ ...args, config: file }, inForce),
       processes: registerProcess(dataDir),
       beside: predecessor !== undefined,
-      outside: { ...network(), log, logRequests: requests },
+      outside: { ...network(), environment: process.env, log, logRequests: requests },
       sockets,
       processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),

@@ -67,6 +67,7 @@ export function openUpstream(
   const said: OperatorNote[] = []
   const world = {
     ...outside,
+    environment: process.env,
     ...(isBehindProxy() && !sandbox && { transport: proxyTransport }),
     log: (_event: string, fields: object) => void said.push(fields),
   }

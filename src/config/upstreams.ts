@@ -40,6 +40,9 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
           `${apiKeyFile === undefined ? 'credentials' : 'apiKeyFile'}: give one of apiKey, apiKeyFile and credentials`,
         ]
       : fileFaults('apiKeyFile', apiKeyFile)),
+    ...(entry.credentials === 'aws' && upstreamKinds.get(String(kind))?.sign === undefined
+      ? ['credentials: "aws" is for a kind whose requests are signed']
+      : []),
     ...headerFaults(headers),
     ...bodyFaults('defaultBody', defaultBody),
     ...bodyFaults('forcedBody', forcedBody),

@@ -17,7 +17,9 @@ export class RequestHeads {
     if (!/^\/[!-~]*$/.test(path)) throw new Error(`not a path: ${JSON.stringify(path)}`)
     const start = `${method} ${path} HTTP/1.1\r\n${this.linesOf(headers)}`
     if (typeof body === 'string') return `${start}content-length: ${Buffer.byteLength(body)}\r\n\r\n`
-    return body === null && method === 'POST' ? `${start}content-length: 0\r\n\r\n` : `${start}\r\n`
+    return body === null && (method === 'POST' || method === 'PUT')
+      ? `${start}content-length: 0\r\n\r\n`
+      : `${start}\r\n`
   }
 
   private linesOf(headers: HttpRequest['headers']): string {

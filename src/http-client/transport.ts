@@ -44,7 +44,7 @@ export interface Origin {
 
 export interface HttpRequest {
   /** HEAD is missing, because the length in its answer is that of a body which does not come. */
-  method: 'GET' | 'POST' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** The path with its query, as it is sent: `/v1/chat/completions`. */
   path: string
   /** Headers. Repeated ones are best the same object each time: it is written only once. */

@@ -8,6 +8,7 @@ import { MalformedResponse } from '../http-client/response-parser'
 import { NotConnected, type Origin, type Transport } from '../http-client/transport'
 import type { CancelSignal } from '../lib/cancel-token'
 import type { System } from '../lib/system'
+import { awsCredentials, type Environment } from './aws-credentials'
 import { notHttp, unreachable } from './caller-errors'
 import { withoutFraming } from './framing'
 import { createMask, type Mask } from './key-mask'
@@ -15,11 +16,13 @@ import { type CallHeaders, KeysInTurn, type UpstreamKey } from './keys-in-turn'
 import { Refusals } from './refusals'
 import { keysOfUpstream, otherSecretsOf, tlsOf } from './secrets'
 import type { UpstreamConfig } from './settings'
-import { NoToken, Tokens } from './tokens'
+import { exchanged, NoToken, Tokens } from './tokens'
 
 /** The outside world of a connection. `wall` is for times that vendors name. */
 export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'> {
   transport: Transport
+  /** Variables that credentials are found by, where the operator asks for it. Absent: none. */
+  environment?: Environment
 }
 
 /** Attempts in all: other keys after 401 and 429, and a second try if the connection was refused. */
@@ -77,9 +80,15 @@ export class UpstreamConnection {
     this.mask = { response: (response) => mask.response(response), text: (text) => mask.text(text) }
     const hide = (token: string) => {
       this.shownTokens = [...this.shownTokens, token].slice(-SHOWN_TOKENS_OF_EACH * secrets.length)
-      mask = createMask([...hidden, ...this.shownTokens])
+      const shownParts = this.shownTokens.flatMap((shown) => kind.secretParts?.(shown) ?? [])
+      mask = createMask([...hidden, ...this.shownTokens, ...shownParts])
     }
-    this.tokens = kind.exchange && new Tokens(kind.exchange, { ...world, options: proxied, hide })
+    const found = { ...world, environment: world.environment ?? {}, options: proxied }
+    const obtain =
+      config.credentials === 'aws'
+        ? () => awsCredentials(found)
+        : kind.exchange && exchanged(kind.exchange, { ...world, options: proxied })
+    this.tokens = obtain && new Tokens(obtain, { ...world, hide })
     this.refusals = new Refusals(name, kind, this.mask, world)
   }
 

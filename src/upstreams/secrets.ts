@@ -14,6 +14,8 @@ export function keysOfUpstream(
   kind: UpstreamKind | undefined,
   { apiKey, apiKeyFile, credentials }: Pick<UpstreamConfig, 'apiKey' | 'apiKeyFile' | 'credentials'>,
 ): readonly (string | null)[] | undefined {
+  // The connection finds them, and sends no key besides.
+  if (credentials === 'aws') return [null]
   if (credentials) {
     const { accessKeyId, secretAccessKey, sessionToken } = credentials
     if (accessKeyId === undefined || secretAccessKey === undefined) return undefined

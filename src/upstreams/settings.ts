@@ -31,8 +31,11 @@ export const UpstreamEntry = Type.Object(
       Type.String({ minLength: 1 }),
     ),
     credentials: optionalSetting(
-      'In place of `apiKey`, for a vendor whose requests are signed: `accessKeyId`, `secretAccessKey`, and the `sessionToken` of temporary ones. Absent, as unset environment variables are: its models are hidden.',
-      Type.Object({ accessKeyId: Secret, secretAccessKey: Secret, sessionToken: Secret }, closed),
+      'In place of `apiKey`, for a vendor whose requests are signed: `accessKeyId`, `secretAccessKey`, and the `sessionToken` of temporary ones. Absent, as unset environment variables are: its models are hidden. `aws`: those that this machine has, looked for where the tools of AWS do (docs/vendors.md).',
+      Type.Union([
+        Type.Literal('aws'),
+        Type.Object({ accessKeyId: Secret, secretAccessKey: Secret, sessionToken: Secret }, closed),
+      ]),
     ),
     region: optionalSetting(
       'The region of a vendor that has several: `eu-central-1`, `europe-west4`, `global`.',

@@ -1,8 +1,8 @@
-// Tokens for the keys of an upstream that exchanges them: fetched once for all who wait, kept while they live, and renewed ahead.
-// It must never send a key to anything but the address that the key itself names, nor use a token that has ended.
+// Tokens for the keys of an upstream that does not send the keys themselves: obtained once for all who wait, kept while they live,
+// and renewed ahead. It must never send a key to anything but the address that the key itself names, nor use a token that has ended.
 
 import type { TokenExchange } from '../contract/upstream'
-import type { OpenOptions, Transport } from '../http-client/transport'
+import type { OpenOptions, Origin, Transport } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
 import { parseForeign } from '../lib/json'
 import type { UpstreamKey } from './keys-in-turn'
@@ -25,10 +25,15 @@ const MAX_REPLY_BYTES = 64 * 1024
 /** Thrown if a key was not exchanged. The message is for the operator, without the key. */
 export class NoToken extends Error {}
 
+export interface ObtainedToken {
+  token: string
+  lifeMs: number
+}
+
+/** Obtains the token of a key. Throws NoToken. */
+type Obtain = (secret: string) => Promise<ObtainedToken>
+
 interface Parts {
-  transport: Transport
-  options: OpenOptions
-  wall: () => number
   monotonic: () => number
   /** Learns of each token before it is used, so that no answer can show it. */
   hide(token: string): void
@@ -39,7 +44,7 @@ export class Tokens {
   private readonly running = new Map<UpstreamKey, Promise<Held>>()
 
   constructor(
-    private readonly exchange: TokenExchange,
+    private readonly obtainFor: Obtain,
     private readonly parts: Parts,
   ) {}
 
@@ -72,13 +77,8 @@ export class Tokens {
   }
 
   private async obtain(key: UpstreamKey): Promise<Held> {
-    const { monotonic, wall } = this.parts
-    const secret = key.secret ?? ''
-    const request = this.requestFor(secret, wall())
-    const at = monotonic()
-    const { token, lifeMs } = request
-      ? await this.send(request)
-      : { token: secret, lifeMs: Number.POSITIVE_INFINITY }
+    const at = this.parts.monotonic()
+    const { token, lifeMs } = await this.obtainFor(key.secret ?? '')
     const held = { token, endsAt: at + lifeMs - MARGIN_MS, renewAt: at + lifeMs - RENEW_MS }
     this.parts.hide(token)
     key.headers.clear()
@@ -86,33 +86,55 @@ export class Tokens {
     this.held.set(key, held)
     return held
   }
+}
 
-  private requestFor(secret: string, atMs: number): ReturnType<TokenExchange['request']> {
-    try {
-      return this.exchange.request(secret, atMs)
-    } catch (error) {
-      throw new NoToken(error instanceof Error ? error.message : String(error))
-    }
+interface Exchanging {
+  transport: Transport
+  options: OpenOptions
+  wall: () => number
+}
+
+/** Obtains tokens by the exchange of a kind. */
+export function exchanged(exchange: TokenExchange, { transport, options, wall }: Exchanging): Obtain {
+  return async (secret) => {
+    const request = requestFor(exchange, secret, wall())
+    if (!request) return { token: secret, lifeMs: Number.POSITIVE_INFINITY }
+    return send(exchange, request, transport.open(request.url, options))
   }
+}
 
-  private async send({ url, headers, body }: NonNullable<ReturnType<TokenExchange['request']>>) {
-    const { pathname, search } = new URL(url)
-    const origin = this.parts.transport.open(url, this.parts.options)
-    const cancel = new CancelToken()
-    const timer = setTimeout(() => cancel.abort(new NoToken('no token came in time')), TIMEOUT_MS)
-    try {
-      const path = pathname + search
-      const response = await origin.send({ method: 'POST', path, headers, body, signal: cancel.signal })
-      const reply = parseForeign(new TextDecoder().decode(await response.body.bytes(MAX_REPLY_BYTES)))
-      const read = response.ok ? this.exchange.read(reply) : undefined
-      if (read) return read
-      const { error, error_description: why } = (reply ?? {}) as Record<string, unknown>
-      throw new NoToken(`the key was not exchanged (HTTP ${response.status}): ${String(why ?? error ?? '')}`)
-    } catch (error) {
-      throw error instanceof NoToken ? error : new NoToken(`the key was not exchanged: ${String(error)}`)
-    } finally {
-      clearTimeout(timer)
-      origin.close()
-    }
+function requestFor(
+  exchange: TokenExchange,
+  secret: string,
+  atMs: number,
+): ReturnType<TokenExchange['request']> {
+  try {
+    return exchange.request(secret, atMs)
+  } catch (error) {
+    throw new NoToken(error instanceof Error ? error.message : String(error))
+  }
+}
+
+async function send(
+  exchange: TokenExchange,
+  { url, headers, body }: NonNullable<ReturnType<TokenExchange['request']>>,
+  origin: Origin,
+): Promise<ObtainedToken> {
+  const { pathname, search } = new URL(url)
+  const cancel = new CancelToken()
+  const timer = setTimeout(() => cancel.abort(new NoToken('no token came in time')), TIMEOUT_MS)
+  try {
+    const path = pathname + search
+    const response = await origin.send({ method: 'POST', path, headers, body, signal: cancel.signal })
+    const reply = parseForeign(new TextDecoder().decode(await response.body.bytes(MAX_REPLY_BYTES)))
+    const read = response.ok ? exchange.read(reply) : undefined
+    if (read) return read
+    const { error, error_description: why } = (reply ?? {}) as Record<string, unknown>
+    throw new NoToken(`the key was not exchanged (HTTP ${response.status}): ${String(why ?? error ?? '')}`)
+  } catch (error) {
+    throw error instanceof NoToken ? error : new NoToken(`the key was not exchanged: ${String(error)}`)
+  } finally {
+    clearTimeout(timer)
+    origin.close()
   }
 }

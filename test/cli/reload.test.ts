@@ -71,7 +71,6 @@ test('prices, models and faults of a changed file', async () => {
     ),
   )
   await waitFor(() => events('config_reloaded') === 4)
-
   await followsNamedFiles(installation, original, events)
   expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
 

@@ -8,7 +8,7 @@ import { startSandbox } from '../../src/sandbox'
 import { takeTokensBack } from '../../src/sandbox/vertex/tokens'
 import { KeysInTurn, type UpstreamKey } from '../../src/upstreams/keys-in-turn'
 import { vertex } from '../../src/upstreams/kinds/vertex'
-import { NoToken, Tokens } from '../../src/upstreams/tokens'
+import { exchanged, NoToken, Tokens } from '../../src/upstreams/tokens'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 import { completion, startVendor } from '../support/vendor'
 
@@ -31,7 +31,10 @@ function open(secret: string): { tokens: Tokens; key: UpstreamKey } {
     monotonic: () => now,
     hide() {},
   }
-  return { tokens: new Tokens(exchange, parts), key: new KeysInTurn([secret], () => now).next() }
+  return {
+    tokens: new Tokens(exchanged(exchange, parts), parts),
+    key: new KeysInTurn([secret], () => now).next(),
+  }
 }
 
 test('one exchange serves all who wait, and lasts until shortly before its end', async () => {

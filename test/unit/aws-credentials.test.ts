@@ -24,7 +24,7 @@ interface Asked {
   body: string
 }
 let asked: Asked[] = []
-/** What the endpoints answer in place of credentials. */
+/** An answer of the endpoints in place of credentials. */
 let refusal: (() => Response) | undefined
 
 const identity = {

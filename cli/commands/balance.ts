@@ -6,7 +6,7 @@ import { newId, randomBytes } from '../../src/app/world'
 import { endOfLedger, entryJson, ledgerOf } from '../../src/billing/account-ledger'
 import type { Audit } from '../../src/billing/audit'
 import { balanceJson, balances } from '../../src/billing/balances'
-import { signingKey } from '../../src/billing/checkpoint'
+import { makeSigningKey, signingKey } from '../../src/billing/checkpoint'
 import { addCredit, adjust as adjustBalance } from '../../src/billing/ledger'
 import { type Verification, verify } from '../../src/billing/verify'
 import type { Db } from '../../src/db/db'
@@ -181,17 +181,23 @@ const verifyBooks = defineCommand({
   },
   args: {
     whole: { type: 'boolean', description: 'Read all charges, also those that were verified before' },
+    'sign-anew': {
+      type: 'boolean',
+      description:
+        'Read all charges and, if they are right, sign them with a new key in place of all checkpoints',
+    },
     ...commandArgs,
   },
   async run({ args }) {
     const work = async (db: Db) => {
       const now = Date.now()
-      const key = await signingKey(db, randomBytes, now)
+      const signsAnew = args['sign-anew'] === true
+      const key = signsAnew ? makeSigningKey(randomBytes) : await signingKey(db, randomBytes, now)
       const status = createStatus()
       const onProgress = (done: number, of: number) => {
         if (of > SHOWN_FROM) status.show(`Verified ${done} of ${of} charges.`)
       }
-      const result = await verify(db, { now, key, whole: args.whole === true, onProgress })
+      const result = await verify(db, { now, key, whole: args.whole === true, signsAnew, onProgress })
       status.clear()
       if (args.json) printJson(auditJson(result))
       else print(auditBlock(result))

@@ -2,8 +2,8 @@
 // must never be written over books that are wrong. Who changes charges behind one is found when all of them are read.
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { apply, type Db, type Row } from '../db/db'
-import { secretOf } from '../db/secrets'
+import { apply, type Db, type Row, type Statement } from '../db/db'
+import { CHECKPOINTS_SECRET, encryptedSecretOf, replaceSecret } from '../db/secrets'
 
 /** A position up to which charges were verified, and the sums since ever that the next verification goes on from. */
 export interface Checkpoint {
@@ -24,12 +24,22 @@ export interface Sums {
 
 /** Charges that are read at once. */
 const PAGE = 5_000
-const SECRET_NAME = 'checkpoints'
 const SECRET_BYTES = 32
 
-/** The key that signs, kept among the secrets: encrypted with `secrets.key` where the operator has set one. */
-export function signingKey(db: Db, randomBytes: (count: number) => Uint8Array, now: number): Promise<string> {
-  return secretOf(db, SECRET_NAME, () => Buffer.from(randomBytes(SECRET_BYTES)).toString('hex'), now)
+/**
+ * The key that signs, kept among the secrets: encrypted with `secrets.key` where the operator has set one. Undefined if it
+ * stands there in clear nevertheless: it is from before, or somebody who can write to the database has put it there.
+ */
+export function signingKey(
+  db: Db,
+  randomBytes: (count: number) => Uint8Array,
+  now: number,
+): Promise<string | undefined> {
+  return encryptedSecretOf(db, CHECKPOINTS_SECRET, () => makeSigningKey(randomBytes), now)
+}
+
+export function makeSigningKey(randomBytes: (count: number) => Uint8Array): string {
+  return Buffer.from(randomBytes(SECRET_BYTES)).toString('hex')
 }
 
 /** All checkpoints, oldest first. */
@@ -59,16 +69,30 @@ export async function writeCheckpoint(
   before: Checkpoint | undefined,
   key: string,
 ): Promise<void> {
-  const { position, at, hash, sums } = checkpoint
-  const signature = signatureOf(checkpoint, before?.signature ?? '', key)
+  await apply(db, [insertCheckpoint(checkpoint, before?.signature ?? '', key)])
+}
+
+/** Throws all checkpoints away with the key that signed them, and begins with this one and a new key. */
+export async function beginCheckpoints(
+  db: Db,
+  checkpoint: Omit<Checkpoint, 'signature'>,
+  key: string,
+): Promise<void> {
   await apply(db, [
-    {
-      sql: `insert into checkpoints (position, at, hash, sums, signature) select cast($1 as bigint), cast($2 as bigint),
-        cast($3 as text), cast($4 as text), cast($5 as text)
-        where coalesce((select max(position) from checkpoints), 0) = $6 on conflict do nothing`,
-      parameters: [position, at, hash, JSON.stringify(sums), signature, before?.position ?? 0],
-    },
+    { sql: 'delete from checkpoints' },
+    ...replaceSecret(db, CHECKPOINTS_SECRET, key, checkpoint.at),
+    insertCheckpoint(checkpoint, '', key),
   ])
+}
+
+function insertCheckpoint(checkpoint: Omit<Checkpoint, 'signature'>, before: string, key: string): Statement {
+  const { position, at, hash, sums } = checkpoint
+  return {
+    sql: `insert into checkpoints (position, at, hash, sums, signature) select cast($1 as bigint), cast($2 as bigint),
+      cast($3 as text), cast($4 as text), cast($5 as text)
+      where coalesce((select signature from checkpoints order by position desc limit 1), '') = $6 on conflict do nothing`,
+    parameters: [position, at, hash, JSON.stringify(sums), signatureOf(checkpoint, before, key), before],
+  }
 }
 
 function signatureOf(

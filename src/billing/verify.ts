@@ -6,6 +6,7 @@ import { type Audit, audit, type Check, openChecks, violationsOf } from './audit
 import { bookOf } from './balances'
 import {
   areSigned,
+  beginCheckpoints,
   type Checkpoint,
   checkpointsOf,
   readCharges,
@@ -23,19 +24,21 @@ export interface Verification extends Audit {
 
 interface VerifyOptions {
   now: number
-  /** The key that signs checkpoints. */
-  key: string
+  /** The key that signs checkpoints; undefined if there is none that can be trusted. */
+  key: string | undefined
   /** Reads all charges, also those that were verified before. */
   whole: boolean
+  /** The key is new: if the books are right, one checkpoint of them all takes the place of those before. */
+  signsAnew?: boolean
   onProgress(position: number, of: number): void
 }
 
 export async function verify(db: Db, options: VerifyOptions): Promise<Verification> {
-  const checkpoints = await checkpointsOf(db)
+  const { key, signsAnew = false } = options
+  const checkpoints = signsAnew ? [] : await checkpointsOf(db)
   const problems: string[] = []
-  if (!areSigned(checkpoints, options.key)) {
-    problems.push('the checkpoints are not as this gateway signed them: somebody changed them, or their key')
-  }
+  if (key === undefined) problems.push(CLEAR_KEY)
+  else if (!areSigned(checkpoints, key)) problems.push(NOT_SIGNED)
   const last = checkpoints.at(-1)
   const to = await lastPosition(db)
   const isWhole = options.whole || last === undefined || problems.length > 0
@@ -44,11 +47,17 @@ export async function verify(db: Db, options: VerifyOptions): Promise<Verificati
     : await verifySince(db, last, to, options)
   const { sums, hash, ...verification } = result
   verification.problems.unshift(...problems)
-  if (verification.problems.length === 0 && to > (last?.position ?? 0)) {
-    await writeCheckpoint(db, { position: to, at: options.now, hash, sums }, last, options.key)
+  if (verification.problems.length === 0 && key !== undefined) {
+    const checkpoint = { position: to, at: options.now, hash, sums }
+    if (signsAnew) await beginCheckpoints(db, checkpoint, key)
+    else if (to > (last?.position ?? 0)) await writeCheckpoint(db, checkpoint, last, key)
   }
   return verification
 }
+
+const ANEW = '`gateway balance verify --sign-anew` reads all charges and signs them with a new key'
+const NOT_SIGNED = `the checkpoints are not as this gateway signed them: somebody changed them, or their key. If it is known why, ${ANEW}`
+const CLEAR_KEY = `the key that signs checkpoints stands in the database as clear text though secrets.key is set: it is from before that, or somebody replaced it, so it proves nothing. ${ANEW}`
 
 type Result = Verification & { sums: Sums; hash: string }
 

@@ -1,7 +1,7 @@
 // Which keys the rows of the database may be encrypted with, as the database itself tells: a process that lacks one of
 // them must not start. Only ids of keys stand here; a key itself must never be in the database.
 
-import { CLEAR } from './codec'
+import { CLEAR, storedBy, UnreadableText } from './codec'
 import { apply, DatabaseUnavailable, type Db, type Statement } from './db'
 
 /** Thrown where rows may be encrypted with a key that the configuration lacks. The message says what to do. */
@@ -31,6 +31,24 @@ function missingKeyFault({ codec }: Db, used: readonly UsedKey[]): string | unde
     return `rows of the database are encrypted with ${names}, and the configuration has no such key: set it as secrets.key`
   }
   return `rows of the database are encrypted with ${names}, and secrets.key is the key ${codec.currentId}: if it replaces the other, add that to secrets.olderKeys; if not, set the right one`
+}
+
+/**
+ * The text of a secret that something is trusted for. In clear it is read only without a key, and while rows from before
+ * the first key are there: later, somebody who can write to the database alone has put it there. Throws `UnreadableText`.
+ */
+export async function trustedText(db: Db, stored: string, place: string, advice: string): Promise<string> {
+  if (isClearThoughKeySet(db, stored) && !(await usedKeys(db)).some(({ id }) => id === CLEAR)) {
+    throw new UnreadableText(
+      `${place} stands in the database as clear text, though secrets.key is set and all rows were encrypted: somebody replaced it. ${advice}`,
+    )
+  }
+  return db.codec.decode(stored, place)
+}
+
+/** Whether a stored text is not encrypted, though the operator has set a key. */
+export function isClearThoughKeySet({ codec }: Pick<Db, 'codec'>, stored: string): boolean {
+  return codec.currentId !== CLEAR && storedBy(stored) === CLEAR
 }
 
 /** How a database is encrypted, as an operator reads it. */

@@ -2,7 +2,7 @@
 // nothing is left of them. A row must never be lost on the way: each is replaced only as it was read.
 
 import type { Log } from '../lib/system'
-import { storedBy, UnreadableText } from './codec'
+import { CLEAR, storedBy, UnreadableText } from './codec'
 import { apply, type Db, type Row, type Statement, type Value } from './db'
 import { forgetKey, noteUse, type UsedKey, usedKeys } from './encryption-keys'
 
@@ -16,6 +16,8 @@ export interface EncodedTable {
   id: string
   /** The place of a column's text, for the row with this id. */
   placeOf(id: string, column: string): string
+  /** Rows whose clear text is not encrypted: what must not be trusted would look as if it could be. */
+  keepsClear?(id: string): boolean
 }
 
 interface ReencryptionParts {
@@ -147,6 +149,7 @@ export class Reencryption {
       for (const column of table.columns) {
         const stored = row[column]
         if (typeof stored !== 'string' || storedBy(stored) === this.db.codec.currentId) continue
+        if (storedBy(stored) === CLEAR && table.keepsClear?.(row[table.id] as string)) continue
         const encoded = this.encodeAgain(stored, table.placeOf(row[table.id] as string, column))
         if (encoded === undefined) onUnreadable()
         else batch.push(replace(table, row, column, encoded))

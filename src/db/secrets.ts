@@ -1,20 +1,55 @@
 // Secrets that the gateway makes for itself once and keeps in the database, shared by all nodes. They must never leave
 // the process, nor change while anything made with them is in use.
 
-import { apply, type Db } from './db'
+import { apply, type Db, type Statement } from './db'
+import { isClearThoughKeySet, trustedText } from './encryption-keys'
 import type { EncodedTable } from './reencryption'
 
-/** The secret of this name, created on first use. */
+/** The secret that signs checkpoints of the books. */
+export const CHECKPOINTS_SECRET = 'checkpoints'
+
+const ADVICE =
+  'Restore the row from a backup, or delete it: then a new secret is made, and what was made with the old one is worth nothing.'
+
+/** The secret of this name, created on first use. Throws `UnreadableText` if it cannot be read, or was replaced. */
 export async function secretOf(db: Db, name: string, make: () => string, now: number): Promise<string> {
-  await apply(db, [
-    {
-      sql: `insert into secrets (name, value, created_at) values ($1, $2, $3) on conflict (name) do nothing`,
-      parameters: [name, db.codec.encode(make(), placeOf(name)), now],
-    },
-  ])
+  return trustedText(db, await storedSecret(db, name, make, now), placeOf(name), ADVICE)
+}
+
+/**
+ * The secret of this name, created on first use; undefined if it stands there in clear though a key is set, whenever that was
+ * set: for a secret that proves something to the operator, which clear text in the database cannot.
+ */
+export async function encryptedSecretOf(
+  db: Db,
+  name: string,
+  make: () => string,
+  now: number,
+): Promise<string | undefined> {
+  const stored = await storedSecret(db, name, make, now)
+  return isClearThoughKeySet(db, stored) ? undefined : db.codec.decode(stored, placeOf(name))
+}
+
+async function storedSecret(db: Db, name: string, make: () => string, now: number): Promise<string> {
+  await apply(db, [insertSecret(db, name, make(), now)])
   const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
   if (!row) throw new Error(`the secret ${name} is gone`)
-  return db.codec.decode(row.value as string, placeOf(name))
+  return row.value as string
+}
+
+function insertSecret({ codec }: Db, name: string, secret: string, now: number): Statement {
+  return {
+    sql: 'insert into secrets (name, value, created_at) values ($1, $2, $3) on conflict (name) do nothing',
+    parameters: [name, codec.encode(secret, placeOf(name)), now],
+  }
+}
+
+/** The statements that put a new secret in place of the one of this name. */
+export function replaceSecret(db: Db, name: string, secret: string, now: number): Statement[] {
+  return [
+    { sql: 'delete from secrets where name = $1', parameters: [name] },
+    insertSecret(db, name, secret, now),
+  ]
 }
 
 function placeOf(name: string): string {
@@ -27,4 +62,5 @@ export const secretTexts: EncodedTable = {
   columns: ['value'],
   id: 'name',
   placeOf,
+  keepsClear: (id) => id === CHECKPOINTS_SECRET,
 }

@@ -1,12 +1,15 @@
 // The secrets that sign webhooks: one for each key, shown once, and replaced with a period in which both are in force.
 // They are stored so that they can be read, because signing needs them; they must never be shown again or logged.
 
-import { type Db, tryApply } from '../db/db'
+import { UnreadableText } from '../db/codec'
+import { type Db, tryApply, type Value } from '../db/db'
+import { trustedText } from '../db/encryption-keys'
 import type { EncodedTable } from '../db/reencryption'
 
 /** How long the old secret signs too, in milliseconds. */
 export const OVERLAP_MS = 24 * 3_600_000
 const SECRET_BYTES = 32
+const ADVICE = 'Make a new one with `gateway keys roll-webhook`.'
 
 export function makeWebhookSecret(randomBytes: (count: number) => Uint8Array): string {
   return `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`
@@ -21,9 +24,18 @@ export async function webhookSecretsOf(db: Db, keyId: string, now: number): Prom
   const [row] = rows
   if (!row) return []
   const { webhook_secret: current, webhook_secret_before: before, webhook_secret_before_until: until } = row
-  return [current, before !== null && Number(until) > now ? before : null]
-    .filter((stored) => stored !== null)
-    .map((stored) => db.codec.decode(stored as string, webhookSecretPlace(keyId)))
+  const textOf = (stored: Value | undefined) =>
+    trustedText(db, stored as string, webhookSecretPlace(keyId), ADVICE)
+  const secrets = current === null ? [] : [await textOf(current)]
+  if (before === null || Number(until) <= now) return secrets
+  // A new secret helps at once against one that cannot be trusted.
+  return textOf(before).then(
+    (text) => [...secrets, text],
+    (error) => {
+      if (error instanceof UnreadableText && secrets.length > 0) return secrets
+      throw error
+    },
+  )
 }
 
 /** The place of the secrets of a key, of which one becomes the other as it is stored. */

@@ -333,6 +333,24 @@ test('a row that was changed or moved to another place is not read', async () =>
   await again.close()
 })
 
+test('a secret that was replaced by clear text is refused once all rows are encrypted', async () => {
+  const gateway = await startTestGateway(encryptedOptions({ key: first }))
+  const { db, now } = gateway.server.world
+  const [key] = await db.query({ sql: 'select id from keys' })
+  const keyId = key?.id as string
+  await db.batch([
+    { sql: `update keys set webhook_secret = 'whsec_mine'` },
+    { sql: `insert into secrets (name, value, created_at) values ('one', 'mine', 0)` },
+  ])
+  await expect(secretOf(db, 'one', never, now())).rejects.toThrow(/clear text.* delete it/)
+  await expect(webhookSecretsOf(db, keyId, now())).rejects.toThrow(/clear text.*roll-webhook/)
+  await rollWebhookSecret(db, keyId, 'whsec_new', now())
+  expect(await webhookSecretsOf(db, keyId, now())).toEqual(['whsec_new'])
+  await db.batch([{ sql: `insert into encryption_keys (id, uses) values ('clear', 1)` }])
+  expect(await secretOf(db, 'one', never, now())).toBe('mine')
+  await gateway.close()
+})
+
 test('a response in the background that cannot be read does not keep others from being ended', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const { db, now, backgroundResponses } = gateway.server.world

@@ -51,6 +51,7 @@ for (const kind of databaseKinds) {
   describe(`counters of a key on ${kind}`, () => counterTests(kind))
   describe(`the audit on ${kind}`, () => auditTests(kind))
   describe(`checkpoints on ${kind}`, () => checkpointTests(kind))
+  describe(`signatures on ${kind}`, () => signatureTests(kind))
 
   const operations = Number(LEDGER_OPERATIONS ?? OPERATIONS[kind])
   test(`${operations} random operations on ${kind} come to what a second bookkeeper says (LEDGER_SEED=${seed})`, async () => {
@@ -725,7 +726,9 @@ function checkpointTests(kind: DatabaseKind): void {
     expect(problems).toHaveLength(2)
     expect(problems[0]).toMatch(/charges at positions 1 to \d+ are not those that were verified on/)
   })
+}
 
+function signatureTests(kind: DatabaseKind): void {
   test('does not trust a checkpoint that somebody else has signed', async () => {
     const db = await openAuditedBooks(kind)
     await verifyBooks(db)

@@ -19,6 +19,7 @@ import { metricsRoutes } from '../http/routes/metrics'
 import { modelRoutes } from '../http/routes/models'
 import { operationRoutes } from '../http/routes/operations'
 import { ownKeyRoutes } from '../http/routes/own-key'
+import { paymentRoutes } from '../http/routes/payments'
 import { responseRoutes } from '../http/routes/responses'
 import { rootRoutes } from '../http/routes/root'
 import { taskRoutes } from '../http/routes/tasks'
@@ -94,6 +95,7 @@ export function createApp(
     .use(audioListRoutes(world))
     .use(ownKeyRoutes(world))
     .use(codeRoutes(world, bodies))
+    .use(paymentRoutes(world, bodies))
     .use(healthRoutes(world, createReadiness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())

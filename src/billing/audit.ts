@@ -85,6 +85,7 @@ export function openChecks(now: number): Check[] {
     {
       sql: `select id, kind, from_book, to_book from transfers where not (case kind
         when 'credit' then from_book = 'funding' and to_book like 'account:%'
+        when 'payment' then from_book = 'funding' and to_book like 'account:%'
         when 'code' then from_book = 'funding' and to_book like 'account:%'
         when 'adjust' then (from_book = 'funding' and to_book like 'account:%')
           or (from_book like 'account:%' and to_book = 'funding')

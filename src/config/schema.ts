@@ -15,6 +15,7 @@ import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { ClickHouseEntry, LogEntry, logFaults } from './log'
 import { MetricsEntry, metricsFaults } from './metrics'
 import { ModelListEntry } from './model-lists'
+import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
 import { SecretsEntry, secretFaults } from './secrets'
@@ -224,6 +225,7 @@ const ConfigSchema = Type.Object(
     ),
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
+    payments: optionalSetting('Payment services whose payments are credited. Default: none.', PaymentsEntry),
     telemetry: optionalSetting('Where traces and logs are sent. Default: nowhere.', TelemetryEntry),
     log: optionalSetting('What is logged, and where.', LogEntry),
     secrets: optionalSetting(
@@ -265,6 +267,8 @@ export const settingTables = [
   { place: 'responses', schema: ResponsesEntry },
   { place: 'metrics', schema: MetricsEntry },
   { place: 'backup', schema: BackupEntry },
+  { place: 'payments', schema: PaymentsEntry },
+  { place: 'payments.stripe', schema: StripeEntry },
   { place: 'telemetry', schema: TelemetryEntry },
   { place: 'log', schema: LogEntry },
   { place: 'log.clickhouse', schema: ClickHouseEntry },
@@ -303,6 +307,7 @@ export function faultsOf(value: unknown): string[] {
     backup,
     responses,
     metrics,
+    payments,
     log,
     secrets,
     database,
@@ -318,6 +323,7 @@ export function faultsOf(value: unknown): string[] {
     ...networkFaults('webhooks.allow', recordOf(webhooks).allow),
     ...artifactFaults(artifacts, database),
     ...backupFaults(backup),
+    ...paymentFaults(payments),
     ...responseFaults(responses),
     ...metricsFaults(metrics),
     ...logFaults(log),

@@ -72,6 +72,8 @@ const messages = {
   invalid_value: "Invalid 'limit': expected a whole number from 1 to 100.",
   video_not_ended:
     'The task goes on and cannot be deleted now. Delete it when its status is completed or failed.',
+  invalid_signature: 'This is not to be trusted: no signature is of the secret of this gateway.',
+  payment_not_credited: 'Not credited: there is no account "alice".',
   code_redeemed: 'This code was redeemed before. Each code is worth its amount once.',
   code_expired: 'This code has expired. Ask where it came from for another one.',
   video_not_ready: 'The video is not ready: come back when the status of its task is completed.',
@@ -237,7 +239,18 @@ const unredeemed: readonly ErrorKind[] = [
   { status: 410, description: 'The code has expired, or was revoked.', examples: [one('code_expired')] },
 ]
 
-const kinds = { always, withBody, paid, vendor, badAddress, notReady, running, unredeemed }
+/** Errors of reports of payments. */
+const uncredited: readonly ErrorKind[] = [
+  { status: 400, description: 'The signature does not fit.', examples: [one('invalid_signature')] },
+  { status: 413, description: 'The body is too large.', examples: [one('body_too_large')] },
+  {
+    status: 422,
+    description: 'It was paid, and an operator has to see to it.',
+    examples: [one('payment_not_credited')],
+  },
+]
+
+const kinds = { always, withBody, paid, vendor, badAddress, notReady, running, unredeemed, uncredited }
 export type ErrorGroup = keyof typeof kinds
 
 /** The error answers of an endpoint in these dialects. */

@@ -125,6 +125,23 @@ const codes = {
   },
 }
 
+const payments = {
+  '/v1/payments/stripe': {
+    post: {
+      operationId: 'reportPayment',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Where Stripe reports payments, signed, if the operator has set it up',
+      requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
+      responses: {
+        ...ok('It was credited, was known before, or is none that is credited.', 'PaymentReport'),
+        ...errorAnswers(['uncredited'], ['openai']),
+        '404': notFoundAnswer('payments_not_configured', 'This gateway takes no payments of Stripe.'),
+      },
+    },
+  },
+}
+
 const tasks = {
   '/v1/videos/generations/{id}': {
     get: {
@@ -445,6 +462,7 @@ export const furtherPaths = {
   ...models,
   ...audioLists,
   ...codes,
+  ...payments,
   ...keptPaths,
   ...tasks,
   ...videos,

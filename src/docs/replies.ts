@@ -84,6 +84,10 @@ export const replySchemas: Record<string, Schema> = {
     balance_usd: text,
     available_usd: text,
   }),
+  PaymentReport: object(
+    { received: { const: true }, result: { enum: ['credited', 'known', 'ignored'] } },
+    { reason: text },
+  ),
   DeletedConversation: object({
     id: text,
     object: { const: 'conversation.deleted' },
@@ -300,6 +304,7 @@ export const replyExamples = {
     balance_usd: '7.50',
     available_usd: '7.40',
   },
+  PaymentReport: { received: true, result: 'credited' },
   DeletedConversation: { id: 'conv_123', object: 'conversation.deleted', deleted: true },
   ConversationItem: { id: 'msg_123', type: 'message', role: 'user', status: 'completed', content: [] },
   InputItemList: {

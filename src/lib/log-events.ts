@@ -57,6 +57,11 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   internal_error: error('A fault of the gateway itself: please report it with its text.'),
   job_failed: warn('A job in the background failed, and runs again.'),
   metric_not_read: warn('A metric could not be read, and is missing from the answer.'),
+  payment_credited: info('A payment was credited to its account.'),
+  payment_not_credited: error(
+    'A payment could not be credited: its reason is there. The service reports it again for three days.',
+  ),
+  payment_refused: warn('A report of a payment was not signed as it must be.'),
   request: info('A request has ended.'),
   request_failed: warn('A request failed for a reason that its caller does not see.'),
   request_malformed: warn('A request looks like a probe: no client of the API sends it.'),

@@ -15,7 +15,7 @@ const levels: readonly (readonly string[])[] = [
   ['src/lib', 'src/db'],
   ['src/http-client', 'src/contract', 'src/media', 'src/families', 'src/webhooks'],
   ['src/upstreams/kinds', 'src/upstreams', 'src/config', 'src/billing'],
-  ['src/artifacts', 'src/responses', 'src/accounts', 'src/catalogue', 'src/docs'],
+  ['src/artifacts', 'src/responses', 'src/accounts', 'src/catalogue', 'src/docs', 'src/payments'],
   ['src/tasks', 'src/backup'],
   ['src/request-log', 'src/telemetry'],
   ['src/request'],
@@ -37,6 +37,7 @@ const narrower: Record<string, readonly string[]> = {
   'src/upstreams': ['src/lib', 'src/contract', 'src/http-client'],
   'src/upstreams/kinds': ['src/lib', 'src/contract'],
   'src/config': ['src/lib', 'src/contract', 'src/families', 'src/upstreams/kinds', 'src/upstreams'],
+  'src/payments': ['src/lib'],
   'src/docs': [
     'src/lib',
     'src/contract',

@@ -1,0 +1,50 @@
+// The part of the configuration that names payment services whose payments are credited to accounts.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { parseUsd } from '../lib/money'
+import { closed, optionalSetting, requiredSetting } from '../lib/setting'
+
+export const StripeEntry = Type.Object(
+  {
+    signingSecret: requiredSetting(
+      'The signing secret of the webhook endpoint: `whsec_…`.',
+      Type.String({ minLength: 16, maxLength: 256 }),
+    ),
+    rates: optionalSetting(
+      'What one unit of another currency is worth in dollars: `{ eur: "1.08" }`. Default: payments in other currencies than dollars are refused.',
+      Type.Record(Type.String(), Type.String()),
+    ),
+    testMode: optionalSetting(
+      'Whether payments of test mode, which are of no money, are credited too. Default false.',
+      Type.Boolean(),
+    ),
+  },
+  closed,
+)
+
+export const PaymentsEntry = Type.Object(
+  {
+    stripe: optionalSetting(
+      'Payments of Stripe Checkout are credited, by `POST /v1/payments/stripe` (docs/operate/sell.md).',
+      StripeEntry,
+    ),
+  },
+  closed,
+)
+export type PaymentsEntry = Static<typeof PaymentsEntry>
+
+const compiled = TypeCompiler.Compile(PaymentsEntry)
+
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+export function paymentFaults(entry: unknown): string[] {
+  if (!compiled.Check(entry)) return []
+  return Object.entries(entry.stripe?.rates ?? {}).flatMap(([currency, rate]) => {
+    const place = `payments.stripe.rates.${currency}`
+    if (!/^[a-z]{3}$/.test(currency)) return [`${place}: a currency has three small letters, such as eur`]
+    if (currency === 'usd') return [`${place}: a dollar is a dollar`]
+    return (parseUsd(rate) ?? 0) > 0
+      ? []
+      : [`${place}: "${rate}" is not an amount of dollars, such as "1.08"`]
+  })
+}

@@ -1,6 +1,7 @@
 // Totals of ended charges by hour and by day, kept by the scheduler beside the charges, from which they can be made anew at
 // any time. A mark says up to which position charges are in them, so that each counts exactly once.
 
+import { strict as assert } from 'node:assert'
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 
 export const HOUR_MS = 3_600_000
@@ -22,7 +23,8 @@ export const FIGURES = ['requests', 'released', 'counted', 'estimated', 'amount'
 /** The position up to which charges are in the totals. */
 export async function markOf(db: Db): Promise<number> {
   const [row] = await db.query({ sql: `select position from marks where name = 'usage'` })
-  return row?.position as number
+  assert(row, 'a database has a mark of its totals')
+  return row.position as number
 }
 
 /** Adds charges that have ended since the last time. Returns how many positions that were. */
@@ -79,7 +81,9 @@ export async function firstPositionSince(db: Db, at: number): Promise<number> {
         (select position + 1 from marks where name = 'usage')) as position`,
     parameters: [at - (((at % HOUR_MS) + HOUR_MS) % HOUR_MS)],
   })
-  return row?.position as number
+  // Without the mark no charge would be found at all, and none that fails could be told from one that is not there.
+  assert(typeof row?.position === 'number', 'a database has a mark of its totals')
+  return row.position
 }
 
 function moveMark(from: number, to: number): Statement {

@@ -86,9 +86,12 @@ async function emptyDatabase(): Promise<Db> {
   emptied ??= openDatabase()
   const db = await emptied
   const tables = await db.query({
-    sql: `select name from sqlite_schema where type = 'table' and name not in ('schema_versions')`,
+    sql: `select name from sqlite_schema where type = 'table' and name not in ('schema_versions', 'marks')`,
   })
-  await db.batch(tables.map(({ name }) => ({ sql: `delete from ${name}` })))
+  await db.batch([
+    ...tables.map(({ name }) => ({ sql: `delete from ${name}` })),
+    { sql: 'update marks set position = 0' },
+  ])
   return db
 }
 

@@ -19,6 +19,7 @@ const main = defineCommand({
   subCommands: {
     init: () => import('./commands/init').then((file) => file.init),
     serve: () => import('./commands/serve').then((file) => file.serve),
+    restart: () => import('./commands/restart').then((file) => file.restart),
     keys: () => import('./commands/keys').then((file) => file.keys),
     accounts: () => import('./commands/accounts').then((file) => file.accounts),
     balance: () => import('./commands/balance').then((file) => file.balance),

@@ -3,6 +3,7 @@
 
 import { defineCommand } from 'citty'
 import { version } from '../../package.json'
+import { portOfAddress } from '../../src/app/listening'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
@@ -15,6 +16,7 @@ import { modelsByUpstream } from '../lib/catalogue'
 import { type Controlled, openControl } from '../lib/control-channel'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
+import { notifySystemd } from '../lib/notify-systemd'
 import { registerProcess } from '../lib/processes'
 import { lockDataDir } from '../lib/serve-lock'
 import {
@@ -27,7 +29,7 @@ import {
 } from '../lib/settings'
 import { simulated } from '../lib/simulated'
 import { openSockets } from '../lib/sockets'
-import { findPredecessor, succeed } from '../lib/take-over'
+import { findPredecessor, Successors, succeed } from '../lib/take-over'
 import { isBehindProxy } from '../lib/upstreams'
 import { watchConfig } from '../lib/watch-config'
 import { commandLineOf } from '../program'
@@ -103,12 +105,13 @@ export const serve = defineCommand({
       dataDir,
       placeOf: ({ server: { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket } = {} }) => ({
         hostname: flagHost || host,
-        port: flagPort ?? port,
+        // Port 0 stays the one that the system chose for the first of them.
+        port: (flagPort ?? port) || portOfAddress(predecessor?.url ?? '') || 0,
         unixSocket: flagHost || flagPort !== undefined ? undefined : unixSocket,
       }),
       readConfig: readerOf({ ...args, config: file }, inForce),
       processes: registerProcess(dataDir),
-      beside: predecessor !== undefined,
+      beside: predecessor,
       outside: { ...network(), environment: process.env, log, logRequests: requests },
       sockets,
       processFigures,
@@ -116,15 +119,19 @@ export const serve = defineCommand({
     })
     if (predecessor) unlock = await orStopped(server, () => succeed(dataDir))
     const leaving = Promise.withResolvers<void>()
+    const successors = new Successors()
     const controlled: Controlled = {
       ...controlsOf(server, file),
       async handOver() {
+        successors.haveCome()
         await server.handOver()
         unlock?.()
         leaving.resolve()
       },
+      restart: () => successors.start(leaving.promise),
     }
     const closeControl = openControl(dataDir, controlled, log)
+    notifySystemd(`MAINPID=${process.pid}\nREADY=1`)
     const stopped = stopOnSignal(server, sandbox, leaving.promise)
     // Also sent when the terminal closes, which must not cut running answers.
     process.on('SIGHUP', () => void server.reload('SIGHUP'))
@@ -212,13 +219,15 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
 }
 
 /** A running server as commands reach it. */
-function controlsOf(server: Server, file: string | undefined): Omit<Controlled, 'handOver'> {
+function controlsOf(server: Server, file: string | undefined): Omit<Controlled, 'handOver' | 'restart'> {
   return {
     status: () => ({
       pid: process.pid,
       version,
       schemaVersion: migrations.length,
       url: server.url,
+      metricsUrl: server.metricsUrl ?? null,
+      drainSeconds: server.world.config.server?.drainSeconds ?? DRAIN_SECONDS_WHEN_REPLACED,
       configFile: file ?? null,
     }),
     config: () => server.world.config,

@@ -16,7 +16,12 @@ export interface Controlled {
   reload(): Promise<Reloaded>
   /** Leaves the place to a newer process, which serves already; resolves when it has left. */
   handOver(): Promise<void>
+  /** Starts a process that takes the place of this one; resolves when this one has left, or goes on as before. */
+  restart(): Promise<Restarted>
 }
+
+/** The process that serves now, or why the one that was asked goes on. */
+export type Restarted = { pid: number } | { fault: string }
 
 export interface Status {
   pid: number
@@ -24,6 +29,10 @@ export interface Status {
   /** The number of steps that the shape of its database has taken. */
   schemaVersion: number
   url: string
+  /** Where metrics are read; null if they have no listener of their own. */
+  metricsUrl: string | null
+  /** How long it goes on with what it has begun when another one takes its place, in seconds. */
+  drainSeconds: number
   /** The configuration file that was read at the start; null for the built-in configuration. */
   configFile: string | null
 }
@@ -73,6 +82,12 @@ function serveAt(path: string, controlled: Controlled) {
             server.timeout(request, 0)
             await controlled.handOver()
             return Response.json({ isLeft: true })
+          },
+        },
+        '/restart': {
+          async POST(request, server) {
+            server.timeout(request, 0)
+            return Response.json(await controlled.restart())
           },
         },
       },

@@ -2,10 +2,12 @@
 
 import type { Reloaded } from '../../src/app/reload'
 import type { Config } from '../../src/config/schema'
-import { controlSocketOf, type Status } from './control-channel'
+import { controlSocketOf, type Restarted, type Status } from './control-channel'
 import { CommandFailed, lineOf } from './errors'
 
 const PATIENCE_MS = 30_000
+/** Longer than a server waits for the one that it starts. */
+const RESTART_PATIENCE_MS = 90_000
 
 interface Answers {
   'GET /status': Status
@@ -13,6 +15,7 @@ interface Answers {
   'GET /config/changes': Reloaded
   'POST /config/reload': Reloaded
   'POST /hand-over': { isLeft: true }
+  'POST /restart': Restarted
 }
 
 /** The answer of the server; undefined if none serves from this data directory. */
@@ -21,7 +24,7 @@ export async function askServer<Question extends keyof Answers>(
   question: Question,
 ): Promise<Answers[Question] | undefined> {
   const [method = '', path] = question.split(' ')
-  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const signal = AbortSignal.timeout(question === 'POST /restart' ? RESTART_PATIENCE_MS : PATIENCE_MS)
   let response: Response
   try {
     response = await fetch(`http://gateway${path}`, { method, signal, unix: controlSocketOf(dataDir) })

@@ -7,7 +7,8 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { endianness } from 'node:os'
 import type { Caller, Sockets } from '../../src/app/connection-guard'
 
-const LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1']
+/** Names of the C library on Linux. */
+export const C_LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1']
 const DESCRIPTORS = '/proc/self/fd'
 const LIMITS = '/proc/self/limits'
 /** Constants of Linux, equal on x64 and arm64. */
@@ -93,7 +94,7 @@ export function openSockets(): Sockets | undefined {
 
 function openLibrary() {
   const { i32, ptr: pointer } = FFIType
-  for (const library of LIBRARIES) {
+  for (const library of C_LIBRARIES) {
     try {
       return dlopen(library, {
         fcntl: { args: [i32, i32], returns: i32 },

@@ -1,11 +1,19 @@
 // Takes the place of a gateway that serves from the same data directory: this process listens beside it, then the other one
 // leaves and ends what it began. Two versions must never work on one database unless both know its shape.
 
+import type { Subprocess } from 'bun'
 import { migrations } from '../../src/db/migrations'
+import { isCompiled } from '../program'
 import { askServer } from './control'
-import type { Status } from './control-channel'
-import { CommandFailed } from './errors'
+import type { Restarted, Status } from './control-channel'
+import { CommandFailed, lineOf } from './errors'
 import { lockDataDir } from './serve-lock'
+
+/** How long a process may take until it serves, in milliseconds. */
+const START_PATIENCE_MS = 60_000
+/** The file of the program, noted at the start: the system names it otherwise once it is replaced. */
+const program = process.execPath
+const startedIn = process.cwd()
 
 /** The gateway whose place is to be taken; undefined if none serves. Fails if the two cannot run side by side. */
 export async function findPredecessor(dataDir: string): Promise<Status | undefined> {
@@ -31,4 +39,61 @@ export async function succeed(dataDir: string): Promise<() => void> {
   // Without an answer the other one has ended meanwhile, and the lock with it.
   await askServer(dataDir, 'POST /hand-over')
   return lockDataDir(dataDir)
+}
+
+/** Starts processes that are to take the place of this one, one at a time, each as this one was started. */
+export class Successors {
+  private isStarting = false
+  private hasCome = false
+
+  /** A successor serves, and this process begins to leave. */
+  haveCome(): void {
+    this.hasCome = true
+  }
+
+  /** Starts one. Resolves when this process has left (`left`), or with the reason why it goes on. */
+  async start(left: Promise<void>): Promise<Restarted> {
+    if (this.isStarting || this.hasCome) return { fault: 'A restart is under way: wait until it has ended' }
+    if (process.pid === 1) {
+      return {
+        fault:
+          'This gateway is the first process of its container, which ends with it: start another container, then stop this one',
+      }
+    }
+    this.isStarting = true
+    try {
+      return await this.startOne(left)
+    } finally {
+      this.isStarting = false
+    }
+  }
+
+  private async startOne(left: Promise<void>): Promise<Restarted> {
+    let child: Subprocess
+    try {
+      child = Bun.spawn(commandOfSuccessor(), {
+        cwd: startedIn,
+        stdio: ['ignore', 'inherit', 'inherit'],
+      })
+    } catch (error) {
+      return { fault: `${program} cannot be started: ${lineOf(error)}` }
+    }
+    // It outlives this one.
+    child.unref()
+    const late = setTimeout(() => {
+      if (!this.hasCome) child.kill('SIGKILL')
+    }, START_PATIENCE_MS)
+    const { pid } = child
+    const ended = child.exited.then((code) => ({
+      fault: `The new process ended (${child.signalCode ?? `exit ${code}`}) before it served; the log of the gateway says why`,
+    }))
+    return Promise.race([left.then(() => ({ pid })), ended]).finally(() => clearTimeout(late))
+  }
+}
+
+/** The command line of this process, with the program that has its file now. */
+function commandOfSuccessor(): string[] {
+  const words = process.argv.slice(2)
+  const flag = words.includes('--take-over') ? [] : ['--take-over']
+  return [program, ...(isCompiled() ? [] : [Bun.main]), ...words, ...flag]
 }

@@ -9,11 +9,18 @@ import type { Log } from '../lib/system'
 import { guardConnections, type Sockets } from './connection-guard'
 import { type ListenApp, type Listening, type ListenSettings, listen } from './listening'
 
+/** Where a process listens that another one takes the place of. */
+export interface Predecessor {
+  url: string
+  /** Where its metrics are read; null if they have no listener of their own. */
+  metricsUrl: string | null
+}
+
 interface EntranceOptions {
   placeOf(config: Config): Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
   sockets?: Sockets | undefined
-  /** Whether another process listens there, whose place this one takes. */
-  beside?: boolean
+  /** The process whose place this one takes. */
+  beside?: Predecessor | undefined
 }
 
 const MEBIBYTE = 1024 * 1024
@@ -31,10 +38,10 @@ export class ListeningSide {
   ) {
     const { config } = world
     this.settings = this.settingsOf(config)
-    const { sockets, beside = false } = options
+    const { sockets, beside } = options
     this.listening = listen(app, this.settings, {
       canShare: sockets !== undefined,
-      beside,
+      beside: beside?.url,
       steer: (port) => {
         if (!sockets?.steer(port)) world.log('connections_not_steered', { port })
       },

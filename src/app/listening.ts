@@ -50,8 +50,8 @@ interface ListenOptions {
    * opens.
    */
   canShare: boolean
-  /** Whether another process listens there, whose place this one takes. */
-  beside?: boolean
+  /** Where another process listens, whose place this one takes. */
+  beside?: string | undefined
   /** Sends all new connections of a port to the socket that came last. */
   steer?(port: number): void
 }
@@ -67,6 +67,8 @@ export function listen(app: ListenApp, settings: ListenSettings, options: Listen
 class Doorway implements Listening {
   private settings: ListenSettings
   private current: BunServer
+  /** Noted, because a server that has stopped no longer knows its own. */
+  port = 0
   private isOpen = true
   private placed: PlacedSocket | undefined
   /** Every server that still has connections, and a promise for their end. */
@@ -78,18 +80,14 @@ class Doorway implements Listening {
     private readonly options: ListenOptions,
   ) {
     this.settings = settings
-    this.current = this.begin(settings, options.beside ?? false)
-    if (options.beside) options.steer?.(this.port)
-  }
-
-  get port(): number {
-    return this.current.port ?? this.settings.port
+    const { beside } = options
+    const isTaken = beside !== undefined && isSamePort(settings, beside)
+    this.current = this.begin(settings, isTaken)
+    if (isTaken) options.steer?.(this.port)
   }
 
   get url(): string {
-    const { unixSocket, hostname, tls } = this.settings
-    if (unixSocket !== undefined) return `unix:${unixSocket}`
-    return `http${tls ? 's' : ''}://${hostname.includes(':') ? `[${hostname}]` : hostname}:${this.port}`
+    return addressOf(this.settings, this.port)
   }
 
   closeIdle(): number {
@@ -147,6 +145,7 @@ class Doorway implements Listening {
     app.listen(optionsOf(settings, canShare))
     if (!app.server) throw new Error('the server did not start')
     this.placed = placedOf(settings)
+    this.port = app.server.port ?? settings.port
     return app.server
   }
 
@@ -178,6 +177,22 @@ function optionsOf({ unixSocket, hostname, port, tls, ...times }: ListenSettings
   return { ...times, ...place, ...(tls && { tls }), development: false }
 }
 
+function addressOf({ unixSocket, hostname, tls }: ListenSettings, port: number): string {
+  if (unixSocket !== undefined) return `unix:${unixSocket}`
+  return `http${tls ? 's' : ''}://${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`
+}
+
+/** The port of an address: 8080 of `http://127.0.0.1:8080/metrics`. Undefined for a unix socket. */
+export function portOfAddress(address: string): number | undefined {
+  const port = /^https?:\/\/.*:(\d+)(\/|$)/.exec(address)?.[1]
+  return port === undefined ? undefined : Number(port)
+}
+
+/** Whether settings have the port of an address, whatever its host: 0.0.0.0 has that of 127.0.0.1. */
+function isSamePort({ unixSocket, port }: ListenSettings, address: string): boolean {
+  return unixSocket === undefined && port === portOfAddress(address)
+}
+
 function sameAddress(one: ListenSettings, other: ListenSettings): boolean {
   if (one.unixSocket !== other.unixSocket) return false
   return one.unixSocket !== undefined || (one.hostname === other.hostname && one.port === other.port)
@@ -187,7 +202,11 @@ function sameAddress(one: ListenSettings, other: ListenSettings): boolean {
  * Throws if somebody listens there: sockets of two gateways on one port would each get some of the requests, and only
  * one of them has the right keys.
  */
-function assertFree({ unixSocket, hostname, port }: ListenSettings): void {
+export function assertFree({
+  unixSocket,
+  hostname,
+  port,
+}: Pick<ListenSettings, 'unixSocket' | 'hostname' | 'port'>): void {
   if (unixSocket !== undefined || port === 0) return
   Bun.listen({ hostname, port, exclusive: true, socket: { data() {} } }).stop(true)
 }

@@ -8,6 +8,7 @@ import { pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
 import type { Gateway } from '../request/line'
 import type { ProcessFigures } from '../telemetry/state-metrics'
+import { assertFree, portOfAddress } from './listening'
 import type { World } from './world'
 
 export interface MetricsListener {
@@ -17,8 +18,18 @@ export interface MetricsListener {
 
 const DEFAULT_HOST = '127.0.0.1'
 
-/** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. `canShare` lets another process open it beside this one. */
-export function listenForMetrics(world: World, canShare = false): MetricsListener | undefined {
+interface MetricsListenOptions {
+  /** Whether several sockets may listen on one port, so that another process can take it over. */
+  canShare?: boolean
+  /** Where the metrics of the process are read whose place this one takes. */
+  beside?: string | null | undefined
+}
+
+/** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
+export function listenForMetrics(
+  world: World,
+  { canShare = false, beside }: MetricsListenOptions = {},
+): MetricsListener | undefined {
   const { host = DEFAULT_HOST, port, token } = world.config.metrics ?? {}
   if (port === undefined) return undefined
   const answer = async (request: Request) => {
@@ -29,9 +40,12 @@ export function listenForMetrics(world: World, canShare = false): MetricsListene
       return errorResponse(error, 'openai', world.newId('req'), world.log)
     }
   }
+  const origin = `http://${host.includes(':') ? `[${host}]` : host}`
+  // Another gateway there would answer every other question, about its own requests.
+  if (canShare && (!beside || portOfAddress(beside) !== port)) assertFree({ hostname: host, port })
   const server = Bun.serve({ hostname: host, port, reusePort: canShare, development: false, fetch: answer })
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${server.port}/metrics`,
+    url: `${origin}:${server.port}/metrics`,
     stop: () => server.stop(true),
   }
 }

@@ -9,7 +9,7 @@ import { createPoller } from '../tasks/poller'
 import type { ProcessFigures } from '../telemetry/state-metrics'
 import type { Sockets } from './connection-guard'
 import { encodedTables } from './encoded-tables'
-import { ListeningSide } from './entrance'
+import { ListeningSide, type Predecessor } from './entrance'
 import { LeftBehind } from './left-behind'
 import { type ListenSettings, SETTLE_MS } from './listening'
 import { listenForMetrics, type MetricsListener, watchState } from './metrics-listener'
@@ -52,8 +52,8 @@ interface ServerOptions {
   outside?: Outside
   /** The processes that serve from the data directory; absent if there is this one only. */
   processes?: Processes
-  /** Whether another process listens there, whose place this one takes. */
-  beside?: boolean
+  /** The process whose place this one takes. */
+  beside?: Predecessor | undefined
   /** Absent: connections are not counted. */
   sockets?: Sockets | undefined
   /** Absent: they are not shown. */
@@ -76,7 +76,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   let entrance: ListeningSide
   let metrics: MetricsListener | undefined
   try {
-    metrics = listenForMetrics(world, options.sockets !== undefined)
+    metrics = listenForMetrics(world, {
+      canShare: options.sockets !== undefined,
+      beside: options.beside?.metricsUrl,
+    })
     entrance = new ListeningSide(app, options, world)
   } catch (error) {
     // An open world keeps the process alive.

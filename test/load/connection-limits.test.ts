@@ -50,11 +50,15 @@ function honest(running: Running, secret: string) {
   return { ...steady, stream }
 }
 
-const events = ({ stderr }: Running) =>
+/** The lines of the log about anything but single requests. */
+const lines = ({ stderr }: Running) =>
   stderr()
     .split('\n')
     .filter(Boolean)
-    .map((line) => JSON.parse(line).event)
+    .map((line) => JSON.parse(line))
+    .filter(({ event }) => event !== 'request')
+
+const events = (running: Running): string[] => lines(running).map(({ event }) => event)
 
 async function end(installation: Installation, running: Running): Promise<void> {
   for (const flood of floods) flood.end()
@@ -132,7 +136,7 @@ test('an address has no more connections than it may; those that were answered s
   expect([answered.alive, greedy.alive, modest.alive]).toEqual([30, 20, 40])
   expect((await ask(running, secret)).status).toBe(200)
   await waitFor(() => events(running).length > 0, PATIENCE_MS)
-  expect(JSON.parse(running.stderr().split('\n')[0] ?? '')).toMatchObject({
+  expect(lines(running)[0]).toMatchObject({
     event: 'connections_closed',
     excess: 130,
     address: '127.0.0.2',

@@ -1,5 +1,5 @@
-// Unix sockets that are made beside their place and then moved there in one step, because Bun removes the path of a server
-// that stops: it must not be that of the server that came after.
+// Unix sockets that are made beside their place and then moved there in one step, because Bun removes the path at which a
+// server was made when that server stops: it must not be that of the server that came after, in this process or another.
 
 import { chmodSync, renameSync, rmSync, statSync } from 'node:fs'
 
@@ -33,5 +33,5 @@ export function remove({ path, file }: PlacedSocket): void {
 }
 
 function madeAt(path: string): string {
-  return `${path}.new`
+  return `${path}.${process.pid}`
 }

@@ -40,6 +40,8 @@ export interface StartOptions {
   environment?: Record<string, string>
   /** Default: any free one. */
   port?: number
+  /** Whether it listens where the configuration says, in place of a port. */
+  isPlaceConfigured?: boolean
   /** More flags of `serve`. */
   flags?: string[]
   /** Lines for a shell that then becomes the executable, such as limits of the process. */
@@ -143,7 +145,11 @@ export async function install(
     }
   }
 
-  const serveWords = ({ port = 0, flags = [] }: StartOptions) => ['serve', '--port', String(port), ...flags]
+  const serveWords = ({ port = 0, isPlaceConfigured = false, flags = [] }: StartOptions) => [
+    'serve',
+    ...(isPlaceConfigured ? [] : ['--port', String(port)]),
+    ...flags,
+  ]
   return {
     sandbox,
     dataDir,
@@ -171,7 +177,7 @@ async function listening(child: Subprocess): Promise<Running> {
   })
   const deadline = performance.now() + START_DEADLINE_MS
   for (;;) {
-    const url = /^Gateway listening on (http:\S+)/m.exec(stdout.text())?.[1]
+    const url = /^Gateway listening on ((?:http|unix):\S+)/m.exec(stdout.text())?.[1]
     if (url) {
       return {
         url,

@@ -12,7 +12,10 @@ import { freePort } from './free-port'
 export interface PostgresServer {
   /** The database of its administrator. */
   url: string
+  /** Ends it. The data of a durable one stays, for another start. */
   stop(): Promise<void>
+  /** Starts one again that was stopped, where it was. */
+  start(): Promise<void>
 }
 
 /** The database that others are copies of: their sessions have more time than the gateway gives a statement. */
@@ -43,7 +46,7 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
     user: 'postgres',
     password: 'secret',
     port,
-    persistent: false,
+    persistent: durable,
     // The server refuses to run as root; in containers tests usually do.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--no-sync'],
@@ -70,5 +73,5 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
   await migrate(tables)
   // Nobody may be connected to a database that is copied.
   await tables.close()
-  return { url: urlOf('postgres'), stop: () => server.stop() }
+  return { url: urlOf('postgres'), stop: () => server.stop(), start: () => server.start() }
 }

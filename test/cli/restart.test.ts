@@ -1,0 +1,308 @@
+// gateway restart and serve --take-over with the compiled executable: on a port, on a unix socket, with a port of metrics, on
+// PostgreSQL, as an ordinary user, under systemd; and versions that do not know each other's database.
+
+import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { Database } from 'bun:sqlite'
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { migrations } from '../../src/db/migrations'
+import { openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+import { ask, executable, type Installation, install, type Running, stopWell } from '../support/executable'
+import { freePort } from '../support/free-port'
+import { say, startTestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+const STREAM = { stream: true, messages: say('[sandbox tokens=100 token_delay_ms=40] Hello!') }
+const NOBODY = 65_534
+const onLinux = describe.skipIf(process.platform !== 'linux')
+
+/** Processes that no test holds a handle of: the gateway started them itself. */
+const successors: number[] = []
+afterEach(() => {
+  for (const pid of successors.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Runs `gateway restart` and waits until the process before has ended. */
+async function restart(installation: Installation): Promise<{ pid: number; url: string }> {
+  const restarted = await installation.json('restart')
+  successors.push(restarted.pid)
+  expect(restarted.ok).toBe(true)
+  return restarted
+}
+
+async function stop(pid: number): Promise<void> {
+  process.kill(pid, 'SIGTERM')
+  await waitFor(() => !isAlive(pid), 30_000)
+}
+
+onLinux('gateway restart', () => {
+  test('starts the file that is there now, as the one before was started; a running stream ends', async () => {
+    const program = join(temporaryFolder(), 'gateway')
+    copyFileSync(await executable(), program)
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    // What the environment of the server says, that of the command does not.
+    const before = `export GATEWAY_PORT=${await freePort()}; set -- ${program} serve --json --config ${installation.configFile} --data-dir ${installation.dataDir}`
+    const child = Bun.spawn(['sh', '-c', `${before}; exec "$@" 2>&1`], {
+      stdout: 'pipe',
+      env: { PATH: process.env.PATH },
+    })
+    const status = () => installation.json('health').catch(() => ({ ok: false, url: '' }))
+    await waitFor(async () => (await status()).ok)
+    const url = (await status()).url.replace(/\/health$/, '')
+    const stream = ask({ url }, secret, STREAM).then((response) => response.text())
+    await waitFor(async () => (await installation.rows('select id from open_charges')).length === 1)
+    copyFileSync(program, `${program}.next`)
+    renameSync(`${program}.next`, program)
+    const first = await restart(installation)
+    expect(first.url).toBe(url)
+    expect((await stream).trimEnd()).toEndWith('data: [DONE]')
+    await waitFor(() => child.exitCode !== null)
+    expect(child.exitCode).toBe(0)
+    const second = await restart(installation)
+    expect(second.pid).not.toBe(first.pid)
+    expect((await ask({ url }, secret)).status).toBe(200)
+    await stop(second.pid)
+    expect(await installation.problems()).toEqual([])
+  })
+
+  test('says why the gateway goes on where no successor can serve', async () => {
+    const installation = await install()
+    const none = await installation.command(['restart'])
+    expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('No gateway serves') })
+    const server = await installation.serve({ port: await freePort() })
+    writeFileSync(installation.configFile, 'export default { models: {} }')
+    const refused = await installation.command(['restart'])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('goes on as before')
+    expect(refused.stderr).toContain('exit 1')
+    await waitFor(() => server.stderr().includes('has faults'))
+    expect((await fetch(`${server.url}/health`)).status).toBe(200)
+    server.kill('SIGTERM')
+    expect((await server.ended).code).toBe(0)
+  })
+
+  test('tells systemd that it serves, and which process does', async () => {
+    const receiver = receiveDatagrams(join(temporaryFolder(), 'notify'))
+    const installation = await install()
+    const server = await installation.serve({
+      port: await freePort(),
+      environment: { NOTIFY_SOCKET: receiver.path },
+    })
+    await waitFor(() => receiver.take() === `MAINPID=${server.pid}\nREADY=1`)
+    const { pid } = await restart(installation)
+    await waitFor(() => receiver.take() === `MAINPID=${pid}\nREADY=1`)
+    await stop(pid)
+    receiver.close()
+  })
+})
+
+/** A socket that takes what a program tells systemd. */
+function receiveDatagrams(path: string) {
+  const { i32, i64, u64, ptr: pointer } = FFIType
+  const c = dlopen('libc.so.6', {
+    socket: { args: [i32, i32, i32], returns: i32 },
+    bind: { args: [i32, pointer, i32], returns: i32 },
+    recv: { args: [i32, pointer, u64, i32], returns: i64 },
+    close: { args: [i32], returns: i32 },
+  }).symbols
+  const [AF_UNIX, SOCK_DGRAM, MSG_DONTWAIT] = [1, 2, 0x40]
+  const descriptor = c.socket(AF_UNIX, SOCK_DGRAM, 0)
+  const address = Buffer.alloc(256)
+  address.writeUInt16LE(AF_UNIX)
+  const length = address.write(path, 2)
+  expect(c.bind(descriptor, ptr(address), 2 + length)).toBe(0)
+  const message = Buffer.alloc(256)
+  return {
+    path,
+    /** The next message; undefined if none has come. */
+    take() {
+      const taken = Number(c.recv(descriptor, ptr(message), message.length, MSG_DONTWAIT))
+      return taken < 0 ? undefined : message.toString('utf8', 0, taken)
+    },
+    close: () => c.close(descriptor),
+  }
+}
+
+onLinux('serve --take-over', () => {
+  const replace = async (installation: Installation, options: Parameters<Installation['serve']>[0]) => {
+    const first = await installation.serve(options)
+    const second = await installation.serve({ ...options, flags: ['--take-over'] })
+    expect((await first.ended).code).toBe(0)
+    expect(first.stderr() + second.stderr()).not.toContain('connections_not_steered')
+    return second
+  }
+
+  test('on a unix socket', async () => {
+    const path = join(temporaryFolder(), 'http.sock')
+    const installation = await install({ config: { server: { unixSocket: path } } })
+    const serve = (flags: string[]) => installation.serve({ isPlaceConfigured: true, flags })
+    const first = await serve([])
+    const second = await serve(['--take-over'])
+    expect((await first.ended).code).toBe(0)
+    expect(second.url).toBe(`unix:${path}`)
+    expect((await fetch('http://gateway/health', { unix: path })).status).toBe(200)
+    expect(second.stderr()).toBe('')
+    await stopWell(installation, second)
+  })
+
+  test('with a port of metrics, which another gateway may not have', async () => {
+    const port = await freePort()
+    const installation = await install({ config: { metrics: { port } } })
+    const second = await replace(installation, { port: await freePort() })
+    const scraped = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    expect(scraped).toContain('gateway_')
+    const other = await install({ config: { metrics: { port } } })
+    const refused = await other.serveInVain({ port: await freePort() })
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('in use') })
+    await stopWell(installation, second)
+  })
+
+  test('on another port, which another gateway may not have', async () => {
+    const [port, taken] = [await freePort(), await freePort()]
+    const other = await install()
+    const owner = await other.serve({ port: taken })
+    const installation = await install()
+    const server = await installation.serve({ port })
+    const refused = await installation.serveInVain({ port: taken, flags: ['--take-over'] })
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('in use') })
+    expect((await fetch(`${server.url}/health`)).status).toBe(200)
+    await stopWell(other, owner)
+    await stopWell(installation, server)
+  })
+
+  test('on PostgreSQL', async () => {
+    const database = await postgresUrl()
+    const installation = await install({ config: { database } })
+    const secret = await installation.makeKey('alice', '100')
+    const port = await freePort()
+    const first = await installation.serve({ port })
+    const stream = ask(first, secret, STREAM).then((response) => response.text())
+    const db = openAddress(database)
+    await waitFor(async () => (await db.query({ sql: 'select id from open_charges' })).length === 1)
+    const second = await installation.serve({ port, flags: ['--take-over'] })
+    expect((await ask(second, secret)).status).toBe(200)
+    expect((await stream).trimEnd()).toEndWith('data: [DONE]')
+    expect((await first.ended).code).toBe(0)
+    second.kill('SIGTERM')
+    expect((await second.ended).code).toBe(0)
+    expect(await db.query({ sql: 'select state, count(*) as count from charges group by state' })).toEqual([
+      { state: 'settled', count: 2 },
+    ])
+    await db.close()
+    expect((await installation.command(['balance', 'verify'])).code).toBe(0)
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('as an ordinary user', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    for (const file of [dirname(await executable()), dirname(installation.configFile)]) chmodSync(file, 0o755)
+    for (const file of [installation.configFile, ...filesBelow(installation.dataDir)])
+      chownSync(file, NOBODY, NOBODY)
+    const before = `set -- setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups --bounding-set=-all "$@"`
+    const second = await replace(installation, { port: await freePort(), before })
+    expect((await ask(second, secret)).status).toBe(200)
+    await stopWell(installation, second)
+  })
+})
+
+function filesBelow(folder: string): string[] {
+  return [folder, ...readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)))]
+}
+
+test('what was left to another process is cut when the time is over, and a second call shortens that time', async () => {
+  const gateway = await startTestGateway()
+  const reply = gateway.chat({ ...STREAM, messages: say('[sandbox tokens=4000 token_delay_ms=50] Hello!') })
+  await waitFor(async () => (await gateway.charges()).length === 1)
+  await gateway.server.handOver()
+  const cut = gateway.server.stop(3_600_000)
+  void gateway.server.stop(0)
+  expect(await cut).toBe(1)
+  const text = await (await reply).text().catch(() => 'cut')
+  expect(text).not.toContain('[DONE]')
+})
+
+describe('a version that knows another shape of the database', () => {
+  /** A process that answers on the control channel as another version would. */
+  function pretend(dataDir: string, schemaVersion: number) {
+    mkdirSync(dataDir, { recursive: true })
+    return Bun.serve({
+      unix: join(dataDir, 'control.sock'),
+      fetch: () =>
+        Response.json({
+          pid: 1,
+          version: '0.0.9',
+          schemaVersion,
+          url: 'http://127.0.0.1:1',
+          configFile: null,
+        }),
+    })
+  }
+  const known = migrations.length
+  const rows: [name: string, schemaVersion: number, words: string[]][] = [
+    ['newer', known - 1, [`from schema ${known - 1} to ${known}`, '0.0.9', 'Stop the running one', 'copy']],
+    ['older', known + 1, ['is newer', `schema ${known + 1}`, 'Nothing was changed']],
+  ]
+  for (const [name, schemaVersion, words] of rows) {
+    test(`does not take over where it is the ${name} one, and says what to do`, async () => {
+      const installation = await install()
+      const other = pretend(installation.dataDir, schemaVersion)
+      const refused = await installation.serveInVain({ flags: ['--take-over'] })
+      expect(refused.code).toBe(1)
+      for (const word of words) expect(refused.stderr).toContain(word)
+      await other.stop(true)
+    })
+  }
+
+  test('does not open a database of a newer one, and changes nothing in it', async () => {
+    const installation = await install()
+    await installation.makeKey('alice', '5')
+    const file = join(installation.dataDir, 'gateway.sqlite')
+    using db = new Database(file)
+    db.run('insert into schema_versions (version) values (?)', [known + 1])
+    const shape = () => db.query('select sql from sqlite_schema order by name').values()
+    const before = shape()
+    for (const words of [
+      ['keys', 'list'],
+      ['balance', 'verify'],
+    ]) {
+      const { code, stderr } = await installation.command(words)
+      expect({ words, code, stderr }).toEqual({ words, code: 1, stderr: expect.stringContaining('newer') })
+    }
+    const served = await installation.serveInVain()
+    expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('use a newer gateway') })
+    expect(shape()).toEqual(before)
+  })
+})
+
+/** Standard error of a server that is stopped as soon as it serves. */
+async function warningsOf(host: string): Promise<string> {
+  const installation = await install()
+  const server: Running = await installation.serve({ flags: ['--host', host] })
+  server.kill('SIGTERM')
+  return (await server.ended).stderr
+}
+
+test('an address that is open to the network without TLS is warned of', async () => {
+  expect(await warningsOf('0.0.0.0')).toContain('open to the network without TLS')
+  expect(await warningsOf('127.0.0.1')).not.toContain('without TLS')
+})

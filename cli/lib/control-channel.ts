@@ -54,8 +54,7 @@ export function openControl(dataDir: string, controlled: Controlled, log: Log): 
     if (Buffer.byteLength(path) > MOST_PATH_BYTES) {
       throw new Error(`the path is longer than ${MOST_PATH_BYTES} bytes: choose a shorter --data-dir`)
     }
-    const server = serveAt(path, controlled)
-    const placed = place(path, 0o600)
+    const { server, placed } = serveAt(path, controlled)
     return async () => {
       remove(placed)
       await server.stop(true)
@@ -69,8 +68,9 @@ export function openControl(dataDir: string, controlled: Controlled, log: Log): 
 function serveAt(path: string, controlled: Controlled) {
   // No moment in which others could connect.
   const mask = process.umask(0o177)
+  let server: Bun.Server<undefined> | undefined
   try {
-    return Bun.serve({
+    server = Bun.serve({
       unix: birthplaceOf(path),
       routes: {
         '/status': { GET: () => Response.json(controlled.status()) },
@@ -93,6 +93,11 @@ function serveAt(path: string, controlled: Controlled) {
       },
       fetch: () => new Response(null, { status: 404 }),
     })
+    return { server, placed: place(path, 0o600) }
+  } catch (error) {
+    // One that nobody reaches would keep the process alive.
+    void server?.stop(true)
+    throw error
   } finally {
     process.umask(mask)
   }

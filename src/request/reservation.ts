@@ -55,6 +55,8 @@ const DRAIN_LOOK_MS = 20
 export class Reservations {
   /** True when the gateway stops: no request begins any more. */
   isDraining = false
+  /** How many requests were cut at the end of their grace, by any call of `drain`. */
+  private cut = 0
   private readonly world: RequestWorld
   private readonly running: RunningRequests
   private readonly open = new IndexedSet<Reservation>()
@@ -143,15 +145,17 @@ export class Reservations {
     return this.pending.some((end) => end.charge === charge)
   }
 
-  /** Waits for all reservations to end, then cuts the rest. Returns how many were cut. */
+  /** Waits for all reservations to end, then cuts the rest. Returns how many were cut, by an earlier call too. */
   async drain(graceMs: number): Promise<number> {
     this.isDraining = true
     await this.waitUntilEmpty(graceMs)
-    const cut = this.open.size
-    for (const { cancelToken } of this.open.all()) cancelToken.abort(shuttingDown())
+    for (const { cancelToken } of this.open.all()) {
+      if (!cancelToken.signal.aborted) this.cut++
+      cancelToken.abort(shuttingDown())
+    }
     await this.waitUntilEmpty(SETTLE_MS)
     await this.endLater()
-    return cut
+    return this.cut
   }
 
   /** Tries again to end charges that the database could not end. */

@@ -210,6 +210,13 @@ describe('the guard by itself', () => {
       '10.0.0.1': 5,
     })
   })
+  test.concurrent('proxies that are trusted have as many as they need, whatever is set for an address', async () => {
+    const server = { maxConnectionsPerAddress: 10, trustedProxies: ['10.0.0.0/8'] }
+    expect(await left({ '10.0.0.1': 30, '127.0.0.1': 30 }, server)).toEqual({
+      '10.0.0.1': 30,
+      '127.0.0.1': 10,
+    })
+  })
   test.concurrent('the addresses of one network of IPv6 are one; an address of IPv4 is the same in either form', async () => {
     const counts = await left(
       {

@@ -5,11 +5,12 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
+import { outside } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { faultsOf } from '../../src/config/schema'
 import { clientAddressOf } from '../../src/http/client-address'
 import { temporaryFolder } from '../support/databases'
-import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(60_000)
 
@@ -56,6 +57,27 @@ describe('HTTPS', () => {
     expect((await ask({})).status).toBe(200)
     writeFileSync(keyFile, 'no key')
     expect(await gateway.server.reload('test')).toHaveProperty('faults')
+    expect(await shownNames(gateway)).toContain('two.example')
+    await gateway.close()
+  })
+
+  test('files that change are read again by themselves, and those that cannot be used are not', async () => {
+    const folder = temporaryFolder()
+    const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+    copyFileSync(fixture('one.example'), certFile)
+    copyFileSync(fixture('key'), keyFile)
+    const gateway = await startTestGateway({
+      config: { server: { tls: { certFile, keyFile } } },
+      // A minute of the scheduler is half a second.
+      outside: { after: (milliseconds, run) => outside.after(milliseconds / 120, run) },
+    })
+    const logged = (event: string, job?: string) =>
+      gateway.log.some((line) => line.event === event && line.fields.job === job)
+    writeFileSync(certFile, 'half a certificate')
+    await waitFor(() => logged('job_failed', 'renew the certificate'), 20_000)
+    expect(await shownNames(gateway)).toContain('one.example')
+    copyFileSync(fixture('two.example'), certFile)
+    await waitFor(() => logged('certificate_renewed'), 20_000)
     expect(await shownNames(gateway)).toContain('two.example')
     await gateway.close()
   })

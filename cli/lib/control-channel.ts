@@ -67,11 +67,12 @@ export function openControl(dataDir: string, controlled: Controlled, log: Log): 
 
 function serveAt(path: string, controlled: Controlled) {
   // No moment in which others could connect.
+  const maker = String(process.pid)
   const mask = process.umask(0o177)
   let server: Bun.Server<undefined> | undefined
   try {
     server = Bun.serve({
-      unix: birthplaceOf(path),
+      unix: birthplaceOf(path, maker),
       routes: {
         '/status': { GET: () => Response.json(controlled.status()) },
         '/config': { GET: () => Response.json(offerOf(controlled.config())) },
@@ -93,7 +94,7 @@ function serveAt(path: string, controlled: Controlled) {
       },
       fetch: () => new Response(null, { status: 404 }),
     })
-    return { server, placed: place(path, 0o600) }
+    return { server, placed: place(path, maker, 0o600) }
   } catch (error) {
     // One that nobody reaches would keep the process alive.
     void server?.stop(true)

@@ -19,6 +19,7 @@ export interface Predecessor {
 interface EntranceOptions {
   placeOf(config: Config): Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
   sockets?: Sockets | undefined
+  processes?: { own: string } | undefined
   /** The process whose place this one takes. */
   beside?: Predecessor | undefined
 }
@@ -38,9 +39,10 @@ export class ListeningSide {
   ) {
     const { config } = world
     this.settings = this.settingsOf(config)
-    const { sockets, beside } = options
+    const { sockets, processes, beside } = options
     this.listening = listen(app, this.settings, {
       canShare: sockets !== undefined,
+      name: processes?.own ?? 'alone',
       beside: beside?.url,
       steer: (port) => {
         if (!sockets?.steer(port)) world.log('connections_not_steered', { port })

@@ -50,6 +50,8 @@ interface ListenOptions {
    * opens.
    */
   canShare: boolean
+  /** The name of this process among those that listen at the same place. */
+  name: string
   /** Where another process listens, whose place this one takes. */
   beside?: string | undefined
   /** Sends all new connections of a port to the socket that came last. */
@@ -103,14 +105,19 @@ class Doorway implements Listening {
   open(): void {
     if (this.isOpen) return
     // `listen` of the application would keep every server that it ever made.
-    const { app, settings, port } = this
+    const {
+      app,
+      settings,
+      port,
+      options: { canShare, name },
+    } = this
     const options = {
       ...app.config.serve,
-      ...optionsOf({ ...settings, port }, this.options.canShare),
+      ...optionsOf({ ...settings, port }, canShare, name),
       fetch: app.fetch,
     }
     this.current = Bun.serve(options as Bun.Serve.Options<unknown>)
-    this.placed = placedOf(settings)
+    this.placed = placedOf(settings, name)
     app.server = this.current
     this.isOpen = true
   }
@@ -140,11 +147,11 @@ class Doorway implements Listening {
 
   private begin(settings: ListenSettings, beside: boolean): BunServer {
     const { app } = this
-    const { canShare } = this.options
+    const { canShare, name } = this.options
     if (!beside && canShare) assertFree(settings)
-    app.listen(optionsOf(settings, canShare))
+    app.listen(optionsOf(settings, canShare, name))
     if (!app.server) throw new Error('the server did not start')
-    this.placed = placedOf(settings)
+    this.placed = placedOf(settings, name)
     this.port = app.server.port ?? settings.port
     return app.server
   }
@@ -171,9 +178,15 @@ class Doorway implements Listening {
   }
 }
 
-function optionsOf({ unixSocket, hostname, port, tls, ...times }: ListenSettings, canShare: boolean): object {
+function optionsOf(
+  { unixSocket, hostname, port, tls, ...times }: ListenSettings,
+  canShare: boolean,
+  name: string,
+): object {
   const place =
-    unixSocket === undefined ? { hostname, port, reusePort: canShare } : { unix: birthplaceOf(unixSocket) }
+    unixSocket === undefined
+      ? { hostname, port, reusePort: canShare }
+      : { unix: birthplaceOf(unixSocket, name) }
   return { ...times, ...place, ...(tls && { tls }), development: false }
 }
 
@@ -212,6 +225,6 @@ export function assertFree({
 }
 
 /** The socket of a server that has begun, at its place; undefined for one with a port. */
-function placedOf({ unixSocket }: ListenSettings): PlacedSocket | undefined {
-  return unixSocket === undefined ? undefined : place(unixSocket, SOCKET_MODE)
+function placedOf({ unixSocket }: ListenSettings, name: string): PlacedSocket | undefined {
+  return unixSocket === undefined ? undefined : place(unixSocket, name, SOCKET_MODE)
 }

@@ -8,6 +8,8 @@ import { pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
 import type { Gateway } from '../request/line'
 import type { ProcessFigures } from '../telemetry/state-metrics'
+import type { Sockets } from './connection-guard'
+import type { Predecessor } from './entrance'
 import { assertFree, portOfAddress } from './listening'
 import type { World } from './world'
 
@@ -19,16 +21,16 @@ export interface MetricsListener {
 const DEFAULT_HOST = '127.0.0.1'
 
 interface MetricsListenOptions {
-  /** Whether several sockets may listen on one port, so that another process can take it over. */
-  canShare?: boolean
-  /** Where the metrics of the process are read whose place this one takes. */
-  beside?: string | null | undefined
+  /** Present where several sockets may listen on one port, so that another process can take it over. */
+  sockets?: Sockets | undefined
+  /** The process whose place this one takes. */
+  beside?: Predecessor | undefined
 }
 
 /** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
 export function listenForMetrics(
   world: World,
-  { canShare = false, beside }: MetricsListenOptions = {},
+  { sockets, beside }: MetricsListenOptions,
 ): MetricsListener | undefined {
   const { host = DEFAULT_HOST, port, token } = world.config.metrics ?? {}
   if (port === undefined) return undefined
@@ -42,7 +44,8 @@ export function listenForMetrics(
   }
   const origin = `http://${host.includes(':') ? `[${host}]` : host}`
   // Another gateway there would answer every other question, about its own requests.
-  if (canShare && (!beside || portOfAddress(beside) !== port)) assertFree({ hostname: host, port })
+  const canShare = sockets !== undefined
+  if (canShare && portOfAddress(beside?.metricsUrl ?? '') !== port) assertFree({ hostname: host, port })
   const server = Bun.serve({ hostname: host, port, reusePort: canShare, development: false, fetch: answer })
   return {
     url: `${origin}:${server.port}/metrics`,

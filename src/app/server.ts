@@ -76,10 +76,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   let entrance: ListeningSide
   let metrics: MetricsListener | undefined
   try {
-    metrics = listenForMetrics(world, {
-      canShare: options.sockets !== undefined,
-      beside: options.beside?.metricsUrl,
-    })
+    metrics = listenForMetrics(world, options)
     entrance = new ListeningSide(app, options, world)
   } catch (error) {
     // An open world keeps the process alive.

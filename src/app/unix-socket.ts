@@ -9,18 +9,21 @@ export interface PlacedSocket {
   file: number
 }
 
-/** Where to make a socket for a place. Throws if something else has the place, which is not to be lost. */
-export function birthplaceOf(path: string): string {
+/**
+ * Where a process makes a socket for a place; `maker` tells the processes apart. Throws if something else has the place,
+ * which is not to be lost.
+ */
+export function birthplaceOf(path: string, maker: string): string {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found && !found.isSocket()) throw new Error(`${path} is there already and is no socket`)
-  const made = madeAt(path)
+  const made = madeAt(path, maker)
   rmSync(made, { force: true })
   return made
 }
 
 /** Gives a socket that was made its rights and then its place, where it replaces another one. */
-export function place(path: string, mode: number): PlacedSocket {
-  const made = madeAt(path)
+export function place(path: string, maker: string, mode: number): PlacedSocket {
+  const made = madeAt(path, maker)
   chmodSync(made, mode)
   const { ino } = statSync(made)
   renameSync(made, path)
@@ -32,6 +35,6 @@ export function remove({ path, file }: PlacedSocket): void {
   if (statSync(path, { throwIfNoEntry: false })?.ino === file) rmSync(path)
 }
 
-function madeAt(path: string): string {
-  return `${path}.${process.pid}`
+function madeAt(path: string, maker: string): string {
+  return `${path}.${maker}`
 }

@@ -145,11 +145,6 @@ export async function install(
     }
   }
 
-  const serveWords = ({ port = 0, isPlaceConfigured = false, flags = [] }: StartOptions) => [
-    'serve',
-    ...(isPlaceConfigured ? [] : ['--port', String(port)]),
-    ...flags,
-  ]
   return {
     sandbox,
     dataDir,
@@ -166,6 +161,13 @@ export async function install(
     problems: () => withDb(async (db) => (await audit(db, Date.now())).problems),
   }
 }
+
+/** The command that starts a server. */
+const serveWords = ({ port = 0, isPlaceConfigured = false, flags = [] }: StartOptions) => [
+  'serve',
+  ...(isPlaceConfigured ? [] : ['--port', String(port)]),
+  ...flags,
+]
 
 /** Waits for the line that says where the gateway listens. */
 async function listening(child: Subprocess): Promise<Running> {

@@ -2,10 +2,12 @@
 
 import { defineCommand } from 'citty'
 import { listKeys } from '../../src/accounts/keys'
-import { openRequestReader } from '../../src/app/request-store'
+import { openRequestReader, readBodies } from '../../src/app/request-store'
 import { outside } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
+import { UnreadableText } from '../../src/db/codec'
 import type { Db } from '../../src/db/db'
+import type { KeptBodies } from '../../src/request-log/bodies'
 import { type RequestFilter, statusRange, UnknownCursor } from '../../src/request-log/filter'
 import { findRequest, type LookUpWorld, listRequests } from '../../src/request-log/look-up'
 import type { LoggedRequest } from '../../src/request-log/row'
@@ -14,6 +16,7 @@ import { commandArgs, openDataDir, type SettingsFlags, withDatabase } from '../l
 import { parseCount } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import {
+  bodiesText,
   detailsBlock,
   detailsJson,
   type NameOf,
@@ -56,6 +59,7 @@ interface FilterFlags {
 }
 
 interface Reading extends LookUpWorld {
+  dataDir: string
   nameOf: NameOf
   filterOf(flags: FilterFlags): RequestFilter
 }
@@ -109,7 +113,11 @@ const show = defineCommand({
   meta: {
     name: 'show',
     description: 'Show everything about a request: times, money, attempts, task and webhook.',
-    examples: ['gateway requests show req_01a1…', 'gateway requests show req_01a1… --json | jq .charges'],
+    examples: [
+      'gateway requests show req_01a1…',
+      'gateway requests show req_01a1… --json | jq .charges',
+      'gateway requests show req_01a1… --bodies',
+    ],
   },
   args: {
     id: {
@@ -117,6 +125,7 @@ const show = defineCommand({
       required: true,
       description: 'The id, as the answer had it in x-request-id',
     },
+    bodies: { type: 'boolean', description: 'Also what was asked and answered, as `log.bodies` has kept it' },
     ...commandArgs,
   },
   async run({ args }) {
@@ -127,8 +136,14 @@ const show = defineCommand({
           `There is no request ${args.id}: it is not in the log, or no longer, and nothing was held for it.`,
         )
       }
-      if (args.json) printJson(detailsJson(args.id, details, reading.nameOf))
-      else print(detailsBlock(args.id, details, reading.nameOf))
+      const bodies = args.bodies ? await bodiesOf(reading, args.id) : undefined
+      if (args.json) {
+        return printJson({ ...detailsJson(args.id, details, reading.nameOf), ...(args.bodies && { bodies }) })
+      }
+      print(detailsBlock(args.id, details, reading.nameOf))
+      if (bodies) print(bodiesText(bodies))
+      else if (bodies === null)
+        say('\nNo bodies are kept of it: log.bodies says which are, and for how long.')
     })
   },
 })
@@ -166,6 +181,18 @@ export const requests = defineCommand({
   subCommands: { list, show, tail },
 })
 
+/** The kept bodies of a request; null if there are none. */
+async function bodiesOf(reading: Reading, id: string): Promise<KeptBodies | null> {
+  try {
+    return (await readBodies(reading, id)) ?? null
+  } catch (error) {
+    if (!(error instanceof UnreadableText)) throw error
+    throw new CommandFailed(
+      `The bodies of ${id} are encrypted with a key that is not configured: add it to secrets.olderKeys.`,
+    )
+  }
+}
+
 /** Keeps the ids of the newest rows, which the next look may find again. */
 function remember(seen: Set<string>, rows: readonly LoggedRequest[]): void {
   // An empty list is a look, too: what comes later is new.
@@ -185,6 +212,7 @@ async function withRequests(flags: SettingsFlags, work: (reading: Reading) => Pr
       const idOf = (text: string) => keys.find(({ id, name }) => id === text || name === text)?.id ?? text
       await work({
         db,
+        dataDir,
         requests: store,
         nameOf: (id) => names.get(String(id)) ?? null,
         filterOf: (flags) => filterOf(flags, idOf),

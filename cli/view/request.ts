@@ -3,6 +3,7 @@
 import type { ChargeView } from '../../src/billing/usage-report'
 import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
+import type { KeptBodies } from '../../src/request-log/bodies'
 import type { RequestDetails } from '../../src/request-log/look-up'
 import type { LoggedRequest } from '../../src/request-log/row'
 import { paint } from './output'
@@ -125,6 +126,15 @@ export function detailsBlock(id: string, details: RequestDetails, nameOf: NameOf
   if (task) entries.push(['task', `${task.id}: ${taskLine(task)}`, 'whole'])
   if (webhook) entries.push(['webhook', `${webhook.webhook.url}: ${webhook.webhook.state}`, 'whole'])
   return renderBlock(entries)
+}
+
+/** Bodies for people: those in JSON are laid out. */
+export function bodiesText({ request, answer }: KeptBodies): string {
+  const shown = (text: string | null) => {
+    const json = parsed(text)
+    return typeof json === 'object' && json !== null ? JSON.stringify(json, null, 2) : (text ?? '(nothing)')
+  }
+  return `\n${paint('dim', 'request')}\n${shown(request)}\n\n${paint('dim', 'answer')}\n${shown(answer)}`
 }
 
 function rowEntries(row: LoggedRequest, nameOf: NameOf): Entry[] {

@@ -8,7 +8,7 @@ import type { Log, System } from '../lib/system'
 import { openRequestLog, type ReadRows, type RequestLog } from '../request-log/request-log'
 import { Exporter } from '../telemetry/exporter'
 import { Metrics } from '../telemetry/metrics'
-import { openRequestStore, type StoreParts } from './request-store'
+import { openBodies, openRequestStore, type StoreParts } from './request-store'
 
 /** The log, and the metrics that count its lines; null if nobody may read them. */
 export interface Observation {
@@ -41,7 +41,8 @@ export async function openRequests(
 ): Promise<RequestLog> {
   if (metrics) parts.db.onCommit = metrics.commit
   const readers = [metrics?.fold, tracer?.rows, parts.logRequests].filter((read) => read !== undefined)
-  const requestLog = openRequestLog(await openRequestStore(config, parts), log, readers)
+  const bodies = await openBodies(config, parts, log)
+  const requestLog = openRequestLog(await openRequestStore(config, parts), log, readers, bodies)
   return {
     ...requestLog,
     async close() {

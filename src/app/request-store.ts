@@ -3,11 +3,13 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { keepRequestsMs } from '../config/log'
+import { bodyLimitsOf, keepRequestsMs } from '../config/log'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { openSqlite } from '../db/sqlite'
 import type { Transport } from '../http-client/transport'
+import type { Log } from '../lib/system'
+import { BodyLog, findBodies, type KeptBodies } from '../request-log/bodies'
 import { openClickHouse } from '../request-log/clickhouse'
 import { openPages } from '../request-log/pages'
 import { openPartitions, readPartitions } from '../request-log/partitions'
@@ -40,6 +42,36 @@ export async function openRequestReader(
   if (config.log?.clickhouse) return openRequestStore(config, parts)
   if (db.kind === 'postgres') return readPartitions(db)
   return existsSync(fileOf(dataDir)) ? openRequestStore(config, parts) : NO_ROWS
+}
+
+/** Opens the place that keeps bodies; null unless the configuration asks for it. */
+export async function openBodies(
+  config: Pick<Config, 'log'>,
+  { db, dataDir }: Pick<StoreParts, 'db' | 'dataDir'>,
+  log: Log,
+): Promise<BodyLog | null> {
+  const limits = bodyLimitsOf(config.log)
+  if (!limits) return null
+  return BodyLog.open(db.kind === 'postgres' ? db : openBodyFile(db, dataDir), limits, log)
+}
+
+/** The bodies of a request for a command; undefined if none are kept. */
+export async function readBodies(
+  { db, dataDir }: Pick<StoreParts, 'db' | 'dataDir'>,
+  id: string,
+): Promise<KeptBodies | undefined> {
+  if (db.kind === 'postgres') return findBodies(db, id)
+  if (!existsSync(bodyFile(dataDir))) return undefined
+  const file = openBodyFile(db, dataDir)
+  return findBodies(file, id).finally(() => file.close())
+}
+
+function openBodyFile({ codec }: Db, dataDir: string): Db {
+  return openSqlite(bodyFile(dataDir), { durable: false, codec })
+}
+
+function bodyFile(dataDir: string): string {
+  return join(dataDir, 'bodies.sqlite')
 }
 
 /** The log of a server that has never run. */

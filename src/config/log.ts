@@ -2,7 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { parseDurationMs } from '../lib/durations'
+import { parseBytes, parseDurationMs } from '../lib/durations'
 import { LEVELS } from '../lib/log-events'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 
@@ -26,6 +26,24 @@ export const ClickHouseEntry = Type.Object(
   closed,
 )
 
+export const BodiesEntry = Type.Object(
+  {
+    keep: optionalSetting('How long. Default `7d`.', Type.String()),
+    keys: optionalSetting(
+      'Only requests of these keys, by name or id. Default: all.',
+      Type.Array(Type.String()),
+    ),
+    models: optionalSetting('Only requests to these models. Default: all.', Type.Array(Type.String())),
+    redact: optionalSetting(
+      'Names of fields whose values are left out, wherever they stand in a body.',
+      Type.Array(Type.String({ minLength: 1 })),
+    ),
+    maxBodyBytes: optionalSetting('How much of each body. Default `64KB`, at most `1MB`.', Type.String()),
+    maxBytes: optionalSetting('How much in all; the oldest go first. Default `1GB`.', Type.String()),
+  },
+  closed,
+)
+
 export const LogEntry = Type.Object(
   {
     level: optionalSetting(
@@ -43,6 +61,10 @@ export const LogEntry = Type.Object(
     ),
     keep: optionalSetting('How long rows of requests are kept. Default `30d`.', Type.String()),
     clickhouse: optionalSetting('The server that keeps the rows.', ClickHouseEntry),
+    bodies: optionalSetting(
+      'Keeps what was asked and answered, for `gateway requests show ID --bodies`. Default: off.',
+      BodiesEntry,
+    ),
   },
   closed,
 )
@@ -50,20 +72,68 @@ export type ClickHouseConfig = Static<typeof ClickHouseEntry>
 type LogEntry = Static<typeof LogEntry>
 
 const DEFAULT_KEEP = '30d'
+const DEFAULT_BODIES = { keep: '7d', maxBodyBytes: '64KB', maxBytes: '1GB' } as const
+const MOST_BODY_BYTES = 1_000_000
 
 const compiled = TypeCompiler.Compile(LogEntry)
 
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function logFaults(entry: unknown): string[] {
   if (!compiled.Check(entry)) return []
-  const { keep, to, clickhouse } = entry
+  const { keep, to, clickhouse, bodies } = entry
   const faults: string[] = []
   if (keep !== undefined && parseDurationMs(keep) === undefined) {
     faults.push(`log.keep: "${keep}" is not a duration such as "30d"`)
   }
   if (to === 'clickhouse' && !clickhouse) faults.push('log.clickhouse: missing; say where it is')
   if (clickhouse && to !== 'clickhouse') faults.push(`log.to: must be "clickhouse" for log.clickhouse`)
+  return [...faults, ...bodyFaults(bodies)]
+}
+
+function bodyFaults(bodies: Static<typeof BodiesEntry> = {}): string[] {
+  const faults: string[] = []
+  const { keep, maxBodyBytes, maxBytes } = { ...DEFAULT_BODIES, ...bodies }
+  if (parseDurationMs(keep) === undefined) {
+    faults.push(`log.bodies.keep: "${keep}" is not a duration such as "7d"`)
+  }
+  const each = parseBytes(maxBodyBytes)
+  if (each === undefined || each > MOST_BODY_BYTES) {
+    faults.push(`log.bodies.maxBodyBytes: "${maxBodyBytes}" is not a size up to 1MB, such as "64KB"`)
+  }
+  if (parseBytes(maxBytes) === undefined) {
+    faults.push(`log.bodies.maxBytes: "${maxBytes}" is not a size such as "1GB"`)
+  }
   return faults
+}
+
+/** Which bodies are kept, how much of them, and for how long. */
+export interface BodyLimits {
+  keepMs: number
+  keys: readonly string[] | undefined
+  models: readonly string[] | undefined
+  redact: readonly string[]
+  maxBodyBytes: number
+  maxBytes: number
+}
+
+/** The limits of an entry without faults; undefined if no bodies are kept. */
+export function bodyLimitsOf({ bodies }: LogEntry = {}): BodyLimits | undefined {
+  if (!bodies) return undefined
+  const { keys, models, redact = [], ...texts } = bodies
+  const { keep, maxBodyBytes, maxBytes } = { ...DEFAULT_BODIES, ...texts }
+  return {
+    keys,
+    models,
+    redact,
+    keepMs: checked(parseDurationMs(keep)),
+    maxBodyBytes: checked(parseBytes(maxBodyBytes)),
+    maxBytes: checked(parseBytes(maxBytes)),
+  }
+}
+
+function checked(value: number | undefined): number {
+  if (value === undefined) throw new Error('log.bodies was not checked')
+  return value
 }
 
 /** How long rows of requests are kept, in milliseconds. */

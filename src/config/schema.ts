@@ -12,7 +12,7 @@ import { UpstreamEntry } from '../upstreams/settings'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { BackupEntry, backupFaults } from './backup'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
-import { ClickHouseEntry, LogEntry, logFaults } from './log'
+import { BodiesEntry, ClickHouseEntry, LogEntry, logFaults } from './log'
 import { MetricsEntry, metricsFaults } from './metrics'
 import { ModelListEntry } from './model-lists'
 import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
@@ -272,6 +272,7 @@ export const settingTables = [
   { place: 'telemetry', schema: TelemetryEntry },
   { place: 'log', schema: LogEntry },
   { place: 'log.clickhouse', schema: ClickHouseEntry },
+  { place: 'log.bodies', schema: BodiesEntry },
   { place: 'secrets', schema: SecretsEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },

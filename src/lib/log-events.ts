@@ -63,6 +63,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   ),
   payment_refused: warn('A report of a payment was not signed as it must be.'),
   request: info('A request has ended.'),
+  request_bodies_lost: warn('Bodies of requests could not be kept.'),
   request_failed: warn('A request failed for a reason that its caller does not see.'),
   request_malformed: warn('A request looks like a probe: no client of the API sends it.'),
   request_rows_lost: warn('Rows of the request log could not be kept.'),

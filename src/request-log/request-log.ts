@@ -4,6 +4,7 @@
 
 import { DatabaseUnavailable } from '../db/db'
 import type { Log } from '../lib/system'
+import type { BodyLog } from './bodies'
 import type { PageWish, RequestFilter, RequestPage } from './filter'
 import type { LoggedRequest, RequestLogRow } from './row'
 
@@ -25,6 +26,8 @@ export interface RequestStore extends RequestReader {
 
 export interface RequestLog extends Omit<RequestStore, 'insert'> {
   write(logRow: RequestLogRow): void
+  /** Keeps bodies of requests; null unless the operator has asked for it. */
+  bodies: BodyLog | null
   /** The newest rows, newest first. */
   recent(limit: number): Promise<LoggedRequest[]>
   /** Rows that were dropped because the store could not take them. */
@@ -41,7 +44,12 @@ const FLUSH_ROWS = 256
 /** Rows that may wait for a slow store. */
 const MAX_WAITING = 10_000
 
-export function openRequestLog(store: RequestStore, log: Log, readers: readonly ReadRows[] = []): RequestLog {
+export function openRequestLog(
+  store: RequestStore,
+  log: Log,
+  readers: readonly ReadRows[] = [],
+  bodies: BodyLog | null = null,
+): RequestLog {
   let buffered: RequestLogRow[] = []
   let timer: Timer | undefined
   let storing = Promise.resolve()
@@ -86,14 +94,19 @@ export function openRequestLog(store: RequestStore, log: Log, readers: readonly 
       if (buffered.length === FLUSH_ROWS) void flush()
       else timer ??= setTimeout(flush, FLUSH_MS)
     },
+    bodies,
     list: (filter, wish) => store.list(filter, wish),
     find: (id) => store.find(id),
     recent: async (limit) => (await store.list({}, { limit })).rows,
-    trim: (now) => store.trim(now),
+    async trim(now) {
+      await store.trim(now)
+      await bodies?.trim(now)
+    },
     lostRows: () => lost,
     flush,
     async close() {
       await flush()
+      await bodies?.close()
       await store.close()
     },
   }

@@ -27,6 +27,7 @@ import {
 import { answerInBackground, NOBODY } from './answer-background'
 import { beginAnswer, beginSealing } from './answer-context'
 import { endOfTask } from './answer-task'
+import { BodyRecord } from './body-record'
 import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
 import { keepResults } from './kept-answer'
@@ -92,7 +93,12 @@ export function createGateway(world: RequestWorld): Gateway {
   const reservations = new Reservations(world, running)
   const line: Line = { world, reservations }
   return {
-    handle: (incoming) => handle(line, running, incoming),
+    handle: (incoming) => {
+      const logRow = newLogRow(incoming, world)
+      const { bodies } = world.requestLog
+      if (!bodies) return handle(line, running, incoming, logRow)
+      return handleAndKeep(line, running, incoming, logRow, new BodyRecord(bodies, logRow))
+    },
     async drain(graceMs) {
       const endsAt = world.monotonic() + graceMs
       const cut = await reservations.drain(graceMs)
@@ -108,10 +114,31 @@ export function createGateway(world: RequestWorld): Gateway {
 
 const NO_TRACE: CallerTrace = { parent: null, state: null }
 
-async function handle(line: Line, running: RunningRequests, incoming: Incoming): Promise<Response> {
+/** Answers a request whose bodies are kept. */
+async function handleAndKeep(
+  line: Line,
+  running: RunningRequests,
+  incoming: Incoming,
+  logRow: RequestLogRow,
+  record: BodyRecord,
+): Promise<Response> {
+  try {
+    return await record.answered(await handle(line, running, incoming, logRow, record))
+  } catch (error) {
+    record.failed(error, incoming.operation.dialect)
+    throw error
+  }
+}
+
+async function handle(
+  line: Line,
+  running: RunningRequests,
+  incoming: Incoming,
+  logRow: RequestLogRow,
+  record?: BodyRecord,
+): Promise<Response> {
   const { world, reservations } = line
   const { catalogue, db } = world
-  const logRow = newLogRow(incoming, world)
   if (world.tracer) logRow.trace = world.tracer.begin(incoming.trace?.() ?? NO_TRACE)
   /** The key whose request is counted as running until the reservation takes over. */
   let counted: Key | undefined
@@ -130,6 +157,7 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     content = await incoming.body((model) => {
       resolveModels(catalogue, key, incoming.operation, model, world.random)
     })
+    record?.asked(content, key)
     // 3. Check the request: operation, model, fields. 400.
     const read = readRequest(catalogue, key, incoming.operation, content, world.random)
     const wishes = incoming.operation.keepsAnswers
@@ -149,6 +177,7 @@ async function handle(line: Line, running: RunningRequests, incoming: Incoming):
     counted = undefined
     reservation = reserved
     if (wishes) Object.assign(reservation, wishes)
+    if (record) reservation.record = record
     reservations.add(reservation)
     // 6, 7. Call the vendor and read its answer, one model of a route after the other. 502, 504.
     const answered = await answerOfAny(line, reservation, reservation.background ? NOBODY : incoming)
@@ -267,7 +296,9 @@ async function endedFile(
 function begun({ world }: Line, reservation: Reservation, { body, headers }: StreamAnswer): Response {
   const { logRow } = reservation
   logRow.firstByteMs ??= world.monotonic() - logRow.startedAt
-  return new Response(body, { headers: withIds(headers, reservation) })
+  const { record } = reservation
+  const shown = record ? record.followed(body, headers['content-type']) : body
+  return new Response(shown, { headers: withIds(headers, reservation) })
 }
 
 /** Starts a stream that is read here, whoever waits for it. */
@@ -276,9 +307,10 @@ async function begunInBackground(
   reservation: Reservation,
   answered: StreamAnswer,
 ): Promise<Response> {
-  const { toKeep, background } = reservation
+  const { toKeep, background, record } = reservation
   if (!toKeep || !background) throw new Error('a response in the background is always kept')
   const { backgroundResponses } = world
+  if (record) answered.body = record.followed(answered.body, answered.headers['content-type'])
   const shown = await answerInBackground(backgroundResponses, toKeep, answered, background.isFollowed)
   const headers = withIds({ 'content-type': shown.contentType, 'cache-control': 'no-cache' }, reservation)
   return new Response(shown.body, { headers })

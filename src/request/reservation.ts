@@ -17,6 +17,7 @@ import { watchWhileNeeded } from '../lib/ticker'
 import { noteFailedAttempt, type RequestLogRow } from '../request-log/row'
 import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
+import type { BodyRecord } from './body-record'
 import type { CheckedRequest } from './check'
 import type { RunningRequests } from './running-requests'
 import type { RequestWorld } from './world'
@@ -38,6 +39,8 @@ export interface Reservation extends CheckedRequest, Member {
   toKeep: ResponseToKeep | undefined
   /** Absent unless the answer is made in the background. */
   background?: { isFollowed: boolean }
+  /** Notes what is delivered; absent unless bodies are kept. */
+  record?: BodyRecord
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
 }

@@ -70,6 +70,7 @@ const mp3Encoder: World['mp3Encoder'] = {
 
 const requestLog: World['requestLog'] = {
   write() {},
+  bodies: null,
   recent: async () => [],
   list: async () => ({ rows: [], next: null, looked: null }),
   find: async () => undefined,

@@ -1,0 +1,142 @@
+// Notes what one request asked and what was delivered to its caller, for an operator who has asked for bodies. Exists only
+// then. It must never change an answer, nor hold it up.
+
+import type { Key } from '../accounts/keys'
+import { knownError } from '../contract/caught'
+import type { Form } from '../contract/form'
+import { type Dialect, errorBody, GatewayError } from '../lib/errors'
+import type { BodyLog } from '../request-log/bodies'
+import { redacted } from '../request-log/redaction'
+import type { RequestLogRow } from '../request-log/row'
+
+/** How much of a body is read to fill what is kept of it: media before the text take most of it. */
+const READ_MOST = 4 * 1024 * 1024
+/** Bytes of a stream for each one that is kept: its frames are longer than what they carry. */
+const STREAM_TIMES = 4
+
+export class BodyRecord {
+  private request: string | null = null
+  private isWanted = false
+  private isFollowed = false
+
+  constructor(
+    private readonly bodies: BodyLog,
+    private readonly logRow: RequestLogRow,
+  ) {}
+
+  /** Notes what was asked, by a key that is known. */
+  asked(content: Uint8Array | Form, key: Key): void {
+    this.isWanted = this.bodies.isKeyWanted(key)
+    if (!this.isWanted) return
+    this.request = ArrayBuffer.isView(content)
+      ? this.kept(content)
+      : redacted(JSON.stringify(fieldsOf(content)), this.bodies.rules)
+  }
+
+  /** Notes the answer, unless it is a stream that is followed. */
+  async answered(response: Response): Promise<Response> {
+    if (!this.isWanted || this.isFollowed) return response
+    const bytes = await response.bytes()
+    this.write(this.shown(bytes, response.headers.get('content-type')))
+    const { status, headers } = response
+    return new Response(bytes, { status, headers })
+  }
+
+  failed(error: unknown, dialect: Dialect): void {
+    const known = knownError(error)
+    if (known instanceof GatewayError) {
+      const body = JSON.stringify(errorBody(known, known.dialect ?? dialect, this.logRow.id))
+      this.write(redacted(body, this.bodies.rules))
+    } else this.write(null)
+  }
+
+  /** The stream, of which all that its reader takes is noted. */
+  followed(body: ReadableStream<Uint8Array>, contentType: string | undefined): ReadableStream<Uint8Array> {
+    if (!this.isWanted) return body
+    this.isFollowed = true
+    const reader = body.getReader()
+    const delivered = new Delivered(this.bodies)
+    const end = () => {
+      const { bytes, length } = delivered.end()
+      this.write(this.shown(bytes, contentType ?? null, length))
+    }
+    return new ReadableStream<Uint8Array>(
+      {
+        async pull(output) {
+          try {
+            const { done, value } = await reader.read()
+            if (!done) {
+              delivered.add(value)
+              return output.enqueue(value)
+            }
+            end()
+            output.close()
+          } catch (error) {
+            end()
+            output.error(error)
+          }
+        },
+        cancel(reason) {
+          end()
+          return reader.cancel(reason)
+        },
+      },
+      { highWaterMark: 0 },
+    )
+  }
+
+  private write(answer: string | null): void {
+    if (!this.isWanted) return
+    // Once, whatever comes after it.
+    this.isWanted = false
+    this.bodies.write(this.logRow, { request: this.request, answer })
+  }
+
+  private shown(bytes: Uint8Array, contentType: string | null, length = bytes.byteLength): string {
+    if (/^(?:text\/|application\/json)/.test(contentType ?? 'text/')) return this.kept(bytes, length)
+    return `[${contentType}, ${length} bytes]`
+  }
+
+  private kept(bytes: Uint8Array, length = bytes.byteLength): string {
+    const read = Math.min(bytes.byteLength, READ_MOST)
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, read).toString()
+    // Sizes are in bytes, and a text has fewer characters.
+    return redacted(text, this.bodies.rules, read < length ? length : text.length)
+  }
+}
+
+/** The beginning of a stream, as much of it as is read at most. */
+class Delivered {
+  private readonly pieces: Uint8Array[] = []
+  private heldBytes = 0
+  private length = 0
+  private isEnded = false
+
+  constructor(private readonly bodies: BodyLog) {}
+
+  add(bytes: Uint8Array): void {
+    const room = this.bodies.rules.maxLength * STREAM_TIMES - this.heldBytes
+    const part = bytes.byteLength <= room ? bytes : bytes.subarray(0, room)
+    const isGapless = this.length === this.heldBytes
+    this.length += bytes.byteLength
+    if (part.byteLength === 0 || !isGapless || !this.bodies.takeMemory(part.byteLength)) return
+    this.heldBytes += part.byteLength
+    // A copy: the buffer of a piece may be much larger.
+    this.pieces.push(Uint8Array.from(part))
+  }
+
+  end(): { bytes: Uint8Array; length: number } {
+    if (!this.isEnded) this.bodies.giveBack(this.heldBytes)
+    this.isEnded = true
+    return { bytes: Buffer.concat(this.pieces), length: this.length }
+  }
+}
+
+/** The fields of a form, and what its files are. */
+function fieldsOf({ fields, files }: Form): Record<string, unknown> {
+  const described = [...files].map(([name, uploads]) => [
+    name,
+    uploads.map(({ filename, contentType, bytes }) => `[${contentType} ${filename}, ${bytes.size} bytes]`),
+  ])
+  return Object.fromEntries([...fields, ...described])
+}

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { bodyLimitsOf, keepRequestsMs } from '../config/log'
+import { keepRequestsMs, keptBodiesOf } from '../config/log'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { openSqlite } from '../db/sqlite'
@@ -50,7 +50,7 @@ export async function openBodies(
   { db, dataDir }: Pick<StoreParts, 'db' | 'dataDir'>,
   log: Log,
 ): Promise<BodyLog | null> {
-  const limits = bodyLimitsOf(config.log)
+  const limits = keptBodiesOf(config.log)
   if (!limits) return null
   return BodyLog.open(db.kind === 'postgres' ? db : openBodyFile(db, dataDir), limits, log)
 }

@@ -117,7 +117,7 @@ export interface BodyLimits {
 }
 
 /** The limits of an entry without faults; undefined if no bodies are kept. */
-export function bodyLimitsOf({ bodies }: LogEntry = {}): BodyLimits | undefined {
+export function keptBodiesOf({ bodies }: LogEntry = {}): BodyLimits | undefined {
   if (!bodies) return undefined
   const { keys, models, redact = [], ...texts } = bodies
   const { keep, maxBodyBytes, maxBytes } = { ...DEFAULT_BODIES, ...texts }

@@ -9,7 +9,7 @@ import { nextTurn } from './page-search'
 import { type RedactionRules, redactionRules } from './redaction'
 import type { RequestLogRow } from './row'
 
-/** What was asked and answered. Null where there was nothing, or nothing that was kept. */
+/** Bodies of a request and its answer. Null where there was nothing, or nothing that was kept. */
 export interface KeptBodies {
   request: string | null
   answer: string | null

@@ -21,7 +21,7 @@ const SECRET_NAMES = [
 ]
 // Each pattern takes all that it has looked at, so that the time is that of the text.
 const KEY =
-  /\bBearer\s+[^\s"\\]+|\b(?:sk|rk|pk|gsk|xai|r8|hf|gh[opsu]|github_pat|glpat|xox[abprs]|whsec)[-_][\w-]{16,}|\bAIza[\w-]{30,}|\bAKIA[A-Z0-9]{16}|(?<![\w-])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}-----|$)/g
+  /\bBearer\s+[^\s"\\]+|\b(?:sk|rk|pk|gsk|x[a-z]{2}|r8|hf|gh[opsu]|github_pat|glpat|xox[abprs]|whsec)[-_][\w-]{16,}|\bAIza[\w-]{30,}|\bAKIA[A-Z0-9]{16}|(?<![\w-])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}-----|$)/g
 const DATA_URL = /\bdata:[\w.+-]{1,60}\/[\w.+-]{1,60}(?:;[\w=-]{1,40}){0,4},[\w+/=%-]+/g
 /** Shortest text that is taken for media if it has no other characters than base64, and how much of it is looked at. */
 const MEDIA_LENGTH = 512

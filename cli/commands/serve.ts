@@ -230,7 +230,7 @@ function controlsOf(server: Server, file: string | undefined): Omit<Controlled, 
       drainSeconds: server.world.config.server?.drainSeconds ?? DRAIN_SECONDS_WHEN_REPLACED,
       configFile: file ?? null,
     }),
-    config: () => server.world.config,
+    config: () => server.world.offered,
     compare: () => server.compare(),
     reload: () => server.reload('command'),
   }

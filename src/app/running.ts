@@ -2,13 +2,18 @@
 // Whatever reads a part of it takes it anew for each request; a request keeps what it began with.
 
 import { buildCatalogue, type Catalogue } from '../catalogue/models'
+import { type DiscoveredModels, withDiscovered } from '../config/discovered'
 import { type ResponseLimits, responseLimitsOf } from '../config/responses'
 import type { Config } from '../config/schema'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { AddressRules, Lookup } from '../webhooks/address'
 
 interface Running {
+  /** The configuration as it is written. */
   config: Config
+  /** The models that upstreams have told of, and the configuration with them, which the catalogue is made of. */
+  lists: DiscoveredModels
+  offered: Config
   catalogue: Catalogue
   /** How answers of responses are kept. */
   keptResponses: ResponseLimits
@@ -21,20 +26,25 @@ interface RunningWorld extends UpstreamWorld {
 }
 
 /** The configuration in force: its parts, which change together, and the one way to change them. */
-export interface InForce extends Readonly<Running> {
+export interface InForce extends Readonly<Omit<Running, 'lists'>> {
   /**
    * Builds what another configuration says, which has no faults. Returns the function that puts it in force: the one
    * place where that happens.
    */
   prepare(config: Config): () => void
+  /** Puts the models that upstreams have told of in force, in place of those before. */
+  discovered(lists: DiscoveredModels): void
 }
 
 /** Puts the first configuration in force. */
 export function putInForce(config: Config, world: RunningWorld): InForce {
-  let running = buildRunning(config, world)
+  let running = buildRunning(config, new Map(), world)
   return {
     get config() {
       return running.config
+    },
+    get offered() {
+      return running.offered
     },
     get catalogue() {
       return running.catalogue
@@ -47,11 +57,16 @@ export function putInForce(config: Config, world: RunningWorld): InForce {
     },
     prepare(next) {
       const before = running
-      const built = buildRunning(next, world, before)
+      const built = buildRunning(next, before.lists, world, before)
       return () => {
         running = built
         leaveRunning(before, built)
       }
+    },
+    discovered(lists) {
+      const before = running
+      running = buildRunning(before.config, lists, world, before)
+      leaveRunning(before, running)
     },
   }
 }
@@ -60,10 +75,18 @@ export function putInForce(config: Config, world: RunningWorld): InForce {
  * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its breaker, its
  * keys in turn and its connections go on.
  */
-function buildRunning(config: Config, world: RunningWorld, before?: Running): Running {
+function buildRunning(
+  config: Config,
+  lists: DiscoveredModels,
+  world: RunningWorld,
+  before?: Running,
+): Running {
+  const offered = withDiscovered(config, lists)
   return {
     config,
-    catalogue: buildCatalogue(config, world, before),
+    lists,
+    offered,
+    catalogue: buildCatalogue(offered, world, before),
     keptResponses: responseLimitsOf(config.responses),
     addressRules: { allow: config.webhooks?.allow ?? [], lookup: world.lookup },
   }

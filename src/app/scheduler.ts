@@ -48,6 +48,7 @@ interface Work {
   entrance: { renew(): Promise<void> }
   backups: BackupSchedule
   leftBehind: { look(): Promise<void> }
+  discovery: { look(): Promise<void> }
 }
 
 export function startScheduler(world: World, work: Work): Scheduler {
@@ -122,7 +123,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
 
 function jobsOf(
   world: World,
-  { gateway, poller, reencryption, entrance, leftBehind, backups }: Work,
+  { gateway, poller, reencryption, entrance, leftBehind, backups, discovery }: Work,
   webhooks: WebhookSender,
 ): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
@@ -139,6 +140,7 @@ function jobsOf(
     { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
     { name: 'take over what processes left', everyMs: 1_000, run: () => leftBehind.look() },
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
+    { name: 'discover models', everyMs: MINUTE_MS, run: () => discovery.look() },
     { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },
     { name: 'add up usage', everyMs: MINUTE_MS, run: () => addToTotals(db) },
     { name: 'make partitions', everyMs: 10 * MINUTE_MS, run: () => makeChargePartitions(db, now()) },

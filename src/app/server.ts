@@ -8,6 +8,7 @@ import { createGateway, type Gateway } from '../request/line'
 import { createPoller } from '../tasks/poller'
 import type { ProcessFigures } from '../telemetry/state-metrics'
 import type { Sockets } from './connection-guard'
+import { Discovery } from './discovery'
 import { encodedTables } from './encoded-tables'
 import { ListeningSide, type Predecessor } from './entrance'
 import { LeftBehind } from './left-behind'
@@ -84,22 +85,17 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await world.close()
     throw error
   }
-  const reloads = new Reloads({
-    world,
-    read: options.readConfig ?? (async () => ({ config: world.config })),
-    apply(config) {
-      const enforce = world.prepare(config)
-      entrance.follow(config)
-      enforce()
-    },
-  })
+  const discovery = new Discovery(world)
+  const reloads = reloadsOf(options, world, entrance, discovery)
   const backups = createBackupSchedule({
     ...world,
     configNow: () => world.config,
     dataDir,
     databaseFile: databaseFile(dataDir),
   })
-  const scheduler = startScheduler(world, { gateway, poller, reencryption, entrance, leftBehind, backups })
+  const work = { gateway, poller, reencryption, entrance, leftBehind, backups, discovery }
+  const scheduler = startScheduler(world, work)
+  void discovery.look()
   const unwatch = watchState(world, gateway, options.processFigures)
   const endWatching = async () => {
     unwatch()
@@ -131,6 +127,24 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       return stopping
     },
   }
+}
+
+function reloadsOf(
+  options: ServerOptions,
+  world: World,
+  entrance: ListeningSide,
+  discovery: Discovery,
+): Reloads {
+  return new Reloads({
+    world,
+    read: options.readConfig ?? (async () => ({ config: world.config })),
+    apply(config) {
+      const enforce = world.prepare(config)
+      entrance.follow(config)
+      enforce()
+      void discovery.look()
+    },
+  })
 }
 
 interface Parts {

@@ -43,6 +43,11 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
     ...(entry.credentials === 'aws' && upstreamKinds.get(String(kind))?.sign === undefined
       ? ['credentials: "aws" is for a kind whose requests are signed']
       : []),
+    ...(entry.discover && !upstreamKinds.get(String(kind))?.listing?.freeFamily
+      ? [
+          'discover: only for a kind whose models are all free; for others fetch a list (`gateway prices fetch`)',
+        ]
+      : []),
     ...headerFaults(headers),
     ...bodyFaults('defaultBody', defaultBody),
     ...bodyFaults('forcedBody', forcedBody),

@@ -60,6 +60,8 @@ export interface RefusedField {
 
 /** A vendor's list of models, as calls and their reading. Pure. */
 export interface ModelListing {
+  /** Family of its models where all are free, so that they may be served without a review. */
+  freeFamily?: string
   call: Call
   /** Calls for the details of each listed model, by its name. Absent: the list says everything. */
   details?(list: unknown): ReadonlyMap<string, Call>

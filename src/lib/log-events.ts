@@ -40,6 +40,12 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   clock_jumped: warn(
     "The machine's clock was set by more than ten seconds; the gateway's own follows slowly.",
   ),
+  models_discovered: info(
+    'Servers of the operator have told of other models than before, which are served now.',
+  ),
+  models_not_discovered: warn(
+    'A server of the operator does not tell of its models; those that it last had are still served.',
+  ),
   config_not_reloaded: error('A changed configuration has faults; the one before stays in force.'),
   config_reloaded: info('Another configuration is in force.'),
   connections_accepted: info('New connections are taken again.'),

@@ -1,5 +1,5 @@
-// Asks a vendor for its list of models. Only a command of the operator does so: it must never happen by itself, nor while a
-// request waits.
+// Asks a vendor for its list of models: for a command of the operator, or by itself where the models are free and the operator
+// says so (`discover`). It must never happen while a request waits.
 
 import type { Call } from '../contract/family'
 import type { ListedModels, Upstream, UpstreamKind } from '../contract/upstream'

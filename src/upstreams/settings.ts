@@ -116,6 +116,10 @@ export const UpstreamEntry = Type.Object(
       'How long a task may take. Default 24 hours.',
       Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 }),
     ),
+    discover: optionalSetting(
+      "For a kind whose models are all free (docs/vendors.md): `true` serves all models that the server has, as `NAME/model`, free, and looks every minute for new ones; `'local/*'` names them otherwise. Models of the configuration win. Default false.",
+      Type.Union([Type.Boolean(), Type.String({ pattern: '^[^*]*[*]$' })]),
+    ),
     sharedAccount: optionalSetting(
       "`false` where one customer alone uses the vendor's account: fields that name what is kept in it, such as files and earlier answers, are then taken. Default true: they are refused, because an id would reach what is another's.",
       Type.Boolean(),

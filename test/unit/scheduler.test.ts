@@ -62,7 +62,16 @@ function start(poller: Poller = createPoller(world)): void {
   const entrance = { renew: async () => {} }
   const backups = { beat: async () => {}, stop() {} }
   const leftBehind = { look: async () => {} }
-  stop = startScheduler(world, { gateway, poller, reencryption, entrance, leftBehind, backups }).stop
+  const discovery = { look: async () => {} }
+  stop = startScheduler(world, {
+    gateway,
+    poller,
+    reencryption,
+    entrance,
+    leftBehind,
+    backups,
+    discovery,
+  }).stop
 }
 
 describe('the scheduler', () => {

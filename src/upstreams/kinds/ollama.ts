@@ -21,6 +21,7 @@ export const ollama: UpstreamKind = {
   },
   probe: { method: 'GET', path: '/tags', protocol: 'native', body: null, stream: false },
   listing: {
+    freeFamily: 'openai-chat',
     call: { method: 'GET', path: '/tags', protocol: 'native', body: null, stream: false },
     details: (list) => new Map(namesIn(list).map((name) => [name, showCall(name)])),
     read(list, details) {

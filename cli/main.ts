@@ -24,6 +24,7 @@ const main = defineCommand({
     accounts: () => import('./commands/accounts').then((file) => file.accounts),
     balance: () => import('./commands/balance').then((file) => file.balance),
     codes: () => import('./commands/codes').then((file) => file.codes),
+    reconcile: () => import('./commands/reconcile').then((file) => file.reconcile),
     tasks: () => import('./commands/tasks').then((file) => file.tasks),
     requests: () => import('./commands/requests').then((file) => file.requests),
     usage: () => import('./commands/usage').then((file) => file.usage),

@@ -6,7 +6,7 @@ import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { bookOf } from './balances'
 import { usageBy } from './usage-report'
-import { firstPositionSince, HOUR_MS, markOf } from './usage-totals'
+import { positionsBetween } from './usage-totals'
 
 export interface LedgerEntry {
   id: string
@@ -123,18 +123,7 @@ async function* transfersOf(
 }
 
 async function* chargesOf(db: Db, account: string, since: number, until: number): AsyncGenerator<Movement[]> {
-  const mark = await markOf(db)
-  const end = await endOf(db)
-  const [row] = await db.query({
-    sql: `select coalesce(max(last_position), 0) as last from usage_totals where span = ${HOUR_MS} and start < $1`,
-    parameters: [until],
-  })
-  const first = (await firstPositionSince(db, since)) - 1
-  // What is not in the totals yet may have ended at any time.
-  for (const [from, to] of [
-    [first, row?.last as number],
-    [Math.max(mark, first), end],
-  ] as const) {
+  for (const [from, to] of await positionsBetween(db, since, until)) {
     for (let after = from; after < to; after += PAGE) {
       const rows = await db.query({
         sql: `select id, ended_at, amount from ended_charges where position > $1 and position <= $2
@@ -145,17 +134,6 @@ async function* chargesOf(db: Db, account: string, since: number, until: number)
       if (rows.length > 0) yield rows.map(movementOfCharge)
     }
   }
-}
-
-/** The highest position that a charge has. */
-async function endOf(db: Db): Promise<number> {
-  const [row] = await db.query({
-    sql:
-      db.kind === 'sqlite'
-        ? 'select coalesce(max(position), 0) as last from ended_charges'
-        : 'select last_value as last from charge_positions',
-  })
-  return row?.last as number
 }
 
 function movementOfTransfer(row: Row, book: string): Movement {

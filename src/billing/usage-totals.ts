@@ -125,3 +125,34 @@ export async function faultsOfTotals(db: Db, after: number): Promise<string[]> {
       `usage of the hour ${new Date(start as number).toISOString()} is not what its charges say: make it anew with gateway usage --rebuild`,
   )
 }
+
+/** Ranges of positions, each from behind the first to the second, in which all charges of a period are. */
+export async function positionsBetween(
+  db: Db,
+  since: number,
+  until: number,
+): Promise<(readonly [after: number, to: number])[]> {
+  const end = await endOf(db)
+  const first = (await firstPositionSince(db, since)) - 1
+  const [row] = await db.query({
+    sql: `select (select position from marks where name = 'usage') as mark,
+      (select coalesce(max(last_position), 0) from usage_totals where span = ${HOUR_MS} and start < $1) as last`,
+    parameters: [until],
+  })
+  // What is not in the totals yet may have ended at any time.
+  return [
+    [first, row?.last as number],
+    [Math.max(row?.mark as number, first), end],
+  ]
+}
+
+/** The highest position that a charge has. */
+async function endOf(db: Db): Promise<number> {
+  const [row] = await db.query({
+    sql:
+      db.kind === 'sqlite'
+        ? 'select coalesce(max(position), 0) as last from ended_charges'
+        : 'select last_value as last from charge_positions',
+  })
+  return row?.last as number
+}

@@ -1,0 +1,80 @@
+// gateway reconcile as a shell sees it: which charges it reads by the configuration, what it lists, and how it ends.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { addCredit, hold, settle } from '../../src/billing/ledger'
+import { migrate } from '../../src/db/migrations'
+import { createCommandLine } from '../support/command-line'
+import { openAddress, temporaryFolder } from '../support/databases'
+import { makeCharge, makeSettlement } from '../support/ledger-rows'
+
+setDefaultTimeout(120_000)
+
+const folder = temporaryFolder()
+const dataDir = join(folder, 'data')
+const { run, allFail } = createCommandLine(folder, dataDir)
+
+test('the file of a vendor is compared with the charges of its upstream', async () => {
+  const model = { family: 'openai-chat', upstream: 'openai', upstreamModel: 'gpt-x', free: true }
+  const config = {
+    upstreams: {
+      openai: { kind: 'openai', apiKey: 'sk-vendor' },
+      other: { kind: 'openai', apiKey: 'sk-other' },
+    },
+    models: { fast: model, both: { ...model, upstream: { openai: 1, other: 1 }, upstreamModel: 'gpt-z' } },
+  }
+  writeFileSync(join(folder, 'gateway.config.ts'), `export default ${JSON.stringify(config)}\n`)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const db = openAddress(join(dataDir, 'gateway.sqlite'))
+  await migrate(db)
+  const at = Date.UTC(2026, 9, 3)
+  await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000, now: at, note: null })
+  const charge = makeCharge(500, { model: 'fast', createdAt: at, expiresAt: at + 60_000 })
+  await hold(db, charge)
+  const usageJson = JSON.stringify({ prompt_tokens: 200, completion_tokens: 20 })
+  await settle(db, charge, makeSettlement(500, { endedAt: at, usageJson }))
+  await db.close()
+
+  const titles = 'start_time_iso,model,num_model_requests,input_tokens,output_tokens'
+  const day = '2026-10-03T00:00:00+00:00'
+  writeFileSync(join(folder, 'same.csv'), `${titles}\n${day},gpt-x,1,200,20\n`)
+  writeFileSync(join(folder, 'more.csv'), `${titles}\n${day},gpt-x,2,400,20\n`)
+  writeFileSync(join(folder, 'own.csv'), `Date,Name,In,Cached,Cost\n2026-10-03,GPT X,150,50,0.0000005\n`)
+
+  const same = await run('reconcile --upstream openai --month 2026-10 --file same.csv')
+  expect({ code: same.code, out: same.stdout }).toEqual({ code: 0, out: expect.stringContaining('IN ALL') })
+  expect(same.stderr).toContain('Compared 3 figures.')
+  expect(same.stderr).toContain('Other upstreams serve these models too, and their charges are in it: both.')
+
+  const more = await run('reconcile --upstream openai --month 2026-10 --file more.csv')
+  expect(more.code).toBe(1)
+  expect(more.stdout).toMatch(/2026-10-03 +gpt-x +requests +2 +1 +\+1\n/)
+  expect(more.stdout).toMatch(/2026-10-03 +gpt-x +input +400 +200 +\+200\n/)
+  expect(more.stderr).toContain('2 figures differ.')
+
+  const columns = `--columns day=Date,model=Name,input=In+Cached,cost=Cost --names 'GPT X=gpt-x'`
+  const own = await run(`reconcile --upstream openai --month 2026-10 --file own.csv ${columns} --json`)
+  expect({ code: own.code, stderr: own.stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(own.stdout)).toMatchObject({
+    ok: true,
+    compared: 2,
+    vendor: { input_tokens: 200, cost_usd: '0.0000005' },
+    charges: { requests: 1, input_tokens: 200, cost_usd: '0.0000005' },
+    shared_models: ['both'],
+  })
+
+  const line = 'reconcile --upstream openai --month 2026-10'
+  await allFail(1, [
+    [`${line} --file own.csv`, 'its columns are not known'],
+    [`${line} --file none.csv`, 'none.csv cannot be read'],
+    ['reconcile --upstream openai --month 2026-09 --file same.csv', 'The files have nothing of 2026-09'],
+    ['reconcile --upstream nobody --month 2026-10 --file same.csv', 'There is no upstream nobody'],
+  ])
+  await allFail(2, [
+    [`${line} --file same.csv --columns day=Date`, '--columns names day=… and model=…'],
+    [`${line} --file same.csv --columns day=a,model=b,price=c`, '--columns takes day, model, requests'],
+    [`${line} --file same.csv --tolerance much`, '--tolerance takes a percentage'],
+    ['reconcile --upstream openai --month October --file same.csv', '--month takes a month'],
+  ])
+})

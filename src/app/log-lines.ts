@@ -16,7 +16,11 @@ export interface LogLine {
 /** One line with its end. */
 export function formatLine({ at, level, event, fields }: LogLine, format: LogFormat): string {
   const time = new Date(at).toISOString()
-  if (format === 'json') return `${JSON.stringify({ at: time, level, event, ...fields })}\n`
+  if (format === 'json') {
+    // In two parts: an object made of both takes longer than writing it.
+    const rest = JSON.stringify(fields).slice(1)
+    return `{"at":"${time}","level":"${level}","event":${JSON.stringify(event)}${rest === '}' ? '' : ','}${rest}\n`
+  }
   const words = Object.entries(fields)
     .filter(([, value]) => value !== null && value !== undefined)
     .map(([name, value]) => `${name}=${textOf(value)}`)

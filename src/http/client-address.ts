@@ -19,7 +19,7 @@ export function clientAddressOf(
   const { trustedProxies = [], unixSocket } = server
   const peer = listener?.requestIP(request)?.address
   if (peer === undefined && unixSocket === undefined) return null
-  let client = peer === undefined ? null : addressOf(peer)
+  let client = peer === undefined ? null : peerOf(peer)
   if (client !== null && !isTrusted(client, trustedProxies)) return client
   // From the last proxy on, each names whom it calls for; the first that is not trusted is the client.
   for (const named of namedBy(request)) {
@@ -29,6 +29,19 @@ export function clientAddressOf(
     if (!isTrusted(address, trustedProxies)) break
   }
   return client
+}
+
+/** Addresses of the last peers: reading one takes longer than the rest of the work here. */
+const peers = new Map<string, string | null>()
+const MOST_PEERS = 1_024
+
+function peerOf(text: string): string | null {
+  const known = peers.get(text)
+  if (known !== undefined) return known
+  if (peers.size >= MOST_PEERS) peers.clear()
+  const address = addressOf(text)
+  peers.set(text, address)
+  return address
 }
 
 /** Whether an address is in one of the networks. */

@@ -456,6 +456,15 @@ describe('what went wrong elsewhere', () => {
       expect(error).toMatchObject({ status: 400, code: 'previous_response_not_found' })
     })
 
+    test('a call that is written as text becomes a call, or takes words with it (vllm-project/vllm 29725, 36435)', async () => {
+      const text = 'I look.\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'
+      ofChat.answer = () => completion({ content: text })
+      ofMessages.answer = () => message([{ type: 'text', text }])
+      const { output, output_text } = await ask({ model, input: 'Hi', tools: [look] })
+      expect(output.map(({ type }: Json) => type)).toEqual(['message'])
+      expect(output_text).toBe(text)
+    })
+
     test('a call beside an end of the turn is lost (maximhq/bifrost 6123)', async () => {
       ofChat.answer = () =>
         completion({

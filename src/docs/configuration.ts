@@ -44,7 +44,11 @@ export default {
   models: {
     'llama-4': { family: 'openai-chat', upstream: 'local', free: true },
     // A price of your own: the entry takes the place of the built-in one.
-    'text-embedding-v4': { family: 'openai-embeddings', upstream: 'dashscope', price: { per_1m_input_tokens: '0.10' } },
+    'text-embedding-v4': {
+      family: 'openai-embeddings',
+      upstream: 'dashscope',
+      price: { per_1m_input_tokens: '0.10' },
+    },
     'pgt-5-mini': null,
   },
   aliases: { fast: 'llama-4' },

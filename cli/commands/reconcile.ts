@@ -150,7 +150,8 @@ function parsePercent(text: string): number {
   return Number(text)
 }
 
-function shownFigure(figure: Difference['figure'], value: number): string {
+function shownFigure(figure: Difference['figure'], value: number | undefined): string {
+  if (value === undefined) return '-'
   return figure === 'costNano' ? `$${formatUsd(value)}` : String(value)
 }
 
@@ -198,10 +199,10 @@ function showResult(
 
 function resultJson({ differences, ...result }: Reconciliation, shared: string[]) {
   const figures = ({ requests, inputTokens, outputTokens, costNano }: Reconciliation['vendor']) => ({
-    requests,
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    cost_usd: formatUsd(costNano),
+    requests: requests ?? null,
+    input_tokens: inputTokens ?? null,
+    output_tokens: outputTokens ?? null,
+    cost_usd: costNano === undefined ? null : formatUsd(costNano),
   })
   return {
     ok: differences.length === 0,

@@ -5,13 +5,13 @@ import type { Db, Row } from '../db/db'
 import { asObject } from '../lib/objects'
 import { wholeUsageOf } from './usage-form'
 import { positionsBetween } from './usage-totals'
-import { FIGURE_NAMES, type UsageFigures, type VendorUsage } from './vendor-usage'
+import { FIGURE_NAMES, type FigureName, type UsageFigures, type VendorUsage } from './vendor-usage'
 
 /** A figure of a day and a model that is not the same on both sides. */
 export interface Difference {
   day: string
   model: string
-  figure: (typeof FIGURE_NAMES)[number]
+  figure: FigureName
   vendor: number
   charged: number
 }
@@ -20,7 +20,8 @@ export interface Reconciliation {
   differences: Difference[]
   /** Figures that were compared. */
   compared: number
-  vendor: Required<UsageFigures>
+  /** Figures that no file has are absent. */
+  vendor: UsageFigures
   charged: Required<UsageFigures>
   /** Charges whose tokens no vendor has reported: they were counted or estimated by the gateway. */
   withoutFigures: number
@@ -62,7 +63,7 @@ export async function reconcile(
   return {
     differences,
     compared: places.length * has.size,
-    vendor: sumOf(vendor),
+    vendor: Object.fromEntries(Object.entries(sumOf(vendor)).filter(([name]) => has.has(name as FigureName))),
     charged: sumOf(charged),
     withoutFigures,
   }

@@ -12,6 +12,7 @@ export interface UsageFigures {
 }
 
 export const FIGURE_NAMES = ['requests', 'inputTokens', 'outputTokens', 'costNano'] as const
+export type FigureName = (typeof FIGURE_NAMES)[number]
 
 export interface VendorUsage extends UsageFigures {
   /** The day in UTC: `2026-10-31`. */
@@ -21,7 +22,7 @@ export interface VendorUsage extends UsageFigures {
 }
 
 /** The columns in which a file has what; several are added up. */
-export interface UsageColumns extends Partial<Record<(typeof FIGURE_NAMES)[number], readonly string[]>> {
+export interface UsageColumns extends Partial<Record<FigureName, readonly string[]>> {
   day: string
   model: string
 }
@@ -98,7 +99,7 @@ function modelOf(text: string): string {
   return text.split(', ')[0] ?? ''
 }
 
-function figureOf(text: string, name: (typeof FIGURE_NAMES)[number], line: number): number {
+function figureOf(text: string, name: FigureName, line: number): number {
   const plain = text.replace(/^\$/, '')
   const number = plain === '' ? 0 : Number(plain)
   const figure = name === 'costNano' ? Math.round(number * 1e9) : number

@@ -47,6 +47,8 @@ test('the file of a vendor is compared with the charges of its upstream', async 
   expect(same.stderr).toContain('Compared 3 figures.')
   expect(same.stderr).toContain('Other upstreams serve these models too, and their charges are in it: both.')
 
+  expect(same.stdout).toMatch(/cost +- +\$0\.0000005\n/)
+
   const more = await run('reconcile --upstream openai --month 2026-10 --file more.csv')
   expect(more.code).toBe(1)
   expect(more.stdout).toMatch(/2026-10-03 +gpt-x +requests +2 +1 +\+1\n/)
@@ -59,7 +61,7 @@ test('the file of a vendor is compared with the charges of its upstream', async 
   expect(JSON.parse(own.stdout)).toMatchObject({
     ok: true,
     compared: 2,
-    vendor: { input_tokens: 200, cost_usd: '0.0000005' },
+    vendor: { requests: null, input_tokens: 200, output_tokens: null, cost_usd: '0.0000005' },
     charges: { requests: 1, input_tokens: 200, cost_usd: '0.0000005' },
     shared_models: ['both'],
   })

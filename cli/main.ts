@@ -22,6 +22,8 @@ const main = defineCommand({
     restart: () => import('./commands/restart').then((file) => file.restart),
     keys: () => import('./commands/keys').then((file) => file.keys),
     accounts: () => import('./commands/accounts').then((file) => file.accounts),
+    admins: () => import('./commands/admins').then((file) => file.admins),
+    audit: () => import('./commands/audit').then((file) => file.audit),
     balance: () => import('./commands/balance').then((file) => file.balance),
     codes: () => import('./commands/codes').then((file) => file.codes),
     reconcile: () => import('./commands/reconcile').then((file) => file.reconcile),

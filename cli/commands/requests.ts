@@ -10,20 +10,13 @@ import type { Db } from '../../src/db/db'
 import type { KeptBodies } from '../../src/request-log/bodies'
 import { type RequestFilter, statusRange, UnknownCursor } from '../../src/request-log/filter'
 import { findRequest, type LookUpWorld, listRequests } from '../../src/request-log/look-up'
+import { detailsJson, type NameOf, requestJson } from '../../src/request-log/request-json'
 import type { LoggedRequest } from '../../src/request-log/row'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { commandArgs, openDataDir, type SettingsFlags, withDatabase } from '../lib/settings'
 import { parseCount } from '../lib/values'
 import { print, printJson, say } from '../view/output'
-import {
-  bodiesText,
-  detailsBlock,
-  detailsJson,
-  type NameOf,
-  requestJson,
-  requestLine,
-  requestTable,
-} from '../view/request'
+import { bodiesText, detailsBlock, requestLine, requestTable } from '../view/request'
 import { parseDurationMs } from '../view/times'
 
 const DEFAULT_LIMIT = 20

@@ -12,6 +12,7 @@ import { askAgain } from '../../src/tasks/late-success'
 import { requestCancel } from '../../src/tasks/leases'
 import { acceptTask } from '../../src/tasks/rows'
 import type { Task } from '../../src/tasks/task'
+import { deliveryJson, taskJson, taskStateOf } from '../../src/tasks/task-json'
 import { UNKNOWN } from '../../src/tasks/transitions'
 import { redeliver as redeliverWebhook, webhookOf } from '../../src/webhooks/rows'
 import { CommandFailed, WrongUsage } from '../lib/errors'
@@ -19,7 +20,7 @@ import { isServed } from '../lib/serve-lock'
 import { commandArgs, dataDirOf, type SettingsFlags, withDatabase } from '../lib/settings'
 import { parseCount, parseWord } from '../lib/values'
 import { createStatus, print, printJson, say } from '../view/output'
-import { deliveryJson, stateOf, taskBlock, taskJson, taskLine, taskTable } from '../view/task'
+import { taskBlock, taskLine, taskTable } from '../view/task'
 import { parseDurationMs } from '../view/times'
 
 const DEFAULT_LIMIT = 50
@@ -223,7 +224,7 @@ export const tasks = defineCommand({
 /** Makes the server ask the vendor about a failed task once more. */
 async function reopen(db: Db, task: Task, idle: boolean): Promise<void> {
   if (task.state !== 'failed')
-    throw new CommandFailed(`${task.id} has not failed: its state is ${stateOf(task)}.`)
+    throw new CommandFailed(`${task.id} has not failed: its state is ${taskStateOf(task)}.`)
   if (idle)
     throw new CommandFailed(`No server is running to ask the vendor about ${task.id}: start one first.`)
   if (await askAgain(db, task, await gatewayTime(db, Date.now()))) return
@@ -288,5 +289,5 @@ async function requireTask(db: Db, id: string): Promise<Task> {
 
 function requireOpen(task: Task): Task {
   if (task.state === 'submitted') return task
-  throw new CommandFailed(`${task.id} has ended: it ${stateOf(task)}.`)
+  throw new CommandFailed(`${task.id} has ended: it ${taskStateOf(task)}.`)
 }

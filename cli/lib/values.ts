@@ -1,19 +1,14 @@
 // Reads typed values: names, amounts, counts, one of several words. It must never guess: an unreadable value is wrong
 // usage.
 
+import { isName, NAME_RULE } from '../../src/accounts/names'
 import { MAX_NANO, NANO_PER_USD, parseUsd } from '../../src/lib/money'
 import { WrongUsage } from './errors'
 import { didYouMean } from './near-names'
 
-const NAME_FORM = /^[A-Za-z0-9._@-]{1,64}$/
-/** The form of an id. Keys are found by name or id, so no name may look like an id. */
-const ID_FORM = /^key_[0-9a-f]{32}$/
-
 /** The name of a key or an account. */
 export function parseName(what: string, text: string): string {
-  if (!NAME_FORM.test(text) || ID_FORM.test(text)) {
-    throw new WrongUsage(`${what} has 1 to 64 letters, digits or any of . _ @ -, which "${text}" has not.`)
-  }
+  if (!isName(text)) throw new WrongUsage(`${what} has ${NAME_RULE}, which "${text}" has not.`)
   return text
 }
 

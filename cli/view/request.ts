@@ -1,32 +1,15 @@
-// Shows requests: a table of many, a block of lines for one, JSON for programs.
+// Shows requests: a table of many, a block of lines for one.
 
 import type { ChargeView } from '../../src/billing/usage-report'
-import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import type { KeptBodies } from '../../src/request-log/bodies'
 import type { RequestDetails } from '../../src/request-log/look-up'
+import { type NameOf, parsedJson, usdOf } from '../../src/request-log/request-json'
 import type { LoggedRequest } from '../../src/request-log/row'
 import { paint } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
-import { deliveryJson, taskJson, taskLine } from './task'
+import { taskLine } from './task'
 import { shortTime, utcTime } from './times'
-
-/** The name of a key by its id; null for an unknown one. */
-export type NameOf = (keyId: unknown) => string | null
-
-export function requestJson(row: LoggedRequest, nameOf: NameOf) {
-  const { number: _, id, at, stream, amount, held, attempts, ...rest } = row
-  return {
-    id,
-    at: isoTime(at),
-    key: nameOf(row.key_id),
-    ...rest,
-    stream: stream === 1,
-    held_usd: usdOf(held),
-    amount_usd: usdOf(amount),
-    attempts: typeof attempts === 'string' ? JSON.parse(attempts) : [],
-  }
-}
 
 export function requestTable(rows: readonly LoggedRequest[], nameOf: NameOf): string {
   const columns: Column[] = [
@@ -73,49 +56,6 @@ function tokensOf({ input_tokens: input, output_tokens: output }: LoggedRequest)
   return input === null ? '' : `${input}+${output ?? 0}`
 }
 
-function usdOf(nano: unknown): string | null {
-  return typeof nano === 'number' ? formatUsd(nano) : null
-}
-
-export function detailsJson(id: string, { row, charges, task, webhook }: RequestDetails, nameOf: NameOf) {
-  return {
-    id,
-    request: row ? requestJson(row, nameOf) : null,
-    charges: charges.map(chargeJson),
-    task: task ? taskJson(task) : null,
-    webhook: webhook ? deliveryJson(webhook) : null,
-  }
-}
-
-function chargeJson(charge: ChargeView) {
-  return {
-    id: charge.id,
-    state: charge.state,
-    account: charge.account,
-    key_id: charge.keyId,
-    model: charge.model,
-    operation: charge.operation,
-    held_usd: formatUsd(charge.heldNano),
-    amount_usd: formatUsd(charge.amountNano),
-    shortfall_usd: formatUsd(charge.shortfallNano),
-    usage_source: charge.usageSource,
-    usage: parsed(charge.usageJson),
-    prices: parsed(charge.pricesJson),
-    ended_by: charge.endedBy,
-    created_at: isoTime(charge.createdAt),
-    ended_at: isoTime(charge.endedAt),
-  }
-}
-
-function parsed(json: string | null): unknown {
-  if (json === null) return null
-  try {
-    return JSON.parse(json)
-  } catch {
-    return json
-  }
-}
-
 export function detailsBlock(id: string, details: RequestDetails, nameOf: NameOf): string {
   const { row, charges, task, webhook } = details
   const entries: Entry[] = [['request', id, 'whole']]
@@ -131,7 +71,7 @@ export function detailsBlock(id: string, details: RequestDetails, nameOf: NameOf
 /** Bodies for people: those in JSON are laid out. */
 export function bodiesText({ request, answer }: KeptBodies): string {
   const shown = (text: string | null) => {
-    const json = parsed(text)
+    const json = parsedJson(text)
     return typeof json === 'object' && json !== null ? JSON.stringify(json, null, 2) : (text ?? '(nothing)')
   }
   return `\n${paint('dim', 'request')}\n${shown(request)}\n\n${paint('dim', 'answer')}\n${shown(answer)}`

@@ -1,62 +1,11 @@
-// Shows tasks: one line each in a list, a block of lines for one, JSON for programs. It must never change a task.
+// Shows tasks: one line each in a list, a block of lines for one. It must never change a task.
 
-import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { showTask, type Task } from '../../src/tasks/task'
-import { stageOf, UNKNOWN } from '../../src/tasks/transitions'
-import type { Attempt, Webhook } from '../../src/webhooks/rows'
+import { progressOf, type TaskDelivery, taskStateOf } from '../../src/tasks/task-json'
 import { paint, type Style } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
 import { distance, shortAge, utcTime } from './times'
-
-interface TaskDelivery {
-  webhook: Webhook
-  attempts: Attempt[]
-}
-
-/** The state that people see. A submit whose answer was lost has a state of its own. */
-export function stateOf(task: Task): string {
-  return stageOf(task) === 'unknown' ? UNKNOWN : task.state
-}
-
-export function taskJson(task: Task) {
-  return {
-    id: task.id,
-    state: stateOf(task),
-    model: task.model,
-    account: task.account,
-    key_id: task.keyId,
-    upstream: task.upstream,
-    upstream_id: task.upstreamId,
-    charge: task.charge,
-    // The charge records what was held.
-    held_usd: formatUsd(task.state === 'submitted' ? task.costNano : 0),
-    amount_usd: formatUsd(task.state === 'submitted' ? 0 : task.costNano),
-    progress: progressOf(task),
-    polls: task.polls,
-    error: task.errorCode === null ? null : { code: task.errorCode, message: task.errorMessage },
-    created_at: isoTime(task.createdAt),
-    ended_at: isoTime(task.endedAt),
-    deadline_at: isoTime(task.deadlineAt),
-    next_poll_at: task.state === 'submitted' ? isoTime(task.pollAt) : null,
-    webhook_url: task.webhookUrl,
-  }
-}
-
-export function deliveryJson({ webhook, attempts }: TaskDelivery) {
-  return {
-    id: webhook.id,
-    url: webhook.url,
-    state: webhook.state,
-    next_at: webhook.state === 'pending' ? isoTime(webhook.nextAt) : null,
-    attempts: attempts.map(({ at, status, answer, durationMs }) => ({
-      at: isoTime(at),
-      status,
-      duration_ms: durationMs,
-      answer,
-    })),
-  }
-}
 
 export function taskTable(tasks: readonly Task[], now: number): string {
   const columns: Column[] = [
@@ -111,7 +60,7 @@ function moneyText({ state, costNano }: Task): string {
 /** The state of a task in a few words. */
 export function taskLine(task: Task): string {
   const progress = progressOf(task)
-  return `${stateOf(task)}${progress === null ? '' : ` ${progress} %`}, ${counted(task.polls, 'poll')}`
+  return `${taskStateOf(task)}${progress === null ? '' : ` ${progress} %`}, ${counted(task.polls, 'poll')}`
 }
 
 function counted(count: number, what: string): string {
@@ -127,12 +76,6 @@ function webhookLine({ webhook, attempts }: TaskDelivery, now: number): string {
   return `${webhook.url}: ${webhook.state} after ${counted(attempts.length, 'attempt')}${tried}${next}`
 }
 
-/** Progress in percent, if the vendor reports it. */
-function progressOf(task: Task): number | null {
-  const { progress } = JSON.parse(showTask(task)) as { progress?: unknown }
-  return typeof progress === 'number' ? progress : null
-}
-
 const STYLES: Record<string, Style> = {
   submitted: 'cyan',
   succeeded: 'green',
@@ -141,6 +84,6 @@ const STYLES: Record<string, Style> = {
 }
 
 function paintState(task: Task): string {
-  const state = stateOf(task)
+  const state = taskStateOf(task)
   return paint(STYLES[state] ?? 'bold', state)
 }

@@ -67,7 +67,7 @@ export function isSecret(text: string): boolean {
   )
 }
 
-function hashSecret(secret: string): string {
+export function hashSecret(secret: string): string {
   return new Bun.CryptoHasher('sha256').update(secret).digest('hex')
 }
 
@@ -197,6 +197,25 @@ export async function listKeys(db: Db): Promise<Key[]> {
   return (await db.query({ sql: `${SELECT_KEYS} order by keys.created_at, keys.name` })).map(keyOfRow)
 }
 
+/** The names of all keys by their ids. */
+export async function keyNames(db: Db): Promise<Map<string, string>> {
+  const rows = await db.query({ sql: 'select id, name from keys' })
+  return new Map(rows.map(({ id, name }) => [id as string, name as string]))
+}
+
+/** Keys in the order in which they were made, after one of them. */
+export async function listKeysAfter(
+  db: Db,
+  { after = '', account, limit }: { after?: string | undefined; account?: string | undefined; limit: number },
+): Promise<Key[]> {
+  const rows = await db.query({
+    sql: `${SELECT_KEYS} where keys.id > $1 and (keys.account = $2 or cast($2 as text) is null)
+      order by keys.id limit $3`,
+    parameters: [after, account ?? null, limit],
+  })
+  return rows.map(keyOfRow)
+}
+
 /** Finds a key by its name or its id. */
 export async function findKey(db: Db, nameOrId: string): Promise<Key | undefined> {
   const rows = await db.query({
@@ -272,7 +291,7 @@ function settingValues(settings: KeySettings): Value[] {
   ]
 }
 
-function hintOf(secret: string): string {
+export function hintOf(secret: string): string {
   return `${secret.slice(0, 6)}…${secret.slice(-4)}`
 }
 

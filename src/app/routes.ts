@@ -29,17 +29,20 @@ import { videoRoutes } from '../http/routes/videos'
 import { checkHost, pathOf } from '../http/target'
 import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/errors'
 import type { Gateway } from '../request/line'
+import type { AdminAtPort } from './admin-listener'
 import { createReadiness } from './readiness'
 import type { World } from './world'
 
 /**
  * Creates the application. Once its place is left to another process, each answer is the last of its connection. `mark` are
- * headers for the answers of operations, such as the sandbox's. */
+ * headers for the answers of operations, such as the sandbox's. `admin` answers the admin API, if it is at this port.
+ */
 export function createApp(
   world: World,
   gateway: Gateway,
   mark: Readonly<Record<string, string>> = {},
   place: { isLeft: boolean } = { isLeft: false },
+  admin?: AdminAtPort,
 ) {
   const cors = createCors(world)
   const { port, token } = world.config.metrics ?? {}
@@ -100,6 +103,7 @@ export function createApp(
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())
     .use(docsRoutes(world, version))
+  if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))
   return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))
 }
 

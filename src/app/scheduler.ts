@@ -46,7 +46,7 @@ interface Work {
   poller: Poller
   reencryption: Reencryption
   entrance: { renew(): Promise<void> }
-  backups: BackupSchedule
+  backups: Pick<BackupSchedule, 'beat' | 'stop'>
   leftBehind: { look(): Promise<void> }
   discovery: { look(): Promise<void> }
 }

@@ -1,12 +1,15 @@
 // A running gateway: opened, listening, and able to stop. A stop must never lose money or cut answers before the grace
 // is over.
 
+import { version } from '../../package.json'
+import type { AdminApi } from '../admin/api'
 import { createBackupSchedule } from '../backup/schedule'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/reencryption'
 import { createGateway, type Gateway } from '../request/line'
 import { createPoller } from '../tasks/poller'
 import type { ProcessFigures } from '../telemetry/state-metrics'
+import { type AdminListener, adminAtPort, createAdminApi, listenForAdmins } from './admin-listener'
 import type { Sockets } from './connection-guard'
 import { Discovery } from './discovery'
 import { encodedTables } from './encoded-tables'
@@ -24,6 +27,8 @@ export interface Server {
   readonly url: string
   /** Where metrics are read, if they have a listener of their own. */
   metricsUrl: string | undefined
+  /** Where the admin API is, if it has a listener of its own. */
+  adminUrl: string | undefined
   /** Tells what a reload would change. */
   compare(): Promise<Reloaded>
   /** Reads the configuration again and puts it in force. `cause` is for the log. */
@@ -73,18 +78,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   await leftBehind.begin()
   const gateway = createGateway(world)
   const port = { isLeft: false }
-  const app = createApp(world, gateway, options.mark, port)
-  let entrance: ListeningSide
-  let metrics: MetricsListener | undefined
-  try {
-    metrics = listenForMetrics(world, options)
-    entrance = new ListeningSide(app, options, world)
-  } catch (error) {
-    // An open world keeps the process alive.
-    await metrics?.stop()
-    await world.close()
-    throw error
-  }
+  const admin = createAdminApi(world, version)
+  const atPort = config.admin?.port === undefined ? adminAtPort(world, admin.api) : undefined
+  const app = createApp(world, gateway, options.mark, port, atPort)
+  const { entrance, metrics, admins } = await openListeners(app, options, world, admin.api)
   const discovery = new Discovery(world)
   const reloads = reloadsOf(options, world, entrance, discovery)
   const backups = createBackupSchedule({
@@ -99,12 +96,18 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const unwatch = watchState(world, gateway, options.processFigures)
   const endWatching = async () => {
     unwatch()
-    await metrics?.stop()
+    await Promise.all([metrics?.stop(), admins?.stop()])
   }
+  admin.control({
+    compare: () => reloads.compare(),
+    reload: (cause) => reloads.reload(cause),
+    makeBackup: () => backups.makeNow(),
+  })
   let stopping: Promise<number> | undefined
   return {
     world,
     metricsUrl: metrics?.url,
+    adminUrl: admins?.url,
     get url() {
       return entrance.url
     },
@@ -119,6 +122,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
         .catch((error) => world.log('job_failed', { job: 'leave', reason: String(error) }))
       await new Promise<void>((resolve) => world.after(SETTLE_MS, resolve))
       void metrics?.stop()
+      void admins?.stop()
       void entrance.stop()
     },
     stop(graceMs) {
@@ -145,6 +149,32 @@ function reloadsOf(
       void discovery.look()
     },
   })
+}
+
+/** Opens all that listens, or nothing: an open world keeps the process alive. */
+async function openListeners(
+  app: ReturnType<typeof createApp>,
+  options: ServerOptions,
+  world: World,
+  api: AdminApi,
+): Promise<{
+  entrance: ListeningSide
+  metrics: MetricsListener | undefined
+  admins: AdminListener | undefined
+}> {
+  const canShare = options.sockets !== undefined
+  let metrics: MetricsListener | undefined
+  let admins: AdminListener | undefined
+  try {
+    metrics = listenForMetrics(world, options)
+    admins = listenForAdmins(world, api, canShare)
+    return { metrics, admins, entrance: new ListeningSide(app, options, world) }
+  } catch (error) {
+    await metrics?.stop()
+    await admins?.stop()
+    await world.close()
+    throw error
+  }
 }
 
 interface Parts {

@@ -111,3 +111,35 @@ function toArtifact(row: Row): Artifact {
     place: row.place as string,
   }
 }
+
+/** A row as operators see it; also of an artifact that is being stored. */
+export interface ListedArtifact {
+  id: string
+  account: string
+  charge: string
+  contentType: string
+  bytes: number
+  createdAt: number
+  expiresAt: number
+}
+
+/** Artifacts, newest first, before the one with the id `after`. */
+export async function listArtifacts(
+  db: Db,
+  { account, after, limit }: { account?: string | undefined; after?: string | undefined; limit: number },
+): Promise<ListedArtifact[]> {
+  const rows = await db.query({
+    sql: `select * from artifacts where (account = $1 or cast($1 as text) is null)
+      and (id < $2 or cast($2 as text) is null) order by id desc limit $3`,
+    parameters: [account ?? null, after ?? null, limit],
+  })
+  return rows.map((row) => ({
+    id: row.id as string,
+    account: row.account as string,
+    charge: row.charge as string,
+    contentType: row.content_type as string,
+    bytes: row.bytes as number,
+    createdAt: row.created_at as number,
+    expiresAt: row.expires_at as number,
+  }))
+}

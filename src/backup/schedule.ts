@@ -23,6 +23,8 @@ export type BackupAnswer = { report: BackupReport } | { error: string }
 export interface BackupSchedule {
   /** Makes a backup if one is due. */
   beat(): Promise<void>
+  /** Makes a backup now. Rejects if it cannot be made. */
+  makeNow(): Promise<BackupReport>
   stop(): void
 }
 
@@ -63,26 +65,26 @@ interface ScheduleParts extends Pick<System, 'now' | 'log'> {
   db: Db
 }
 
+async function isDue(place: BackupPlace, everyMs: number, now: number): Promise<boolean> {
+  const newest = (await place.names()).at(-1)
+  return newest === undefined || now - timeOfBackup(newest) >= everyMs
+}
+
+/** Whether this process makes the backup: of several nodes one claims it, and others wait as long as a try may take. */
+function claim(db: Db, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: `insert into times (name, at, reference) values ('backup', $1, 0)
+        on conflict (name) do update set at = excluded.at where times.at <= $2`,
+      parameters: [now, now - RETRY_MS],
+      guard: true,
+    },
+  ])
+}
+
 export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
   const { configNow, dataDir, db, now, log } = parts
   let worker: Worker | undefined
-
-  async function isDue(place: BackupPlace, everyMs: number): Promise<boolean> {
-    const newest = (await place.names()).at(-1)
-    return newest === undefined || now() - timeOfBackup(newest) >= everyMs
-  }
-
-  /** Whether this process makes the backup: of several nodes one claims it, and others wait as long as a try may take. */
-  function claim(): Promise<boolean> {
-    return tryApply(db, [
-      {
-        sql: `insert into times (name, at, reference) values ('backup', $1, 0)
-          on conflict (name) do update set at = excluded.at where times.at <= $2`,
-        parameters: [now(), now() - RETRY_MS],
-        guard: true,
-      },
-    ])
-  }
 
   function run(task: BackupTask): Promise<BackupReport> {
     const { promise, resolve, reject } = Promise.withResolvers<BackupReport>()
@@ -102,32 +104,45 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
     worker = undefined
   }
 
+  /** Makes a backup, and removes the oldest. Logs how it went, and throws if it failed. */
+  async function make(config: Config): Promise<BackupReport> {
+    const kept = placeOf(config, dataDir)
+    const startedAt = now()
+    const name = nameOfBackup(startedAt)
+    const source = sourceOf(config, parts.databaseFile)
+    try {
+      const made = await run({ source, place: kept, name, scratch: dataDir, now: startedAt })
+      const { problems, ...report } = made
+      const removed = await removeOld(openPlace(kept), config.backup?.keep)
+      log('backup_made', { ...report, durationMs: now() - startedAt, removed: removed.length })
+      if (problems.length > 0) log('books_wrong', { backup: name, problems: problems.slice(0, 5) })
+      return made
+    } catch (error) {
+      log('backup_failed', { name, reason: error instanceof Error ? error.message : String(error) })
+      throw error
+    }
+  }
+
+  let running: Promise<BackupReport> | undefined
+  /** One at a time: whoever asks while one is made gets that. */
+  function makeOne(config: Config): Promise<BackupReport> {
+    running ??= make(config).finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
   return {
     async beat() {
       const config = configNow()
       const everyMs = backupEveryMs(config.backup)
       if (everyMs === undefined) return
-      const kept = placeOf(config, dataDir)
-      const place = openPlace(kept)
-      if (!(await isDue(place, everyMs)) || !(await claim())) return
-      const startedAt = now()
-      const name = nameOfBackup(startedAt)
-      const source = sourceOf(config, parts.databaseFile)
-      try {
-        const { problems, ...report } = await run({
-          source,
-          place: kept,
-          name,
-          scratch: dataDir,
-          now: startedAt,
-        })
-        const removed = await removeOld(place, config.backup?.keep)
-        log('backup_made', { ...report, durationMs: now() - startedAt, removed: removed.length })
-        if (problems.length > 0) log('books_wrong', { backup: name, problems: problems.slice(0, 5) })
-      } catch (error) {
-        log('backup_failed', { name, reason: error instanceof Error ? error.message : String(error) })
-      }
+      const place = openPlace(placeOf(config, dataDir))
+      if (!(await isDue(place, everyMs, now())) || !(await claim(db, now()))) return
+      // The log has the reason of a failure.
+      await makeOne(config).catch(() => {})
     },
+    makeNow: () => makeOne(configNow()),
     stop,
   }
 }

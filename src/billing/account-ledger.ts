@@ -31,6 +31,17 @@ const NEVER = Number.MAX_SAFE_INTEGER
 
 type Movement = Omit<LedgerEntry, 'balanceAfterNano'>
 
+/** A credit or a correction by its id. */
+export async function findTransfer(
+  db: Db,
+  id: string,
+): Promise<(Omit<LedgerEntry, 'balanceAfterNano'> & { account: string }) | undefined> {
+  const [row] = await db.query({ sql: 'select * from transfers where id = $1', parameters: [id] })
+  if (!row) return undefined
+  const book = (row.from_book === 'funding' ? row.to_book : row.from_book) as string
+  return { account: book.slice(bookOf('').length), ...movementOfTransfer(row, book) }
+}
+
 /** Pages of the movements of an account, oldest first, with the balance after each. */
 export async function* ledgerOf(
   db: Db,

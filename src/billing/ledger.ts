@@ -287,10 +287,9 @@ export async function addCredit(
   const { id, account, amountNano, now, note, kind = 'credit' } = deposit
   assertNano(amountNano)
   assert(amountNano > 0, 'a credit is positive')
-  const { sql, parameters = [] } = transfer(id, now, kind, 'funding', bookOf(account), amountNano, note)
   const result = await db.batch([
     ...first,
-    { sql: `${sql} on conflict (id) do nothing`, parameters, guard: true },
+    transfer(id, now, kind, 'funding', bookOf(account), amountNano, note),
     openAccount(account, now),
     {
       sql: `update accounts set balance = balance + $1 where name = $2 and balance <= $3 and not exists (
@@ -306,7 +305,7 @@ export async function addCredit(
   )
 }
 
-/** Corrects a balance up or down; down at most by what is available. False if that is exceeded. */
+/** Corrects a balance up or down; down at most by what is available. False if that is exceeded, or if the id is known. */
 export async function adjust(
   db: Db,
   adjustment: { id: string; account: string; amountNano: number; now: number; note: string },
@@ -314,17 +313,16 @@ export async function adjust(
   const { id, account, amountNano, now, note } = adjustment
   assertNano(amountNano)
   assert(amountNano !== 0, 'an adjustment changes something')
-  const up = amountNano > 0
   return tryApply(db, [
+    amountNano > 0
+      ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, note)
+      : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, note),
     {
       sql: `update accounts set balance = balance + $1
         where name = $2 and balance - held + $1 >= 0 and balance <= $3 - $1`,
       parameters: [amountNano, account, MAX_NANO],
       guard: true,
     },
-    up
-      ? transfer(id, now, 'adjust', 'funding', bookOf(account), amountNano, note)
-      : transfer(id, now, 'adjust', bookOf(account), 'funding', -amountNano, note),
   ])
 }
 
@@ -453,8 +451,9 @@ function transfer(
 ): Statement {
   return {
     sql: `insert into transfers (id, at, kind, from_book, to_book, amount, note)
-      values ($1, $2, $3, $4, $5, $6, $7)`,
+      values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
     parameters: [id, at, kind, from, to, amountNano, note],
+    guard: true,
   }
 }
 

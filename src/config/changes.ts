@@ -14,7 +14,7 @@ export interface Change {
 }
 
 /** Settings that are read once, when a process starts: its database, the keys of that, where results lie, its log and metrics. */
-const AT_START = ['database', 'secrets', 'artifacts', 'log', 'metrics', 'telemetry'] as const
+const AT_START = ['database', 'secrets', 'artifacts', 'log', 'metrics', 'telemetry', 'admin'] as const
 
 /** Parts whose values may be shown: nobody has a reason to write a secret there. */
 const OPEN_PARTS = new Set([
@@ -95,4 +95,17 @@ export function offerOf({ models, aliases, realNames, upstreams }: Config): Conf
     ...(realNames !== undefined && { realNames }),
     upstreams: Object.fromEntries(shownUpstreams),
   }
+}
+
+/** A configuration to look at: numbers and switches as they are, and of texts only those that cannot be secrets. */
+export function visibleConfig(config: Config): object {
+  return visible([], config) as object
+}
+
+function visible(path: readonly string[], value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => visible([...path, String(index)], item))
+  if (!isRecord(value)) return typeof value !== 'string' || isOpen(path, value) ? value : 'hidden'
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, visible([...path, name], member)]),
+  )
 }

@@ -9,6 +9,7 @@ import { type OperationName, operations } from '../contract/operations'
 import { families } from '../families'
 import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { UpstreamEntry } from '../upstreams/settings'
+import { AdminEntry, adminFaults } from './admin'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { BackupEntry, backupFaults } from './backup'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
@@ -223,6 +224,10 @@ const ConfigSchema = Type.Object(
       '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Several servers and poolers: docs/operate/scale.md. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
+    admin: optionalSetting(
+      'Where the admin API is served. Default: at the port of `server`, for this machine only.',
+      AdminEntry,
+    ),
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
     payments: optionalSetting('Payment services whose payments are credited. Default: none.', PaymentsEntry),
@@ -265,6 +270,7 @@ export const settingTables = [
   { place: 'webhooks', schema: Webhooks },
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
+  { place: 'admin', schema: AdminEntry },
   { place: 'metrics', schema: MetricsEntry },
   { place: 'backup', schema: BackupEntry },
   { place: 'payments', schema: PaymentsEntry },
@@ -303,6 +309,7 @@ export function faultsOf(value: unknown): string[] {
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
   const {
     server,
+    admin,
     webhooks,
     artifacts,
     backup,
@@ -326,6 +333,7 @@ export function faultsOf(value: unknown): string[] {
     ...backupFaults(backup),
     ...paymentFaults(payments),
     ...responseFaults(responses),
+    ...adminFaults(admin),
     ...metricsFaults(metrics),
     ...logFaults(log),
     ...secretFaults(secrets),

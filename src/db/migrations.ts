@@ -385,6 +385,31 @@ export const migrations: readonly Step[] = [
     )`,
     `create index top_up_codes_by_time on top_up_codes (created_at, id)`,
   ],
+  [
+    // Operators of the admin API. Only the hash of a token stands here.
+    `create table admins (
+      id text primary key,
+      name text not null unique,
+      role text not null,
+      hash text not null unique,
+      hint text not null,
+      expires_at bigint,
+      revoked_at bigint,
+      created_at bigint not null
+    )`,
+    // Changes by operators, each written with what it changed. Rows are never changed; their ids are in the order of time.
+    `create table audit_trail (
+      id text primary key,
+      at bigint not null,
+      actor text not null,
+      action text not null,
+      target text not null,
+      before text,
+      after text,
+      request_id text,
+      client_address text
+    )`,
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

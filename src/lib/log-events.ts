@@ -15,6 +15,8 @@ const warn = (meaning: string): LogEvent => ({ level: 'warn', meaning })
 const error = (meaning: string): LogEvent => ({ level: 'error', meaning })
 
 export const logEvents: Readonly<Record<string, LogEvent>> = {
+  admin_login_failed: warn('Somebody tried the admin API with a wrong token.'),
+  admin_refused: warn('An admin tried what their role does not allow.'),
   artifact_left_behind: warn(
     'A deleted result stays in a place that is no longer configured: remove it there.',
   ),

@@ -219,6 +219,25 @@ export async function webhookOf(
   return { webhook, attempts: attempts.map(attemptOfRow) }
 }
 
+/** Webhooks, newest first, before the one with the id `after`. */
+export async function listWebhooks(
+  db: Db,
+  {
+    state,
+    account,
+    after,
+    limit,
+  }: { state?: string | undefined; account?: string | undefined; after?: string | undefined; limit: number },
+): Promise<Webhook[]> {
+  const rows = await db.query({
+    sql: `select * from webhooks where (state = $1 or cast($1 as text) is null)
+      and (account = $2 or cast($2 as text) is null) and (id < $3 or cast($3 as text) is null)
+      order by id desc limit $4`,
+    parameters: [state ?? null, account ?? null, after ?? null, limit],
+  })
+  return rows.map(webhookOfRow)
+}
+
 function webhookOfRow(row: Row): Webhook {
   return {
     id: row.id as string,

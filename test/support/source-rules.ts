@@ -20,6 +20,7 @@ const levels: readonly (readonly string[])[] = [
   ['src/request-log', 'src/telemetry'],
   ['src/request'],
   ['src/mcp', 'src/http', 'src/http/routes'],
+  ['src/admin'],
   ['src/app'],
   // Outside of the gateway: simulated vendors, the catalogue as it is delivered, and the command line over all.
   ['src/sandbox', 'gateway.config.ts'],

@@ -27,8 +27,6 @@ const OTHER_CLIENTS =
 const viewer = {
   customCss: '',
   hideModels: true,
-  url: RELATIVE.json,
-  spec: { url: RELATIVE.json },
   // Nothing is requested from the viewer's makers.
   withDefaultFonts: false,
   telemetry: false,
@@ -51,19 +49,26 @@ export interface DocsWorld {
   config: Config
 }
 
-export async function createDocsPage({ catalogue, config }: DocsWorld, version: string): Promise<DocsPage> {
+export function createDocsPage({ catalogue, config }: DocsWorld, version: string): Promise<DocsPage> {
+  return createPage(createDocument({ catalogue, version, publicUrl: config.server?.publicUrl }), RELATIVE)
+}
+
+/** The page of a document, with addresses relative to the page. */
+export async function createPage(
+  document: { info: { title: string; summary: string; 'x-gateway-version': string } },
+  relative: { json: string; viewer: string },
+): Promise<DocsPage> {
   const script = `${placeText}\n${viewerText}`
   const packed = await promisify(gzip)(script)
-  const document = createDocument({ catalogue, version, publicUrl: config.server?.publicUrl })
-  const { title, summary } = document.info
+  const { title, summary, 'x-gateway-version': version } = document.info
   const app = new Elysia().use(
     swagger({
       path: '/docs',
       // The page shows only these; they stand in its HTML as they are.
       documentation: { info: { title, description: summary, version } },
-      scalarCDN: `${RELATIVE.viewer}?${hashOf(script).slice(0, 16)}`,
+      scalarCDN: `${relative.viewer}?${hashOf(script).slice(0, 16)}`,
       // The package's types are those of an older viewer.
-      scalarConfig: viewer as object,
+      scalarConfig: { ...viewer, url: relative.json, spec: { url: relative.json } } as object,
     }),
   )
   const html = await (await app.handle(new Request('http://localhost/docs'))).text()

@@ -1,0 +1,59 @@
+// gateway audit: shows the changes by operators, who, what, as it was before and is after. It must never write.
+
+import { defineCommand } from 'citty'
+import { auditJson, listAudit } from '../../src/admin/audit-trail'
+import { commandArgs, withDatabase } from '../lib/settings'
+import { parseCount } from '../lib/values'
+import { print, printJson, say } from '../view/output'
+import { renderTable } from '../view/table'
+import { parseDurationMs, shortTime } from '../view/times'
+
+const DEFAULT_LIMIT = 50
+
+export const audit = defineCommand({
+  meta: {
+    name: 'audit',
+    description: 'Show changes by operators, newest first: who, what, before and after.',
+    examples: [
+      'gateway audit --since 7d',
+      'gateway audit --actor ada --action account.credit',
+      'gateway audit --target key:alice --json | jq .[0].before',
+    ],
+  },
+  args: {
+    actor: { type: 'string', valueHint: 'NAME', description: 'Only changes by this admin' },
+    action: { type: 'string', valueHint: 'WORD', description: 'Only these, such as key.update' },
+    target: { type: 'string', valueHint: 'T', description: 'Only of this, such as key:alice' },
+    since: { type: 'string', valueHint: '7d', description: 'Only those that are not older' },
+    limit: { type: 'string', valueHint: 'N', description: `How many (default ${DEFAULT_LIMIT})` },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const { actor, action, target } = args
+    const since = args.since === undefined ? undefined : Date.now() - parseDurationMs('since', args.since)
+    const limit = args.limit === undefined ? DEFAULT_LIMIT : parseCount('limit', args.limit)
+    await withDatabase(args, async (db) => {
+      const entries = await listAudit(db, { actor, action, target, since, limit })
+      if (args.json) return printJson(entries.map(auditJson))
+      if (entries.length === 0) return say('There are no such changes.')
+      print(
+        renderTable(
+          [
+            { title: 'TIME (UTC)' },
+            { title: 'WHO', flexible: true },
+            { title: 'WHAT' },
+            { title: 'OF', flexible: true },
+            { title: 'AFTER', flexible: true },
+          ],
+          entries.map(({ at, actor: who, action: what, target: of, after }) => [
+            shortTime(at),
+            who,
+            what,
+            of,
+            after === null ? '' : JSON.stringify(after),
+          ]),
+        ),
+      )
+    })
+  },
+})

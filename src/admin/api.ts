@@ -1,0 +1,241 @@
+// The admin API: takes a request to its operation, in five steps: which operation, who asks, may they, what is asked, do
+// it. It must never do any work for somebody who is not known, nor answer with a secret that it did not just make.
+
+import { type TObject, Type } from '@sinclair/typebox'
+import { errorResponse } from '../http/errors'
+import type { DocsPage } from '../http/routes/docs-page'
+import { pathOf, queryOf } from '../http/target'
+import { GatewayError, invalidRequest } from '../lib/errors'
+import { createValidator } from '../lib/validate'
+import { type Admin, authenticateAdmin, hasRole } from './admins'
+import { LoginLimit } from './login-limit'
+import type { AdminOperation, AdminWorld, Asked, ProcessControl } from './operation'
+import { adminOperations } from './operations'
+
+export const ADMIN_PATH = '/admin/v1'
+
+const MAX_BODY_BYTES = 256 * 1024
+const MAX_QUERY_LENGTH = 4_096
+const MAX_IDEMPOTENCY_KEY_LENGTH = 255
+/** How long the body of a request may take, in milliseconds. */
+const BODY_MS = 10_000
+
+interface Route {
+  operation: AdminOperation
+  words: readonly string[]
+  checkQuery: (query: unknown) => void
+  checkBody: (body: unknown) => void
+}
+
+export class AdminApi {
+  private readonly routes: readonly Route[] = adminOperations.map(routeOf)
+  private readonly logins: LoginLimit
+  private page: Promise<DocsPage> | undefined
+
+  constructor(
+    private readonly world: AdminWorld,
+    private readonly control: () => ProcessControl,
+    private readonly version: string,
+  ) {
+    this.logins = new LoginLimit(world.monotonic)
+  }
+
+  /** Answers a request of the client at an address. Never rejects. */
+  async answer(request: Request, clientAddress: string | null): Promise<Response> {
+    const requestId = this.world.newId('req')
+    try {
+      const path = pathOf(request).slice(ADMIN_PATH.length)
+      const page = request.method === 'GET' ? await this.document(path, request) : undefined
+      if (page) return page
+      const result = await this.run(request, path, { requestId, clientAddress })
+      if (result instanceof Response) {
+        result.headers.set('x-request-id', requestId)
+        return result
+      }
+      return Response.json(result, { headers: { 'x-request-id': requestId, 'cache-control': 'no-store' } })
+    } catch (error) {
+      return errorResponse(error, 'openai', requestId, this.world.log)
+    }
+  }
+
+  private async run(
+    request: Request,
+    path: string,
+    from: { requestId: string; clientAddress: string | null },
+  ): Promise<object> {
+    // Who is not known does not learn what there is either.
+    const admin = await this.login(request, from.clientAddress)
+    const { route, params } = this.find(request.method, path)
+    const { operation } = route
+    const actor = { name: admin.name, ...from }
+    if (!hasRole(admin, operation.role)) {
+      this.world.log('admin_refused', { request: from.requestId, admin: admin.name, operation: operation.id })
+      throw new GatewayError(403, {
+        code: 'role_not_sufficient',
+        message: `${admin.name} is ${admin.role}; this takes the role ${operation.role}.`,
+      })
+    }
+    const query = queryFor(operation.query, queryOf(request), route)
+    const body = operation.body ? await this.readBody(request) : {}
+    route.checkBody(body)
+    const asked: Asked = {
+      world: this.world,
+      control: this.control(),
+      admin,
+      actor,
+      params,
+      idempotencyKey: operation.isIdempotent ? idempotencyKeyOf(request) : null,
+    }
+    return operation.run(asked, query as never, body as never)
+  }
+
+  private async login(request: Request, clientAddress: string | null): Promise<Admin> {
+    const address = clientAddress ?? 'unknown'
+    this.logins.check(address)
+    try {
+      return await authenticateAdmin(this.world.db, request.headers.get('authorization'), this.world.now())
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) {
+        this.logins.fail(address)
+        this.world.log('admin_login_failed', { client: clientAddress })
+      }
+      throw error
+    }
+  }
+
+  private find(method: string, path: string): { route: Route; params: Record<string, string> } {
+    const words = path.split('/').slice(1)
+    const fitting = this.routes.flatMap((route) => {
+      const params = paramsOf(route.words, words)
+      return params ? [{ route, params }] : []
+    })
+    const found = fitting.find(({ route }) => route.operation.method === method)
+    if (found) return found
+    if (fitting.length === 0)
+      throw new GatewayError(404, {
+        code: 'unknown_route',
+        message: `There is no ${method} ${ADMIN_PATH}${path.slice(0, 200)} here. GET ${ADMIN_PATH}/openapi.json lists all that is served, and ${ADMIN_PATH}/docs shows it.`,
+      })
+    const allow = [...new Set(fitting.map(({ route }) => route.operation.method))].join(', ')
+    throw new GatewayError(405, {
+      code: 'method_not_allowed',
+      message: `${ADMIN_PATH}${path.slice(0, 200)} takes ${allow}, not ${method}.`,
+      headers: { allow },
+    })
+  }
+
+  /** The document of the API and its viewer, which anybody may read who reaches it: they tell nothing of this gateway. */
+  private async document(path: string, request: Request): Promise<Response | undefined> {
+    if (!['/openapi.json', '/docs', '/docs/viewer.js'].includes(path)) return undefined
+    this.page ??= import('./document').then(({ createAdminPage }) => createAdminPage(this.version))
+    const page = await this.page
+    if (path === '/docs') return page.html()
+    return path === '/openapi.json' ? page.json() : page.script(request)
+  }
+
+  private async readBody(request: Request): Promise<unknown> {
+    const type = request.headers.get('content-type') ?? 'application/json'
+    if (!/^application\/json\b/i.test(type))
+      throw new GatewayError(415, {
+        code: 'unsupported_media_type',
+        message: "This endpoint takes JSON. Send it with the header 'Content-Type: application/json'.",
+      })
+    const bytes = await this.readBytes(request)
+    if (bytes.length === 0) return {}
+    try {
+      return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    } catch {
+      throw invalidRequest(null, 'The body is not valid JSON.', 'invalid_json')
+    }
+  }
+
+  private async readBytes({ body }: Request): Promise<Buffer> {
+    if (!body) return Buffer.alloc(0)
+    const reader = body.getReader()
+    const slow = Promise.withResolvers<never>()
+    const cancel = this.world.after(BODY_MS, () => slow.reject(tooSlow()))
+    const chunks: Uint8Array[] = []
+    try {
+      for (let length = 0; ; ) {
+        const { done, value } = await Promise.race([reader.read(), slow.promise])
+        if (done) return Buffer.concat(chunks)
+        length += value.length
+        if (length > MAX_BODY_BYTES) throw tooLarge()
+        chunks.push(value)
+      }
+    } finally {
+      cancel()
+      reader.releaseLock()
+    }
+  }
+}
+
+function routeOf(operation: AdminOperation): Route {
+  return {
+    operation,
+    words: operation.path.split('/').slice(1),
+    checkQuery: createValidator(operation.query ?? Type.Object({})),
+    checkBody: createValidator(operation.body ?? Type.Object({})),
+  }
+}
+
+/** The values in a path; undefined if it is another one. */
+function paramsOf(pattern: readonly string[], words: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== words.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, word] of pattern.entries()) {
+    const given = words[index] ?? ''
+    if (!word.startsWith('{')) {
+      if (word !== given) return undefined
+    } else params[word.slice(1, -1)] = decoded(given)
+  }
+  return params
+}
+
+function decoded(word: string): string {
+  try {
+    // No database keeps this character.
+    return decodeURIComponent(word).replaceAll('\0', '�').slice(0, 1_000)
+  } catch {
+    return word
+  }
+}
+
+/** The query as its schema has it: numbers for texts of digits. Throws 400 for what is unknown or wrong. */
+function queryFor(schema: TObject | undefined, search: URLSearchParams, { checkQuery }: Route): object {
+  const properties = schema?.properties ?? {}
+  const query: Record<string, unknown> = {}
+  for (const [name, text] of search) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (!property || name in query || text.length > MAX_QUERY_LENGTH || text.includes('\0'))
+      throw invalidRequest(
+        name.slice(0, 64),
+        `Invalid parameter '${name.slice(0, 64)}': unknown, given twice, or too long.`,
+      )
+    query[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text
+  }
+  checkQuery(query)
+  return query
+}
+
+function idempotencyKeyOf({ headers }: Request): string | null {
+  const key = headers.get('idempotency-key')
+  if (key === null) return null
+  if (key.trim() === '' || key.length > MAX_IDEMPOTENCY_KEY_LENGTH)
+    throw invalidRequest(
+      'Idempotency-Key',
+      `Invalid 'Idempotency-Key': expected 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} characters.`,
+    )
+  return key
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError(413, {
+    code: 'body_too_large',
+    message: `The body is larger than ${MAX_BODY_BYTES} bytes. Send less.`,
+  })
+}
+
+function tooSlow(): GatewayError {
+  return new GatewayError(408, { code: 'body_too_slow', message: 'The body took too long to arrive.' })
+}

@@ -1,0 +1,149 @@
+// The audit trail: who changed what, as it was before and is after. An entry is written in the transaction of its change,
+// so that there is neither without the other. It must never hold a secret.
+
+import type { Db, Row, Statement } from '../db/db'
+import { isoTime } from '../db/iso-time'
+
+/** Who changes something, and in which request. */
+export interface Actor {
+  /** The name of an admin, or `command line`. */
+  name: string
+  requestId: string | null
+  clientAddress: string | null
+}
+
+export const COMMAND_LINE: Actor = { name: 'command line', requestId: null, clientAddress: null }
+
+/** One change: `key.update` of `key:alice`, with what it changes as JSON can say it. */
+export interface RecordedChange {
+  action: string
+  target: string
+  before?: object | null
+  after?: object | null
+}
+
+export interface AuditEntry {
+  id: string
+  at: number
+  actor: string
+  action: string
+  target: string
+  before: unknown
+  after: unknown
+  requestId: string | null
+  clientAddress: string | null
+}
+
+interface TrailWorld {
+  db: Db
+  now(): number
+  newId(prefix: string): string
+}
+
+/**
+ * The database for one change: an entry is added to the first transaction that is made with it. Where that misses, as for
+ * a key that was revoked meanwhile, nothing is written.
+ */
+export function recording({ db, now, newId }: TrailWorld, actor: Actor, change: RecordedChange): Db {
+  let entry: Statement | undefined = entryOf(newId('aud'), now(), actor, change)
+  const take = (): readonly Statement[] => {
+    const taken = entry
+    entry = undefined
+    return taken ? [taken] : []
+  }
+  return {
+    ...db,
+    codec: db.codec,
+    query: (statement) => db.query(statement),
+    batch: (statements) => db.batch([...statements, ...take()]),
+    move: (movement) => db.move({ ...movement, also: [...movement.also, ...take()] }),
+    close: () => db.close(),
+  }
+}
+
+function entryOf(
+  id: string,
+  at: number,
+  actor: Actor,
+  { action, target, before, after }: RecordedChange,
+): Statement {
+  return {
+    sql: `insert into audit_trail (id, at, actor, action, target, before, after, request_id, client_address)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    parameters: [
+      id,
+      at,
+      actor.name,
+      action,
+      target,
+      before ? JSON.stringify(before) : null,
+      after ? JSON.stringify(after) : null,
+      actor.requestId,
+      actor.clientAddress,
+    ],
+  }
+}
+
+/** Adds an entry for what is no change of the database, such as a reload. */
+export async function record(world: TrailWorld, actor: Actor, change: RecordedChange): Promise<void> {
+  await recording(world, actor, change).batch([])
+}
+
+export interface AuditFilter {
+  actor?: string | undefined
+  action?: string | undefined
+  target?: string | undefined
+  since?: number | undefined
+  /** Entries before the one with this id. */
+  before?: string | undefined
+  limit: number
+}
+
+/** Entries, newest first. */
+export async function listAudit(db: Db, filter: AuditFilter): Promise<AuditEntry[]> {
+  const conditions: string[] = []
+  const parameters: (string | number)[] = []
+  const where = (sql: string, value: string | number | undefined) => {
+    if (value !== undefined) conditions.push(sql.replace('?', `$${parameters.push(value)}`))
+  }
+  where('actor = ?', filter.actor)
+  where('action = ?', filter.action)
+  where('target = ?', filter.target)
+  where('at >= ?', filter.since)
+  where('id < ?', filter.before)
+  const rows = await db.query({
+    sql: `select * from audit_trail ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
+      order by id desc limit $${parameters.push(filter.limit)}`,
+    parameters,
+  })
+  return rows.map(entryOfRow)
+}
+
+export function auditJson(entry: AuditEntry) {
+  return {
+    id: entry.id,
+    at: isoTime(entry.at),
+    actor: entry.actor,
+    action: entry.action,
+    target: entry.target,
+    before: entry.before,
+    after: entry.after,
+    request_id: entry.requestId,
+    client_address: entry.clientAddress,
+  }
+}
+
+function entryOfRow(row: Row): AuditEntry {
+  const parsed = (text: unknown) => (text === null ? null : JSON.parse(text as string))
+  return {
+    id: row.id as string,
+    at: row.at as number,
+    actor: row.actor as string,
+    action: row.action as string,
+    target: row.target as string,
+    before: parsed(row.before),
+    after: parsed(row.after),
+    requestId: row.request_id as string | null,
+    clientAddress: row.client_address as string | null,
+  }
+}

@@ -1,0 +1,109 @@
+// The OpenAPI document of the admin API, made from the schemas that requests are checked with, and its page. Pure but for
+// the page.
+
+import { errorSchemas } from '../docs/errors'
+import { plainSchema, schemaOf } from '../docs/schema'
+import { createPage, type DocsPage } from '../http/routes/docs-page'
+import { errorBody, GatewayError } from '../lib/errors'
+import type { AdminOperation } from './operation'
+import { adminOperations } from './operations'
+
+const VERSION = '1.0.0'
+const title = 'Unified Model Gateway: admin API'
+const summary = 'Accounts, keys, money, requests, tasks and the gateway itself, for its operators.'
+const description = `${summary}
+
+Send the token of an admin as \`Authorization: Bearer adm-…\`: \`gateway admins create NAME --role viewer\` makes one. Lists are paged: \`next\` of an answer is \`after\` of the next request. Times are ISO 8601 in UTC, amounts are dollars as text. Each change is in \`GET /admin/v1/audit\`.`
+
+/** Errors of operations: the status, when it comes, and an example of a code. */
+const errors = {
+  '400': ['A parameter or a field is unknown, missing or wrong.', 'invalid_value'],
+  '401': ['The token is missing, wrong, expired or revoked.', 'invalid_admin_token'],
+  '403': ['The role of the admin is not sufficient.', 'role_not_sufficient'],
+  '404': ['There is no such thing.', 'key_not_found'],
+  '409': ['The state of things does not allow it.', 'key_revoked'],
+  '408': ['The body came too slowly.', 'body_too_slow'],
+  '413': ['The body is too large.', 'body_too_large'],
+  '415': ['The body is not JSON.', 'unsupported_media_type'],
+  '422': ['This Idempotency-Key was used for another transfer.', 'idempotency_key_reused'],
+  '429': ['Too many attempts with a wrong token from this address.', 'too_many_attempts'],
+  '503': ['The database is not available, or a backup failed. Try again.', 'database_unavailable'],
+} as const
+
+export function createAdminDocument(version: string) {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const operation of adminOperations) {
+    const path = `/admin/v1${operation.path}`
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operation) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title, summary, description, version: VERSION, 'x-gateway-version': version },
+    servers: [{ url: '/' }],
+    tags: [...new Set(adminOperations.map(({ tag }) => tag))].map((name) => ({ name })),
+    security: [{ admin: [] }],
+    paths,
+    components: {
+      securitySchemes: { admin: { type: 'http', scheme: 'bearer', description: 'The token of an admin.' } },
+      schemas: errorSchemas,
+    },
+  }
+}
+
+function describe(operation: AdminOperation): object {
+  const { id, tag, summary, role, query, body, isIdempotent, reply, path } = operation
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const parameters = [
+    ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+    ...Object.entries(query?.properties ?? {}).map(([name, schema]) => {
+      const { description = '', ...plain } = plainSchema(schema as never)
+      return { name, in: 'query', description, schema: plain }
+    }),
+    ...(isIdempotent
+      ? [
+          {
+            name: 'Idempotency-Key',
+            in: 'header',
+            description: 'Makes it happen once, however often it is sent.',
+            schema: { type: 'string', minLength: 1, maxLength: 255 },
+          },
+        ]
+      : []),
+  ]
+  const hasCsv = query !== undefined && 'format' in query.properties
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description: `Role: ${role}.`,
+    'x-role': role,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && {
+      requestBody: { required: true, content: { 'application/json': { schema: plainSchema(body) } } },
+    }),
+    responses: {
+      '200': {
+        description: 'As it stands now.',
+        content: {
+          'application/json': { schema: plainSchema(reply) },
+          ...(hasCsv && { 'text/csv': { schema: { type: 'string' } } }),
+        },
+      },
+      ...Object.fromEntries(
+        Object.entries(errors).map(([status, [text, code]]) => [status, errorOf(status, text, code)]),
+      ),
+    },
+  }
+}
+
+function errorOf(status: string, description: string, code: string): object {
+  const error = new GatewayError(Number(status), { code, message: description })
+  const value = errorBody(error, 'openai', 'req_0193a1b2c3d47e8f9a0b1c2d3e4f5a6b')
+  const schema = schemaOf(status === '429' ? 'FlatError' : 'Error')
+  return { description, content: { 'application/json': { schema, examples: { [code]: { value } } } } }
+}
+
+/** The page and the document, at addresses relative to the page. */
+export function createAdminPage(version: string): Promise<DocsPage> {
+  return createPage(createAdminDocument(version), { json: 'openapi.json', viewer: 'docs/viewer.js' })
+}

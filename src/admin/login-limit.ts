@@ -1,0 +1,47 @@
+// Limits attempts with wrong tokens, by the address of who tries. A right token is never refused for what others do at
+// other addresses; it must never be possible to fill the memory by trying.
+
+import { GatewayError } from '../lib/errors'
+
+const MOST_FAILURES = 10
+const WINDOW_MS = 60_000
+const MOST_ADDRESSES = 10_000
+
+interface Failures {
+  count: number
+  endsAt: number
+}
+
+export class LoginLimit {
+  private readonly failures = new Map<string, Failures>()
+
+  constructor(private readonly monotonic: () => number) {}
+
+  /** Throws 429 for an address with too many failures within a minute. */
+  check(address: string): void {
+    const { count = 0, endsAt = 0 } = this.failures.get(address) ?? {}
+    const leftMs = endsAt - this.monotonic()
+    if (count < MOST_FAILURES || leftMs <= 0) return
+    const seconds = Math.ceil(leftMs / 1000)
+    throw new GatewayError(429, {
+      code: 'too_many_attempts',
+      message: `Too many attempts with a wrong token from this address. Try again in ${seconds} s.`,
+      headers: { 'retry-after': String(seconds) },
+    })
+  }
+
+  /** Counts a failure. */
+  fail(address: string): void {
+    const now = this.monotonic()
+    const known = this.failures.get(address)
+    if (known && known.endsAt > now) {
+      known.count++
+      return
+    }
+    // The oldest goes: entries stand in the order in which they were made.
+    this.failures.delete(address)
+    if (this.failures.size >= MOST_ADDRESSES)
+      this.failures.delete(this.failures.keys().next().value as string)
+    this.failures.set(address, { count: 1, endsAt: now + WINDOW_MS })
+  }
+}

@@ -1,0 +1,182 @@
+// The form of an operation of the admin API: its path, who may call it, what it takes, and what it does. The API and its
+// document are both made from the list of them.
+
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import type { Artifacts } from '../artifacts/artifacts'
+import type { BackupReport } from '../backup/backup'
+import type { Catalogue } from '../catalogue/models'
+import type { Change } from '../config/changes'
+import type { Config } from '../config/schema'
+import type { Db } from '../db/db'
+import { GatewayError, invalidRequest } from '../lib/errors'
+import type { System } from '../lib/system'
+import type { RequestStore } from '../request-log/request-log'
+import type { Admin, Role } from './admins'
+import { type Actor, type RecordedChange, record, recording } from './audit-trail'
+
+/** Everything of a running gateway that operators see and change. */
+export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'log'> {
+  db: Db
+  dataDir: string
+  readonly config: Config
+  readonly catalogue: Catalogue
+  artifacts: Artifacts | null
+  requestLog: Pick<RequestStore, 'list' | 'find'>
+  randomBytes(count: number): Uint8Array
+}
+
+/** Work on the process itself, which the one who starts it hands over. */
+export interface ProcessControl {
+  compare(): Promise<Reloading>
+  reload(cause: string): Promise<Reloading>
+  makeBackup(): Promise<BackupReport>
+}
+
+type Reloading = { changes: Change[] } | { faults: string[] }
+
+export interface Asked {
+  world: AdminWorld
+  control: ProcessControl
+  admin: Admin
+  actor: Actor
+  params: Readonly<Record<string, string>>
+  /** The Idempotency-Key of the request. */
+  idempotencyKey: string | null
+}
+
+export interface AdminOperation {
+  id: string
+  method: 'GET' | 'POST' | 'PATCH'
+  /** The path below /admin/v1: `/keys/{key}`. */
+  path: string
+  role: Role
+  tag: string
+  summary: string
+  query?: TObject
+  body?: TObject
+  /** Whether an Idempotency-Key makes it happen once. */
+  isIdempotent?: boolean
+  reply: TSchema
+  /** Answers JSON, or a whole response for what is none. */
+  run(asked: Asked, query: Record<string, never>, body: Record<string, never>): Promise<object>
+}
+
+/** Types the query and the body of an operation by their schemas. */
+export function operation<Query extends TObject = TObject, Body extends TObject = TObject>(
+  definition: Omit<AdminOperation, 'run' | 'query' | 'body'> & {
+    query?: Query
+    body?: Body
+    run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<object>
+  },
+): AdminOperation {
+  return definition as unknown as AdminOperation
+}
+
+/** The database for one change by the operator who asks. */
+export function changing({ world, actor }: Asked, change: RecordedChange): Db {
+  return recording(world, actor, change)
+}
+
+/** Records what is no change of the database. */
+export function recordOnly({ world, actor }: Asked, change: RecordedChange): Promise<void> {
+  return record(world, actor, change)
+}
+
+export const Text = (description: string) => Type.String({ description, minLength: 1, maxLength: 256 })
+export const optionalText = (description: string) => Type.Optional(Text(description))
+export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+export const open = { additionalProperties: true }
+export const closedBody = { additionalProperties: false }
+
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1_000
+
+/** The query of every list. */
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: `Rows on a page. Default ${DEFAULT_LIMIT}.`,
+    }),
+  ),
+  after: optionalText('The page after another one, by its `next`.'),
+}
+
+/** The query of what has times. */
+export const periodQuery = {
+  since: optionalText('From this time in UTC, such as `2026-10-01` or `2026-10-01T14:00Z`.'),
+  until: optionalText('Before this time.'),
+}
+
+export function limitOf({ limit = DEFAULT_LIMIT }: { limit?: number | undefined }): number {
+  return limit
+}
+
+/** The answer of a list. */
+export const PageOf = (row: TSchema) =>
+  Type.Object(
+    {
+      data: Type.Array(row),
+      next: Nullable(Type.String({ description: 'Asks for the next page; null at the end.' })),
+    },
+    open,
+  )
+
+/** A page of rows of which one more than the limit was read. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  show: (row: Row) => object,
+  cursorOf: (row: Row) => string,
+) {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  return {
+    data: shown.map(show),
+    next: rows.length > limit && last !== undefined ? cursorOf(last) : null,
+  }
+}
+
+/** A time of a query in milliseconds since 1970. Throws 400 for what is none. */
+export function timeOfQuery(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
+  const at = isDate ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at) || at < 0)
+    throw invalidRequest(
+      name,
+      `Invalid '${name}': expected a time in UTC such as 2026-10-31 or 2026-10-31T14:00Z.`,
+    )
+  return at
+}
+
+/** Two values of a cursor: a time and an id. Throws 400 for one that no page has given. */
+export function timedCursor(after: string): { at: number; id: string } {
+  const [, at, id] = /^(\d{1,15})\.(.{1,200})$/s.exec(after) ?? []
+  if (at === undefined || id === undefined) throw unknownCursor()
+  return { at: Number(at), id }
+}
+
+export function unknownCursor(): GatewayError {
+  return invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+}
+
+export function notFound(what: string, id: string | undefined): GatewayError {
+  const shown = (id ?? '').slice(0, 128)
+  return new GatewayError(404, {
+    code: `${what}_not_found`,
+    type: 'invalid_request_error',
+    message: `There is no ${what} \`${shown}\`.`,
+  })
+}
+
+/** 409: the state of things does not allow it, and a repeat does not help. */
+export function conflict(code: string, message: string): GatewayError {
+  return new GatewayError(409, {
+    code,
+    type: 'invalid_request_error',
+    message,
+    headers: { 'x-should-retry': 'false' },
+  })
+}

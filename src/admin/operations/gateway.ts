@@ -1,0 +1,231 @@
+// The gateway itself over the admin API: its configuration, backups, operators, and the trail of their changes. A secret
+// of the configuration must never be shown.
+
+import { Type } from '@sinclair/typebox'
+import { timeOfBackup } from '../../backup/place'
+import { openPlace, placeOf } from '../../backup/schedule'
+import { type Change, visibleConfig } from '../../config/changes'
+import { isoTime } from '../../db/iso-time'
+import { GatewayError } from '../../lib/errors'
+import { adminJson, findAdmin, listAdmins, revokeAdmin } from '../admins'
+import { auditJson, listAudit } from '../audit-trail'
+import {
+  changing,
+  limitOf,
+  Nullable,
+  notFound,
+  open,
+  operation,
+  optionalText,
+  PageOf,
+  pageOf,
+  pageQuery,
+  periodQuery,
+  recordOnly,
+  timeOfQuery,
+} from '../operation'
+
+const tag = 'Gateway'
+const AdminReply = Type.Object(
+  { id: Type.String(), name: Type.String(), role: Type.String(), status: Type.String() },
+  open,
+)
+const ChangesReply = Type.Object(
+  { ok: Type.Boolean(), faults: Type.Array(Type.String()), changes: Type.Array(Type.Object({}, open)) },
+  open,
+)
+
+function changesJson(result: { changes: Change[] } | { faults: string[] }): object {
+  if ('faults' in result) return { ok: false, faults: result.faults, changes: [] }
+  const changes = result.changes.map(({ needsRestart, ...change }) => ({
+    ...change,
+    needs_restart: needsRestart,
+  }))
+  return { ok: true, faults: [], changes }
+}
+
+const whoami = operation({
+  id: 'getMe',
+  method: 'GET',
+  path: '/me',
+  role: 'viewer',
+  tag,
+  summary: 'The admin of this token',
+  reply: AdminReply,
+  run: async ({ admin, world }) => adminJson(admin, world.now()),
+})
+
+const showConfiguration = operation({
+  id: 'getConfiguration',
+  method: 'GET',
+  path: '/configuration',
+  role: 'viewer',
+  tag,
+  summary: 'The configuration in force, without secrets',
+  reply: Type.Object({}, open),
+  run: async ({ world }) => visibleConfig(world.config),
+})
+
+const compareConfiguration = operation({
+  id: 'compareConfiguration',
+  method: 'GET',
+  path: '/configuration/changes',
+  role: 'viewer',
+  tag,
+  summary: 'Check the file of the configuration: its faults, or what a reload would change',
+  reply: ChangesReply,
+  run: async ({ control }) => changesJson(await control.compare()),
+})
+
+const reloadConfiguration = operation({
+  id: 'reloadConfiguration',
+  method: 'POST',
+  path: '/configuration/reload',
+  role: 'owner',
+  tag,
+  summary: 'Read the configuration again. One with faults changes nothing',
+  reply: ChangesReply,
+  async run(asked) {
+    const result = changesJson(await asked.control.reload(`admin ${asked.admin.name}`))
+    await recordOnly(asked, { action: 'configuration.reload', target: 'configuration', after: result })
+    return result
+  },
+})
+
+const listBackups = operation({
+  id: 'listBackups',
+  method: 'GET',
+  path: '/backups',
+  role: 'viewer',
+  tag,
+  summary: 'Backups in the place that the configuration names, newest first',
+  query: Type.Object(pageQuery),
+  reply: PageOf(Type.Object({ name: Type.String(), made_at: Type.String() }, open)),
+  async run({ world }, query) {
+    const names = await openPlace(placeOf(world.config, world.dataDir)).names()
+    const { after } = query
+    const rows = names.toReversed().filter((name) => after === undefined || name < after)
+    return pageOf(
+      rows,
+      limitOf(query),
+      (name) => ({ name, made_at: isoTime(timeOfBackup(name)) }),
+      (name) => name,
+    )
+  },
+})
+
+const makeBackup = operation({
+  id: 'makeBackup',
+  method: 'POST',
+  path: '/backups',
+  role: 'owner',
+  tag,
+  summary: 'Make a backup now, and answer when it is checked and in place',
+  reply: Type.Object({ name: Type.String(), bytes: Type.Integer() }, open),
+  async run(asked) {
+    const { databaseBytes, ...report } = await asked.control.makeBackup().catch((error) => {
+      throw new GatewayError(503, {
+        code: 'backup_failed',
+        message: 'The backup could not be made: the log of the gateway says why. Try again.',
+        cause: error,
+      })
+    })
+    await recordOnly(asked, {
+      action: 'backup.make',
+      target: `backup:${report.name}`,
+      after: { bytes: report.bytes },
+    })
+    return { ...report, database_bytes: databaseBytes }
+  },
+})
+
+const admins = operation({
+  id: 'listAdmins',
+  method: 'GET',
+  path: '/admins',
+  role: 'owner',
+  tag,
+  summary: 'Operators, oldest first',
+  query: Type.Object(pageQuery),
+  reply: PageOf(AdminReply),
+  async run({ world }, query) {
+    const rows = (await listAdmins(world.db)).filter(({ id }) => id > (query.after ?? ''))
+    return pageOf(
+      rows,
+      limitOf(query),
+      (admin) => adminJson(admin, world.now()),
+      ({ id }) => id,
+    )
+  },
+})
+
+const revoke = operation({
+  id: 'revokeAdmin',
+  method: 'POST',
+  path: '/admins/{admin}/revoke',
+  role: 'owner',
+  tag,
+  summary: 'Refuse the token of an operator from now on',
+  reply: AdminReply,
+  async run(asked) {
+    const { world, params } = asked
+    const admin = await findAdmin(world.db, params.admin ?? '')
+    if (!admin) throw notFound('admin', params.admin)
+    const db = changing(asked, {
+      action: 'admin.revoke',
+      target: `admin:${admin.name}`,
+      before: { role: admin.role },
+    })
+    await revokeAdmin(db, admin.id, world.now())
+    return adminJson((await findAdmin(world.db, admin.id)) ?? admin, world.now())
+  },
+})
+
+const trail = operation({
+  id: 'listAudit',
+  method: 'GET',
+  path: '/audit',
+  role: 'viewer',
+  tag,
+  summary: 'Changes by operators, newest first: who, what, as it was before and is after',
+  query: Type.Object({
+    actor: optionalText('Only changes by this admin.'),
+    action: optionalText('Only these, such as `key.update`.'),
+    target: optionalText('Only of this, such as `key:alice`.'),
+    since: periodQuery.since,
+    ...pageQuery,
+  }),
+  reply: PageOf(
+    Type.Object(
+      {
+        id: Type.String(),
+        at: Type.String(),
+        actor: Type.String(),
+        action: Type.String(),
+        target: Type.String(),
+        before: Nullable(Type.Object({}, open)),
+        after: Nullable(Type.Object({}, open)),
+      },
+      open,
+    ),
+  ),
+  async run({ world }, query) {
+    const limit = limitOf(query)
+    const { actor, action, target, after: before } = query
+    const since = timeOfQuery('since', query.since)
+    const rows = await listAudit(world.db, { actor, action, target, since, before, limit: limit + 1 })
+    return pageOf(rows, limit, auditJson, ({ id }) => id)
+  },
+})
+
+export const gatewayOperations = [
+  whoami,
+  showConfiguration,
+  compareConfiguration,
+  reloadConfiguration,
+  listBackups,
+  makeBackup,
+  admins,
+  revoke,
+  trail,
+]

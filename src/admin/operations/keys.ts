@@ -1,0 +1,351 @@
+// Keys over the admin API: made, shown, changed, paused, replaced and revoked. A secret is in the answer that makes it,
+// and must never be in another, nor in the audit trail.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { findAccount } from '../../accounts/accounts'
+import { keyJson, keyWithMoneyJson } from '../../accounts/key-json'
+import {
+  createKey,
+  findKey,
+  type Key,
+  type KeySettings,
+  listKeysAfter,
+  makeSecret,
+  pauseKey,
+  resumeKey,
+  revokeKey,
+  rollKey,
+  updateKey,
+} from '../../accounts/keys'
+import { isName, NAME_RULE } from '../../accounts/names'
+import { balanceOf } from '../../billing/balances'
+import { budgetUsedNano } from '../../billing/usage-report'
+import { isoTime } from '../../db/iso-time'
+import { invalidRequest } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
+import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../../webhooks/secrets'
+import {
+  type Asked,
+  changing,
+  closedBody,
+  conflict,
+  limitOf,
+  Nullable,
+  notFound,
+  open,
+  operation,
+  optionalText,
+  PageOf,
+  pageOf,
+  pageQuery,
+  Text,
+  timeOfQuery,
+} from '../operation'
+import { amountOf } from './accounts'
+
+const tag = 'Keys'
+const Limit = Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 })))
+const settings = {
+  models: Type.Optional(
+    Nullable(Type.Array(Text('Id of a model.'), { minItems: 1, maxItems: 1_000, description: 'null: all.' })),
+  ),
+  requests_per_minute: Limit,
+  tokens_per_minute: Limit,
+  concurrency: Limit,
+  budget_usd: Type.Optional(Nullable(Text('Dollars; needs `budget_period`.'))),
+  budget_period: Type.Optional(
+    Nullable(Type.Union(['day', 'week', 'month'].map((word) => Type.Literal(word as 'day')))),
+  ),
+  expires_at: Type.Optional(Nullable(Text('A time in UTC: `2026-12-31T00:00Z`.'))),
+}
+const Settings = Type.Object(settings, closedBody)
+
+const KeyReply = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    account: Type.String(),
+    hint: Type.String(),
+    status: Type.Union(['active', 'paused', 'expired', 'revoked'].map((word) => Type.Literal(word))),
+    models: Nullable(Type.Array(Type.String())),
+    requests_per_minute: Nullable(Type.Integer()),
+    tokens_per_minute: Nullable(Type.Integer()),
+    concurrency: Nullable(Type.Integer()),
+    budget_usd: Nullable(Type.String()),
+    budget_period: Nullable(Type.String()),
+    expires_at: Nullable(Type.String()),
+    paused_at: Nullable(Type.String()),
+    revoked_at: Nullable(Type.String()),
+    created_at: Type.String(),
+  },
+  open,
+)
+const NewKeyReply = Type.Object(
+  { key: Type.String({ description: 'The secret, shown only this once.' }), id: Type.String() },
+  open,
+)
+
+const unlimited: KeySettings = {
+  models: null,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  budgetNano: null,
+  budgetPeriod: null,
+  expiresAt: null,
+}
+
+async function requireKey({ world, params }: Asked): Promise<Key> {
+  const key = await findKey(world.db, params.key ?? '')
+  if (!key) throw notFound('key', params.key)
+  return key
+}
+
+async function requireUsable(asked: Asked): Promise<Key> {
+  const key = await requireKey(asked)
+  if (key.revokedAt === null) return key
+  throw conflict('key_revoked', `Key ${key.name} was revoked at ${isoTime(key.revokedAt)}: make another one.`)
+}
+
+const targetOf = ({ name }: Pick<Key, 'name'>) => `key:${name}`
+
+async function withMoney({ world }: Asked, key: Key): Promise<object> {
+  const [balance, usedNano] = await Promise.all([
+    balanceOf(world.db, key.account),
+    budgetUsedNano(world.db, key, world.now()),
+  ])
+  if (!balance) throw new Error(`key ${key.name} has no account`)
+  const budgetUsed = key.budgetNano === null ? null : formatUsd(usedNano)
+  return { ...keyWithMoneyJson(key, balance, world.now()), budget_used_usd: budgetUsed }
+}
+
+const list = operation({
+  id: 'listKeys',
+  method: 'GET',
+  path: '/keys',
+  role: 'viewer',
+  tag,
+  summary: 'Keys, oldest first',
+  query: Type.Object({ ...pageQuery, account: optionalText('Only those of this account.') }),
+  reply: PageOf(KeyReply),
+  async run({ world }, query) {
+    const limit = limitOf(query)
+    const rows = await listKeysAfter(world.db, {
+      after: query.after,
+      account: query.account,
+      limit: limit + 1,
+    })
+    return pageOf(
+      rows,
+      limit,
+      (key) => keyJson(key, world.now()),
+      ({ id }) => id,
+    )
+  },
+})
+
+const show = operation({
+  id: 'getKey',
+  method: 'GET',
+  path: '/keys/{key}',
+  role: 'viewer',
+  tag,
+  summary: 'One key by its name or id, with the money of its account',
+  reply: KeyReply,
+  run: async (asked) => withMoney(asked, await requireKey(asked)),
+})
+
+const create = operation({
+  id: 'createKey',
+  method: 'POST',
+  path: '/keys',
+  role: 'operator',
+  tag,
+  summary: 'Make a key. Its secret is in this answer only',
+  body: Type.Object(
+    {
+      name: Text(`Its name: ${NAME_RULE}.`),
+      account: optionalText('The account that pays. Default: one of its own name.'),
+      ...settings,
+    },
+    closedBody,
+  ),
+  reply: NewKeyReply,
+  async run(asked, _query, body) {
+    const { world } = asked
+    const { name, account = name, ...rest } = body
+    for (const [field, text] of [
+      ['name', name],
+      ['account', account],
+    ] as const)
+      if (!isName(text)) throw invalidRequest(field, `Invalid '${field}': expected ${NAME_RULE}.`)
+    if ((await findAccount(world.db, account))?.closedAt)
+      throw conflict('account_closed', `Account ${account} is closed for ever.`)
+    const read = settingsOf(asked, unlimited, rest)
+    const secret = makeSecret(world.randomBytes)
+    const webhookSecret = makeWebhookSecret(world.randomBytes)
+    const key = {
+      id: world.newId('key'),
+      name,
+      account,
+      secret,
+      webhookSecret,
+      createdAt: world.now(),
+      ...read,
+    }
+    const db = changing(asked, {
+      action: 'key.create',
+      target: targetOf(key),
+      after: { id: key.id, account, ...settingsJson(read) },
+    })
+    if (!(await createKey(db, key)))
+      throw conflict('key_exists', `A key named ${name} exists already; names are not reused.`)
+    const made = await requireKey({ ...asked, params: { key: key.id } })
+    return { key: secret, webhook_secret: webhookSecret, ...(await withMoney(asked, made)) }
+  },
+})
+
+const update = operation({
+  id: 'updateKey',
+  method: 'PATCH',
+  path: '/keys/{key}',
+  role: 'operator',
+  tag,
+  summary: 'Change what a key may do. What is not named stays; null removes a limit',
+  body: Settings,
+  reply: KeyReply,
+  async run(asked, _query, body) {
+    const key = await requireUsable(asked)
+    const after = settingsOf(asked, key, body)
+    const db = changing(asked, {
+      action: 'key.update',
+      target: targetOf(key),
+      before: settingsJson(key),
+      after: settingsJson(after),
+    })
+    await updateKey(db, key.id, after)
+    return withMoney(asked, await requireKey(asked))
+  },
+})
+
+/** An operation that takes a key from one state to another, and changes nothing where it is there already. */
+function transition(
+  name: 'pause' | 'resume' | 'revoke',
+  summary: string,
+  change: (db: Asked['world']['db'], key: Key, now: number) => Promise<boolean>,
+) {
+  return operation({
+    id: `${name}Key`,
+    method: 'POST',
+    path: `/keys/{key}/${name}`,
+    role: 'operator',
+    tag,
+    summary,
+    reply: KeyReply,
+    async run(asked) {
+      const key = name === 'revoke' ? await requireKey(asked) : await requireUsable(asked)
+      const now = asked.world.now()
+      const { status } = keyJson(key, now)
+      const db = changing(asked, { action: `key.${name}`, target: targetOf(key), before: { status } })
+      await change(db, key, now)
+      return keyJson(await requireKey(asked), now)
+    },
+  })
+}
+
+const pause = transition('pause', 'Refuse a key until it is resumed', (db, { id }, now) =>
+  pauseKey(db, id, now),
+)
+const resume = transition('resume', 'Take a paused key again', (db, { id }) => resumeKey(db, id))
+const revoke = transition('revoke', 'Refuse a key for ever', (db, { id }, now) => revokeKey(db, id, now))
+
+const roll = operation({
+  id: 'rollKey',
+  method: 'POST',
+  path: '/keys/{key}/roll',
+  role: 'operator',
+  tag,
+  summary: 'Give a key a new secret, which is in this answer only; the old one is refused',
+  reply: NewKeyReply,
+  async run(asked) {
+    const key = await requireUsable(asked)
+    const secret = makeSecret(asked.world.randomBytes)
+    const db = changing(asked, { action: 'key.roll', target: targetOf(key), before: { hint: key.hint } })
+    if (!(await rollKey(db, key.id, secret)))
+      throw conflict('key_revoked', `Key ${key.name} has just been revoked.`)
+    return { key: secret, ...(await withMoney(asked, await requireKey(asked))) }
+  },
+})
+
+const rollWebhook = operation({
+  id: 'rollWebhookSecret',
+  method: 'POST',
+  path: '/keys/{key}/roll-webhook',
+  role: 'operator',
+  tag,
+  summary: 'Replace the secret that signs webhooks; the old one signs too, for a day',
+  reply: Type.Object({ id: Type.String(), webhook_secret: Type.String(), old_until: Type.String() }, open),
+  async run(asked) {
+    const key = await requireUsable(asked)
+    const now = asked.world.now()
+    const secret = makeWebhookSecret(asked.world.randomBytes)
+    const db = changing(asked, { action: 'key.roll_webhook', target: targetOf(key) })
+    if (!(await rollWebhookSecret(db, key.id, secret, now)))
+      throw conflict('key_revoked', `Key ${key.name} has just been revoked.`)
+    return { id: key.id, name: key.name, webhook_secret: secret, old_until: isoTime(now + OVERLAP_MS) }
+  },
+})
+
+/** The settings of a key after a body is applied. */
+function settingsOf({ world }: Asked, before: KeySettings, body: Static<typeof Settings>): KeySettings {
+  const { models = before.models } = body
+  const unknown = (body.models ?? []).find((id) => !Object.hasOwn(world.config.models, id))
+  if (unknown !== undefined)
+    throw invalidRequest('models', `Invalid 'models': there is no model \`${unknown.slice(0, 128)}\`.`)
+  const budgetNano =
+    body.budget_usd === undefined
+      ? before.budgetNano
+      : body.budget_usd === null
+        ? null
+        : amountOf(body.budget_usd, 'budget_usd')
+  const budgetPeriod = budgetNano === null ? null : (body.budget_period ?? before.budgetPeriod)
+  if (budgetNano !== null && (budgetNano <= 0 || budgetPeriod === null))
+    throw invalidRequest(
+      'budget_usd',
+      "A budget is more than 0, and needs 'budget_period': day, week or month.",
+    )
+  if (budgetNano === null && body.budget_period)
+    throw invalidRequest('budget_period', "'budget_period' needs 'budget_usd'.")
+  return {
+    models: models && [...new Set(models)],
+    requestsPerMinute: given(body.requests_per_minute, before.requestsPerMinute),
+    tokensPerMinute: given(body.tokens_per_minute, before.tokensPerMinute),
+    concurrency: given(body.concurrency, before.concurrency),
+    budgetNano,
+    budgetPeriod,
+    expiresAt:
+      body.expires_at === undefined
+        ? before.expiresAt
+        : body.expires_at === null
+          ? null
+          : (timeOfQuery('expires_at', body.expires_at) ?? null),
+  }
+}
+
+function given(value: number | null | undefined, before: number | null): number | null {
+  return value === undefined ? before : value
+}
+
+function settingsJson(of: KeySettings): object {
+  return {
+    models: of.models,
+    requests_per_minute: of.requestsPerMinute,
+    tokens_per_minute: of.tokensPerMinute,
+    concurrency: of.concurrency,
+    budget_usd: of.budgetNano === null ? null : formatUsd(of.budgetNano),
+    budget_period: of.budgetPeriod,
+    expires_at: isoTime(of.expiresAt),
+  }
+}
+
+export const keyOperations = [list, show, create, update, pause, resume, roll, rollWebhook, revoke]

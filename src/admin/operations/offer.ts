@@ -1,0 +1,133 @@
+// What a gateway offers, over the admin API: models with prices and whether they can be asked, and upstreams with their
+// health. It must never call a vendor, nor show a key of one.
+
+import { Type } from '@sinclair/typebox'
+import { describePriceList, priceListOf } from '../../config/prices'
+import { isRoute, type ModelConfig, type RouteConfig, sharesOf } from '../../config/schema'
+import {
+  type AdminWorld,
+  limitOf,
+  Nullable,
+  notFound,
+  open,
+  operation,
+  PageOf,
+  pageOf,
+  pageQuery,
+} from '../operation'
+
+const ModelReply = Type.Object(
+  { id: Type.String(), available: Type.Boolean(), reason: Nullable(Type.String()) },
+  open,
+)
+const UpstreamReply = Type.Object(
+  {
+    name: Type.String(),
+    kind: Type.String(),
+    models: Type.Integer(),
+    health: Nullable(
+      Type.Object({ breaker: Type.String(), running: Type.Integer(), concurrency: Type.Integer() }, open),
+    ),
+  },
+  open,
+)
+
+function modelJson({ catalogue, config }: AdminWorld, id: string, entry: ModelConfig | RouteConfig): object {
+  const reason = catalogue.hidden.get(id) ?? null
+  const aliases = Object.entries(config.aliases ?? {}).flatMap(([alias, target]) =>
+    target === id ? [alias] : [],
+  )
+  const common = { id, aliases, available: reason === null, reason }
+  if (isRoute(entry)) return { ...common, route: entry.route, owned_by: entry.ownedBy ?? 'route' }
+  const forms = catalogue.models.get(id) ?? []
+  return {
+    ...common,
+    operations: [...new Set(forms.map(({ family }) => family.operation))],
+    families: [entry.family].flat(),
+    upstreams: sharesOf(entry).map(([name]) => name),
+    upstream_model: entry.upstreamModel ?? id,
+    owned_by: forms[0]?.ownedBy ?? entry.ownedBy ?? null,
+    price: describePriceList(priceListOf(entry)),
+    price_source: entry.price?.source ?? null,
+    price_as_of: entry.price?.as_of ?? null,
+  }
+}
+
+function upstreamJson({ catalogue, config }: AdminWorld, name: string): object {
+  const upstream = catalogue.upstreams.get(name)
+  const entry = config.upstreams[name]
+  const served = Object.values(config.models).filter(
+    (model) => !isRoute(model) && sharesOf(model).some(([each]) => each === name),
+  )
+  const { breaker, running, concurrency } = upstream?.health() ?? {}
+  return {
+    name,
+    kind: entry?.kind ?? '',
+    // Some servers want their key in the address.
+    base_url: entry?.baseUrl?.replace(/\?.*/s, '') ?? null,
+    models: served.length,
+    // Without a key it is not there to be asked.
+    health: upstream ? { breaker, running, concurrency } : null,
+  }
+}
+
+const listModels = operation({
+  id: 'listModels',
+  method: 'GET',
+  path: '/models',
+  role: 'viewer',
+  tag: 'Models and upstreams',
+  summary: 'Models and routes of the configuration in force, with prices, and why some are not available',
+  query: Type.Object(pageQuery),
+  reply: PageOf(ModelReply),
+  async run({ world }, query) {
+    const limit = limitOf(query)
+    const rows = Object.entries(world.config.models)
+      .filter(([id]) => id > (query.after ?? ''))
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+    return pageOf(
+      rows,
+      limit,
+      ([id, entry]) => modelJson(world, id, entry),
+      ([id]) => id,
+    )
+  },
+})
+
+const getModel = operation({
+  id: 'getModel',
+  method: 'GET',
+  path: '/models/{model}',
+  role: 'viewer',
+  tag: 'Models and upstreams',
+  summary: 'One model or route; slashes in its id are encoded',
+  reply: ModelReply,
+  async run({ world, params: { model = '' } }) {
+    const entry = Object.hasOwn(world.config.models, model) ? world.config.models[model] : undefined
+    if (!entry) throw notFound('model', model)
+    return modelJson(world, model, entry)
+  },
+})
+
+const listUpstreams = operation({
+  id: 'listUpstreams',
+  method: 'GET',
+  path: '/upstreams',
+  role: 'viewer',
+  tag: 'Models and upstreams',
+  summary: 'Upstreams with the health that this process knows of them',
+  query: Type.Object(pageQuery),
+  reply: PageOf(UpstreamReply),
+  async run({ world }, query) {
+    const names = Object.keys(world.config.upstreams).sort()
+    const rows = names.filter((name) => name > (query.after ?? ''))
+    return pageOf(
+      rows,
+      limitOf(query),
+      (name) => upstreamJson(world, name),
+      (name) => name,
+    )
+  },
+})
+
+export const offerOperations = [listModels, getModel, listUpstreams]

@@ -1,0 +1,109 @@
+// Where the admin API is served: on a listener of its own, or at the port of the API for this machine. It must never
+// answer another machine unless the configuration says so.
+
+import { AdminApi } from '../admin/api'
+import type { ProcessControl } from '../admin/operation'
+import { certificateOf } from '../config/listening'
+import { clientAddressOf } from '../http/client-address'
+import type { Listener } from '../http/connection'
+import { errorResponse } from '../http/errors'
+import { checkHost, pathOf } from '../http/target'
+import { GatewayError } from '../lib/errors'
+import type { World } from './world'
+
+export interface AdminListener {
+  url: string
+  stop(): Promise<void>
+}
+
+const DEFAULT_HOST = '127.0.0.1'
+const IDLE_SECONDS = 30
+const MOST_BODY_BYTES = 1024 * 1024
+const LOCAL_ADDRESS = /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/
+/** A page of another site whose name was pointed at this machine sends that name. */
+const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
+/** Headers by which a proxy says that somebody else asks. */
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip']
+
+/** Answers requests of the admin API that come to the port of the API. */
+export type AdminAtPort = (request: Request, listener: Listener | null) => Promise<Response>
+
+/** Answers at the port of the API: this machine only, unless the configuration allows others. */
+export function adminAtPort(world: World, api: AdminApi): AdminAtPort {
+  return async (request, listener) => {
+    if (world.config.admin?.allowRemote !== true && !isLocal(request, listener))
+      return errorResponse(notHere(), 'openai', world.newId('req'), world.log)
+    return api.answer(request, clientAddressOf(request, listener, world.config))
+  }
+}
+
+/** Whether a program of this machine asks, and no proxy for somebody else, nor a page of another site. */
+function isLocal(request: Request, listener: Listener | null): boolean {
+  const { headers } = request
+  return (
+    LOCAL_ADDRESS.test(listener?.requestIP(request)?.address ?? '') &&
+    LOCAL_HOST.test(headers.get('host') ?? '') &&
+    FORWARDED.every((name) => !headers.has(name))
+  )
+}
+
+/** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
+export function listenForAdmins(world: World, api: AdminApi, canShare: boolean): AdminListener | undefined {
+  const { host = DEFAULT_HOST, port } = world.config.admin ?? {}
+  if (port === undefined) return undefined
+  const { tls } = world.config.server ?? {}
+  const server = Bun.serve({
+    hostname: host,
+    port,
+    reusePort: canShare,
+    development: false,
+    idleTimeout: IDLE_SECONDS,
+    maxRequestBodySize: MOST_BODY_BYTES,
+    ...(tls && { tls: certificateOf(tls) }),
+    fetch: async (request, listener) => {
+      try {
+        checkHost(request)
+        if (!pathOf(request).startsWith('/admin/v1/')) throw notServed()
+        // A backup may take minutes.
+        listener.timeout(request, 0)
+        return await api.answer(request, clientAddressOf(request, listener, world.config))
+      } catch (error) {
+        return errorResponse(error, 'openai', world.newId('req'), world.log)
+      }
+    },
+  })
+  const scheme = tls ? 'https' : 'http'
+  return {
+    url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${server.port}/admin/v1`,
+    stop: () => server.stop(true),
+  }
+}
+
+/** The admin API of a process, which learns of the process when that has started. */
+export function createAdminApi(
+  world: World,
+  version: string,
+): { api: AdminApi; control(of: ProcessControl): void } {
+  let known: ProcessControl | undefined
+  const control = () => {
+    if (known) return known
+    throw new GatewayError(503, { code: 'starting', message: 'The gateway starts. Try again in a moment.' })
+  }
+  return {
+    api: new AdminApi(world, control, version),
+    control(of) {
+      known = of
+    },
+  }
+}
+
+function notHere(): GatewayError {
+  return new GatewayError(404, {
+    code: 'unknown_route',
+    message: 'There is nothing here for other machines. GET /openapi.json lists all that is served.',
+  })
+}
+
+function notServed(): GatewayError {
+  return new GatewayError(404, { code: 'unknown_route', message: 'This port serves /admin/v1 only.' })
+}

@@ -1,0 +1,70 @@
+// Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
+
+import type { ChargeView } from '../billing/usage-report'
+import { isoTime } from '../db/iso-time'
+import { formatUsd } from '../lib/money'
+import { deliveryJson, taskJson } from '../tasks/task-json'
+import type { RequestDetails } from './look-up'
+import type { LoggedRequest } from './row'
+
+/** The name of a key by its id; null for an unknown one. */
+export type NameOf = (keyId: unknown) => string | null
+
+export function requestJson(row: LoggedRequest, nameOf: NameOf) {
+  const { number: _, id, at, stream, amount, held, attempts, ...rest } = row
+  return {
+    id,
+    at: isoTime(at),
+    key: nameOf(row.key_id),
+    ...rest,
+    stream: stream === 1,
+    held_usd: usdOf(held),
+    amount_usd: usdOf(amount),
+    attempts: typeof attempts === 'string' ? JSON.parse(attempts) : [],
+  }
+}
+
+/** An amount of a row in dollars; null for none. */
+export function usdOf(nano: unknown): string | null {
+  return typeof nano === 'number' ? formatUsd(nano) : null
+}
+
+export function detailsJson(id: string, { row, charges, task, webhook }: RequestDetails, nameOf: NameOf) {
+  return {
+    id,
+    request: row ? requestJson(row, nameOf) : null,
+    charges: charges.map(chargeJson),
+    task: task ? taskJson(task) : null,
+    webhook: webhook ? deliveryJson(webhook) : null,
+  }
+}
+
+function chargeJson(charge: ChargeView) {
+  return {
+    id: charge.id,
+    state: charge.state,
+    account: charge.account,
+    key_id: charge.keyId,
+    model: charge.model,
+    operation: charge.operation,
+    held_usd: formatUsd(charge.heldNano),
+    amount_usd: formatUsd(charge.amountNano),
+    shortfall_usd: formatUsd(charge.shortfallNano),
+    usage_source: charge.usageSource,
+    usage: parsedJson(charge.usageJson),
+    prices: parsedJson(charge.pricesJson),
+    ended_by: charge.endedBy,
+    created_at: isoTime(charge.createdAt),
+    ended_at: isoTime(charge.endedAt),
+  }
+}
+
+/** A text as JSON, or as it is. */
+export function parsedJson(json: string | null): unknown {
+  if (json === null) return null
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
+}

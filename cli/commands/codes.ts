@@ -4,9 +4,9 @@
 import { defineCommand } from 'citty'
 import { newId, randomBytes } from '../../src/app/world'
 import {
-  type Code,
   createCodes,
   findCode,
+  hintOfCode,
   listCodes,
   makeCode,
   revokeCode,
@@ -60,9 +60,12 @@ const create = defineCommand({
     await withDatabase(args, async (db) => {
       await createCodes(db, made)
       if (args.json) {
-        const stored = new Map((await listCodes(db, count)).map((code) => [code.id, code]))
+        const open = { revokedAt: null, redeemedAt: null, redeemedBy: null }
         return printJson(
-          made.map(({ id, code }) => ({ code, ...codeJson(stored.get(id) as Code, createdAt) })),
+          made.map((each) => ({
+            code: each.code,
+            ...codeJson({ ...each, ...open, hint: hintOfCode(each.code) }, createdAt),
+          })),
         )
       }
       print(made.map(({ code }) => code).join('\n'))

@@ -44,6 +44,11 @@ function readCode(text: string): string | undefined {
   return codeChecksum(typed.slice(0, RANDOM_LENGTH)) === typed.slice(RANDOM_LENGTH) ? typed : undefined
 }
 
+/** The last characters of a code. */
+export function hintOfCode(code: string): string {
+  return `…${code.slice(-GROUP_LENGTH)}`
+}
+
 function hashCode(text: string): string | undefined {
   const code = readCode(text)
   return code && new Bun.CryptoHasher('sha256').update(code).digest('hex')
@@ -68,7 +73,7 @@ export async function createCodes(db: Db, codes: readonly NewCode[]): Promise<vo
     return {
       sql: `insert into top_up_codes (id, hash, hint, amount, note, created_at, expires_at)
         values ($1, $2, $3, $4, $5, $6, $7)`,
-      parameters: [id, hash, `…${code.slice(-GROUP_LENGTH)}`, amountNano, note, createdAt, expiresAt],
+      parameters: [id, hash, hintOfCode(code), amountNano, note, createdAt, expiresAt],
     }
   })
   await tryApply(db, statements)

@@ -197,7 +197,11 @@ const verifyBooks = defineCommand({
       const onProgress = (done: number, of: number) => {
         if (of > SHOWN_FROM) status.show(`Verified ${done} of ${of} charges.`)
       }
-      const result = await verify(db, { now, key, whole: args.whole === true, signsAnew, onProgress })
+      const onCheck = (done: number, of: number, charges: number) => {
+        if (charges > SHOWN_FROM) status.show(`Check ${done + 1} of ${of} of ${charges} charges.`)
+      }
+      const whole = args.whole === true
+      const result = await verify(db, { now, key, whole, signsAnew, onProgress, onCheck })
       status.clear()
       if (args.json) printJson(auditJson(result))
       else print(auditBlock(result))

@@ -6,7 +6,7 @@ import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { bookOf } from './balances'
 import { usageBy } from './usage-report'
-import { positionsBetween } from './usage-totals'
+import { DAY_MS, HOUR_MS, highestPosition, markOf } from './usage-totals'
 
 export interface LedgerEntry {
   id: string
@@ -27,9 +27,13 @@ export interface LedgerPeriod {
 
 /** Positions of charges, and transfers, that are read at once. */
 const PAGE = 5_000
+/** Positions of other accounts that are rather read than left out by a statement more. */
+const LEAST_GAP = 500
 const NEVER = Number.MAX_SAFE_INTEGER
 
-type Movement = Omit<LedgerEntry, 'balanceAfterNano'>
+/** An entry with the position of its charge; 0 for a transfer. */
+type Placed = LedgerEntry & { position: number }
+type Movement = Omit<Placed, 'balanceAfterNano'>
 
 /** A credit or a correction by its id. */
 export async function findTransfer(
@@ -46,18 +50,30 @@ export async function findTransfer(
 export async function* ledgerOf(
   db: Db,
   account: string,
-  period: LedgerPeriod = {},
+  { since = 0, until = NEVER }: LedgerPeriod = {},
 ): AsyncGenerator<LedgerEntry[]> {
-  const { since = 0, until = NEVER } = period
+  for await (const page of placedLedger(db, account, since, until)) yield page.map(entryOf)
+}
+
+function entryOf({ position: _position, ...entry }: Placed): LedgerEntry {
+  return entry
+}
+
+async function* placedLedger(
+  db: Db,
+  account: string,
+  since: number,
+  until: number,
+): AsyncGenerator<Placed[]> {
   let balanceAfterNano = await balanceBefore(db, account, since)
-  const withBalance = (movement: Movement): LedgerEntry => {
+  const withBalance = (movement: Movement): Placed => {
     balanceAfterNano += movement.amountNano
     return { ...movement, balanceAfterNano }
   }
   const transfers = transfersOf(db, account, since, until)
   let waiting = await nextPage(transfers)
   for await (const charges of chargesOf(db, account, since, until)) {
-    const page: LedgerEntry[] = []
+    const page: Placed[] = []
     for (const charge of charges) {
       while (waiting[0] && waiting[0].at <= charge.at) {
         page.push(withBalance(waiting.shift() as Movement))
@@ -70,16 +86,75 @@ export async function* ledgerOf(
   for (; waiting.length > 0; waiting = await nextPage(transfers)) yield waiting.map(withBalance)
 }
 
-/** The last movements of an account, oldest first. */
+/** The last movements of an account, oldest first. Reads from the hour on that has them, as far as the totals tell. */
 export async function endOfLedger(
   db: Db,
   account: string,
-  period: LedgerPeriod,
+  { since = 0, until = NEVER }: LedgerPeriod,
   limit: number,
 ): Promise<LedgerEntry[]> {
-  let last: LedgerEntry[] = []
-  for await (const page of ledgerOf(db, account, period)) last = [...last, ...page].slice(-limit)
-  return last
+  for (let wanted = limit; ; wanted *= 4) {
+    const from = Math.max(since, await hourWithLast(db, account, { since, until }, wanted))
+    let last: Placed[] = []
+    for await (const page of placedLedger(db, account, from, until)) last = [...last, ...page].slice(-limit)
+    if (from <= since) return last.map(entryOf)
+    // Charges of nothing are no entries, so that there may be fewer than were counted.
+    if (last.length < limit) continue
+    const first = last.find(({ charge }) => charge !== null)
+    // A charge that ended before may have been written after one of these.
+    if (!first || (await lastPositionBetween(db, account, since, from)) < first.position)
+      return last.map(entryOf)
+  }
+}
+
+/** The highest position of charges of an account that ended between two hours, or more of the first day. */
+async function lastPositionBetween(db: Db, account: string, since: number, until: number): Promise<number> {
+  const day = until - (until % DAY_MS)
+  const ofAccount = 'series in (select id from charge_series where account = $1)'
+  const mark = await markOf(db)
+  const [row] = await db.query({
+    sql: `select coalesce(max(last), 0) as last from (
+        select max(last_position) as last from usage_totals where span = ${DAY_MS} and start >= $2 and start < $3
+          and ${ofAccount}
+        union all
+        select max(last_position) from usage_totals where span = ${HOUR_MS} and start >= $3 and start < $4 and ${ofAccount}
+        union all
+        select max(position) from ended_charges where position > $5 and ended_at < $4 and ${ofAccount}) as found`,
+    parameters: [account, since - (since % DAY_MS), day, until, mark],
+  })
+  return row?.last as number
+}
+
+/** The last hour from which on an account has so many paid charges in the totals; 0 if it has fewer. */
+async function hourWithLast(
+  db: Db,
+  account: string,
+  { since, until }: Required<LedgerPeriod>,
+  wanted: number,
+): Promise<number> {
+  const [row] = await db.query({
+    sql: `select max(start) as last from usage_totals where span = ${DAY_MS} and start < $1`,
+    parameters: [until],
+  })
+  if (row?.last == null) return 0
+  let counted = 0
+  let end = (row.last as number) + DAY_MS
+  for (let days = 1; end > since; days *= 2) {
+    const begin = end - days * DAY_MS
+    const hours = await db.query({
+      sql: `select start, cast(sum(requests - released) as bigint) as paid from usage_totals
+        where span = ${HOUR_MS} and start >= $1 and start < $2 and start < $3
+          and series in (select id from charge_series where account = $4)
+        group by start order by start desc`,
+      parameters: [begin, end, until, account],
+    })
+    for (const { start, paid } of hours) {
+      counted += paid as number
+      if (counted >= wanted) return start as number
+    }
+    end = begin
+  }
+  return 0
 }
 
 /** An entry with its time in ISO and its amounts in dollars, as text. */
@@ -134,10 +209,14 @@ async function* transfersOf(
 }
 
 async function* chargesOf(db: Db, account: string, since: number, until: number): AsyncGenerator<Movement[]> {
-  for (const [from, to] of await positionsBetween(db, since, until)) {
+  const mark = await markOf(db)
+  const end = await highestPosition(db)
+  // What is not in the totals yet may have ended at any time.
+  const ranges = [...(await rangesOf(db, account, since, until, mark)), [mark, end] as const]
+  for (const [from, to] of ranges) {
     for (let after = from; after < to; after += PAGE) {
       const rows = await db.query({
-        sql: `select id, ended_at, amount from ended_charges where position > $1 and position <= $2
+        sql: `select position, id, ended_at, amount from ended_charges where position > $1 and position <= $2
           and series in (select id from charge_series where account = $3)
           and amount > 0 and ended_at >= $4 and ended_at < $5 order by position`,
         parameters: [after, Math.min(after + PAGE, to), account, since, until],
@@ -145,6 +224,35 @@ async function* chargesOf(db: Db, account: string, since: number, until: number)
       if (rows.length > 0) yield rows.map(movementOfCharge)
     }
   }
+}
+
+/**
+ * Positions after and up to which the charges of an account stand that ended in a period, of those up to the mark: hours in
+ * which it has none are left out. In order, none twice.
+ */
+async function rangesOf(
+  db: Db,
+  account: string,
+  since: number,
+  until: number,
+  mark: number,
+): Promise<(readonly [after: number, to: number])[]> {
+  const hours = await db.query({
+    sql: `select min(first_position) as first, max(last_position) as last from usage_totals
+      where span = ${HOUR_MS} and start >= $1 and start < $2
+        and series in (select id from charge_series where account = $3)
+      group by start order by 1`,
+    parameters: [since - (since % HOUR_MS), until, account],
+  })
+  const ranges: [number, number][] = []
+  for (const { first, last } of hours) {
+    // Charges that were added meanwhile are read behind the mark.
+    const [after, to] = [(first as number) - 1, Math.min(last as number, mark)]
+    const before = ranges.at(-1)
+    if (before && after <= before[1] + LEAST_GAP) before[1] = Math.max(before[1], to)
+    else if (after < to) ranges.push([after, to])
+  }
+  return ranges
 }
 
 function movementOfTransfer(row: Row, book: string): Movement {
@@ -156,11 +264,20 @@ function movementOfTransfer(row: Row, book: string): Movement {
     amountNano: row.to_book === book ? amount : -amount,
     charge: null,
     note: row.note as string | null,
+    position: 0,
   }
 }
 
 function movementOfCharge(row: Row): Movement {
   const id = row.id as string
   const amountNano = -(row.amount as number)
-  return { id, at: row.ended_at as number, kind: 'charge', amountNano, charge: id, note: null }
+  return {
+    id,
+    at: row.ended_at as number,
+    kind: 'charge',
+    amountNano,
+    charge: id,
+    note: null,
+    position: row.position as number,
+  }
 }

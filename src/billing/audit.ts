@@ -131,10 +131,17 @@ function taskChecks(now: number): Check[] {
   ]
 }
 
-export async function audit(db: Db, now: number): Promise<Audit> {
+export async function audit(
+  db: Db,
+  now: number,
+  onCheck: (done: number, of: number) => void = () => {},
+): Promise<Audit> {
   const problems: string[] = []
-  for (const check of [...historyChecks(), ...openChecks(now), ...taskChecks(now)])
+  const checks = [...historyChecks(), ...openChecks(now), ...taskChecks(now)]
+  for (const [done, check] of checks.entries()) {
+    onCheck(done, checks.length)
     problems.push(...(await violationsOf(db, check)))
+  }
   if (db.kind === 'sqlite') {
     const rows = await db.query({ sql: 'pragma integrity_check' })
     if (rows[0]?.integrity_check !== 'ok')

@@ -225,11 +225,21 @@ export interface ChargeView {
 export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
   const ids = [id, `${id}:late`]
   const open = await db.query({ sql: 'select * from held_charges where id in ($1, $2)', parameters: ids })
-  const ended = await db.query({
-    sql: 'select * from charge_history where position >= $3 and id in ($1, $2) order by created_at, id',
-    parameters: [...ids, await firstPositionSince(db, beginOf(id))],
-  })
-  const rows = [...open, ...ended]
+  const ended = (after: number, to: number) =>
+    db.query({
+      sql: `select * from charge_history where position > $3 and position <= $4 and id in ($1, $2)
+        order by created_at, id`,
+      parameters: [...ids, after, to],
+    })
+  const begin = beginOf(id)
+  const first = (await firstPositionSince(db, begin)) - 1
+  // Nearly all have ended an hour later.
+  const soon = begin === 0 ? first : await lastPositionBefore(db, begin + 2 * HOUR_MS)
+  const rows = [...open, ...(await ended(first, soon))]
+  // What was paid is not paid again; what was released, or still runs, may have come later.
+  if (!rows.some(({ state }) => state === 'settled')) {
+    rows.push(...(await ended(Math.max(first, soon), Number.MAX_SAFE_INTEGER)))
+  }
   return rows.map((row) => ({
     id: row.id as string,
     account: row.account as string,
@@ -247,6 +257,16 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
     createdAt: row.created_at as number,
     endedAt: row.ended_at as number | null,
   }))
+}
+
+/** The highest position of charges in the totals that have ended before the hour of a time. */
+async function lastPositionBefore(db: Db, at: number): Promise<number> {
+  const [row] = await db.query({
+    sql: `select coalesce(max(last_position), 0) as last from usage_totals
+      where span = ${HOUR_MS} and start < $1 and start >= $2`,
+    parameters: [at - (at % HOUR_MS), at - (at % HOUR_MS) - 3 * HOUR_MS],
+  })
+  return row?.last as number
 }
 
 /** How much later than its id a clock may have put the end of a request, in milliseconds. */

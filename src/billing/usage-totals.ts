@@ -132,7 +132,7 @@ export async function positionsBetween(
   since: number,
   until: number,
 ): Promise<(readonly [after: number, to: number])[]> {
-  const end = await endOf(db)
+  const end = await highestPosition(db)
   const first = (await firstPositionSince(db, since)) - 1
   const [row] = await db.query({
     sql: `select (select position from marks where name = 'usage') as mark,
@@ -147,7 +147,7 @@ export async function positionsBetween(
 }
 
 /** The highest position that a charge has. */
-async function endOf(db: Db): Promise<number> {
+export async function highestPosition(db: Db): Promise<number> {
   const [row] = await db.query({
     sql:
       db.kind === 'sqlite'

@@ -31,6 +31,8 @@ interface VerifyOptions {
   /** The key is new: if the books are right, one checkpoint of them all takes the place of those before. */
   signsAnew?: boolean
   onProgress(position: number, of: number): void
+  /** Called before each check that is one statement over so many charges. */
+  onCheck?(done: number, of: number, charges: number): void
 }
 
 export async function verify(db: Db, options: VerifyOptions): Promise<Verification> {
@@ -66,9 +68,9 @@ async function verifyAll(
   db: Db,
   checkpoints: readonly Checkpoint[],
   to: number,
-  { now, onProgress }: VerifyOptions,
+  { now, onProgress, onCheck }: VerifyOptions,
 ): Promise<Result> {
-  const audited = await audit(db, now)
+  const audited = await audit(db, now, (done, of) => onCheck?.(done, of, to))
   const { problems } = audited
   let sums: Sums = { charges: 0, paid: {}, shortfall: '0' }
   let after = 0

@@ -1,0 +1,54 @@
+// `gateway requests` beside a gateway that serves: a request by its id with its bodies, and requests as they end.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { startTestGateway } from '../support/gateway'
+
+setDefaultTimeout(60_000)
+
+const command = ['bun', `${import.meta.dir}/../../cli/main.ts`, 'requests']
+
+async function run(dataDir: string, ...words: string[]) {
+  const child = Bun.spawn([...command, ...words, '--data-dir', dataDir], { stdout: 'pipe', stderr: 'pipe' })
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ])
+  return { stdout, stderr, code: await child.exited }
+}
+
+test('show has the money and, where they are asked for, the bodies; tail shows what ends', async () => {
+  const gateway = await startTestGateway({ config: { log: { bodies: { redact: ['user'] } } } })
+  const { dataDir, server } = gateway
+  const response = await gateway.chat({ user: 'me' })
+  const answer = await response.json()
+  const id = response.headers.get('x-request-id') as string
+  await server.world.requestLog.flush()
+  await server.world.requestLog.bodies?.flush()
+
+  const shown = await run(dataDir, 'show', id, '--bodies', '--json')
+  const { charges, bodies } = JSON.parse(shown.stdout)
+  expect(charges).toMatchObject([{ id, state: 'settled' }])
+  expect(JSON.parse(bodies.request)).toMatchObject({ model: 'test-chat', user: '[redacted]' })
+  expect(JSON.parse(bodies.answer)).toEqual(answer)
+  const forPeople = await run(dataDir, 'show', id, '--bodies')
+  expect(forPeople.stdout).toMatch(/^ *money +\$[\d.]+ paid of \$[\d.]+ held, by the vendor's usage$/m)
+  expect(forPeople.stdout).toContain('"user": "[redacted]"')
+  expect((await run(dataDir, 'show', id)).stdout).not.toContain('[redacted]')
+  const unknown = await run(dataDir, 'show', 'req_none', '--bodies')
+  expect([unknown.code === 0, unknown.stderr]).toEqual([
+    false,
+    expect.stringContaining('no request req_none'),
+  ])
+
+  const tail = Bun.spawn([...command, 'tail', '--data-dir', dataDir], { stdout: 'pipe', stderr: 'ignore' })
+  const lines = tail.stdout.getReader()
+  const next = async () => Buffer.from((await lines.read()).value ?? []).toString()
+  expect(await next()).toContain(id)
+  const failed = await gateway.chat({ max_tokens: 'many' })
+  const line = await next()
+  expect(line).toContain(failed.headers.get('x-request-id') as string)
+  expect(line).toContain('400')
+  tail.kill()
+  await tail.exited
+  await gateway.close()
+})

@@ -69,7 +69,8 @@ function modelOf(family: Family, more: Partial<ModelConfig>): Model {
   const { kind = 'openai', model } = familyRows[family.name] ?? { model: {} }
   const base = family.over ?? family.name
   // It takes files by an id in the text, which others do not read.
-  const isReader = base === 'openai-chat' || family.name === 'messages-on-responses'
+  const isReader =
+    base === 'openai-chat' || ['messages-on-responses', 'bedrock-converse'].includes(family.name)
   const reader = isReader && { upstreamModel: 'qwen-long' }
   const entry = { ...model, family: base, upstream: 'u', ...more, ...reader } as ModelConfig
   const upstreams = { u: { kind, apiKey: 'none' } }

@@ -5,7 +5,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { outside } from '../../src/app/world'
 import { addCredit, hold, settle } from '../../src/billing/ledger'
-import { measure, type Outcome, quoteNano, tableOf } from '../../src/billing/metering'
+import { measure, type Outcome, plausible, quoteNano, tableOf } from '../../src/billing/metering'
 import type { Family, Model, ParsedRequest } from '../../src/contract/family'
 import { tableNano } from '../../src/contract/prices'
 import type { Db } from '../../src/db/db'
@@ -138,9 +138,9 @@ function meterOf({ model, parsed, steps }: Awaited<ReturnType<typeof open>>): St
   const options = {
     model,
     hold: steps,
-    follower: steps && family.kind === 'json' ? family.stream?.follow?.(parsed, model) : undefined,
+    follower: family.kind === 'json' ? family.stream?.follow?.(parsed, model) : undefined,
     hideUsage: false,
-    judge: (usage: Outcome['usage']) => usage,
+    judge: (usage: Outcome['usage']) => plausible(usage, parsed, model),
     translateError: (json: object) => JSON.stringify(json),
   }
   if (family.kind !== 'made' || !family.stream) return createStreamMeter(options)

@@ -79,7 +79,11 @@ function edit(model: string): Promise<Response> {
   })
 }
 
-const uploaded = () => readdirSync(join(installation.dataDir, 'uploads'))
+/** Files of uploads, in the folders of the processes. */
+function uploaded(): string[] {
+  const found = readdirSync(join(installation.dataDir, 'uploads'), { recursive: true, withFileTypes: true })
+  return found.filter((entry) => entry.isFile()).map(({ name }) => name)
+}
 
 describe(`${CALLERS} forms of ${FILE_BYTES / 1024 / 1024} MiB at once`, () => {
   for (const protocol of ['http', 'https'] as const) {

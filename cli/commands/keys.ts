@@ -14,6 +14,7 @@ import {
   resumeKey,
   revokeKey,
   rollKey,
+  unlimited,
   updateKey,
 } from '../../src/accounts/keys'
 import { newId, randomBytes } from '../../src/app/world'
@@ -26,7 +27,7 @@ import { formatUsd } from '../../src/lib/money'
 import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../../src/webhooks/secrets'
 import { requireRoom } from '../lib/account'
 import { CommandFailed, WrongUsage } from '../lib/errors'
-import { givesSettings, keySettingArgs, readSettings, unlimited } from '../lib/key-settings'
+import { givesSettings, keySettingArgs, readSettings } from '../lib/key-settings'
 import { commandArgs, withDatabase } from '../lib/settings'
 import { parseAmountNano, parseName } from '../lib/values'
 import { commandLineOf } from '../program'

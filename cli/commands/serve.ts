@@ -157,7 +157,7 @@ export const serve = defineCommand({
 /** A warning if keys and contents cross a network unencrypted. */
 function openToNetwork({ url }: Server): string | undefined {
   const { protocol, hostname } = new URL(url)
-  if (protocol !== 'http:' || /^(localhost|127\..*|\[::1\])$/.test(hostname)) return undefined
+  if (protocol !== 'http:' || /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) return undefined
   return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
 }
 

@@ -2,7 +2,7 @@
 // because it credits an account from nothing.
 
 import { keyStatusOf } from '../../src/accounts/key-json'
-import { createKey, findKey, type Key, makeSecret, rollKey } from '../../src/accounts/keys'
+import { createKey, findKey, type Key, makeSecret, rollKey, unlimited } from '../../src/accounts/keys'
 import type { Server } from '../../src/app/server'
 import { newId, randomBytes } from '../../src/app/world'
 import { balanceOf } from '../../src/billing/balances'
@@ -13,7 +13,6 @@ import type { Db } from '../../src/db/db'
 import { secretOf } from '../../src/db/secrets'
 import { NANO_PER_USD } from '../../src/lib/money'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
-import { unlimited } from './key-settings'
 import { callable } from './server-address'
 
 const DEMO_KEY = 'demo'

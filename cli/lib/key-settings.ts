@@ -34,16 +34,6 @@ export const keySettingArgs = {
 
 type KeySettingFlags = { [flag in keyof typeof keySettingArgs]?: string | undefined }
 
-export const unlimited: KeySettings = {
-  models: null,
-  requestsPerMinute: null,
-  tokensPerMinute: null,
-  concurrency: null,
-  budgetNano: null,
-  budgetPeriod: null,
-  expiresAt: null,
-}
-
 export function givesSettings(flags: KeySettingFlags): boolean {
   return Object.keys(keySettingArgs).some((flag) => flags[flag as keyof KeySettingFlags] !== undefined)
 }

@@ -37,6 +37,17 @@ export type KeySettings = Pick<
   | 'expiresAt'
 >
 
+/** The settings of a key that may use all models, as much as its account pays for. */
+export const unlimited: KeySettings = {
+  models: null,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  budgetNano: null,
+  budgetPeriod: null,
+  expiresAt: null,
+}
+
 /** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
 const CACHE_MS = 500
 const CACHE_ENTRIES = 10_000

@@ -138,19 +138,6 @@ export function pageOf<Row>(
   }
 }
 
-/** A time of a query in milliseconds since 1970. Throws 400 for what is none. */
-export function timeOfQuery(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
-  const at = isDate ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at) || at < 0)
-    throw invalidRequest(
-      name,
-      `Invalid '${name}': expected a time in UTC such as 2026-10-31 or 2026-10-31T14:00Z.`,
-    )
-  return at
-}
-
 /** Two values of a cursor: a time and an id. Throws 400 for one that no page has given. */
 export function timedCursor(after: string): { at: number; id: string } {
   const [, at, id] = /^(\d{1,15})\.(.{1,200})$/s.exec(after) ?? []

@@ -4,7 +4,7 @@
 import { SQL } from 'bun'
 import type { Row, Statement } from './db'
 import { toRow } from './postgres'
-import type { Table, TableSource } from './table-copy'
+import { FIRST_ROWS, nextLimit, type Table, type TableSource } from './table-copy'
 
 export interface Snapshot extends TableSource {
   /** All rows of a table in pages, in no order. */
@@ -12,10 +12,6 @@ export interface Snapshot extends TableSource {
 }
 
 const CONNECT_TIMEOUT_SECONDS = 5
-/** Texts of a row can have megabytes: a page of rows has to fit in memory. */
-const LARGE_ROWS = 16
-const SMALL_ROWS = 2000
-const LARGE_TABLES = /^(responses|conversation_items|background_|saved_answers|tasks|webhooks)/
 
 export async function withSnapshot<Result>(
   url: string,
@@ -31,12 +27,13 @@ export async function withSnapshot<Result>(
         query,
         async *pages({ name }) {
           const names = `rows_of_${name}`
-          const limit = LARGE_TABLES.test(name) ? LARGE_ROWS : SMALL_ROWS
+          let limit = FIRST_ROWS
           await query({ sql: `declare ${names} no scroll cursor for select * from ${name}` })
           for (;;) {
             const rows = await query({ sql: `fetch ${limit} from ${names}` })
             if (rows.length > 0) yield rows
             if (rows.length < limit) break
+            limit = nextLimit(rows, limit)
           }
           await query({ sql: `close ${names}` })
         },

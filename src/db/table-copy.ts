@@ -24,7 +24,7 @@ interface Column {
 type Position = readonly Value[]
 
 /** Rows that are read at once, at first; later as many as make a page of about `PAGE_BYTES`. */
-const FIRST_ROWS = 64
+export const FIRST_ROWS = 64
 const MOST_ROWS = 4096
 const PAGE_BYTES = 2_000_000
 /** Sizes of the statements that insert several rows: few, because each is prepared once and kept. */
@@ -80,10 +80,15 @@ export async function* pagesOf(
     if (!last) return
     position = table.order.map((name) => last[name] as Value)
     yield { rows, position }
-    const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0)
-    const fitting = Math.floor((rows.length * PAGE_BYTES) / Math.max(bytes, 1))
-    limit = Math.max(1, Math.min(fitting, 2 * limit, MOST_ROWS))
+    limit = nextLimit(rows, limit)
   }
+}
+
+/** Rows of the next page, after one that was read with a limit: texts of a row can have megabytes. */
+export function nextLimit(rows: readonly Row[], limit: number): number {
+  const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0)
+  const fitting = Math.floor((rows.length * PAGE_BYTES) / Math.max(bytes, 1))
+  return Math.max(1, Math.min(fitting, 2 * limit, MOST_ROWS))
 }
 
 function bytesOf(row: Row): number {

@@ -16,7 +16,15 @@ import {
 import { dirname, join } from 'node:path'
 import { migrations } from '../../src/db/migrations'
 import { openAddress, postgresUrl, temporaryFolder } from '../support/databases'
-import { ask, executable, type Installation, install, type Running, stopWell } from '../support/executable'
+import {
+  ask,
+  executable,
+  type Installation,
+  install,
+  isAlive,
+  type Running,
+  stopWell,
+} from '../support/executable'
 import { freePort } from '../support/free-port'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 
@@ -31,15 +39,6 @@ const successors: number[] = []
 afterEach(() => {
   for (const pid of successors.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Runs `gateway restart` and waits until the process before has ended. */
 async function restart(installation: Installation): Promise<{ pid: number; url: string }> {

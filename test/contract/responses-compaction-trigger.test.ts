@@ -71,10 +71,7 @@ describe.each(databaseKinds)('on %s', (database) => {
     gateway = await startTestGateway({
       database,
       models,
-      upstreams: {
-        'of-chat': { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' },
-        'of-messages': { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' },
-      },
+      upstreams: vendor.upstreams,
     })
     client = new OpenAI({ apiKey: gateway.secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   })

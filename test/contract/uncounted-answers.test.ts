@@ -24,10 +24,7 @@ let gateway: TestGateway
 beforeAll(async () => {
   gateway = await startTestGateway({
     models,
-    upstreams: {
-      'of-chat': { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' },
-      'of-messages': { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' },
-    },
+    upstreams: vendor.upstreams,
   })
 })
 afterAll(async () => {

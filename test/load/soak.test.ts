@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import type { DatabaseKind } from '../support/databases'
 import { openAddress, temporaryFolder } from '../support/databases'
 import { whenTestsEnd } from '../support/ending'
-import { ask, executable, type Installation, install, type Running } from '../support/executable'
+import { ask, executable, type Installation, install, isAlive, type Running } from '../support/executable'
 import { freePort } from '../support/free-port'
 import { say, waitFor } from '../support/gateway'
 import { type PostgresServer, startPostgres } from '../support/postgres'
@@ -159,15 +159,6 @@ async function takeAway(postgres: PostgresServer, until: number): Promise<[from:
     absences.push([from, performance.now()])
   }
   return absences
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function end(place: Place, database: string): Promise<void> {

@@ -254,3 +254,13 @@ whenTestsEnd(async () => {
   for (const child of running) child.kill('SIGKILL')
   await Promise.all(running.map((child) => child.exited))
 })
+
+/** Whether a process lives, also one that nobody here has started. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

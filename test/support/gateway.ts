@@ -2,7 +2,7 @@
 // Closing it audits the books, so that every test is a test of the money too.
 
 import { expect } from 'bun:test'
-import { createKey, type KeySettings, makeSecret } from '../../src/accounts/keys'
+import { createKey, type KeySettings, makeSecret, unlimited } from '../../src/accounts/keys'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { newId, type Outside, outside } from '../../src/app/world'
@@ -167,7 +167,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       secret,
       webhookSecret: makeWebhookSecret(randomBytes),
       createdAt: now(),
-      ...NO_LIMITS,
+      ...unlimited,
       ...settings,
     })
     if (!created) throw new Error('the key was not made')
@@ -260,16 +260,6 @@ export async function withinOneMinute(work: () => Promise<void>): Promise<void> 
 }
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))
-
-const NO_LIMITS: KeySettings = {
-  models: null,
-  requestsPerMinute: null,
-  tokensPerMinute: null,
-  concurrency: null,
-  budgetNano: null,
-  budgetPeriod: null,
-  expiresAt: null,
-}
 
 export function testConfig(
   sandbox: Sandbox,

@@ -1,6 +1,6 @@
 // Charges and keys for tests of the ledger, filled in where a test does not care.
 
-import type { Key } from '../../src/accounts/keys'
+import { type Key, unlimited } from '../../src/accounts/keys'
 import type { Charge, Settlement } from '../../src/billing/ledger'
 import { budgetPeriodOf, isCounted, windowMinuteOf } from '../../src/billing/limits'
 
@@ -45,13 +45,7 @@ export function makeKey(fields: Partial<Key> = {}): Key {
     name: 'key-1',
     account: 'alice',
     hint: '',
-    models: null,
-    requestsPerMinute: null,
-    tokensPerMinute: null,
-    concurrency: null,
-    budgetNano: null,
-    budgetPeriod: null,
-    expiresAt: null,
+    ...unlimited,
     revokedAt: null,
     pausedAt: null,
     accountState: 'open',

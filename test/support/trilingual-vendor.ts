@@ -1,6 +1,7 @@
 // A vendor over real HTTP that speaks chat completions, messages and responses, and says in each of them, whole or as a
 // stream, what a test decides. It remembers what it was sent.
 
+import type { Config } from '../../src/config/schema'
 import type { Json } from './scenario'
 
 export interface Said {
@@ -18,6 +19,8 @@ export interface Said {
 export interface TrilingualVendor {
   /** The address without a version, for every kind of upstream. */
   url: string
+  /** Upstreams of a configuration that lead to it: `of-chat` for completions and responses, and `of-messages`. */
+  upstreams: Config['upstreams']
   says: Said
   /** Called when a request has come, before it is answered. */
   whenAsked: () => void
@@ -49,8 +52,13 @@ export function startTrilingualVendor(): TrilingualVendor {
       return new Response(frames.join('') + end, { headers: { 'content-type': 'text/event-stream' } })
     },
   })
+  const url = `http://127.0.0.1:${server.port}`
   const vendor: TrilingualVendor = {
-    url: `http://127.0.0.1:${server.port}`,
+    url,
+    upstreams: {
+      'of-chat': { kind: 'openai', baseUrl: url, apiKey: 'none' },
+      'of-messages': { kind: 'anthropic', baseUrl: url, apiKey: 'none' },
+    },
     says: {},
     whenAsked: () => {},
     received: [],

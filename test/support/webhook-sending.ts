@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext, createServer as createTlsServer, type TLSSocket } from 'node:tls'
-import { createKey } from '../../src/accounts/keys'
+import { createKey, unlimited } from '../../src/accounts/keys'
 import { outside } from '../../src/app/world'
 import type { Db } from '../../src/db/db'
 import type { Transport } from '../../src/http-client/transport'
@@ -137,13 +137,7 @@ export async function makeKey(db: Db, id: string, webhookSecret: string): Promis
     secret: `sk-${id}`,
     webhookSecret,
     createdAt: START,
-    models: null,
-    requestsPerMinute: null,
-    tokensPerMinute: null,
-    concurrency: null,
-    budgetNano: null,
-    budgetPeriod: null,
-    expiresAt: null,
+    ...unlimited,
   })
 }
 

@@ -1,7 +1,7 @@
 // The jobs beside requests, with a clock that the test moves: nothing is late, and a process with nothing to do sleeps.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createKey } from '../../src/accounts/keys'
+import { createKey, unlimited } from '../../src/accounts/keys'
 import { startScheduler } from '../../src/app/scheduler'
 import { openWorld, outside, type World } from '../../src/app/world'
 import type { Reencryption } from '../../src/db/reencryption'
@@ -155,15 +155,6 @@ async function addTask(): Promise<void> {
 }
 
 async function addWebhook(): Promise<void> {
-  const settings = {
-    models: null,
-    requestsPerMinute: null,
-    tokensPerMinute: null,
-    concurrency: null,
-    budgetNano: null,
-    budgetPeriod: null,
-    expiresAt: null,
-  }
   const key = {
     id: 'key_1',
     name: 'alice',
@@ -171,7 +162,7 @@ async function addWebhook(): Promise<void> {
     secret: 'sk-1',
     webhookSecret: 'whsec_AAECAwQF',
   }
-  await createKey(world.db, { ...key, ...settings, createdAt: world.now() })
+  await createKey(world.db, { ...key, ...unlimited, createdAt: world.now() })
   const task = { id: 'video_1', account: 'alice', keyId: 'key_1', webhookUrl: 'http://example.com/' }
   await world.db.batch([insertWebhook(world.db, 'msg_1', task, 'succeeded', '{"id":"video_1"}', world.now())])
 }

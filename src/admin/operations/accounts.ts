@@ -17,6 +17,7 @@ import {
 import { entryJson, findTransfer, type LedgerEntry, ledgerOf } from '../../billing/account-ledger'
 import { balanceOf } from '../../billing/balances'
 import { addCredit, adjust } from '../../billing/ledger'
+import { timeOfQuery } from '../../http/query-time'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { formatUsd, MAX_NANO, parseUsd } from '../../lib/money'
 import { csvResponse, LEDGER_TITLES, ledgerLine } from '../csv'
@@ -35,7 +36,6 @@ import {
   pageQuery,
   periodQuery,
   timedCursor,
-  timeOfQuery,
 } from '../operation'
 
 const Dollars = Type.String({ description: 'Dollars, as text.' })

@@ -6,6 +6,7 @@ import { timeOfBackup } from '../../backup/place'
 import { openPlace, placeOf } from '../../backup/schedule'
 import { type Change, visibleConfig } from '../../config/changes'
 import { isoTime } from '../../db/iso-time'
+import { timeOfQuery } from '../../http/query-time'
 import { GatewayError } from '../../lib/errors'
 import { adminJson, findAdmin, listAdmins, revokeAdmin } from '../admins'
 import { auditJson, listAudit } from '../audit-trail'
@@ -22,7 +23,6 @@ import {
   pageQuery,
   periodQuery,
   recordOnly,
-  timeOfQuery,
 } from '../operation'
 
 const tag = 'Gateway'

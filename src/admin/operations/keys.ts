@@ -15,12 +15,14 @@ import {
   resumeKey,
   revokeKey,
   rollKey,
+  unlimited,
   updateKey,
 } from '../../accounts/keys'
 import { isName, NAME_RULE } from '../../accounts/names'
 import { balanceOf } from '../../billing/balances'
 import { budgetUsedNano } from '../../billing/usage-report'
 import { isoTime } from '../../db/iso-time'
+import { timeOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../../webhooks/secrets'
@@ -39,7 +41,6 @@ import {
   pageOf,
   pageQuery,
   Text,
-  timeOfQuery,
 } from '../operation'
 import { amountOf } from './accounts'
 
@@ -84,16 +85,6 @@ const NewKeyReply = Type.Object(
   { key: Type.String({ description: 'The secret, shown only this once.' }), id: Type.String() },
   open,
 )
-
-const unlimited: KeySettings = {
-  models: null,
-  requestsPerMinute: null,
-  tokensPerMinute: null,
-  concurrency: null,
-  budgetNano: null,
-  budgetPeriod: null,
-  expiresAt: null,
-}
 
 async function requireKey({ world, params }: Asked): Promise<Key> {
   const key = await findKey(world.db, params.key ?? '')

@@ -11,6 +11,7 @@ import {
   usageJson,
 } from '../../billing/usage-report'
 import { isoTime } from '../../db/iso-time'
+import { timeOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
 import { findRequest, listRequests } from '../../request-log/look-up'
@@ -27,7 +28,6 @@ import {
   PageOf,
   pageQuery,
   periodQuery,
-  timeOfQuery,
   unknownCursor,
 } from '../operation'
 

@@ -4,6 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import { listArtifacts } from '../../artifacts/rows'
 import { isoTime } from '../../db/iso-time'
+import { timeOfQuery } from '../../http/query-time'
 import { findTask, listTasks } from '../../tasks/find'
 import { endNotBegun } from '../../tasks/finish'
 import { askAgain } from '../../tasks/late-success'
@@ -29,7 +30,6 @@ import {
   periodQuery,
   Text,
   timedCursor,
-  timeOfQuery,
 } from '../operation'
 
 const tag = 'Tasks'

@@ -27,6 +27,7 @@ import type { System } from '../../lib/system'
 import { authorizationOf } from '../authorization'
 import { errorResponse } from '../errors'
 import { tolerated } from '../paths'
+import { timeOfQuery } from '../query-time'
 import { queryOf } from '../target'
 import type { KeyedWorld } from '../with-key'
 
@@ -100,8 +101,8 @@ async function describeUsage({ db, now }: OwnKeyWorld, key: Key, query: URLSearc
   const at = now()
   const by = DIMENSIONS.find((each) => each === (query.get('by') ?? 'model'))
   if (!by) throw invalidRequest('by', `Invalid 'by'. Supported values are: ${DIMENSIONS.join(', ')}.`)
-  const since = timeOf(query, 'since') ?? at - DEFAULT_DAYS * DAY_MS
-  const until = timeOf(query, 'until')
+  const since = timeOfQuery('since', query.get('since') ?? undefined) ?? at - DEFAULT_DAYS * DAY_MS
+  const until = timeOfQuery('until', query.get('until') ?? undefined)
   if (until !== undefined && until <= since) throw invalidRequest('until', "'until' must be after 'since'.")
   if (by === 'hour' && (until ?? at) - since > MAX_HOURLY_DAYS * DAY_MS)
     throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
@@ -227,19 +228,6 @@ async function spendOf(db: Db, of: { keyId?: string; account?: string }, now: nu
     monthNano: since(Date.UTC(date.getUTCFullYear(), date.getUTCMonth())),
     totalNano: since(0),
   }
-}
-
-function timeOf(query: URLSearchParams, field: 'since' | 'until'): number | undefined {
-  const text = query.get(field)
-  if (text === null) return undefined
-  const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
-  const at = isDate ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at) || at < 0)
-    throw invalidRequest(
-      field,
-      `Invalid '${field}': expected a date in UTC such as 2026-10-31 or 2026-10-31T14:00Z.`,
-    )
-  return at
 }
 
 /** Dollars as the number that these forms have; their clients round it. */

@@ -31,7 +31,7 @@ async function build(outfile: string, platform?: (typeof platforms)[number]): Pr
   const target = platform ? [`--target=bun-${platform}`] : []
   const bytecode = platform && !platform.startsWith('linux') ? [] : ['--bytecode']
   const { exitCode, stderr } =
-    await $`${process.execPath} build --compile --splitting --format=esm ${bytecode} --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ./cli/main.ts ./src/media/token-worker.ts ./src/media/mp3-worker.ts ./src/media/audio-worker.ts ./src/backup/backup-worker.ts --outfile ${outfile}`
+    await $`${process.execPath} build --compile --splitting --format=esm ${bytecode} --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ./cli/main.ts ./src/media/token-worker.ts ./src/media/mp3-worker.ts ./src/media/audio-worker.ts ./src/backup/backup-worker.ts ./src/retention/retention-worker.ts --outfile ${outfile}`
       .quiet()
       .nothrow()
   if (exitCode !== 0) {

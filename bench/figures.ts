@@ -11,11 +11,13 @@ export interface Figures {
   throughput?: PerTarget<ThroughputFigures>
   streams?: PerTarget<StreamsFigures>
   translation?: TranslationFigures
+  telemetry?: TelemetryFigures
   cuts?: CutsFigures
   polls?: PollsFigures
   endings?: EndingsFigures
   hostile?: HostileFigures
   nodes?: NodesFigures
+  history?: HistoryFigures
   faults: Fault[]
 }
 
@@ -59,6 +61,14 @@ export interface StreamsFigures {
   framesWrong: number
   framesPerSecond: number
   cpuMicrosPerFrame: number
+}
+
+/** Processor time of the gateway per request, in microseconds, one value per round. */
+export interface TelemetryFigures {
+  /** Without metrics and lines of requests. */
+  offMicros: number[]
+  againMicros: number[]
+  onMicros: number[]
 }
 
 /** Processor time of the gateway per stream, in microseconds, one value per round. */
@@ -114,6 +124,33 @@ export interface EndingsFigures {
   tookMs: number
   quick: { received: number; of: number }
   slow: { received: number; of: number }
+}
+
+/** A history of two years, of which the first is closed. Times are those of the processor. */
+export interface HistoryFigures {
+  charges: number
+  closed: number
+  /** Size of the archives of all closed charges. */
+  archiveBytes: number
+  /** Processor time of closing: verifying, writing and reading archives back, and removing. */
+  closingMs: number
+  before: ReportFigures
+  after: ReportFigures
+}
+
+export interface ReportFigures {
+  /** Usage by key since ever, and of one month. */
+  everMs: number
+  monthMs: number
+  /** The last 50 entries of a month in the ledger of one account, and its whole ledger. */
+  pageMs: number
+  ledgerMs: number
+  /** A verification after one more day of charges. */
+  verifyMs: number
+  /** Size in the database: of charges, and of totals and closings. */
+  chargeBytes: number
+  sumBytes: number
+  rssMb: number
 }
 
 /** The effect of hostile bodies on other requests. */

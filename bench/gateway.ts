@@ -25,7 +25,7 @@ export function setUpGateway(
   command: string[],
   directory: string,
   mockPort: number,
-  database?: string,
+  settings: object = {},
 ): GatewaySetup {
   const [executable = ''] = command
   if (Bun.which(executable) === null) {
@@ -35,7 +35,10 @@ export function setUpGateway(
   }
   mkdirSync(directory, { recursive: true })
   const configFile = join(directory, 'gateway.config.ts')
-  writeFileSync(configFile, `export default ${JSON.stringify({ ...config(mockPort), database }, null, 2)}\n`)
+  writeFileSync(
+    configFile,
+    `export default ${JSON.stringify({ ...config(mockPort), ...settings }, null, 2)}\n`,
+  )
   const flags = ['--config', configFile, '--data-dir', join(directory, 'data')]
   return {
     command,

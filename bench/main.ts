@@ -12,12 +12,14 @@ import { describeMachine } from './machine'
 import { measureCpu } from './measure-cpu'
 import { measureCuts } from './measure-cuts'
 import { measureEndings } from './measure-endings'
+import { measureHistory } from './measure-history'
 import { measureHostile } from './measure-hostile'
 import { measureLatency } from './measure-latency'
 import { measureNodes } from './measure-nodes'
 import { measurePolls } from './measure-polls'
 import { measureStart } from './measure-start'
 import { measureStreams } from './measure-streams'
+import { measureTelemetry } from './measure-telemetry'
 import { measureThroughput } from './measure-throughput'
 import { measureTranslation } from './measure-translation'
 import { type Options, readOptions, type Subject, USAGE } from './options'
@@ -64,6 +66,9 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   })
   await step('translation', async () => {
     figures.translation = await measureTranslation(load, started.last.target, amounts)
+  })
+  await step('telemetry', async () => {
+    figures.telemetry = await measureTelemetry(load, options.gatewayCommand, directory, mock.port, amounts)
   })
   const { mock: _mock, ...peakMb } = load.peakRssMb
   const loaded = Object.keys(peakMb).length > 0
@@ -131,6 +136,10 @@ async function main(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
   const bystanders = watchBystanders()
   const { figures, nginx } = await measure(options, directory)
+  if (options.subjects.includes('history')) {
+    console.error('measuring history …')
+    figures.history = await measureHistory(directory, options.amounts)
+  }
   const othersShare = bystanders.share(childrenCpuMs() + ownCpuMs())
   print(options, describeMachine(directory, nginx, othersShare), figures, nginx)
   await stopAll()

@@ -22,7 +22,7 @@ export async function measureNodes(
   if (process.platform !== 'linux') throw new Error('the processor time of a database is read on Linux only')
   const server = await startPostgres(directory)
   const setUp = (name: string, database?: string) =>
-    setUpGateway(command, join(directory, name), mockPort, database)
+    setUpGateway(command, join(directory, name), mockPort, { database })
   const single = await startGateway(setUp('sqlite'))
   const setups = Array.from({ length: NODES }, (_, index) => () => setUp(`node-${index}`, server.url))
   const nodes: GatewayStart[] = []

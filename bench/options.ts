@@ -8,10 +8,12 @@ export const SUBJECTS = [
   'throughput',
   'streams',
   'translation',
+  'telemetry',
   'cuts',
   'tasks',
   'hostile',
   'nodes',
+  'history',
 ] as const
 export type Subject = (typeof SUBJECTS)[number]
 
@@ -47,8 +49,12 @@ export interface Amounts {
   chatBeforeMs: number
   /** Time under each of the hostile bodies. */
   hostileMs: number
+  telemetryRounds: number
+  telemetryMs: number
   nodeRounds: number
   nodesMs: number
+  /** Charges of the history, over two years. */
+  historyCharges: number
 }
 
 const FULL: Amounts = {
@@ -71,8 +77,11 @@ const FULL: Amounts = {
   endingTasks: 5000,
   chatBeforeMs: 10_000,
   hostileMs: 10_000,
+  telemetryRounds: 60,
+  telemetryMs: 600,
   nodeRounds: 4,
   nodesMs: 4000,
+  historyCharges: 10_000_000,
 }
 
 const QUICK: Amounts = {
@@ -95,8 +104,11 @@ const QUICK: Amounts = {
   endingTasks: 1000,
   chatBeforeMs: 3000,
   hostileMs: 3000,
+  telemetryRounds: 12,
+  telemetryMs: 600,
   nodeRounds: 2,
   nodesMs: 2000,
+  historyCharges: 1_000_000,
 }
 
 export const USAGE = `bun bench/main.ts [options]

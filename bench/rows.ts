@@ -7,13 +7,16 @@ import type {
   CutsFigures,
   EndingsFigures,
   Figures,
+  HistoryFigures,
   HostileFigures,
   LagFigures,
   LatencyFigures,
   NodeFigures,
   NodesFigures,
   PollsFigures,
+  ReportFigures,
   Spread,
+  TelemetryFigures,
   TranslationCost,
   TranslationFigures,
 } from './figures'
@@ -36,6 +39,7 @@ export interface Row {
 const BAR = {
   ratio: 2,
   translationRatio: 1.5,
+  telemetryShare: 0.02,
   addedP50Ms: 0.6,
   addedP99Ms: 2,
   repliesPerSecond: 10_000,
@@ -49,6 +53,9 @@ const BAR = {
   nodesRatio: 0.9,
   databaseMicros: 60,
   nodesP99Ms: 60,
+  usageMs: 200,
+  verifyMs: 2000,
+  chargeBytes: 150,
 }
 
 export function rowsOf(figures: Figures): Row[] {
@@ -58,6 +65,7 @@ export function rowsOf(figures: Figures): Row[] {
     ...throughputRows(figures),
     ...streamRows(figures),
     ...translationRows(figures.translation),
+    ...telemetryRows(figures.telemetry),
     ...startRows(figures),
     ...memoryRows(figures),
     ...cutRows(figures.cuts),
@@ -65,6 +73,7 @@ export function rowsOf(figures: Figures): Row[] {
     ...endingRows(figures.endings),
     ...hostileRows(figures.hostile),
     ...nodeRows(figures.nodes),
+    ...historyRows(figures.history),
   ]
 }
 
@@ -178,6 +187,28 @@ function translationRows(translation: TranslationFigures | undefined): Row[] {
   return [
     row('as fast as they go', translation.burst),
     row(`${FRAMES_PER_SECOND} a second`, translation.paced),
+  ]
+}
+
+function telemetryRows(telemetry: TelemetryFigures | undefined): Row[] {
+  if (telemetry === undefined) return []
+  const { offMicros, againMicros, onMicros } = telemetry
+  // Of turns in pairs: the machine's speed changes by more than what is looked for.
+  const shareOf = (micros: number[]) =>
+    median(micros.map((value, round) => value / (offMicros[round] ?? Number.NaN))) - 1
+  const percent = (share: number) => `${(share * 100).toFixed(1)} %`
+  const share = shareOf(onMicros)
+  return [
+    {
+      figure: 'CPU per request that metrics and a JSON log line add',
+      bar: `≤ ${BAR.telemetryShare * 100} %`,
+      cells: { gateway: `${percent(share)} of ${median(offMicros).toFixed(0)} µs` },
+      missed: !(share <= BAR.telemetryShare),
+    },
+    {
+      figure: 'The same between two gateways without both',
+      cells: { gateway: percent(shareOf(againMicros)) },
+    },
   ]
 }
 
@@ -304,6 +335,51 @@ function hostileRows(hostile: HostileFigures | undefined): Row[] {
       row(`${HOSTILE_KEYS} keys send ${name}`, figures),
     ),
   ]
+}
+
+function historyRows(history: HistoryFigures | undefined): Row[] {
+  if (history === undefined) return []
+  const { charges, closed, before, after } = history
+  const name = `${charges.toLocaleString('en')} charges, before / after ${closed.toLocaleString('en')} are closed`
+  const ms = (of: ReportFigures, figure: keyof ReportFigures) => of[figure].toFixed(0)
+  const row = (what: string, figure: keyof ReportFigures, barMs?: number): Row => ({
+    figure: `${name}: ${what}`,
+    ...(barMs !== undefined && {
+      bar: `≤ ${barMs} ms`,
+      missed: !(before[figure] <= barMs && after[figure] <= barMs),
+    }),
+    cells: { gateway: `${ms(before, figure)} / ${ms(after, figure)} ms` },
+  })
+  const bytes = (of: ReportFigures, count: number) => (of.chargeBytes / count).toFixed(0)
+  return [
+    row('CPU of usage by key, one month', 'monthMs', BAR.usageMs),
+    row('CPU of usage by key, since ever', 'everMs'),
+    row('CPU of the last 50 entries of a month in a ledger', 'pageMs', BAR.usageMs),
+    row('CPU of a whole ledger, 1/20 of all charges', 'ledgerMs'),
+    row('CPU of verify after one more day', 'verifyMs', BAR.verifyMs),
+    {
+      figure: `${name}: bytes of a charge in the database / in an archive`,
+      bar: `≤ ${BAR.chargeBytes}`,
+      cells: { gateway: `${bytes(before, charges)} / ${(history.archiveBytes / closed).toFixed(0)}` },
+      missed: !(before.chargeBytes / charges <= BAR.chargeBytes),
+    },
+    {
+      figure: `${name}: size of charges, with totals`,
+      cells: { gateway: `${sizes(before)} / ${sizes(after)}` },
+    },
+    {
+      figure: `${name}: CPU of closing, for each closed charge`,
+      cells: { gateway: `${((history.closingMs * 1000) / closed).toFixed(1)} µs` },
+    },
+    {
+      figure: `${name}: memory (RSS) of the process in the end`,
+      cells: { gateway: `${after.rssMb.toFixed(0)} MB` },
+    },
+  ]
+}
+
+function sizes({ chargeBytes, sumBytes }: ReportFigures): string {
+  return `${(chargeBytes / 1e6).toFixed(0)} + ${(sumBytes / 1e6).toFixed(0)} MB`
 }
 
 function nodeRows(nodes: NodesFigures | undefined): Row[] {

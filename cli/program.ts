@@ -1,19 +1,21 @@
 // The command lines that this program prints. Each must work when it is pasted.
 
 import { relative } from 'node:path'
-import type { SettingsFlags } from './lib/settings'
+import type { GatewayFlags } from './lib/remote'
 
 /** Whether this is the executable, where the path of the main file does not exist outside. */
 export function isCompiled(): boolean {
   return Bun.main.startsWith('/$bunfs/') || Bun.main.includes('~BUN')
 }
 
-/** A command line of this program that uses the same data: `gateway …`, or `bun cli/main.ts …` from a checkout. */
-export function commandLineOf(words: string, flags: SettingsFlags): string {
+/** A command line of this program that works on the same data: `gateway …`, or `bun cli/main.ts …` from a checkout. */
+export function commandLineOf(words: string, flags: GatewayFlags): string {
   const settings = [
     ...(flags.config ? [`--config ${quote(flags.config)}`] : []),
     ...(flags['data-dir'] ? [`--data-dir ${quote(flags['data-dir'])}`] : []),
     ...(flags.sandbox ? ['--sandbox'] : []),
+    ...(flags.server ? [`--server ${quote(flags.server)}`] : []),
+    ...(flags.context ? [`--context ${quote(flags.context)}`] : []),
   ]
   return [programWords(), words, ...settings].join(' ')
 }

@@ -19,7 +19,7 @@ import { folderOf, missingPrograms, PEERS } from './peers'
 const CONNECTIONS = 32
 const FULL = { rounds: 5, durationMs: 3000, warmUpMs: 8000 }
 const QUICK = { rounds: 2, durationMs: 1000, warmUpMs: 1500 }
-const GATEWAY_ON = 'everything: keys, balances, a synced hold and settlement for each request, request log'
+const GATEWAY_ON = 'everything: keys, balances, a hold and a synced settlement for each request, request log'
 const USAGE = `bun bench/peers/main.ts [options]
 
   --quick             shorter rounds

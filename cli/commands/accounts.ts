@@ -2,27 +2,15 @@
 // of `gateway balance`. An account must never be closed while anything is held on it.
 
 import { defineCommand } from 'citty'
-import {
-  type Account,
-  accountJson,
-  accountStatusOf,
-  closeAccount,
-  describeAccount,
-  findAccount,
-  freezeAccount,
-  listAccounts,
-  MAX_DISPLAY_NAME_LENGTH,
-  MAX_NOTE_LENGTH,
-  unfreezeAccount,
-} from '../../src/accounts/accounts'
-import type { Db } from '../../src/db/db'
-import { formatUsd } from '../../src/lib/money'
-import { requireAccount } from '../lib/account'
+import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/accounts'
+import type { ReplyOf } from '../../src/admin/client'
+import { BUDGET_PERIODS } from '../../src/billing/limits'
 import { CommandFailed, WrongUsage } from '../lib/errors'
-import { commandArgs, type SettingsFlags, withDatabase } from '../lib/settings'
-import { unlessNone } from '../lib/values'
+import { type Gateway, withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { parsePositiveNano, parseWord, unlessNone } from '../lib/values'
 import { commandLineOf } from '../program'
-import { dollars } from '../view/balance'
+import { dollarsOf } from '../view/balance'
 import { paint, print, printJson, say } from '../view/output'
 import { renderBlock, renderTable } from '../view/table'
 import { utcTime } from '../view/times'
@@ -35,11 +23,11 @@ const list = defineCommand({
     description: 'List all accounts by their names.',
     examples: ['gateway accounts list', 'gateway accounts list --json | jq -r .[].account'],
   },
-  args: commandArgs,
+  args: gatewayArgs,
   async run({ args }) {
-    await withDatabase(args, async (db) => {
-      const accounts = await listAccounts(db)
-      if (args.json) return printJson(accounts.map(accountJson))
+    await withGateway(args, async (gateway) => {
+      const accounts = await gateway.rows('listAccounts')
+      if (args.json) return printJson(accounts)
       if (accounts.length === 0)
         return say(
           `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
@@ -49,6 +37,7 @@ const list = defineCommand({
           [
             { title: 'ACCOUNT', flexible: true },
             { title: 'STATUS' },
+            { title: 'PLAN', optional: true },
             { title: 'AVAILABLE', align: 'decimal' },
             { title: 'CALLED', flexible: true },
             { title: 'NOTE', flexible: true },
@@ -56,8 +45,9 @@ const list = defineCommand({
           accounts.map((account) => [
             account.account,
             statusText(account),
-            formatUsd(account.availableNano),
-            account.displayName ?? '',
+            account.plan ?? '',
+            account.available_usd,
+            account.display_name ?? '',
             account.note ?? '',
           ]),
         ),
@@ -68,19 +58,23 @@ const list = defineCommand({
 
 const show = defineCommand({
   meta: { name: 'show', description: 'Show one account.', examples: ['gateway accounts show alice'] },
-  args: { account: accountArg, ...commandArgs },
+  args: { account: accountArg, ...gatewayArgs },
   async run({ args }) {
-    await withDatabase(args, async (db) => showOne(await requireOne(db, args), args.json === true))
+    await withGateway(args, async (gateway) =>
+      showOne(await accountOf(gateway, args.account), args.json === true),
+    )
   },
 })
 
 const update = defineCommand({
   meta: {
     name: 'update',
-    description: 'Say what an account is called, and note something of it; the word none removes it.',
+    description:
+      'Say what an account is called, note something of it, give it a plan and a budget; the word none removes it.',
     examples: [
       'gateway accounts update alice --display-name "Alice Smith Ltd" --note "pays by invoice"',
       'gateway accounts update alice --note none',
+      'gateway accounts update alice --plan team --budget 100 --per month',
     ],
   },
   args: {
@@ -91,20 +85,33 @@ const update = defineCommand({
       description: 'Shown in place of its name, which stays in the ledger',
     },
     note: { type: 'string', valueHint: 'TEXT', description: 'For operators only' },
-    ...commandArgs,
+    plan: { type: 'string', valueHint: 'PLAN', description: 'A plan of the configuration' },
+    budget: {
+      type: 'string',
+      valueHint: 'USD',
+      description: 'Most that all its keys together may spend in a period (none: that of its plan)',
+    },
+    per: {
+      type: 'string',
+      valueHint: BUDGET_PERIODS.join('|'),
+      description: 'The period of the budget, by the calendar in UTC',
+    },
+    ...gatewayArgs,
   },
   async run({ args }) {
-    const { 'display-name': displayName, note } = args
-    if (displayName === undefined && note === undefined)
-      throw new WrongUsage('Nothing to change: give --display-name or --note.')
-    await withDatabase(args, async (db) => {
-      const account = await requireOne(db, args)
-      await describeAccount(db, {
-        account: account.account,
-        displayName: textOf('display-name', displayName, account.displayName, MAX_DISPLAY_NAME_LENGTH),
-        note: textOf('note', note, account.note, MAX_NOTE_LENGTH),
-      })
-      showOne(await requireOne(db, args), args.json === true)
+    const { 'display-name': displayName, note, plan } = args
+    const budget = readBudget(args)
+    if ([displayName, note, plan, args.budget].every((change) => change === undefined))
+      throw new WrongUsage('Nothing to change: give --display-name, --note, --plan or --budget.')
+    await withGateway(args, async (gateway) => {
+      const body = {
+        display_name: textOf('display-name', displayName, MAX_DISPLAY_NAME_LENGTH),
+        note: textOf('note', note, MAX_NOTE_LENGTH),
+        ...(plan !== undefined && { plan: unlessNone(plan, (name) => name) }),
+        ...budget,
+      }
+      const { account } = args
+      showOne(await gateway.call('updateAccount', { params: { account }, body }), args.json === true)
     })
   },
 })
@@ -115,13 +122,13 @@ const freeze = defineCommand({
     description: 'Refuse all keys of an account until it is unfrozen. Running requests end as they would.',
     examples: ['gateway accounts freeze alice'],
   },
-  args: { account: accountArg, ...commandArgs },
+  args: { account: accountArg, ...gatewayArgs },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
-      const { account } = refuseClosed(await requireOne(db, args))
-      const first = await freezeAccount(db, account, Date.now())
-      if (args.json) return showOne(await requireOne(db, args), true)
-      if (!first) return print(`Account ${account} was frozen before.`)
+    await withGateway(args, async (gateway) => {
+      const { account, status } = await accountOf(gateway, args.account)
+      const after = await gateway.call('freezeAccount', { params: { account } })
+      if (args.json) return showOne(after, true)
+      if (status === 'frozen') return print(`Account ${account} was frozen before.`)
       print(`Account ${account} is frozen: its keys are refused within a second.`)
       say(`To take them again: ${commandLineOf(`accounts unfreeze ${account}`, args)}`)
     })
@@ -134,13 +141,14 @@ const unfreeze = defineCommand({
     description: 'Take the keys of a frozen account again.',
     examples: ['gateway accounts unfreeze alice'],
   },
-  args: { account: accountArg, ...commandArgs },
+  args: { account: accountArg, ...gatewayArgs },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
-      const { account } = refuseClosed(await requireOne(db, args))
-      const done = await unfreezeAccount(db, account)
-      if (args.json) return showOne(await requireOne(db, args), true)
-      print(done ? `The keys of account ${account} are taken again.` : `Account ${account} is not frozen.`)
+    await withGateway(args, async (gateway) => {
+      const { account, status } = await accountOf(gateway, args.account)
+      const after = await gateway.call('unfreezeAccount', { params: { account } })
+      if (args.json) return showOne(after, true)
+      const isNew = status === 'frozen'
+      print(isNew ? `The keys of account ${account} are taken again.` : `Account ${account} is not frozen.`)
     })
   },
 })
@@ -154,75 +162,82 @@ const close = defineCommand({
   args: {
     account: accountArg,
     yes: { type: 'boolean', description: 'Close it: this cannot be undone' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
-      const { account, balanceNano } = refuseClosed(await requireOne(db, args))
+    await withGateway(args, async (gateway) => {
+      const { account, status, closed_at: closedAt, ...before } = await accountOf(gateway, args.account)
+      if (status === 'closed')
+        throw new CommandFailed(
+          `Account ${account} was closed at ${utcTime(Date.parse(closedAt ?? ''))}, for ever.`,
+        )
+      const balance = dollarsOf(before.balance_usd)
       if (!args.yes) {
         throw new CommandFailed(
-          `Account ${account} has ${dollars(balanceNano)}. A closed account cannot be opened again: close it with --yes.`,
+          `Account ${account} has ${balance}. A closed account cannot be opened again: close it with --yes.`,
         )
       }
-      if (!(await closeAccount(db, account, Date.now()))) {
-        const { heldNano } = await requireOne(db, args)
-        throw new CommandFailed(
-          `${dollars(heldNano)} is held on account ${account} for running requests. Freeze it, wait for them to end, and close it then.`,
-        )
-      }
-      if (args.json) return showOne(await requireOne(db, args), true)
-      print(`Account ${account} is closed, and keeps its balance of ${dollars(balanceNano)} and its ledger.`)
+      const after = await gateway.call('closeAccount', { params: { account } })
+      if (args.json) return showOne(after, true)
+      print(`Account ${account} is closed, and keeps its balance of ${balance} and its ledger.`)
     })
   },
 })
 
 export const accounts = defineCommand({
-  meta: { name: 'accounts', description: 'Accounts: what they are called, frozen or closed.' },
+  meta: {
+    name: 'accounts',
+    description: 'Accounts: what they are called, their plans and budgets, frozen or closed.',
+  },
   subCommands: { list, show, update, freeze, unfreeze, close },
 })
 
-async function requireOne(db: Db, args: SettingsFlags & { account: string }): Promise<Account> {
-  await requireAccount(db, args.account, args)
-  return (await findAccount(db, args.account)) as Account
+type AccountReply = ReplyOf<'getAccount'>
+
+function accountOf(gateway: Gateway, account: string): Promise<AccountReply> {
+  return gateway.call('getAccount', { params: { account } })
 }
 
-function refuseClosed(account: Account): Account {
-  if (account.closedAt === null) return account
-  throw new CommandFailed(`Account ${account.account} was closed at ${utcTime(account.closedAt)}, for ever.`)
+/** The budget of the flags; null for none. */
+function readBudget({ budget, per }: { budget?: string | undefined; per?: string | undefined }) {
+  if (budget === undefined && per === undefined) return {}
+  if (budget === 'none') return { budget_usd: null }
+  if (budget === undefined || per === undefined)
+    throw new WrongUsage(`--budget USD needs --per ${BUDGET_PERIODS.join('|')}, and that needs --budget.`)
+  parsePositiveNano('--budget', budget)
+  return { budget_usd: budget, budget_period: parseWord('per', per, BUDGET_PERIODS) }
 }
 
-function textOf(
-  flag: string,
-  text: string | undefined,
-  before: string | null,
-  maxLength: number,
-): string | null {
-  if (text === undefined) return before
+/** The text of a flag; null for none, undefined where the flag is absent. */
+function textOf(flag: string, text: string | undefined, maxLength: number): string | null | undefined {
+  if (text === undefined) return undefined
   if (text.trim() === '' || text.length > maxLength)
     throw new WrongUsage(`--${flag} takes 1 to ${maxLength} characters.`)
   return unlessNone(text, (each) => each)
 }
 
-function showOne(account: Account, asJson: boolean): void {
+function showOne(account: AccountReply, asJson: boolean): void {
   if (asJson) {
-    printJson(accountJson(account))
+    printJson(account)
     return
   }
-  const { displayName, note, balanceNano, availableNano, createdAt, frozenAt, closedAt } = account
+  const { balance_usd: balance, available_usd: available, budget_usd: budget } = account
+  const { frozen_at: frozenAt, closed_at: closedAt } = account
   const entries: [string, string][] = [
     ['account', paint('bold', account.account)],
     ['status', statusText(account)],
-    ['balance', `${dollars(balanceNano)}, ${dollars(availableNano)} of it available`],
-    ['called', displayName ?? 'as its name'],
-    ['note', note ?? 'none'],
-    ['created', utcTime(createdAt)],
+    ['balance', `${dollarsOf(balance)}, ${dollarsOf(available)} of it available`],
+    ['called', account.display_name ?? 'as its name'],
+    ['note', account.note ?? 'none'],
+    ['plan', account.plan ?? 'none'],
+    ['budget', budget === null ? 'none of its own' : `${dollarsOf(budget)} a ${account.budget_period}`],
+    ['created', utcTime(Date.parse(account.created_at))],
   ]
-  if (frozenAt !== null) entries.push(['frozen', utcTime(frozenAt)])
-  if (closedAt !== null) entries.push(['closed', utcTime(closedAt)])
+  if (frozenAt !== null) entries.push(['frozen', utcTime(Date.parse(frozenAt))])
+  if (closedAt !== null) entries.push(['closed', utcTime(Date.parse(closedAt))])
   print(renderBlock(entries))
 }
 
-function statusText(account: Account): string {
-  const status = accountStatusOf(account)
+function statusText({ status }: AccountReply): string {
   return paint(status === 'open' ? 'green' : status === 'frozen' ? 'yellow' : 'red', status)
 }

@@ -2,21 +2,10 @@
 // and must never be printed again.
 
 import { defineCommand } from 'citty'
-import {
-  adminJson,
-  createAdmin,
-  findAdmin,
-  listAdmins,
-  makeToken,
-  ROLES,
-  revokeAdmin,
-} from '../../src/admin/admins'
-import { COMMAND_LINE, recording } from '../../src/admin/audit-trail'
-import { newId, randomBytes } from '../../src/app/world'
-import type { Db } from '../../src/db/db'
+import { ROLES } from '../../src/admin/admins'
 import { isoTime } from '../../src/db/iso-time'
-import { CommandFailed } from '../lib/errors'
-import { commandArgs, withDatabase } from '../lib/settings'
+import { withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
 import { parseName, parseWord, unlessNone } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
@@ -24,8 +13,6 @@ import { renderTable } from '../view/table'
 import { parseDurationMs, utcTime } from '../view/times'
 
 const nameArg = { type: 'positional', required: true, description: 'The name of the admin' } as const
-
-const trailOf = (db: Db) => ({ db, now: Date.now, newId })
 
 const create = defineCommand({
   meta: {
@@ -49,26 +36,18 @@ const create = defineCommand({
       valueHint: '90d',
       description: 'Refuse it after 12h, 30d or 2w (default 90d; none: never)',
     },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
     const name = parseName('A name', args.name)
     const role = parseWord('role', args.role, ROLES)
     const now = Date.now()
     const expiresAt = unlessNone(args.expires ?? '90d', (text) => now + parseDurationMs('expires', text))
-    const token = makeToken(randomBytes)
-    await withDatabase(args, async (db) => {
-      const admin = { id: newId('adm'), name, role, token, expiresAt, createdAt: now }
-      const change = {
-        action: 'admin.create',
-        target: `admin:${name}`,
-        after: { role, expires_at: isoTime(expiresAt) },
-      }
-      if (!(await createAdmin(recording(trailOf(db), COMMAND_LINE, change), admin)))
-        throw new CommandFailed(`There is or was an admin named ${name}, and names are not reused.`)
-      const made = await findAdmin(db, admin.id)
-      if (args.json) return printJson({ token, ...(made && adminJson(made, now)) })
-      print(token)
+    await withGateway(args, async (gateway) => {
+      const body = { name, role, expires_at: isoTime(expiresAt) }
+      const made = await gateway.call('createAdmin', { body })
+      if (args.json) return printJson(made)
+      print(made.token)
       say(`\nThis is the token of ${name} (${role}). Keep it: it is shown only this once.`)
       say(expiresAt === null ? 'It does not expire.' : `It expires at ${utcTime(expiresAt)}.`)
     })
@@ -77,11 +56,10 @@ const create = defineCommand({
 
 const list = defineCommand({
   meta: { name: 'list', description: 'List all admins, oldest first.', examples: ['gateway admins list'] },
-  args: commandArgs,
+  args: gatewayArgs,
   async run({ args }) {
-    const now = Date.now()
-    await withDatabase(args, async (db) => {
-      const admins = (await listAdmins(db)).map((admin) => adminJson(admin, now))
+    await withGateway(args, async (gateway) => {
+      const admins = await gateway.rows('listAdmins')
       if (args.json) return printJson(admins)
       if (admins.length === 0)
         return say(
@@ -110,24 +88,17 @@ const revoke = defineCommand({
     description: 'Refuse the token of an admin from now on.',
     examples: ['gateway admins revoke ada'],
   },
-  args: { name: nameArg, ...commandArgs },
+  args: { name: nameArg, ...gatewayArgs },
   async run({ args }) {
-    const now = Date.now()
-    await withDatabase(args, async (db) => {
-      const admin = await findAdmin(db, args.name)
-      if (!admin) throw new CommandFailed(`There is no admin "${args.name}"; \`admins list\` shows all.`)
-      const change = {
-        action: 'admin.revoke',
-        target: `admin:${admin.name}`,
-        before: { role: admin.role },
-      }
-      const isFirst = await revokeAdmin(recording(trailOf(db), COMMAND_LINE, change), admin.id, now)
-      const revoked = (await findAdmin(db, admin.id)) ?? admin
-      if (args.json) return printJson(adminJson(revoked, now))
+    await withGateway(args, async (gateway) => {
+      const before = (await gateway.rows('listAdmins')).find(({ name, id }) => [name, id].includes(args.name))
+      const admin = await gateway.call('revokeAdmin', { params: { admin: args.name } })
+      if (args.json) return printJson(admin)
+      const revokedAt = before?.revoked_at ?? null
       print(
-        isFirst
+        revokedAt === null
           ? `The token of ${admin.name} is refused from now on.`
-          : `It was revoked before, at ${utcTime(revoked.revokedAt ?? now)}.`,
+          : `It was revoked before, at ${utcTime(Date.parse(revokedAt))}.`,
       )
     })
   },

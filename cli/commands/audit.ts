@@ -1,12 +1,12 @@
 // gateway audit: shows the changes by operators, who, what, as it was before and is after. It must never write.
 
 import { defineCommand } from 'citty'
-import { auditJson, listAudit } from '../../src/admin/audit-trail'
-import { commandArgs, withDatabase } from '../lib/settings'
-import { parseCount } from '../lib/values'
+import { withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { limitArg, parseLimit } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
-import { parseDurationMs, shortTime } from '../view/times'
+import { shortTime, timeAgo } from '../view/times'
 
 const DEFAULT_LIMIT = 50
 
@@ -21,20 +21,24 @@ export const audit = defineCommand({
     ],
   },
   args: {
-    actor: { type: 'string', valueHint: 'NAME', description: 'Only changes by this admin' },
+    actor: {
+      type: 'string',
+      valueHint: 'NAME',
+      description: 'Only changes by this admin, or by cli:USER@HOST',
+    },
     action: { type: 'string', valueHint: 'WORD', description: 'Only these, such as key.update' },
     target: { type: 'string', valueHint: 'T', description: 'Only of this, such as key:alice' },
     since: { type: 'string', valueHint: '7d', description: 'Only those that are not older' },
-    limit: { type: 'string', valueHint: 'N', description: `How many (default ${DEFAULT_LIMIT})` },
-    ...commandArgs,
+    limit: limitArg(DEFAULT_LIMIT),
+    ...gatewayArgs,
   },
   async run({ args }) {
     const { actor, action, target } = args
-    const since = args.since === undefined ? undefined : Date.now() - parseDurationMs('since', args.since)
-    const limit = args.limit === undefined ? DEFAULT_LIMIT : parseCount('limit', args.limit)
-    await withDatabase(args, async (db) => {
-      const entries = await listAudit(db, { actor, action, target, since, limit })
-      if (args.json) return printJson(entries.map(auditJson))
+    const since = timeAgo('since', args.since, Date.now())
+    const limit = parseLimit(args, DEFAULT_LIMIT)
+    await withGateway(args, async (gateway) => {
+      const entries = await gateway.rows('listAudit', { query: { actor, action, target, since } }, limit)
+      if (args.json) return printJson(entries)
       if (entries.length === 0) return say('There are no such changes.')
       print(
         renderTable(
@@ -46,7 +50,7 @@ export const audit = defineCommand({
             { title: 'AFTER', flexible: true },
           ],
           entries.map(({ at, actor: who, action: what, target: of, after }) => [
-            shortTime(at),
+            shortTime(Date.parse(at)),
             who,
             what,
             of,

@@ -8,8 +8,11 @@ import { databaseFile } from '../../src/app/world'
 import { type BackupReport, makeBackup } from '../../src/backup/backup'
 import { type BackupPlace, folderPlace, nameOfBackup, timeOfBackup } from '../../src/backup/place'
 import { openPlace, placeOf, removeOld, sourceOf } from '../../src/backup/schedule'
+import { isoTime } from '../../src/db/iso-time'
 import { CommandFailed, failedFor } from '../lib/errors'
-import { commandArgs, dataDirOf, loadConfig, openDataDir } from '../lib/settings'
+import { type Gateway, remoteGateway } from '../lib/gateway'
+import { gatewayArgs, remoteOf } from '../lib/remote'
+import { dataDirOf, loadConfig, openDataDir } from '../lib/settings'
 import { parseCount } from '../lib/values'
 import { bytesText } from '../view/bytes'
 import { print, printJson, say } from '../view/output'
@@ -38,13 +41,15 @@ export const backup = defineCommand({
       description: 'Remove the oldest backups of that place until N are left',
     },
     list: { type: 'boolean', description: 'List the backups of that place' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
+    const remote = remoteOf(args)
+    if (remote) return backUpThere(remoteGateway(remote, args), args)
     const { config } = await loadConfig(args)
     const dataDir = dataDirOf(args)
     const place = openPlace(placeOf(config, dataDir))
-    if (args.list) return list(place, args.json)
+    if (args.list) return showList(await listOf(place), place.title, args.json)
     const keep = args.keep === undefined ? undefined : parseCount('keep', args.keep)
     if (args.file !== undefined && keep !== undefined)
       throw new CommandFailed('--keep goes with backups that are named by their time: leave the file out.')
@@ -59,32 +64,73 @@ export const backup = defineCommand({
     const report = await makeBackup(source, target, name, { scratch: openDataDir(args), now })
     const removed = await removeOld(target, keep)
     if (args.json) printJson({ ...jsonOf(report), place: target.title, removed })
-    else print(describe(report, target, removed))
-    if (report.problems.length > 0)
-      throw failedFor('The backup is whole, but the books of the database are wrong:', report.problems)
+    else print(describe(report, target.title, removed))
+    failForProblems(report)
   },
 })
 
-async function list(place: BackupPlace, isJson: boolean | undefined): Promise<void> {
-  const names = await place.names()
-  if (isJson)
-    return printJson(
-      names.map((name) => ({
-        name,
-        made_at: new Date(timeOfBackup(name)).toISOString(),
-        place: place.title,
-      })),
+interface BackupFlags {
+  file?: string | undefined
+  keep?: string | undefined
+  list?: boolean | undefined
+  json?: boolean | undefined
+}
+
+/** A backup that a gateway somewhere else makes, in the place that its own configuration names. */
+async function backUpThere(gateway: Gateway, { file, keep, list, json }: BackupFlags): Promise<void> {
+  if (file !== undefined || keep !== undefined)
+    throw new CommandFailed(
+      'A file and --keep are for the machine of the gateway. Over the admin API backups go to the place that its configuration names.',
     )
-  if (names.length === 0) return say(`There are no backups in ${place.title}.`)
-  print(`Backups in ${place.title}:\n`)
-  print(renderBlock(names.map((name) => [name, utcTime(timeOfBackup(name))])))
+  if (list) {
+    const rows = (await gateway.rows('listBackups')).toReversed()
+    return showList(rows, rows[0]?.place ?? 'the place of the gateway', json)
+  }
+  const { place, database_bytes: databaseBytes, ...made } = await gateway.call('makeBackup')
+  const report = { ...made, databaseBytes }
+  if (json) printJson({ ...jsonOf(report), place, removed: [] })
+  else print(describe(report, place, []))
+  failForProblems(report)
+}
+
+function failForProblems({ problems }: Pick<BackupReport, 'problems'>): void {
+  if (problems.length > 0)
+    throw failedFor('The backup is whole, but the books of the database are wrong:', problems)
+}
+
+interface Listed {
+  name: string
+  made_at: string
+  place: string
+}
+
+/** The backups of a place, oldest first. */
+async function listOf(place: BackupPlace): Promise<Listed[]> {
+  return (await place.names()).map((name) => ({
+    name,
+    made_at: isoTime(timeOfBackup(name)),
+    place: place.title,
+  }))
+}
+
+function showList(rows: readonly Listed[], title: string, isJson: boolean | undefined): void {
+  if (isJson) {
+    printJson(rows)
+    return
+  }
+  if (rows.length === 0) {
+    say(`There are no backups in ${title}.`)
+    return
+  }
+  print(`Backups in ${title}:\n`)
+  print(renderBlock(rows.map(({ name, made_at }) => [name, utcTime(Date.parse(made_at))])))
 }
 
 function jsonOf({ name, bytes, databaseBytes, accounts, charges, problems }: BackupReport) {
   return { name, bytes, database_bytes: databaseBytes, accounts, charges, problems }
 }
 
-function describe(report: BackupReport, { title }: BackupPlace, removed: readonly string[]): string {
+function describe(report: BackupReport, title: string, removed: readonly string[]): string {
   const { name, bytes, databaseBytes, accounts, charges } = report
   const lines = [
     `Backed up to ${title}/${name} (${bytesText(bytes)}, ${bytesText(databaseBytes)} unpacked).`,

@@ -2,27 +2,41 @@
 // never move money without a ledger entry.
 
 import { defineCommand } from 'citty'
+import type { ReplyOf } from '../../src/admin/client'
 import { newId, randomBytes } from '../../src/app/world'
-import { endOfLedger, entryJson, ledgerOf } from '../../src/billing/account-ledger'
+import { openPlace } from '../../src/backup/schedule'
 import type { Audit } from '../../src/billing/audit'
-import { balanceJson, balances } from '../../src/billing/balances'
 import { makeSigningKey, signingKey } from '../../src/billing/checkpoint'
-import { addCredit, adjust as adjustBalance } from '../../src/billing/ledger'
+import type { Closing } from '../../src/billing/closings'
 import { type Verification, verify } from '../../src/billing/verify'
+import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
-import { requireAccount, requireRoom } from '../lib/account'
+import { faultsOfArchives } from '../../src/retention/prove'
+import { placeOfArchives } from '../../src/retention/schedule'
 import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
-import { commandArgs, withDatabase } from '../lib/settings'
-import { parseAmountNano, parseCount, parsePositiveNano } from '../lib/values'
+import { OperationFailed } from '../lib/failures'
+import { type Gateway, withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { commandArgs, openDataDir, withDatabase } from '../lib/settings'
+import { parseAmountNano, parseLimit, parsePositiveNano } from '../lib/values'
 import { commandLineOf } from '../program'
-import { balanceTable, CSV_TITLES, dollars, entriesCsv, entriesTable } from '../view/balance'
-import { createStatus, paint, print, printJson, printJsonList, say } from '../view/output'
+import { balanceTable, dollars, entriesTable } from '../view/balance'
+import { createStatus, paint, print, printJson, printJsonList, printStream, say } from '../view/output'
 import { renderBlock } from '../view/table'
-import { parsePeriod, periodArgs, utcTime } from '../view/times'
+import { parsePeriod, periodArgs, periodQueryOf, utcTime } from '../view/times'
 
 const accountArg = { type: 'positional', required: true, description: 'The account' } as const
+
+const transferArgs = {
+  'idempotency-key': {
+    type: 'string',
+    valueHint: 'TEXT',
+    description: 'Makes it once, however often the command is repeated with this text',
+  },
+  ...gatewayArgs,
+} as const
 
 const show = defineCommand({
   meta: {
@@ -32,16 +46,17 @@ const show = defineCommand({
   },
   args: {
     account: { type: 'positional', required: false, description: 'The account (default: all)' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
-      if (args.account !== undefined) {
-        const balance = await requireAccount(db, args.account, args)
-        return args.json ? printJson(balanceJson(balance)) : print(balanceTable([balance]))
+    await withGateway(args, async (gateway) => {
+      const { account } = args
+      if (account !== undefined) {
+        const found = balanceJson(await gateway.call('getAccount', { params: { account } }))
+        return args.json ? printJson(found) : print(balanceTable([found]))
       }
-      const all = await balances(db)
-      if (args.json) return printJson(all.map(balanceJson))
+      const all = (await gateway.rows('listAccounts')).map(balanceJson)
+      if (args.json) return printJson(all)
       if (all.length === 0)
         return say(
           `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
@@ -61,21 +76,14 @@ const add = defineCommand({
     account: accountArg,
     usd: { type: 'positional', required: true, description: 'Dollars, such as 5 or 0.25' },
     note: { type: 'string', valueHint: 'TEXT', description: 'What it is for; kept in the ledger' },
-    ...commandArgs,
+    ...transferArgs,
   },
   async run({ args }) {
     const amountNano = parsePositiveNano('The amount', args.usd)
-    await withDatabase(args, async (db) => {
-      const { account, ...before } = await requireAccount(db, args.account, args)
-      requireRoom({ account, ...before }, amountNano)
-      const id = newId('tr')
-      const note = args.note || null
-      await addCredit(db, { id, account, amountNano, now: Date.now(), note })
-      const balance = await requireAccount(db, account, args)
-      if (args.json)
-        return printJson({ id, amount_usd: formatUsd(amountNano), note, ...balanceJson(balance) })
-      say(`Added ${dollars(amountNano)} to ${account}.`)
-      print(balanceTable([balance]))
+    await withGateway(args, async (gateway) => {
+      const body = { amount_usd: formatUsd(amountNano), note: args.note || null }
+      const done = await once(gateway, 'creditAccount', args, body)
+      showTransfer(done, args, `Added ${dollars(amountNano)} to ${args.account}.`)
     })
   },
 })
@@ -93,27 +101,17 @@ const adjust = defineCommand({
     account: accountArg,
     usd: { type: 'positional', required: true, description: 'Dollars, such as -1.50 or 0.25' },
     note: { type: 'string', valueHint: 'TEXT', description: 'Why; kept in the ledger (required)' },
-    ...commandArgs,
+    ...transferArgs,
   },
   async run({ args }) {
     const amountNano = parseAmountNano('The amount', args.usd)
     if (amountNano === 0) throw new WrongUsage('The amount must not be 0.')
     const { note } = args
     if (!note?.trim()) throw new WrongUsage('A correction needs a reason: --note TEXT.')
-    await withDatabase(args, async (db) => {
-      const { account, ...before } = await requireAccount(db, args.account, args)
-      requireRoom({ account, ...before }, amountNano)
-      const id = newId('tr')
-      const done = await adjustBalance(db, { id, account, amountNano, now: Date.now(), note })
-      const balance = await requireAccount(db, account, args)
-      if (!done) {
-        const available = dollars(balance.availableNano)
-        throw new CommandFailed(`Account ${account} has only ${available} available. Nothing was changed.`)
-      }
-      if (args.json)
-        return printJson({ id, amount_usd: formatUsd(amountNano), note, ...balanceJson(balance) })
-      say(`Adjusted ${account} by ${dollars(amountNano)}.`)
-      print(balanceTable([balance]))
+    await withGateway(args, async (gateway) => {
+      const body = { amount_usd: formatUsd(amountNano), note }
+      const done = await once(gateway, 'adjustAccount', args, body)
+      showTransfer(done, args, `Adjusted ${args.account} by ${dollars(amountNano)}.`)
     })
   },
 })
@@ -142,28 +140,25 @@ const ledger = defineCommand({
       description: `Only the last N (default: ${DEFAULT_LIMIT} in a table, else all)`,
     },
     csv: { type: 'boolean', description: 'Print comma-separated values with a title line' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
     if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
     const period = parsePeriod(args, Date.now())
-    const limit = args.limit === undefined ? undefined : parseCount('limit', args.limit)
-    await withDatabase(args, async (db) => {
-      const { account } = await requireAccount(db, args.account, args)
-      if (!args.csv && !args.json) {
-        const entries = await endOfLedger(db, account, period, limit ?? DEFAULT_LIMIT)
-        if (entries.length === 0) return say(`Account ${account} has had no movements.`)
-        print(entriesTable(entries))
-        if (limit === undefined && entries.length === DEFAULT_LIMIT) {
-          say(`\nThese are the last ${DEFAULT_LIMIT}. --csv and --json print all of them.`)
-        }
-        return
+    const limit = parseLimit(args, undefined)
+    await withGateway(args, async (gateway) => {
+      const asked = (last: number | undefined) => ({
+        params: { account: args.account },
+        query: { ...periodQueryOf(period), last },
+      })
+      if (args.csv) return printStream(await gateway.csv('listLedger', asked(limit)))
+      if (args.json) return printJsonList(gateway.pages('listLedger', asked(limit)), (entry) => entry)
+      const { data: entries } = await gateway.call('listLedger', asked(limit ?? DEFAULT_LIMIT))
+      if (entries.length === 0) return say(`Account ${args.account} has had no movements.`)
+      print(entriesTable(entries))
+      if (limit === undefined && entries.length === DEFAULT_LIMIT) {
+        say(`\nThese are the last ${DEFAULT_LIMIT}. --csv and --json print all of them.`)
       }
-      const pages =
-        limit === undefined ? ledgerOf(db, account, period) : [await endOfLedger(db, account, period, limit)]
-      if (args.json) return printJsonList(pages, entryJson)
-      print(CSV_TITLES)
-      for await (const page of pages) if (page.length > 0) print(entriesCsv(page))
     })
   },
 })
@@ -176,11 +171,16 @@ const verifyBooks = defineCommand({
     examples: [
       'gateway balance verify',
       'gateway balance verify --whole',
+      'gateway balance verify --whole --archives',
       'gateway balance verify --json | jq .books',
     ],
   },
   args: {
     whole: { type: 'boolean', description: 'Read all charges, also those that were verified before' },
+    archives: {
+      type: 'boolean',
+      description: 'Also read the archives of closed months, and hold them against the books',
+    },
     'sign-anew': {
       type: 'boolean',
       description:
@@ -189,7 +189,7 @@ const verifyBooks = defineCommand({
     ...commandArgs,
   },
   async run({ args }) {
-    const work = async (db: Db) => {
+    const work = async (db: Db, config: Config) => {
       const now = Date.now()
       const signsAnew = args['sign-anew'] === true
       const key = signsAnew ? makeSigningKey(randomBytes) : await signingKey(db, randomBytes, now)
@@ -202,6 +202,14 @@ const verifyBooks = defineCommand({
       }
       const whole = args.whole === true
       const result = await verify(db, { now, key, whole, signsAnew, onProgress, onCheck })
+      if (args.archives) {
+        const dataDir = openDataDir(args)
+        const place = openPlace(placeOfArchives(config, dataDir))
+        const onArchive = ({ month }: Closing) => {
+          if (process.stderr.isTTY) status.show(`Reading the archive of ${month}.`)
+        }
+        result.problems.push(...(await faultsOfArchives(db, place, { scratch: dataDir, onArchive })))
+      }
       status.clear()
       if (args.json) printJson(auditJson(result))
       else print(auditBlock(result))
@@ -219,6 +227,42 @@ export const balance = defineCommand({
   subCommands: { show, add, adjust, ledger, verify: verifyBooks },
 })
 
+type BalanceReply = Pick<ReplyOf<'getAccount'>, 'account' | 'balance_usd' | 'held_usd' | 'available_usd'>
+
+function balanceJson({ account, balance_usd, held_usd, available_usd }: BalanceReply): BalanceReply {
+  return { account, balance_usd, held_usd, available_usd }
+}
+
+/** Moves money, under a key of its own if the caller gives none: what is sent again by itself is not done again. */
+async function once(
+  gateway: Gateway,
+  id: 'creditAccount' | 'adjustAccount',
+  { account, 'idempotency-key': given }: { account: string; 'idempotency-key'?: string | undefined },
+  body: { amount_usd: string; note: string | null },
+): Promise<ReplyOf<'creditAccount'>> {
+  const idempotencyKey = given ?? newId('cli')
+  const move = gateway.call(id, { params: { account }, body: body as never, idempotencyKey })
+  return move.catch((error) => {
+    if (!(error instanceof OperationFailed) || error.code !== 'no_answer') throw error
+    throw new CommandFailed(
+      `${error.message} It may have been done or not. Make it for certain, and once, with the same command and --idempotency-key ${idempotencyKey}`,
+    )
+  })
+}
+
+function showTransfer(
+  { id, amount_usd, note, replayed, ...balance }: ReplyOf<'creditAccount'>,
+  { json }: { json?: boolean | undefined },
+  text: string,
+): void {
+  if (json) {
+    printJson({ id, amount_usd, note, ...balance })
+    return
+  }
+  say(replayed ? `${text} That was done before under this key, and nothing was changed now.` : text)
+  print(balanceTable([balance]))
+}
+
 function auditJson({ books, problems, since, ...counts }: Verification) {
   return {
     ok: problems.length === 0,
@@ -234,7 +278,8 @@ function auditJson({ books, problems, since, ...counts }: Verification) {
   }
 }
 
-function auditBlock({ books, problems, accounts, charges, transfers, since, read }: Verification): string {
+function auditBlock(verification: Verification): string {
+  const { books, problems, accounts, charges, transfers, since, read, closed } = verification
   const verdict =
     problems.length === 0 ? paint('green', 'The books are right.') : paint('red', 'The books are wrong.')
   const entries: [string, string][] = [
@@ -244,6 +289,9 @@ function auditBlock({ books, problems, accounts, charges, transfers, since, read
     ['on accounts', `${dollars(onAccounts(books))}`],
     ['checked', `${accounts} accounts, ${charges} charges, ${transfers} transfers`],
     ['read', since === null ? 'all charges' : `${read} charges, since ${utcTime(since)}`],
+    ...(closed > 0
+      ? [['closed', `${closed} charges, of which the books have the sums`] as [string, string]]
+      : []),
   ]
   return `${verdict}\n\n${renderBlock(entries)}`
 }

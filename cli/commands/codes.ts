@@ -2,27 +2,19 @@
 // and must never be printed again.
 
 import { defineCommand } from 'citty'
-import { newId, randomBytes } from '../../src/app/world'
-import {
-  createCodes,
-  findCode,
-  hintOfCode,
-  listCodes,
-  makeCode,
-  revokeCode,
-  statusOfCode,
-} from '../../src/billing/codes'
-import { CommandFailed, WrongUsage } from '../lib/errors'
-import { commandArgs, withDatabase } from '../lib/settings'
-import { parseCount, parsePositiveNano } from '../lib/values'
+import { MOST_NEW_CODES } from '../../src/billing/codes'
+import { isoTime } from '../../src/db/iso-time'
+import { formatUsd } from '../../src/lib/money'
+import { WrongUsage } from '../lib/errors'
+import { withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { parseCount, parseLimit, parsePositiveNano } from '../lib/values'
 import { commandLineOf } from '../program'
-import { dollars } from '../view/balance'
-import { codeJson, codesTable } from '../view/code'
+import { dollars, dollarsOf } from '../view/balance'
+import { codesTable } from '../view/code'
 import { print, printJson, say } from '../view/output'
 import { distance, parseDurationMs } from '../view/times'
 
-/** Most codes of one call. */
-const MOST_CODES = 10_000
 /** Most codes of a table, unless more are asked for. */
 const DEFAULT_LIMIT = 1_000
 
@@ -40,34 +32,24 @@ const create = defineCommand({
     count: { type: 'string', valueHint: 'N', description: 'How many (default: 1)' },
     expires: { type: 'string', valueHint: '30d', description: 'Refuse them after 12h, 30d or 2w' },
     note: { type: 'string', valueHint: 'TEXT', description: 'What they are for; kept in the ledger' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
     const amountNano = parsePositiveNano('--amount', args.amount)
     const count = args.count === undefined ? 1 : parseCount('count', args.count)
-    if (count > MOST_CODES) throw new WrongUsage(`--count takes ${MOST_CODES} at most, not ${args.count}.`)
+    if (count > MOST_NEW_CODES)
+      throw new WrongUsage(`--count takes ${MOST_NEW_CODES} at most, not ${args.count}.`)
     const createdAt = Date.now()
     const expiresAt = args.expires === undefined ? null : createdAt + parseDurationMs('expires', args.expires)
-    const note = args.note || null
-    const made = Array.from({ length: count }, () => ({
-      id: newId('code'),
-      code: makeCode(randomBytes),
-      amountNano,
-      note,
-      createdAt,
-      expiresAt,
-    }))
-    await withDatabase(args, async (db) => {
-      await createCodes(db, made)
-      if (args.json) {
-        const open = { revokedAt: null, redeemedAt: null, redeemedBy: null }
-        return printJson(
-          made.map((each) => ({
-            code: each.code,
-            ...codeJson({ ...each, ...open, hint: hintOfCode(each.code) }, createdAt),
-          })),
-        )
-      }
+    const body = {
+      amount_usd: formatUsd(amountNano),
+      count,
+      expires_at: isoTime(expiresAt),
+      note: args.note || null,
+    }
+    await withGateway(args, async (gateway) => {
+      const { data: made } = await gateway.call('createCodes', { body })
+      if (args.json) return printJson(made)
       print(made.map(({ code }) => code).join('\n'))
       const [what, them, are] =
         count === 1 ? ['This code is', 'it', 'it is'] : [`These ${count} codes are each`, 'them', 'they are']
@@ -94,15 +76,14 @@ const list = defineCommand({
       valueHint: 'N',
       description: `Only the newest N (default: ${DEFAULT_LIMIT} in a table, else all)`,
     },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
     const now = Date.now()
-    const standard = args.json ? Number.MAX_SAFE_INTEGER : DEFAULT_LIMIT
-    const limit = args.limit === undefined ? standard : parseCount('limit', args.limit)
-    await withDatabase(args, async (db) => {
-      const found = await listCodes(db, limit)
-      if (args.json) return printJson(found.map((code) => codeJson(code, now)))
+    const limit = parseLimit(args, args.json ? undefined : DEFAULT_LIMIT)
+    await withGateway(args, async (gateway) => {
+      const found = await gateway.rows('listCodes', {}, limit)
+      if (args.json) return printJson(found)
       if (found.length === 0)
         return say(`There are no codes. Make one: ${commandLineOf('codes create --amount 5', args)}`)
       print(codesTable(found, now))
@@ -120,24 +101,13 @@ const revoke = defineCommand({
   },
   args: {
     code: { type: 'positional', required: true, description: 'The code, or its id of `codes list --json`' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    await withDatabase(args, async (db) => {
-      const now = Date.now()
-      const code = await findCode(db, args.code)
-      if (!code)
-        throw new CommandFailed(
-          `There is no code "${args.code}". List them: ${commandLineOf('codes list', args)}`,
-        )
-      const isRevoked = await revokeCode(db, code.id, now)
-      const after = (await findCode(db, code.id)) ?? code
-      if (!isRevoked) {
-        const by = after.redeemedBy === null ? '' : ` by account ${after.redeemedBy}`
-        throw new CommandFailed(`The code ${code.hint} was ${statusOfCode(after, now)} before${by}.`)
-      }
-      if (args.json) return printJson(codeJson(after, now))
-      say(`Revoked the code ${code.hint}, which was worth ${dollars(code.amountNano)}.`)
+    await withGateway(args, async (gateway) => {
+      const code = await gateway.call('revokeCode', { params: { code: args.code } })
+      if (args.json) return printJson(code)
+      say(`Revoked the code ${code.hint}, which was worth ${dollarsOf(code.amount_usd)}.`)
     })
   },
 })

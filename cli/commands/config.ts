@@ -2,6 +2,7 @@
 // the server read it again. It must never change the file or the database.
 
 import { defineCommand } from 'citty'
+import type { Reloaded } from '../../src/app/reload'
 import { encryptionOf } from '../../src/app/world'
 import type { Change } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
@@ -12,6 +13,8 @@ import { availability, listModels, listRoutes } from '../lib/catalogue'
 import { describeSearch } from '../lib/config-file'
 import { needServer } from '../lib/control'
 import { type CommandFailed, failedFor, lineOf } from '../lib/errors'
+import { remoteGateway } from '../lib/gateway'
+import { type GatewayFlags, gatewayArgs, remoteOf } from '../lib/remote'
 import { commandArgs, dataDirOf, judgeConfig, nameOfConfig, type SettingsFlags } from '../lib/settings'
 import { describeChanges } from '../view/changes'
 import { paint, print, printJson, say } from '../view/output'
@@ -80,9 +83,9 @@ const diff = defineCommand({
     description: 'Show what a reload would change in the running gateway, and what needs a restart.',
     examples: ['gateway config diff'],
   },
-  args: commandArgs,
+  args: gatewayArgs,
   async run({ args }) {
-    const compared = await needServer(dataDirOf(args), 'GET /config/changes')
+    const compared = await askFor(args, 'compareConfiguration')
     if ('faults' in compared) throw refused(compared.faults, args, 'The configuration has faults:')
     const { changes } = compared
     if (args.json) return printJson(changesJson(changes))
@@ -98,9 +101,9 @@ const reload = defineCommand({
       'Have the running gateway read its configuration again, as SIGHUP does. One with faults changes nothing.',
     examples: ['gateway config reload', "gateway config reload --json | jq -r '.changes[] | .setting'"],
   },
-  args: commandArgs,
+  args: gatewayArgs,
   async run({ args }) {
-    const reloaded = await needServer(dataDirOf(args), 'POST /config/reload')
+    const reloaded = await askFor(args, 'reloadConfiguration')
     if ('faults' in reloaded) {
       throw refused(
         reloaded.faults,
@@ -116,6 +119,24 @@ const reload = defineCommand({
     if (isRestartNeeded) say('\nWhat needs a restart is as before until the gateway is started again.')
   },
 })
+
+/** The answer of the process that serves from the data directory, or of a gateway somewhere else. */
+async function askFor(
+  flags: GatewayFlags,
+  id: 'compareConfiguration' | 'reloadConfiguration',
+): Promise<Reloaded> {
+  const remote = remoteOf(flags)
+  if (!remote)
+    return needServer(
+      dataDirOf(flags),
+      id === 'compareConfiguration' ? 'GET /config/changes' : 'POST /config/reload',
+    )
+  const { ok, faults, changes } = await remoteGateway(remote, flags).call(id)
+  if (!ok) return { faults }
+  return {
+    changes: changes.map(({ needs_restart: needsRestart, ...change }) => ({ ...change, needsRestart })),
+  }
+}
 
 function refused(faults: string[], { json }: { json?: boolean | undefined }, head: string): CommandFailed {
   if (json) printJson({ ok: false, faults })

@@ -2,6 +2,8 @@
 // a request. It must never call a vendor.
 
 import { defineCommand } from 'citty'
+import { describeCosts } from '../../src/config/costs'
+import type { Plan } from '../../src/config/plans'
 import { describePriceList } from '../../src/config/prices'
 import { type Config, type ModelConfig, sharesOf } from '../../src/config/schema'
 import {
@@ -13,10 +15,12 @@ import {
   listModels,
   listRoutes,
 } from '../lib/catalogue'
-import { offeredConfig } from '../lib/offered-config'
+import { CommandFailed } from '../lib/errors'
+import { offerFor } from '../lib/offered-config'
+import { planArg, requirePlan } from '../lib/plan'
 import { questionArgs, readQuestion } from '../lib/price-question'
 import { answerQuestion } from '../lib/price-request'
-import { commandArgs } from '../lib/settings'
+import { gatewayArgs } from '../lib/remote'
 import { paint, print, printJson, say } from '../view/output'
 import { answerJson, priceText, showAnswer } from '../view/price'
 import { type Column, renderBlock, renderTable } from '../view/table'
@@ -31,11 +35,15 @@ const list = defineCommand({
       'List all models and routes with their prices, and why some are not available: those of the running gateway, else those of the configuration.',
     examples: ['gateway models list', `gateway models list --json | jq -r '.[] | select(.available) | .id'`],
   },
-  args: commandArgs,
+  args: { plan: planArg, ...gatewayArgs },
   async run({ args }) {
-    const config = await offeredConfig(args)
-    const models = listModels(config, args)
-    const routes = listRoutes(config, args)
+    const { config, ...available } = await offerFor(args)
+    const plan = args.plan === undefined ? undefined : requirePlan(config, args.plan)
+    const isShown = (id: string) => plan?.mayUse(id) ?? true
+    const models = listModels(config, available)
+      .filter(({ model }) => isShown(model.id))
+      .map((listed) => atPlan(listed, plan))
+    const routes = listRoutes(config, available).filter(({ id }) => isShown(id))
     if (args.json) {
       return printJson([
         ...models.map((listed) => modelJson(listed, config)),
@@ -81,13 +89,17 @@ const price = defineCommand({
       description:
         'Operation of a model that serves several, such as image or image-edit (default: the first that fits)',
     },
+    plan: planArg,
     ...questionArgs,
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
     const question = readQuestion(args)
-    const config = await offeredConfig(args)
-    const listed = findModel(config, args.model)
+    const { config } = await offerFor(args)
+    const plan = args.plan === undefined ? undefined : requirePlan(config, args.plan)
+    const listed = atPlan(findModel(config, args.model), plan)
+    if (plan && !plan.mayUse(listed.model.id))
+      throw new CommandFailed(`Accounts of the plan ${plan.name} may not use ${listed.model.id}.`)
     const answer = answerQuestion(listed, args.operation, question)
     if (args.json) return printJson(answerJson(listed, answer))
     showAnswer(listed, answer)
@@ -113,11 +125,32 @@ function modelJson({ model, forms, entry, reason }: ListedModel, config: Config)
     price: describePriceList(model.priceList),
     price_source: entry.price?.source ?? null,
     price_as_of: entry.price?.as_of ?? null,
+    cost: describeCosts(
+      entry,
+      sharesOf(entry).map(([name]) => name),
+    ),
   }
 }
 
-function modelRow({ model, forms, entry, reason }: ListedModel): string[] {
-  return [model.id, operationsOf(forms).join(', '), upstreamText(entry), readyText(reason), priceText(entry)]
+function modelRow({ model, forms, entry, reason, plan }: PlannedModel): string[] {
+  const price = plan && !model.priceList.isFree ? describePriceList(model.priceList) : undefined
+  return [
+    model.id,
+    operationsOf(forms).join(', '),
+    upstreamText(entry),
+    readyText(reason),
+    priceText(price ? { ...entry, price: price as ModelConfig['price'] & object } : entry),
+  ]
+}
+
+interface PlannedModel extends ListedModel {
+  plan?: Plan | undefined
+}
+
+/** The model at the prices of a plan. */
+function atPlan(listed: ListedModel, plan: Plan | undefined): PlannedModel {
+  if (!plan) return listed
+  return { ...listed, plan, model: plan.priced(listed.model), forms: listed.forms.map(plan.priced) }
 }
 
 function routeJson({ id, models, ownedBy, operations, reason }: ListedRoute, config: Config) {

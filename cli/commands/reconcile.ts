@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { defineCommand } from 'citty'
+import { closingAt } from '../../src/billing/closings'
 import {
   reconcile as compareUsage,
   type Difference,
@@ -81,6 +82,11 @@ export const reconcile = defineCommand({
       .map((row) => ({ ...row, model: names.get(row.model) ?? row.model }))
     if (said.length === 0) throw new CommandFailed(`The files have nothing of ${args.month}.`)
     await withDatabase(args, async (db, config) => {
+      const closing = await closingAt(db, since)
+      if (closing)
+        throw new CommandFailed(
+          `The charges of ${args.month} are closed and can no longer be compared: they are in ${closing.archive}.`,
+        )
       const { vendorNames, shared } = modelsOfUpstream(config, args.upstream)
       const result = await compareUsage(db, said, { since, until, vendorNames, tolerance })
       if (args.json) printJson(resultJson(result, shared))

@@ -1,23 +1,19 @@
 // gateway requests: lists requests, follows them, and shows everything about one. It must never write.
 
 import { defineCommand } from 'citty'
-import { listKeys } from '../../src/accounts/keys'
-import { openRequestReader, readBodies } from '../../src/app/request-store'
-import { outside } from '../../src/app/world'
-import type { Config } from '../../src/config/schema'
+import type { ReplyOf } from '../../src/admin/client'
+import { readBodies } from '../../src/app/request-store'
 import { UnreadableText } from '../../src/db/codec'
-import type { Db } from '../../src/db/db'
+import { isoTime } from '../../src/db/iso-time'
 import type { KeptBodies } from '../../src/request-log/bodies'
-import { type RequestFilter, statusRange, UnknownCursor } from '../../src/request-log/filter'
-import { findRequest, type LookUpWorld, listRequests } from '../../src/request-log/look-up'
-import { detailsJson, type NameOf, requestJson } from '../../src/request-log/request-json'
-import type { LoggedRequest } from '../../src/request-log/row'
+import { statusRange } from '../../src/request-log/filter'
 import { CommandFailed, WrongUsage } from '../lib/errors'
-import { commandArgs, openDataDir, type SettingsFlags, withDatabase } from '../lib/settings'
-import { parseCount } from '../lib/values'
+import { type Gateway, needDatabase, withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { parseLimit } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { bodiesText, detailsBlock, requestLine, requestTable } from '../view/request'
-import { parseDurationMs } from '../view/times'
+import { timeAgo } from '../view/times'
 
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 1_000
@@ -51,12 +47,6 @@ interface FilterFlags {
   until?: string | undefined
 }
 
-interface Reading extends LookUpWorld {
-  dataDir: string
-  nameOf: NameOf
-  filterOf(flags: FilterFlags): RequestFilter
-}
-
 const list = defineCommand({
   meta: {
     name: 'list',
@@ -77,27 +67,19 @@ const list = defineCommand({
       description: `How many, at most ${MAX_LIMIT} (default ${DEFAULT_LIMIT})`,
     },
     after: { type: 'string', valueHint: 'NEXT', description: 'Go on after a list, by its `next`' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    const limit = args.limit === undefined ? DEFAULT_LIMIT : parseCount('limit', args.limit)
+    const limit = parseLimit(args, DEFAULT_LIMIT)
     if (limit > MAX_LIMIT) throw new WrongUsage(`--limit takes at most ${MAX_LIMIT}: go on with --after.`)
-    await withRequests(args, async (reading) => {
-      const page = await listRequests(reading, reading.filterOf(args), { limit, after: args.after }).catch(
-        (error) => {
-          throw error instanceof UnknownCursor
-            ? new WrongUsage(`--after ${args.after}: ${error.message}.`)
-            : error
-        },
-      )
-      if (args.json) {
-        const { next, looked } = page
-        return printJson({ rows: page.rows.map((row) => requestJson(row, reading.nameOf)), next, looked })
-      }
-      if (page.rows.length > 0) print(requestTable(page.rows, reading.nameOf))
-      else if (page.looked === null) return say('There are no such requests.')
-      if (page.looked !== null) say(`Looked at ${page.looked} requests. Go on: --after ${page.next}`)
-      else if (page.next !== null) say(`\nMore: --after ${page.next}`)
+    await withGateway(args, async (gateway) => {
+      const query = { ...queryOf(args), limit, after: args.after }
+      const { data: rows, next, looked } = await gateway.call('listRequests', { query })
+      if (args.json) return printJson({ rows, next, looked })
+      if (rows.length > 0) print(requestTable(rows))
+      else if (looked === null) return say('There are no such requests.')
+      if (looked !== null) say(`Looked at ${looked} requests. Go on: --after ${next}`)
+      else if (next !== null) say(`\nMore: --after ${next}`)
     })
   },
 })
@@ -119,21 +101,16 @@ const show = defineCommand({
       description: 'The id, as the answer had it in x-request-id',
     },
     bodies: { type: 'boolean', description: 'Also what was asked and answered, as `log.bodies` has kept it' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    await withRequests(args, async (reading) => {
-      const details = await findRequest(reading, args.id)
-      if (!details) {
-        throw new CommandFailed(
-          `There is no request ${args.id}: it is not in the log, or no longer, and nothing was held for it.`,
-        )
-      }
-      const bodies = args.bodies ? await bodiesOf(reading, args.id) : undefined
-      if (args.json) {
-        return printJson({ ...detailsJson(args.id, details, reading.nameOf), ...(args.bodies && { bodies }) })
-      }
-      print(detailsBlock(args.id, details, reading.nameOf))
+    await withGateway(args, async (gateway) => {
+      const { id } = args
+      const database = args.bodies ? needDatabase(gateway, '--bodies') : undefined
+      const details = await gateway.call('getRequest', { params: { id } })
+      const bodies = database && (await bodiesOf(database, id))
+      if (args.json) return printJson({ ...details, ...(args.bodies && { bodies }) })
+      print(detailsBlock(details))
       if (bodies) print(bodiesText(bodies))
       else if (bodies === null)
         say('\nNo bodies are kept of it: log.bodies says which are, and for how long.')
@@ -147,20 +124,19 @@ const tail = defineCommand({
     description: 'Show requests as they end, until Ctrl-C. With --json one document a line.',
     examples: ['gateway requests tail --status failed', 'gateway requests tail --json | jq .model'],
   },
-  args: { ...filterArgs, ...commandArgs },
+  args: { ...filterArgs, ...gatewayArgs },
   async run({ args }) {
-    await withRequests(args, async (reading) => {
-      const filter = reading.filterOf(args)
-      const { nameOf } = reading
+    await withGateway(args, async (gateway) => {
+      const filter = queryOf(args)
       const seen = new Set<string>()
       for (;;) {
         const isFirst = seen.size === 0
         const limit = isFirst ? TAIL_LINES : MAX_LIMIT
         // Later looks need not reach back: what is new has ended since the last one.
-        const wanted = isFirst ? filter : { ...filter, since: Date.now() - TAIL_MS }
-        const { rows } = await listRequests(reading, wanted, { limit })
+        const wanted = isFirst ? filter : { ...filter, since: isoTime(Date.now() - TAIL_MS) }
+        const { data: rows } = await gateway.call('listRequests', { query: { ...wanted, limit } })
         for (const row of rows.filter(({ id }) => !seen.has(id)).reverse()) {
-          print(args.json ? JSON.stringify(requestJson(row, nameOf)) : requestLine(row, nameOf))
+          print(args.json ? JSON.stringify(row) : requestLine(row))
         }
         remember(seen, rows)
         await Bun.sleep(LOOK_MS)
@@ -175,9 +151,9 @@ export const requests = defineCommand({
 })
 
 /** The kept bodies of a request; null if there are none. */
-async function bodiesOf(reading: Reading, id: string): Promise<KeptBodies | null> {
+async function bodiesOf(database: NonNullable<Gateway['local']>, id: string): Promise<KeptBodies | null> {
   try {
-    return (await readBodies(reading, id)) ?? null
+    return (await readBodies(database, id)) ?? null
   } catch (error) {
     if (!(error instanceof UnreadableText)) throw error
     throw new CommandFailed(
@@ -187,50 +163,21 @@ async function bodiesOf(reading: Reading, id: string): Promise<KeptBodies | null
 }
 
 /** Keeps the ids of the newest rows, which the next look may find again. */
-function remember(seen: Set<string>, rows: readonly LoggedRequest[]): void {
+function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): void {
   // An empty list is a look, too: what comes later is new.
   seen.add('')
   if (rows.length > 0 && seen.size > 4 * MAX_LIMIT) seen.clear()
   for (const { id } of rows) seen.add(id)
 }
 
-async function withRequests(flags: SettingsFlags, work: (reading: Reading) => Promise<void>): Promise<void> {
-  const dataDir = openDataDir(flags)
-  await withDatabase(flags, async (db: Db, config: Config) => {
-    const { transport } = outside
-    const store = await openRequestReader(config, { db, dataDir, transport, now: Date.now })
-    try {
-      const keys = await listKeys(db)
-      const names = new Map(keys.map(({ id, name }) => [id, name]))
-      const idOf = (text: string) => keys.find(({ id, name }) => id === text || name === text)?.id ?? text
-      await work({
-        db,
-        dataDir,
-        requests: store,
-        nameOf: (id) => names.get(String(id)) ?? null,
-        filterOf: (flags) => filterOf(flags, idOf),
-      })
-    } finally {
-      await store.close()
-    }
-  })
-}
-
-function filterOf(flags: FilterFlags, idOf: (key: string) => string): RequestFilter {
-  const { key, account, model, upstream, operation, status, since, until } = flags
+/** The filter of flags, as operations take it. */
+function queryOf({ key, account, model, upstream, operation, status, since, until }: FilterFlags) {
   if (status !== undefined && !statusRange(status)) {
     throw new WrongUsage(
       `--status takes a status such as 429, a class such as 5xx, or failed, not "${status}".`,
     )
   }
-  return {
-    ...(key !== undefined && { keyId: idOf(key) }),
-    ...(account !== undefined && { account }),
-    ...(model !== undefined && { model }),
-    ...(upstream !== undefined && { upstream }),
-    ...(operation !== undefined && { operation }),
-    ...(status !== undefined && { status }),
-    ...(since !== undefined && { since: Date.now() - parseDurationMs('since', since) }),
-    ...(until !== undefined && { until: Date.now() - parseDurationMs('until', until) }),
-  }
+  const now = Date.now()
+  const times = { since: timeAgo('since', since, now), until: timeAgo('until', until, now) }
+  return { key, account, model, upstream, operation, status, ...times }
 }

@@ -7,10 +7,11 @@ import { portOfAddress } from '../../src/app/listening'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
-import { databaseFile, type Outside, outside, proxyTransport, writeLog } from '../../src/app/world'
+import { databaseFile, writeLog } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { migrations } from '../../src/db/migrations'
 import { logFault } from '../../src/db/sqlite-file'
+import { isLoopback } from '../../src/lib/url-host'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { modelsByUpstream } from '../lib/catalogue'
 import { type Controlled, openControl } from '../lib/control-channel'
@@ -30,7 +31,7 @@ import {
 import { simulated } from '../lib/simulated'
 import { openSockets } from '../lib/sockets'
 import { findPredecessor, Successors, succeed } from '../lib/take-over'
-import { isBehindProxy } from '../lib/upstreams'
+import { network } from '../lib/upstreams'
 import { watchConfig } from '../lib/watch-config'
 import { commandLineOf } from '../program'
 import { introduction } from '../view/introduction'
@@ -47,8 +48,6 @@ const DRAIN_SECONDS_WHEN_REPLACED = 1_800
  */
 const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
-/** The variable that limits how many requests Bun's fetch runs at a time; 256 if unset. */
-const FETCH_LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
 
 /** Facts for the introduction that the server does not know. */
 interface Setting {
@@ -139,7 +138,7 @@ export const serve = defineCommand({
     for (const warning of [
       openToOthers(dataDir),
       openToNetwork(server),
-      proxyLimit(server.world.config),
+      adminOpenToNetwork(server),
       unguarded(sockets),
     ]) {
       if (warning) say(paint('yellow', warning, process.stderr))
@@ -156,9 +155,19 @@ export const serve = defineCommand({
 
 /** A warning if keys and contents cross a network unencrypted. */
 function openToNetwork({ url }: Server): string | undefined {
-  const { protocol, hostname } = new URL(url)
-  if (protocol !== 'http:' || /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) return undefined
+  if (!crossesNetwork(url)) return undefined
   return `Warning: ${url} is open to the network without TLS: keys and contents can be read on the way. Set server.tls, or listen on 127.0.0.1 behind a proxy that has TLS (docs/operate/proxies.md).`
+}
+
+/** A warning if tokens of admins cross a network unencrypted, on a listener of their own. */
+function adminOpenToNetwork({ adminUrl }: Server): string | undefined {
+  if (adminUrl === undefined || !crossesNetwork(adminUrl)) return undefined
+  return `Warning: the admin API at ${adminUrl} is open to the network without TLS: tokens of admins can be read on the way. Set server.tls, or listen on 127.0.0.1 (docs/operate/admin.md).`
+}
+
+function crossesNetwork(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !isLoopback(hostname)
 }
 
 /** The log on standard error: for people on a terminal, else for programs. */
@@ -185,18 +194,6 @@ function requireWholeLog(file: string): void {
   throw new CommandFailed(
     `${fault}. Nothing was changed. Copy the data directory away, then restore a backup into an empty one; or, to go on with what can be read, remove the log.`,
   )
-}
-
-/** The network for calls to vendors. Behind a proxy it is Bun's fetch, which supports proxies. */
-function network(): Outside {
-  return isBehindProxy() ? { ...outside, transport: proxyTransport } : outside
-}
-
-/** A warning about Bun's limit of requests behind a proxy. Bun reads the limit once, when the process starts. */
-function proxyLimit({ upstreams }: Config): string | undefined {
-  const isProxied = isBehindProxy() || Object.values(upstreams).some(({ proxy }) => proxy)
-  if (!isProxied || process.env[FETCH_LIMIT]) return undefined
-  return `Vendors are called through a proxy, at most 256 requests at a time; others wait. For more, set ${FETCH_LIMIT}=65535 where the gateway starts.`
 }
 
 async function listen(options: Parameters<typeof startServer>[0]): Promise<Server> {
@@ -227,6 +224,7 @@ function controlsOf(server: Server, file: string | undefined): Omit<Controlled, 
       schemaVersion: migrations.length,
       url: server.url,
       metricsUrl: server.metricsUrl ?? null,
+      adminUrl: server.adminUrl ?? null,
       drainSeconds: server.world.config.server?.drainSeconds ?? DRAIN_SECONDS_WHEN_REPLACED,
       configFile: file ?? null,
     }),

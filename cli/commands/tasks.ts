@@ -2,26 +2,18 @@
 // server does that, and finds its orders in the database.
 
 import { defineCommand } from 'citty'
-import { gatewayTime } from '../../src/app/clock'
-import { newId } from '../../src/app/world'
-import type { Config } from '../../src/config/schema'
-import type { Db } from '../../src/db/db'
-import { findTask, listTasks, type TaskFilter } from '../../src/tasks/find'
-import { endNotBegun } from '../../src/tasks/finish'
-import { askAgain } from '../../src/tasks/late-success'
-import { requestCancel } from '../../src/tasks/leases'
-import { acceptTask } from '../../src/tasks/rows'
-import type { Task } from '../../src/tasks/task'
-import { deliveryJson, taskJson, taskStateOf } from '../../src/tasks/task-json'
+import type { ReplyOf } from '../../src/admin/client'
 import { UNKNOWN } from '../../src/tasks/transitions'
-import { redeliver as redeliverWebhook, webhookOf } from '../../src/webhooks/rows'
 import { CommandFailed, WrongUsage } from '../lib/errors'
+import { type Gateway, withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
 import { isServed } from '../lib/serve-lock'
-import { commandArgs, dataDirOf, type SettingsFlags, withDatabase } from '../lib/settings'
-import { parseCount, parseWord } from '../lib/values'
+import { limitArg, parseLimit, parseWord } from '../lib/values'
 import { createStatus, print, printJson, say } from '../view/output'
-import { taskBlock, taskLine, taskTable } from '../view/task'
-import { parseDurationMs } from '../view/times'
+import { isOpenTask, taskBlock, taskLine, taskTable } from '../view/task'
+import { timeAgo } from '../view/times'
+
+type TaskReply = ReplyOf<'getTask'>
 
 const DEFAULT_LIMIT = 50
 const LOOK_MS = 500
@@ -50,21 +42,21 @@ const list = defineCommand({
     model: { type: 'string', valueHint: 'MODEL', description: 'Only tasks of this model' },
     account: { type: 'string', valueHint: 'A', description: 'Only tasks of this account' },
     since: { type: 'string', valueHint: '24h', description: 'Only tasks that are not older' },
-    limit: { type: 'string', valueHint: 'N', description: `How many (default ${DEFAULT_LIMIT})` },
-    ...commandArgs,
+    limit: limitArg(DEFAULT_LIMIT),
+    ...gatewayArgs,
   },
   async run({ args }) {
     const now = Date.now()
-    const filter: TaskFilter = {
-      limit: args.limit === undefined ? DEFAULT_LIMIT : parseCount('limit', args.limit),
-      ...(args.state !== undefined && { state: parseWord('state', args.state, STATES) }),
-      ...(args.model !== undefined && { model: args.model }),
-      ...(args.account !== undefined && { account: args.account }),
-      ...(args.since !== undefined && { since: now - parseDurationMs('since', args.since) }),
+    const limit = parseLimit(args, DEFAULT_LIMIT)
+    const query = {
+      state: args.state === undefined ? undefined : parseWord('state', args.state, STATES),
+      model: args.model,
+      account: args.account,
+      since: timeAgo('since', args.since, now),
     }
-    await withDatabase(args, async (db) => {
-      const tasks = await listTasks(db, filter)
-      if (args.json) return printJson(tasks.map(taskJson))
+    await withGateway(args, async (gateway) => {
+      const tasks = await gateway.rows('listTasks', { query }, limit)
+      if (args.json) return printJson(tasks)
       if (tasks.length === 0) return say('There are no such tasks.')
       print(taskTable(tasks, now))
     })
@@ -77,9 +69,9 @@ const show = defineCommand({
     description: 'Show a task, its cost, and the deliveries of its webhook.',
     examples: ['gateway tasks show video_01a1…', 'gateway tasks show video_01a1… --json | jq .webhook'],
   },
-  args: { id: idArg, ...commandArgs },
+  args: { id: idArg, ...gatewayArgs },
   async run({ args }) {
-    await withDatabase(args, async (db) => showOne(db, await requireTask(db, args.id), args.json === true))
+    await withGateway(args, async (gateway) => showOne(await taskOf(gateway, args.id), args.json === true))
   },
 })
 
@@ -89,13 +81,13 @@ const watch = defineCommand({
     description: 'Follow a task until it ends. Fails if the task fails.',
     examples: ['gateway tasks watch video_01a1…'],
   },
-  args: { id: idArg, ...commandArgs },
+  args: { id: idArg, ...gatewayArgs },
   async run({ args }) {
-    await withDatabase(args, async (db, config) => {
-      const { id, state } = await requireTask(db, args.id)
-      if (state === 'submitted' && isIdle(args, config))
-        say(`No server is running, so nothing asks the vendor about ${id} now.`)
-      await watchOne(db, id, args.json === true)
+    await withGateway(args, async (gateway) => {
+      const task = await taskOf(gateway, args.id)
+      if (isOpenTask(task) && isIdle(gateway))
+        say(`No server is running, so nothing asks the vendor about ${task.id} now.`)
+      await watchOne(gateway, task.id, args.json === true)
     })
   },
 })
@@ -107,29 +99,21 @@ const cancel = defineCommand({
       'Ask the vendor to stop a task, and release its hold. Vendors stop only tasks that have not begun.',
     examples: ['gateway tasks cancel video_01a1…'],
   },
-  args: { id: idArg, ...commandArgs },
+  args: { id: idArg, ...gatewayArgs },
   async run({ args }) {
-    await withDatabase(args, async (db, config) => {
-      const { id, upstreamId } = requireOpen(await requireTask(db, args.id))
-      if (upstreamId === null) {
-        throw new CommandFailed(
-          `The vendor's id of ${id} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
-        )
-      }
-      // Has no effect on a task that has ended meanwhile; the check below finds that.
-      await requestCancel(db, id, Date.now())
-      if (isIdle(args, config)) throw new CommandFailed(notYet(id))
+    await withGateway(args, async (gateway) => {
+      // No effect on a task that has ended meanwhile; the check below finds that.
+      const { id } = await gateway.call('cancelTask', { params: { task: args.id } })
+      if (isIdle(gateway)) throw new CommandFailed(notYet(id))
       const until = Date.now() + ANSWER_MS
       const task = await follow(
-        db,
+        gateway,
         id,
-        (task) => task.cancelAt === null || task.state !== 'submitted' || Date.now() > until,
+        (task) => task.cancel_requested_at === null || !isOpenTask(task) || Date.now() > until,
       )
-      if (task.state === 'submitted' && task.cancelAt !== null) {
-        throw new CommandFailed(notYet(id))
-      }
-      if (task.state === 'submitted') throw new CommandFailed(`${id} continues: ${task.cancelAnswer}`)
-      await showOne(db, task, args.json === true)
+      if (isOpenTask(task) && task.cancel_requested_at !== null) throw new CommandFailed(notYet(id))
+      if (isOpenTask(task)) throw new CommandFailed(`${id} continues: ${task.cancel_answer}`)
+      showOne(task, args.json === true)
       if (task.state === 'succeeded') throw new CommandFailed(`${id} had succeeded already.`)
     })
   },
@@ -141,18 +125,12 @@ const redeliver = defineCommand({
     description: 'Send the webhook of an ended task again, with the same id, from the start of its schedule.',
     examples: ['gateway tasks redeliver video_01a1…'],
   },
-  args: { id: idArg, ...commandArgs },
+  args: { id: idArg, ...gatewayArgs },
   async run({ args }) {
-    await withDatabase(args, async (db, config) => {
-      const task = await requireTask(db, args.id)
-      const done = await redeliverWebhook(db, task.id)
-      if (!done) {
-        const why =
-          task.webhookUrl === null ? 'it was submitted without a webhook_url' : 'it has not ended yet'
-        throw new CommandFailed(`${task.id} has no webhook to deliver: ${why}.`)
-      }
-      if (args.json) return showOne(db, task, true)
-      const when = isIdle(args, config) ? 'as soon as a server runs' : 'by the running server'
+    await withGateway(args, async (gateway) => {
+      const task = await gateway.call('redeliverWebhook', { params: { task: args.id } })
+      if (args.json) return showOne(task, true)
+      const when = isIdle(gateway) ? 'as soon as a server runs' : 'by the running server'
       print(`The webhook of ${task.id} is delivered again ${when}.`)
     })
   },
@@ -182,7 +160,7 @@ const reconcile = defineCommand({
       type: 'boolean',
       description: 'Ask the vendor about a failed task once more; a finished video is charged',
     },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
     const upstreamId = args['upstream-id']
@@ -192,26 +170,15 @@ const reconcile = defineCommand({
         'Give one of --upstream-id ID, --not-begun and --ask-again, as you found the task at the vendor.',
       )
     }
-    await withDatabase(args, async (db, config) => {
-      const task = await requireTask(db, args.id)
-      if (args['ask-again']) {
-        await reopen(db, task, isIdle(args, config))
-        return watchOne(db, task.id, args.json === true)
-      }
-      requireOpen(task)
-      if (task.upstreamId !== null) {
-        throw new CommandFailed(`${task.id} already has the vendor's id ${task.upstreamId}.`)
-      }
-      const now = Date.now()
-      const done =
-        upstreamId === undefined
-          ? await endNotBegun(db, task, { now, webhookId: newId('msg') })
-          : await acceptTask(db, task.id, upstreamId, now)
-      if (!done)
-        throw new CommandFailed(
-          `${task.id} was not changed: it has changed meanwhile, or the id belongs to another task.`,
-        )
-      await showOne(db, await requireTask(db, task.id), args.json === true)
+    const finding = args['ask-again'] ? 'ask_again' : upstreamId === undefined ? 'not_begun' : 'found'
+    await withGateway(args, async (gateway) => {
+      const { id, state } = await taskOf(gateway, args.id)
+      if (finding === 'ask_again' && state === 'failed' && isIdle(gateway))
+        throw new CommandFailed(`No server is running to ask the vendor about ${id}: start one first.`)
+      const body = { finding, upstream_id: upstreamId } as const
+      const task = await gateway.call('reconcileTask', { params: { task: id }, body })
+      if (finding === 'ask_again') return watchOne(gateway, id, args.json === true)
+      showOne(task, args.json === true)
     })
   },
 })
@@ -221,51 +188,34 @@ export const tasks = defineCommand({
   subCommands: { list, show, watch, cancel, redeliver, reconcile },
 })
 
-/** Makes the server ask the vendor about a failed task once more. */
-async function reopen(db: Db, task: Task, idle: boolean): Promise<void> {
-  if (task.state !== 'failed')
-    throw new CommandFailed(`${task.id} has not failed: its state is ${taskStateOf(task)}.`)
-  if (idle)
-    throw new CommandFailed(`No server is running to ask the vendor about ${task.id}: start one first.`)
-  if (await askAgain(db, task, await gatewayTime(db, Date.now()))) return
-  throw new CommandFailed(
-    `${task.id} was not changed: it was cancelled, its id at the vendor is unknown, or it has changed meanwhile.`,
-  )
-}
-
 /** Shows the progress of a task until it ends, then its result. Fails if the task failed. */
-async function watchOne(db: Db, id: string, json: boolean): Promise<void> {
+async function watchOne(gateway: Gateway, id: string, json: boolean): Promise<void> {
   const status = createStatus()
   let shown = ''
-  const task = await follow(db, id, (task) => {
+  const task = await follow(gateway, id, (task) => {
     const line = taskLine(task)
     if (line !== shown) status.show(line)
     shown = line
-    return task.state !== 'submitted'
+    return !isOpenTask(task)
   })
   status.clear()
-  await showOne(db, task, json)
+  showOne(task, json)
   if (task.state === 'failed')
-    throw new CommandFailed(`The task failed: ${task.errorMessage ?? task.errorCode}`)
+    throw new CommandFailed(`The task failed: ${task.error?.message ?? task.error?.code}`)
 }
 
-async function showOne(db: Db, task: Task, json: boolean): Promise<void> {
-  const delivery = await webhookOf(db, task.id)
+function showOne(task: TaskReply, json: boolean): void {
   if (json) {
-    const document = task.document === null ? null : JSON.parse(task.document)
-    return printJson({
-      ...taskJson(task),
-      document,
-      webhook: delivery ? deliveryJson(delivery) : null,
-    })
+    printJson(task)
+    return
   }
   print(task.id)
-  print(taskBlock(task, delivery, Date.now()))
+  print(taskBlock(task, Date.now()))
 }
 
-/** Whether it is certain that no server runs. For a shared database it never is. */
-function isIdle(flags: SettingsFlags, config: Config): boolean {
-  return config.database === undefined && !isServed(dataDirOf(flags))
+/** Whether it is certain that no server runs. For a shared database, or another gateway, it never is. */
+function isIdle({ local }: Gateway): boolean {
+  return local !== null && local.config.database === undefined && !isServed(local.dataDir)
 }
 
 function notYet(id: string): string {
@@ -273,21 +223,18 @@ function notYet(id: string): string {
 }
 
 /** Reads a task again and again until `isDone`. */
-async function follow(db: Db, id: string, isDone: (task: Task) => boolean): Promise<Task> {
+async function follow(
+  gateway: Gateway,
+  id: string,
+  isDone: (task: TaskReply) => boolean,
+): Promise<TaskReply> {
   for (;;) {
-    const task = await requireTask(db, id)
+    const task = await taskOf(gateway, id)
     if (isDone(task)) return task
     await Bun.sleep(LOOK_MS)
   }
 }
 
-async function requireTask(db: Db, id: string): Promise<Task> {
-  const task = await findTask(db, null, id)
-  if (!task) throw new CommandFailed(`There is no task "${id}"; \`tasks list\` shows the newest.`)
-  return task
-}
-
-function requireOpen(task: Task): Task {
-  if (task.state === 'submitted') return task
-  throw new CommandFailed(`${task.id} has ended: it ${taskStateOf(task)}.`)
+function taskOf(gateway: Gateway, task: string): Promise<TaskReply> {
+  return gateway.call('getTask', { params: { task } })
 }

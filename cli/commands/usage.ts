@@ -2,23 +2,16 @@
 // asked to make anew.
 
 import { defineCommand } from 'citty'
-import {
-  nameOfUsage,
-  totalUsage,
-  type Usage,
-  type UsageDimension,
-  usageBy,
-  usageDimensions,
-  usageJson,
-} from '../../src/billing/usage-report'
+import type { ReplyOf } from '../../src/admin/client'
+import { type UsageDimension, usageDimensionOf, usageDimensions } from '../../src/billing/usage-report'
 import { rebuildTotals } from '../../src/billing/usage-totals'
 import { isoTime } from '../../src/db/iso-time'
-import { formatUsd } from '../../src/lib/money'
-import { commandArgs, withDatabase } from '../lib/settings'
+import { needDatabase, withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
 import { parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
-import { parseDurationMs, parsePeriod, periodArgs } from '../view/times'
+import { parseDurationMs, parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 
 const DEFAULT_SINCE = '24h'
 
@@ -40,41 +33,56 @@ export const usage = defineCommand({
       valueHint: '24h',
       description: `How far back, a date, or all (default ${DEFAULT_SINCE})`,
     },
-    by: { type: 'string', valueHint: usageDimensions.join('|'), description: 'What to sum by (default key)' },
+    by: {
+      type: 'string',
+      valueHint: usageDimensions.join('|'),
+      description: 'What to sum by, also metadata.NAME (default key)',
+    },
     rebuild: { type: 'boolean', description: 'First make the totals anew from the charges' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    const by = args.by === undefined ? 'key' : parseWord('by', args.by, usageDimensions)
+    const by = readDimension(args.by ?? 'key')
     const now = Date.now()
     const period = parsePeriod(args, now)
     const { since = now - parseDurationMs('since', DEFAULT_SINCE), until } = period
-    await withDatabase(args, async (db) => {
-      if (args.rebuild) await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
-      const used = await usageBy(db, by, { since, ...(until !== undefined && { until }) })
-      const usages = used.map((each) => ({ ...each, name: nameOfUsage(each, by) }))
-      const total = totalUsage(usages)
-      if (!args.json) return showUsage(by, usages, total)
+    await withGateway(args, async (gateway) => {
+      if (args.rebuild) {
+        const { db } = needDatabase(gateway, '--rebuild')
+        await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
+      }
+      const query = { by, ...periodQueryOf({ since, ...(until !== undefined && { until }) }) }
+      const { rows, total } = await gateway.call('getUsage', { query })
+      if (!args.json) return showUsage(by, rows, total)
       printJson({
         since: since === 0 ? null : isoTime(since),
         ...(until !== undefined && { until: isoTime(until) }),
         by,
-        rows: usages.map((each) => ({ [by]: each.name, ...usageJson(each) })),
-        total: usageJson(total),
+        rows,
+        total,
       })
     })
   },
 })
 
+function readDimension(text: string): UsageDimension {
+  return usageDimensionOf(text) ?? parseWord('by', text, usageDimensions)
+}
+
+/** A row of usage; the name of what it is for stands under the word that was asked by. */
+type UsageReply = ReplyOf<'getUsage'>['total'] & Readonly<Record<string, unknown>>
+
 interface UsageColumn extends Column {
-  cell(used: Usage): string
+  cell(used: UsageReply): string
   /** Names the figure without which the column is left out: it is zero for all. */
   zeroIn?: 'running' | 'counted' | 'estimated'
+  /** True for a column that is left out where no cost is known. */
+  ofCost?: true
 }
 
 function usageColumns(by: UsageDimension): UsageColumn[] {
   return [
-    { title: by.toUpperCase(), flexible: true, cell: ({ name }) => name },
+    { title: by.toUpperCase(), flexible: true, cell: (used) => String(used[by] ?? 'total') },
     { title: 'REQUESTS', align: 'right', cell: ({ requests }) => String(requests) },
     { title: 'RUNNING', align: 'right', cell: ({ running }) => String(running), zeroIn: 'running' },
     { title: 'RELEASED', align: 'right', cell: ({ released }) => String(released) },
@@ -85,17 +93,32 @@ function usageColumns(by: UsageDimension): UsageColumn[] {
       cell: (used) => shareOf(used, used.estimated),
       zeroIn: 'estimated',
     },
-    { title: 'PAID', align: 'decimal', cell: ({ amountNano }) => formatUsd(amountNano) },
-    { title: 'SHORTFALL', align: 'decimal', cell: ({ shortfallNano }) => formatUsd(shortfallNano) },
+    { title: 'PAID', align: 'decimal', cell: ({ amount_usd }) => amount_usd },
+    { title: 'SHORTFALL', align: 'decimal', cell: ({ shortfall_usd }) => shortfall_usd },
+    {
+      title: 'COST',
+      align: 'decimal',
+      cell: ({ cost_usd: cost }) => cost ?? '',
+      ofCost: true,
+    },
+    {
+      title: 'MARGIN',
+      align: 'decimal',
+      cell: ({ margin_usd: margin }) => margin ?? '',
+      ofCost: true,
+    },
   ]
 }
 
-function showUsage(by: UsageDimension, usages: readonly Usage[], total: Usage): void {
+function showUsage(by: UsageDimension, usages: readonly UsageReply[], total: UsageReply): void {
   if (usages.length === 0) {
     say('There were no requests in this time.')
     return
   }
-  const columns = usageColumns(by).filter(({ zeroIn }) => zeroIn === undefined || total[zeroIn] > 0)
+  const columns = usageColumns(by).filter(
+    ({ zeroIn, ofCost }) =>
+      (zeroIn === undefined || total[zeroIn] > 0) && (!ofCost || total.cost_usd !== null),
+  )
   const rows = usages.length > 1 ? [...usages, total] : usages
   print(
     renderTable(
@@ -104,13 +127,18 @@ function showUsage(by: UsageDimension, usages: readonly Usage[], total: Usage): 
     ),
   )
   if (total.released > 0) say('\nReleased requests cost nothing.')
+  if (total.cost_usd !== null && total.amount_with_cost_usd !== total.amount_usd) {
+    say(
+      `\nThe margin is that of $${total.amount_with_cost_usd}: what vendors ask for the rest of what was paid is not known.`,
+    )
+  }
   if (total.counted + total.estimated > 0) {
     say('\nCounted and estimated requests were charged without figures from the vendor.')
   }
 }
 
 /** A count with its share of the paid requests. */
-function shareOf({ requests, running, released }: Usage, part: number): string {
+function shareOf({ requests, running, released }: UsageReply, part: number): string {
   if (part === 0) return '0'
   return `${part} (${Math.max(1, Math.round((100 * part) / (requests - running - released)))}%)`
 }

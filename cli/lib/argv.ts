@@ -5,6 +5,9 @@ import type { ArgsDef } from 'citty'
 import { WrongUsage } from './errors'
 import { didYouMean } from './near-names'
 
+/** Flags of commands that work over the admin API, which others are often given too. */
+const REMOTE_FLAGS = ['server', 'token', 'context']
+
 /** The words in the one order that cannot be misread: flags with their values, then `--` and the rest. */
 export function orderWords(args: ArgsDef, words: readonly string[]): string[] {
   const flags = new Map<string, string>()
@@ -41,6 +44,10 @@ function readFlag(
 ): { name: string; value: string | undefined } {
   const [, name = '', inline] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
   const definition = Object.hasOwn(args, name) ? args[name] : undefined
+  if (!definition && REMOTE_FLAGS.includes(name))
+    throw new WrongUsage(
+      `This command works on this machine only, not over the admin API: leave --${name} out.`,
+    )
   if (!definition || definition.type === 'positional') {
     const flags = Object.keys(args).filter((known) => args[known]?.type !== 'positional')
     const [given = ''] = word.split('=')

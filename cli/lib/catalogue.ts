@@ -31,10 +31,17 @@ export interface ListedRoute {
   reason: string | null
 }
 
-/** All models of a configuration. In the sandbox every vendor counts as available. */
-export function listModels(config: Config, options: { sandbox?: boolean | undefined }): ListedModel[] {
+export interface Availability {
+  /** In the sandbox every vendor counts as available. */
+  sandbox?: boolean | undefined
+  /** Why some are not available in a gateway somewhere else; undefined for this machine, whose keys are looked at. */
+  hidden?: ReadonlyMap<string, string> | undefined
+}
+
+/** All models of a configuration. */
+export function listModels(config: Config, options: Availability): ListedModel[] {
   const { models } = buildCatalogue(withAllVendors(config), outside)
-  const { hidden } = buildCatalogue(options.sandbox ? withAllVendors(config) : config, outside)
+  const hidden = hiddenIn(config, options)
   return [...models].map(([id, forms]) => ({
     model: forms[0] as Model,
     forms,
@@ -43,14 +50,18 @@ export function listModels(config: Config, options: { sandbox?: boolean | undefi
   }))
 }
 
-export function listRoutes(config: Config, options: { sandbox?: boolean | undefined }): ListedRoute[] {
+export function listRoutes(config: Config, options: Availability): ListedRoute[] {
   const { models, routes } = buildCatalogue(withAllVendors(config), outside)
-  const { hidden } = buildCatalogue(options.sandbox ? withAllVendors(config) : config, outside)
+  const hidden = hiddenIn(config, options)
   return [...routes].map(([id, route]) => {
     const forms = route.models.flatMap((target) => models.get(target) ?? [])
     const operations = [...new Set(forms.map(({ family }) => family.operation))]
     return { id, ...route, operations, reason: hidden.get(id) ?? null }
   })
+}
+
+function hiddenIn(config: Config, { sandbox, hidden }: Availability): ReadonlyMap<string, string> {
+  return hidden ?? buildCatalogue(sandbox ? withAllVendors(config) : config, outside).hidden
 }
 
 /** Aliases of a model or a route. */

@@ -99,7 +99,7 @@ function foldersOf(around: Surroundings): { folder: string; names: readonly stri
 }
 
 /** Configuration folders of the user, then of the system. */
-function ownFolders({ platform, home, environment }: Surroundings): string[] {
+export function ownFolders({ platform, home, environment }: Surroundings): string[] {
   if (platform === 'win32') {
     const roaming = environment.APPDATA ?? join(home, 'AppData', 'Roaming')
     return [roaming, environment.PROGRAMDATA ?? 'C:\\ProgramData'].map((folder) => join(folder, 'gateway'))

@@ -31,6 +31,8 @@ export interface Status {
   url: string
   /** Where metrics are read; null if they have no listener of their own. */
   metricsUrl: string | null
+  /** Where the admin API is; null if it has no listener of its own. Absent from older processes. */
+  adminUrl?: string | null
   /** How long it goes on with what it has begun when another one takes its place, in seconds. */
   drainSeconds: number
   /** The configuration file that was read at the start; null for the built-in configuration. */

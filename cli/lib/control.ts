@@ -27,7 +27,13 @@ export async function askServer<Question extends keyof Answers>(
   const signal = AbortSignal.timeout(question === 'POST /restart' ? RESTART_PATIENCE_MS : PATIENCE_MS)
   let response: Response
   try {
-    response = await fetch(`http://gateway${path}`, { method, signal, unix: controlSocketOf(dataDir) })
+    response = await fetch(`http://gateway${path}`, {
+      method,
+      signal,
+      unix: controlSocketOf(dataDir),
+      // A kept connection would lead to a process that has been replaced since.
+      keepalive: false,
+    })
   } catch (error) {
     if (signal.aborted) throw new CommandFailed(`The gateway that serves from ${dataDir} does not answer.`)
     const { code = '' } = error as { code?: string }

@@ -6,6 +6,7 @@ import { version } from '../../package.json'
 import { inspectDatabase } from '../../src/app/world'
 import { logFaults } from '../../src/config/log'
 import type { Config } from '../../src/config/schema'
+import { withoutBrackets } from '../../src/lib/url-host'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { keysOfUpstream } from '../../src/upstreams/secrets'
 import { askHealth } from './ask-health'
@@ -177,7 +178,7 @@ async function examinePort(config: Config | undefined): Promise<Finding> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const trial = createServer()
   trial.on('error', (error: { code?: string }) => resolve(error.code))
-  trial.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), exclusive: true }, () =>
+  trial.listen({ host: withoutBrackets(hostname), port: Number(port), exclusive: true }, () =>
     trial.close(() => resolve(undefined)),
   )
   const code = await promise

@@ -1,14 +1,14 @@
 // The flags that set what a key may do. An absent flag must never change anything; the word `none` removes a limit.
 
-import type { KeySettings } from '../../src/accounts/keys'
-import type { BudgetPeriod } from '../../src/billing/limits'
+import { BUDGET_PERIODS } from '../../src/billing/limits'
 import type { Config } from '../../src/config/schema'
+import { isoTime } from '../../src/db/iso-time'
+import { formatUsd } from '../../src/lib/money'
 import { parseDurationMs } from '../view/times'
 import { noModel } from './catalogue'
 import { WrongUsage } from './errors'
+import type { Gateway } from './gateway'
 import { parseCount, parsePositiveNano, parseWord, unlessNone } from './values'
-
-const PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month']
 
 export const keySettingArgs = {
   models: { type: 'string', valueHint: 'A,B', description: 'The only models it may use (none: all)' },
@@ -27,7 +27,7 @@ export const keySettingArgs = {
   budget: { type: 'string', valueHint: 'USD', description: 'Most it may spend in a period (none: no limit)' },
   per: {
     type: 'string',
-    valueHint: PERIODS.join('|'),
+    valueHint: BUDGET_PERIODS.join('|'),
     description: 'The period of the budget, by the calendar in UTC',
   },
 } as const
@@ -38,44 +38,38 @@ export function givesSettings(flags: KeySettingFlags): boolean {
   return Object.keys(keySettingArgs).some((flag) => flags[flag as keyof KeySettingFlags] !== undefined)
 }
 
-/** The settings of a key after the flags are applied. */
-export function readSettings(
-  flags: KeySettingFlags,
-  current: KeySettings,
-  config: Config,
-  now: number,
-): KeySettings {
-  const read = <Value>(flag: keyof KeySettingFlags, old: Value | null, parse: (text: string) => Value) => {
+/** Settings as operations take them: what is absent stays, null removes a limit. */
+export function readSettings(flags: KeySettingFlags, { local }: Pick<Gateway, 'local'>, now: number) {
+  const read = <Value>(flag: keyof KeySettingFlags, parse: (text: string) => Value) => {
     const text = flags[flag]
-    return text === undefined ? old : unlessNone(text, parse)
+    return text === undefined ? undefined : unlessNone(text, parse)
   }
   return {
-    models: read('models', current.models, (text) => parseModels(text, config)),
-    requestsPerMinute: read('rpm', current.requestsPerMinute, (text) => parseCount('rpm', text)),
-    tokensPerMinute: read('tpm', current.tokensPerMinute, (text) => parseCount('tpm', text)),
-    concurrency: read('concurrency', current.concurrency, (text) => parseCount('concurrency', text)),
-    ...readBudget(flags, current),
-    expiresAt: read('expires', current.expiresAt, (text) => now + parseDurationMs('expires', text)),
+    models: read('models', (text) => parseModels(text, local?.config)),
+    requests_per_minute: read('rpm', (text) => parseCount('rpm', text)),
+    tokens_per_minute: read('tpm', (text) => parseCount('tpm', text)),
+    concurrency: read('concurrency', (text) => parseCount('concurrency', text)),
+    ...readBudget(flags),
+    expires_at: read('expires', (text) => isoTime(now + parseDurationMs('expires', text))),
   }
 }
 
-function readBudget(
-  { budget, per }: KeySettingFlags,
-  current: KeySettings,
-): Pick<KeySettings, 'budgetNano' | 'budgetPeriod'> {
-  if (budget === 'none' && per === undefined) return { budgetNano: null, budgetPeriod: null }
-  if (budget === undefined && per === undefined) {
-    return { budgetNano: current.budgetNano, budgetPeriod: current.budgetPeriod }
-  }
+function readBudget({ budget, per }: KeySettingFlags) {
+  if (budget === 'none') return { budget_usd: null, budget_period: null }
+  if (budget === undefined && per === undefined) return {}
   if (budget === undefined) throw new WrongUsage('--per needs --budget USD.')
-  if (per === undefined) throw new WrongUsage(`--budget needs --per ${PERIODS.join('|')}.`)
-  return { budgetNano: parsePositiveNano('--budget', budget), budgetPeriod: parseWord('per', per, PERIODS) }
+  if (per === undefined) throw new WrongUsage(`--budget needs --per ${BUDGET_PERIODS.join('|')}.`)
+  return {
+    budget_usd: formatUsd(parsePositiveNano('--budget', budget)),
+    budget_period: parseWord('per', per, BUDGET_PERIODS),
+  }
 }
 
-function parseModels(text: string, config: Config): string[] {
+/** Ids of models. Those of the database of this machine are looked up here, where similar names are known. */
+function parseModels(text: string, config: Config | undefined): string[] {
   const ids = [...new Set(text.split(',').map((id) => id.trim()))].filter((id) => id !== '')
   if (ids.length === 0) throw new WrongUsage('--models takes the ids of models, separated by commas.')
-  const unknown = ids.filter((id) => !Object.hasOwn(config.models, id))
-  if (unknown.length > 0) throw noModel(config, unknown)
+  const unknown = config ? ids.filter((id) => !Object.hasOwn(config.models, id)) : []
+  if (config && unknown.length > 0) throw noModel(config, unknown)
   return ids
 }

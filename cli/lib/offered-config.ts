@@ -4,14 +4,38 @@
 import { resolve } from 'node:path'
 import type { Config } from '../../src/config/schema'
 import { say } from '../view/output'
+import type { Availability } from './catalogue'
 import { askServer } from './control'
+import { remoteGateway } from './gateway'
+import { type GatewayFlags, remoteOf } from './remote'
 import { dataDirOf, loadConfig, type SettingsFlags } from './settings'
+
+interface Offer extends Availability {
+  /** Without secrets. */
+  config: Config
+}
+
+/** The offer of the gateway that flags, the environment or the context in use name. */
+export async function offerFor(flags: GatewayFlags): Promise<Offer> {
+  const remote = remoteOf(flags)
+  if (!remote) return { config: await offeredConfig(flags), sandbox: flags.sandbox }
+  const gateway = remoteGateway(remote, flags)
+  const shown = (await gateway.call('getConfiguration')) as object as Config
+  // Addresses and keys of vendors are not shown, and not needed.
+  const upstreams = Object.entries(shown.upstreams).map(([name, { kind }]) => [name, { kind, apiKey: null }])
+  const config = { ...shown, upstreams: Object.fromEntries(upstreams) }
+  const models = await gateway.rows('listModels')
+  const hidden = models.flatMap(({ id, reason }): [string, string][] =>
+    reason === null ? [] : [[id, reason]],
+  )
+  return { config, hidden: new Map(hidden) }
+}
 
 /**
  * The configuration without secrets, of the running gateway; of the file if none runs, or if another file than that of
  * the gateway is named.
  */
-export async function offeredConfig(flags: SettingsFlags): Promise<Config> {
+async function offeredConfig(flags: SettingsFlags): Promise<Config> {
   const dataDir = dataDirOf(flags)
   const status = await askServer(dataDir, 'GET /status')
   const isNamed = flags.config === undefined || resolve(flags.config) === status?.configFile

@@ -7,7 +7,8 @@ import type { Model, ParsedRequest, Upload } from '../../src/contract/family'
 import { type OperationName, operationOf } from '../../src/contract/operations'
 import {
   type BilledTable,
-  billedTable,
+  billByTariff,
+  heldNano,
   heldTable,
   isBaseTier,
   type Prices,
@@ -31,6 +32,8 @@ export interface PriceAnswer {
   /** The table of the model's prices that applies. */
   table: BilledTable
   amountNano: number
+  /** The vendor's price of the same; null where it is not known. */
+  costNano: number | null
   /** True for a quote: the most that the request can cost, held until the true price is known. */
   isMost: boolean
 }
@@ -80,7 +83,8 @@ function priceQuantities(model: Model, question: Question & { ask: 'quantities' 
   const tariff = tariffFor(model, question)
   const hasRequests = tariff.tables[0].prices.request !== undefined
   const quantities = hasRequests ? { request: 1, ...question.quantities } : question.quantities
-  const table = billedTable(tariff, quantities, serviceTierOf(model, question.serviceTier), undefined)
+  const tier = serviceTierOf(model, question.serviceTier)
+  const { table, cost } = billByTariff(tariff, quantities, tier, undefined)
   const { prices } = table
   for (const unit of Object.keys(quantities) as Unit[]) {
     if (prices[unit] !== undefined) continue
@@ -92,7 +96,9 @@ function priceQuantities(model: Model, question: Question & { ask: 'quantities' 
     )
   }
   const { operation } = model.family
-  return { operation, quantities, prices, table, amountNano: tableNano(quantities, table), isMost: false }
+  const costNano = cost ? tableNano(quantities, cost) : null
+  const amountNano = tableNano(quantities, table)
+  return { operation, quantities, prices, table, amountNano, costNano, isMost: false }
 }
 
 /** The prices of the named tier, or of the tier that a request with these options has. */
@@ -103,7 +109,7 @@ function tariffFor(model: Model, { options, tier }: Question & { ask: 'quantitie
     return tariffOf(checkedAsk(model, plainBody(model, ANY_TEXT, options)), model)
   if (model.tariff) throw new CommandFailed(`${model.id} has no price tiers: leave them out.`)
   const names = tier === undefined ? Object.values(options).map(String) : [tier]
-  const tariff = tariffOfVariant(model.priceList, names)
+  const tariff = tariffOfVariant(model.priceList, names, model.costList)
   if (tariff) return tariff
   const known = variantsOf(model.priceList).join(', ')
   throw new CommandFailed(
@@ -133,13 +139,16 @@ function serviceTierOf({ id, priceList }: Model, name: string | undefined): stri
 function quote(model: Model, content: Record<string, unknown>, text?: string): PriceAnswer {
   const parsed = checkedAsk(model, content, text)
   const quantities = quoteOf(parsed, model)
-  const table = heldTable(tariffOf(parsed, model), quantities, askedTier(parsed))
+  const tariff = tariffOf(parsed, model)
+  const tier = askedTier(parsed)
+  const table = heldTable(tariff, quantities, tier)
   return {
     operation: model.family.operation,
     quantities,
     prices: table.heldPrices,
     table,
     amountNano: quoteNano(parsed, model),
+    costNano: tariff.cost ? heldNano(tariff.cost, quantities, tier) : null,
     isMost: true,
   }
 }

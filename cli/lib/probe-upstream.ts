@@ -85,6 +85,9 @@ function adviceForKey({ secretVariable }: UpstreamKind): string {
 
 function unreachable(cause: unknown): Finding {
   const { code, message } = cause instanceof NotConnected ? cause : { code: '', message: lineOf(cause) }
+  if (/\bproxy\b/.test(message)) {
+    return failed(`${message}.`, 'Check `proxy` of the upstream, else HTTPS_PROXY, HTTP_PROXY and NO_PROXY.')
+  }
   if (code === 'ECONNREFUSED')
     return failed('Nothing listens there.', 'Start the server, or correct baseUrl.')
   if (code === 'ETIMEDOUT')

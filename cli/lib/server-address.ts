@@ -1,6 +1,7 @@
 // Where a server of this machine is reached: an address that a program on the same machine can call.
 
 import type { Config } from '../../src/config/schema'
+import { inBrackets } from '../../src/lib/url-host'
 import { askServer } from './control'
 import { dataDirOf, loadConfig, type SettingsFlags } from './settings'
 
@@ -14,9 +15,7 @@ export function listeningAddress(
 ): string {
   if (unixSocket && !hostVariable && !portVariable) return `unix:${unixSocket}`
   const name = hostVariable || host || DEFAULT_HOST
-  return callable(
-    `http${tls ? 's' : ''}://${name.includes(':') ? `[${name}]` : name}:${portVariable || port || DEFAULT_PORT}`,
-  )
+  return callable(`http${tls ? 's' : ''}://${inBrackets(name)}:${portVariable || port || DEFAULT_PORT}`)
 }
 
 /** The address of the server that runs on the data directory; without one, that of the configuration. */

@@ -6,12 +6,14 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import builtIn from '../../gateway.config'
 import { databaseFile, makeDataDir, openDatabase } from '../../src/app/world'
+import { withMarkups } from '../../src/config/costs'
 import { extended } from '../../src/config/extension'
 import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { say } from '../view/output'
 import { findConfig, readConfigFile } from './config-file'
+import { assertOnDatabase } from './contexts'
 import { CommandFailed, failedFor, lineOf } from './errors'
 
 /** Flags that every command takes. */
@@ -74,12 +76,19 @@ export async function judgeConfig(
     file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
   const whole = extended(written, builtIn)
   const listed = withListedModels(whole.value, file === undefined ? process.cwd() : dirname(file))
-  const value = inForce(listed.value, flags)
+  const sold = withMarkups(listed.value)
+  const value = inForce(sold.value, flags)
   return {
     value,
     file,
     lookedIn,
-    faults: [...faults, ...whole.faults, ...(mayLackLists ? [] : listed.faults), ...faultsOf(value)],
+    faults: [
+      ...faults,
+      ...whole.faults,
+      ...(mayLackLists ? [] : listed.faults),
+      ...sold.faults,
+      ...faultsOf(value),
+    ],
   }
 }
 
@@ -160,15 +169,23 @@ export function openToOthers(dataDir: string): string | undefined {
   return `Warning: other users of this machine can read or write the data directory ${dataDir}. Close it with: chmod 700 ${dataDir}`
 }
 
+interface DatabaseOptions {
+  /** True for a report that only notes how far it has read. */
+  silent?: boolean
+  /** True where a command could work over the admin API and does not. All others fail while a context is in use. */
+  isChosen?: boolean
+}
+
 /**
  * Runs a command on the database, which a running server may be using too. Reports the database if the command wrote to
- * it, unless it is `silent`: a report that only notes how far it has read.
+ * it, unless it is `silent`.
  */
 export async function withDatabase<Result>(
   flags: SettingsFlags,
   work: (db: Db, config: Config) => Promise<Result>,
-  { silent = false } = {},
+  { silent = false, isChosen = false }: DatabaseOptions = {},
 ): Promise<Result> {
+  if (!isChosen) assertOnDatabase(flags)
   const { config } = await loadConfig(flags)
   const dataDir = openDataDir(flags)
   const db = await openDatabase(config, dataDir, { patient: true }).catch((error) => {

@@ -12,7 +12,8 @@ export const C_LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aar
 const DESCRIPTORS = '/proc/self/fd'
 const LIMITS = '/proc/self/limits'
 /** Constants of Linux, equal on x64 and arm64. */
-const [AF_INET, AF_INET6] = [2, 10]
+const [AF_UNIX, AF_INET, AF_INET6] = [1, 2, 10]
+const [SOCK_STREAM, SOCK_CLOEXEC] = [1, 0o2000000]
 const [IPPROTO_TCP, TCP_INFO] = [6, 11]
 const F_GETFD = 1
 const [SOL_SOCKET, SO_ACCEPTCONN, SO_ATTACH_REUSEPORT_CBPF] = [1, 30, 51]
@@ -31,21 +32,12 @@ export function openSockets(): Sockets | undefined {
   const c = limit === undefined ? undefined : openLibrary()
   if (limit === undefined || !c) return undefined
 
-  // Large buffers that stay in place: Bun keeps small arrays elsewhere, and moves them later.
-  const view = new DataView(new ArrayBuffer(256))
-  const length = new Uint32Array(new ArrayBuffer(4))
-  const [viewAt, lengthAt] = [ptr(view), ptr(length)]
-  const ask = (name: 'getpeername' | 'getsockname', descriptor: number): boolean => {
-    length[0] = view.byteLength
-    return c[name](descriptor, viewAt, lengthAt) === 0
-  }
+  const { view, length, viewAt, lengthAt, ask, port, isAt, listenersAt } = openNames(c)
   const inform = ({ descriptor }: Caller): boolean => {
     length[0] = view.byteLength
     const found = c.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, viewAt, lengthAt) === 0
     return found && (length[0] ?? 0) >= TCP_INFO_BYTES
   }
-  // Both address families have the port at the same offset, in network byte order.
-  const port = () => view.getUint16(2)
 
   return {
     limit,
@@ -81,16 +73,49 @@ export function openSockets(): Sockets | undefined {
       const program = new DataView(new ArrayBuffer(256))
       program.setUint16(0, 1, true)
       program.setBigUint64(8, BigInt(ptr(instruction)), true)
-      const descriptor = descriptors().find((each) => {
-        length[0] = 4
-        if (c.getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, viewAt, lengthAt) !== 0) return false
-        return view.getUint32(0, true) === 1 && ask('getsockname', each) && port() === listening
-      })
+      const [descriptor] = listenersAt(listening)
       if (descriptor === undefined) return false
       return c.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, ptr(program), 16) === 0
     },
+    listeners: listenersAt,
+    stopListening(listeners) {
+      const idle = c.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)
+      // Bun closes each number once more, later: until then a socket that nobody can reach has it.
+      const closed = listeners.filter((listener) => c.dup3(idle, listener, SOCK_CLOEXEC) === listener)
+      if (idle >= 0) c.close(idle)
+      return closed.length > 0
+    },
+    hasCallers: (place) => descriptors().some((each) => isAt(each, place) && ask('getpeername', each)),
   }
 }
+
+/** Asks the system for the names of sockets. */
+function openNames(c: Library) {
+  // Large buffers that stay in place: Bun keeps small arrays elsewhere, and moves them later.
+  const view = new DataView(new ArrayBuffer(256))
+  const length = new Uint32Array(new ArrayBuffer(4))
+  const [viewAt, lengthAt] = [ptr(view), ptr(length)]
+  const ask = (name: 'getpeername' | 'getsockname', descriptor: number): boolean => {
+    length[0] = view.byteLength
+    return c[name](descriptor, viewAt, lengthAt) === 0
+  }
+  // Both address families have the port at the same offset, in network byte order.
+  const port = () => view.getUint16(2)
+  const isAt = (descriptor: number, place: number | string): boolean => {
+    if (!ask('getsockname', descriptor)) return false
+    if (typeof place === 'string') return pathOf(view, length[0] ?? 0) === place
+    return isOfNetwork(view) && port() === place
+  }
+  const listenersAt = (place: number | string): number[] =>
+    descriptors().filter((each) => {
+      length[0] = 4
+      if (c.getsockopt(each, SOL_SOCKET, SO_ACCEPTCONN, viewAt, lengthAt) !== 0) return false
+      return view.getUint32(0, true) === 1 && isAt(each, place)
+    })
+  return { view, length, viewAt, lengthAt, ask, port, isAt, listenersAt }
+}
+
+type Library = NonNullable<ReturnType<typeof openLibrary>>
 
 function openLibrary() {
   const { i32, ptr: pointer } = FFIType
@@ -98,6 +123,9 @@ function openLibrary() {
     try {
       return dlopen(library, {
         fcntl: { args: [i32, i32], returns: i32 },
+        socket: { args: [i32, i32, i32], returns: i32 },
+        dup3: { args: [i32, i32, i32], returns: i32 },
+        close: { args: [i32], returns: i32 },
         getsockname: { args: [i32, pointer, pointer], returns: i32 },
         getpeername: { args: [i32, pointer, pointer], returns: i32 },
         getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
@@ -136,6 +164,18 @@ function countDescriptors(): number {
   const { size } = statSync(DESCRIPTORS)
   // One entry is the folder itself, which is open while it is read.
   return size > 0 ? size : readdirSync(DESCRIPTORS).length - 1
+}
+
+function isOfNetwork(view: DataView): boolean {
+  return [AF_INET, AF_INET6].includes(view.getUint16(0, true))
+}
+
+/** The path of a unix socket, of an address with so many bytes; undefined for one that has none. */
+function pathOf(view: DataView, bytes: number): string | undefined {
+  if (view.getUint16(0, true) !== AF_UNIX || bytes <= 2) return undefined
+  return Buffer.from(view.buffer, 2, bytes - 2)
+    .toString()
+    .replace(/\0.*$/s, '')
 }
 
 function addressOf(view: DataView): string | undefined {

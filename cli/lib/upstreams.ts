@@ -1,21 +1,19 @@
 // One upstream of the configuration, opened to be asked by a command. It must never be asked but for the command that its operator
 // has typed.
 
-import { outside, proxyTransport } from '../../src/app/world'
+import { type Outside, outside } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Upstream, UpstreamKind } from '../../src/contract/upstream'
+import { transportBehind } from '../../src/http-client/environment-proxies'
 import { CancelToken } from '../../src/lib/cancel-token'
 import { startSandbox } from '../../src/sandbox'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { keysOfUpstream } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { createUpstream } from '../../src/upstreams/upstream'
-import { CommandFailed } from './errors'
+import { CommandFailed, lineOf } from './errors'
 import { didYouMean } from './near-names'
 import { simulated } from './simulated'
-
-/** Variables in which many tools look for the proxy to the internet. */
-const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']
 
 export interface OpenUpstream {
   name: string
@@ -32,9 +30,13 @@ interface OperatorNote {
   message?: string
 }
 
-/** Whether vendors are called through a proxy of the environment. */
-export function isBehindProxy(): boolean {
-  return PROXIES.some((name) => process.env[name])
+/** The network for calls to vendors: through the proxies of the environment, if it names any. */
+export function network(): Outside {
+  try {
+    return { ...outside, transport: transportBehind(process.env) }
+  } catch (error) {
+    throw new CommandFailed(`HTTPS_PROXY or HTTP_PROXY: ${lineOf(error)}.`)
+  }
 }
 
 /** The settings of an upstream, and its kind. Fails with the names that are near, if there is none. */
@@ -66,9 +68,8 @@ export function openUpstream(
   }
   const said: OperatorNote[] = []
   const world = {
-    ...outside,
+    ...(sandbox ? outside : network()),
     environment: process.env,
-    ...(isBehindProxy() && !sandbox && { transport: proxyTransport }),
     log: (_event: string, fields: object) => void said.push(fields),
   }
   const upstream = createUpstream(name, kind, entry, world)

@@ -38,6 +38,18 @@ export function parseCount(flag: string, text: string, least = 1): number {
   return count
 }
 
+/** The flag of commands that list so many rows. */
+export const limitArg = (standard: number) =>
+  ({ type: 'string', valueHint: 'N', description: `How many (default ${standard})` }) as const
+
+/** How many rows are asked for; without the flag, `standard`. */
+export function parseLimit<Standard extends number | undefined>(
+  { limit }: { limit?: string | undefined },
+  standard: Standard,
+): number | Standard {
+  return limit === undefined ? standard : parseCount('limit', limit)
+}
+
 export function parseWord<Word extends string>(flag: string, text: string, words: readonly Word[]): Word {
   const word = words.find((candidate) => candidate === text)
   if (word === undefined) {

@@ -1,7 +1,7 @@
 // Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
-import { entryJson, type LedgerEntry } from '../../src/billing/account-ledger'
-import { type Balance, balanceJson } from '../../src/billing/balances'
+import type { entryJson } from '../../src/billing/account-ledger'
+import type { balanceJson } from '../../src/billing/balances'
 import { formatUsd } from '../../src/lib/money'
 import { type Column, renderTable } from './table'
 import { shortTime } from './times'
@@ -11,7 +11,12 @@ export function dollars(amountNano: number | bigint): string {
   return `${amountNano < 0 ? '-' : ''}$${formatUsd(amountNano < 0 ? -amountNano : amountNano)}`
 }
 
-export function balanceTable(balances: readonly Balance[]): string {
+/** Dollars of an answer for sentences: `$5.00`, `-$1.50`. */
+export function dollarsOf(usd: string): string {
+  return usd.startsWith('-') ? `-$${usd.slice(1)}` : `$${usd}`
+}
+
+export function balanceTable(balances: readonly ReturnType<typeof balanceJson>[]): string {
   const columns: Column[] = [
     { title: 'ACCOUNT', flexible: true },
     { title: 'BALANCE', align: 'decimal' },
@@ -20,11 +25,16 @@ export function balanceTable(balances: readonly Balance[]): string {
   ]
   return renderTable(
     columns,
-    balances.map((balance) => Object.values(balanceJson(balance))),
+    balances.map((balance) => [
+      balance.account,
+      balance.balance_usd,
+      balance.held_usd,
+      balance.available_usd,
+    ]),
   )
 }
 
-export function entriesTable(entries: readonly LedgerEntry[]): string {
+export function entriesTable(entries: readonly ReturnType<typeof entryJson>[]): string {
   const columns: Column[] = [
     { title: 'TIME (UTC)' },
     { title: 'KIND' },
@@ -35,24 +45,11 @@ export function entriesTable(entries: readonly LedgerEntry[]): string {
   return renderTable(
     columns,
     entries.map((entry) => [
-      shortTime(entry.at),
+      shortTime(Date.parse(entry.at)),
       entry.kind,
-      formatUsd(entry.amountNano),
-      formatUsd(entry.balanceAfterNano),
+      entry.amount_usd,
+      entry.balance_after_usd,
       entry.note ?? entry.charge ?? '',
     ]),
   )
-}
-
-/** The title line of entries as comma-separated values. */
-export const CSV_TITLES = 'id,at,kind,amount_usd,balance_after_usd,charge,note'
-
-/** Entries as lines of comma-separated values. */
-export function entriesCsv(entries: readonly LedgerEntry[]): string {
-  return entries.map((entry) => Object.values(entryJson(entry)).map(csvField).join(',')).join('\n')
-}
-
-function csvField(value: string | null): string {
-  if (value === null) return ''
-  return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
 }

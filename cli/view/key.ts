@@ -1,10 +1,8 @@
 // Shows a key to people. It must never show the secret: only its hint.
 
-import { keyStatusOf } from '../../src/accounts/key-json'
-import type { Key, KeySettings } from '../../src/accounts/keys'
-import type { Balance } from '../../src/billing/balances'
+import type { ReplyOf } from '../../src/admin/client'
 import { periodOf } from '../../src/billing/limits'
-import { dollars } from './balance'
+import { dollarsOf } from './balance'
 import { paint } from './output'
 import { type Column, renderBlock } from './table'
 import { distance, utcTime } from './times'
@@ -17,49 +15,52 @@ export const keyColumns: readonly Column[] = [
   { title: 'MAY USE', flexible: true },
 ]
 
-export function keyRow(key: Key, now: number): string[] {
+type KeyReply = ReplyOf<'pauseKey'>
+
+export function keyRow(key: KeyReply, now: number): string[] {
   const may = [key.models === null ? 'all models' : key.models.join(', '), ...limitsOf(key)]
   return [key.name, key.account, key.hint, statusText(key, now), may.join(', ')]
 }
 
-export function keyBlock(key: Key, balance: Balance, budgetUsedNano: number, now: number): string {
-  const limits = limitsOf({ ...key, budgetNano: null })
-  const moment = (at: number) => `${utcTime(at)} (${distance(at, now)})`
+export function keyBlock(key: ReplyOf<'getKey'>, now: number): string {
+  const limits = limitsOf({ ...key, budget_usd: null })
+  const moment = (time: string) => `${utcTime(Date.parse(time))} (${distance(Date.parse(time), now)})`
   const entries: [string, string][] = [
     ['name', paint('bold', key.name)],
     ['status', statusText(key, now)],
     ['id', key.id],
     ['key', key.hint],
     ['account', key.account],
-    ['balance', `${dollars(balance.balanceNano)}, ${dollars(balance.availableNano)} of it available`],
+    ['balance', `${dollarsOf(key.balance_usd)}, ${dollarsOf(key.available_usd)} of it available`],
     ['models', key.models === null ? 'all' : key.models.join(', ')],
     ['limits', limits.join(', ') || 'none'],
-    ['budget', key.budgetNano === null ? 'none' : budgetText(key, key.budgetNano, budgetUsedNano, now)],
-    ['created', moment(key.createdAt)],
-    ['expires', key.expiresAt === null ? 'never' : moment(key.expiresAt)],
+    ['budget', budgetText(key, now)],
+    ['created', moment(key.created_at)],
+    ['expires', key.expires_at === null ? 'never' : moment(key.expires_at)],
   ]
-  if (key.pausedAt !== null) entries.push(['paused', moment(key.pausedAt)])
-  if (key.revokedAt !== null) entries.push(['revoked', moment(key.revokedAt)])
+  if (key.paused_at !== null) entries.push(['paused', moment(key.paused_at)])
+  if (key.revoked_at !== null) entries.push(['revoked', moment(key.revoked_at)])
   return renderBlock(entries)
 }
 
-function budgetText(key: Key, budgetNano: number, usedNano: number, now: number): string {
-  const { endsAt } = periodOf(key, now)
-  return `${dollars(budgetNano)} a ${key.budgetPeriod}, ${dollars(usedNano)} used, renewed ${distance(endsAt, now)}`
+function budgetText(key: ReplyOf<'getKey'>, now: number): string {
+  const { budget_usd: budget, budget_period: budgetPeriod, budget_used_usd: used } = key
+  if (budget === null) return 'none'
+  const { endsAt } = periodOf({ budgetPeriod }, now)
+  return `${dollarsOf(budget)} a ${budgetPeriod}, ${dollarsOf(used ?? '')} used, renewed ${distance(endsAt, now)}`
 }
 
-function statusText(key: Key, now: number): string {
-  const status = keyStatusOf(key, now)
+function statusText({ status, expires_at: expiresAt }: KeyReply, now: number): string {
   if (status !== 'active') return paint(status === 'paused' ? 'yellow' : 'red', status)
-  return paint('green', key.expiresAt === null ? status : `expires ${distance(key.expiresAt, now)}`)
+  return paint('green', expiresAt === null ? status : `expires ${distance(Date.parse(expiresAt), now)}`)
 }
 
-function limitsOf(settings: KeySettings): string[] {
-  const { requestsPerMinute, tokensPerMinute, concurrency, budgetNano, budgetPeriod } = settings
+function limitsOf(key: KeyReply): string[] {
+  const { requests_per_minute: requests, tokens_per_minute: tokens, concurrency } = key
   return [
-    ...(requestsPerMinute === null ? [] : [`${requestsPerMinute} requests/min`]),
-    ...(tokensPerMinute === null ? [] : [`${tokensPerMinute} tokens/min`]),
+    ...(requests === null ? [] : [`${requests} requests/min`]),
+    ...(tokens === null ? [] : [`${tokens} tokens/min`]),
     ...(concurrency === null ? [] : [`${concurrency} at a time`]),
-    ...(budgetNano === null ? [] : [`${dollars(budgetNano)}/${budgetPeriod}`]),
+    ...(key.budget_usd === null ? [] : [`${dollarsOf(key.budget_usd)}/${key.budget_period}`]),
   ]
 }

@@ -56,6 +56,19 @@ export async function printJsonList<Item>(
   console.log(before === undefined ? '[]' : `${before}\n]`)
 }
 
+/** Prints lines that arrive in pieces. */
+export async function printStream(stream: ReadableStream<Uint8Array>): Promise<void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const piece of stream) {
+    rest += decoder.decode(piece, { stream: true })
+    const end = rest.lastIndexOf('\n')
+    if (end === -1) continue
+    print(rest.slice(0, end).replaceAll('\r', ''))
+    rest = rest.slice(end + 1)
+  }
+}
+
 const STYLES = {
   bold: [1, 22],
   dim: [2, 22],

@@ -58,11 +58,13 @@ function amountText(amount: unknown): string {
 }
 
 export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
-  const { operation, quantities, amountNano, isMost } = answer
+  const { operation, quantities, amountNano, costNano, isMost } = answer
   return {
     model: model.id,
     operation,
     amount_usd: formatUsd(amountNano),
+    /** The vendor's price; null where it is not known. */
+    cost_usd: costNano === null ? null : formatUsd(costNano),
     /** True: the most that the request can cost, not what it will cost. */
     at_most: isMost,
     quantities: Object.fromEntries(
@@ -74,7 +76,7 @@ export function answerJson({ model }: ListedModel, answer: PriceAnswer) {
 }
 
 export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): void {
-  const { operation, quantities, prices, amountNano, isMost } = answer
+  const { operation, quantities, prices, amountNano, costNano, isMost } = answer
   const columns: Column[] = [
     {
       title: forms.some(({ family }) => family.operation !== operation)
@@ -95,6 +97,7 @@ export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): 
   const which = [tier, above?.replace('_', ' ')].filter((word) => word !== undefined).join(', ')
   const total = `${isMost ? 'at most' : 'total'}${which && ` (${which})`}`
   print(renderTable(columns, [...rows, [total, '', '', formatUsd(amountNano)]]))
+  if (costNano !== null) say(`\nThe vendor asks ${isMost ? 'at most ' : ''}$${formatUsd(costNano)} for it.`)
   if (answer.table.minimumPico > 0) say(`\nA request costs at least ${dollars(1, answer.table.minimumPico)}.`)
   if (isMost) {
     say('\nThis amount is held when the request arrives; its true price is paid when it ends.')

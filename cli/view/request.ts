@@ -1,17 +1,21 @@
 // Shows requests: a table of many, a block of lines for one.
 
-import type { ChargeView } from '../../src/billing/usage-report'
+import type { ReplyOf } from '../../src/admin/client'
 import { formatUsd } from '../../src/lib/money'
 import type { KeptBodies } from '../../src/request-log/bodies'
-import type { RequestDetails } from '../../src/request-log/look-up'
-import { type NameOf, parsedJson, usdOf } from '../../src/request-log/request-json'
-import type { LoggedRequest } from '../../src/request-log/row'
+import { parsedJson } from '../../src/request-log/request-json'
 import { paint } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
 import { taskLine } from './task'
 import { shortTime, utcTime } from './times'
 
-export function requestTable(rows: readonly LoggedRequest[], nameOf: NameOf): string {
+/** No dollars, as answers have them. */
+const NOTHING = formatUsd(0)
+
+type RequestReply = ReplyOf<'listRequests'>['data'][number]
+type DetailsReply = ReplyOf<'getRequest'>
+
+export function requestTable(rows: readonly RequestReply[]): string {
   const columns: Column[] = [
     { title: 'TIME (UTC)' },
     { title: 'KEY', flexible: true },
@@ -26,45 +30,46 @@ export function requestTable(rows: readonly LoggedRequest[], nameOf: NameOf): st
   const withIds: Column[] = isWide ? [{ title: 'REQUEST' }, ...columns] : columns
   return renderTable(
     withIds,
-    rows.map((row) => [...(isWide ? [row.id] : []), ...cellsOf(row, nameOf)]),
+    rows.map((row) => [...(isWide ? [row.id] : []), ...cellsOf(row)]),
   )
 }
 
 /** A request on one line, for a list without an end. */
-export function requestLine(row: LoggedRequest, nameOf: NameOf): string {
-  const [time, key, status, tokens, paid, took, model] = cellsOf(row, nameOf)
+export function requestLine(row: RequestReply): string {
+  const [time, key, status, tokens, paid, took, model] = cellsOf(row)
   return [time, status, took, key, model, tokens && `${tokens} tokens`, paid && `$${paid}`, row.id]
     .filter(Boolean)
     .join('  ')
 }
 
-function cellsOf(row: LoggedRequest, nameOf: NameOf): string[] {
+function cellsOf(row: RequestReply): string[] {
   const status = String(row.status)
   return [
     // Without the year: the newest requests are rarely from another.
-    shortTime(row.at).slice(5),
-    nameOf(row.key_id) ?? '-',
+    shortTime(Date.parse(row.at)).slice(5),
+    row.key ?? '-',
     Number(status) < 400 ? status : paint('red', status),
     tokensOf(row),
-    usdOf(row.amount) ?? '',
+    row.amount_usd ?? '',
     `${row.duration_ms} ms`,
     [row.model, row.error_code].filter((text) => text !== null).join(' '),
   ]
 }
 
-function tokensOf({ input_tokens: input, output_tokens: output }: LoggedRequest): string {
+function tokensOf({ input_tokens: input, output_tokens: output }: RequestReply): string {
   return input === null ? '' : `${input}+${output ?? 0}`
 }
 
-export function detailsBlock(id: string, details: RequestDetails, nameOf: NameOf): string {
-  const { row, charges, task, webhook } = details
+export function detailsBlock(details: DetailsReply): string {
+  const { id, request, charges, archive, archive_month: month, task, webhook } = details
   const entries: Entry[] = [['request', id, 'whole']]
-  if (row) entries.push(...rowEntries(row, nameOf), ...attemptEntries(details), ...timeEntries(row))
+  if (request) entries.push(...rowEntries(request), ...attemptEntries(request), ...timeEntries(request))
   else entries.push(['row', 'not in the log, or no longer'])
   for (const charge of charges) entries.push(...chargeEntries(charge))
-  if (charges.length === 0) entries.push(['money', 'nothing was held'])
+  if (archive !== null) entries.push(['money', `charges of ${month} are closed, in ${archive}`])
+  else if (charges.length === 0) entries.push(['money', 'nothing was held'])
   if (task) entries.push(['task', `${task.id}: ${taskLine(task)}`, 'whole'])
-  if (webhook) entries.push(['webhook', `${webhook.webhook.url}: ${webhook.webhook.state}`, 'whole'])
+  if (webhook) entries.push(['webhook', `${webhook.url}: ${webhook.state}`, 'whole'])
   return renderBlock(entries)
 }
 
@@ -77,22 +82,22 @@ export function bodiesText({ request, answer }: KeptBodies): string {
   return `\n${paint('dim', 'request')}\n${shown(request)}\n\n${paint('dim', 'answer')}\n${shown(answer)}`
 }
 
-function rowEntries(row: LoggedRequest, nameOf: NameOf): Entry[] {
+function rowEntries(row: RequestReply): Entry[] {
   const status = Number(row.status)
   const shown = status < 400 ? paint('green', String(status)) : paint('red', String(status))
   const caller = [
     row.account === null ? 'not known' : `account ${row.account}`,
-    row.key_id === null ? undefined : `key ${nameOf(row.key_id) ?? row.key_id}`,
+    row.key_id === null ? undefined : `key ${row.key ?? row.key_id}`,
     row.client_address === null ? undefined : `from ${row.client_address}`,
   ]
   const entries: Entry[] = [
-    ['arrived', utcTime(row.at)],
+    ['arrived', utcTime(Date.parse(row.at))],
     [
       'status',
       [shown, row.error_code, row.ended_by && `ended by ${row.ended_by}`].filter(Boolean).join(', '),
     ],
     ['caller', caller.filter(Boolean).join(', ')],
-    ['asked', [row.operation, row.model, row.stream === 1 && 'as a stream'].filter(Boolean).join(', ')],
+    ['asked', [row.operation, row.model, row.stream && 'as a stream'].filter(Boolean).join(', ')],
   ]
   if (row.upstream !== null) {
     const answer = row.upstream_request_id === null ? '' : `, its id ${row.upstream_request_id}`
@@ -103,14 +108,14 @@ function rowEntries(row: LoggedRequest, nameOf: NameOf): Entry[] {
   return entries
 }
 
-function attemptEntries({ attempts }: RequestDetails): Entry[] {
+function attemptEntries({ attempts }: RequestReply): Entry[] {
   return attempts.map(({ model, upstream, status, error, durationMs, requestId }, index) => [
     index === 0 ? 'before' : '',
     `${model} on ${upstream}: ${status} ${error} after ${durationMs} ms${requestId ? `, its id ${requestId}` : ''}`,
   ])
 }
 
-function timeEntries(row: LoggedRequest): Entry[] {
+function timeEntries(row: RequestReply): Entry[] {
   const times = [
     row.sent_ms !== null && `sent after ${row.sent_ms} ms`,
     row.first_byte_ms !== null && `first byte after ${row.first_byte_ms} ms`,
@@ -120,19 +125,19 @@ function timeEntries(row: LoggedRequest): Entry[] {
   return [['times', times.filter(Boolean).join(', ')]]
 }
 
-function chargeEntries(charge: ChargeView): Entry[] {
-  const { state, heldNano, amountNano, shortfallNano, usageSource, usageJson } = charge
+function chargeEntries(charge: DetailsReply['charges'][number]): Entry[] {
+  const { state, held_usd: held, amount_usd: amount, shortfall_usd: shortfall } = charge
+  const { cost_usd: cost, margin_usd: margin, usage_source: source, usage } = charge
   const paid = {
-    held: `$${formatUsd(heldNano)} held`,
-    settled: `$${formatUsd(amountNano)} paid of $${formatUsd(heldNano)} held`,
-    released: `nothing paid, $${formatUsd(heldNano)} released`,
+    held: `$${held} held`,
+    settled: `$${amount} paid of $${held} held`,
+    released: `nothing paid, $${held} released`,
   }[state]
-  const lost = shortfallNano > 0 ? `, $${formatUsd(shortfallNano)} could not be paid` : ''
-  const by =
-    usageSource === null
-      ? ''
-      : `, by ${usageSource === 'upstream' ? "the vendor's usage" : `usage ${usageSource}`}`
+  const lost = shortfall === NOTHING ? '' : `, $${shortfall} could not be paid`
+  const by = source === null ? '' : `, by ${source === 'upstream' ? "the vendor's usage" : `usage ${source}`}`
   const entries: Entry[] = [['money', `${paid}${lost}${by}`]]
-  if (usageJson !== null) entries.push(['usage', usageJson])
+  if (cost !== null) entries.push(['cost', `$${cost}, margin $${margin}`])
+  if (charge.metadata !== null) entries.push(['metadata', JSON.stringify(charge.metadata)])
+  if (usage !== null) entries.push(['usage', JSON.stringify(usage)])
   return entries
 }

@@ -1,13 +1,20 @@
 // Shows tasks: one line each in a list, a block of lines for one. It must never change a task.
 
-import { formatUsd } from '../../src/lib/money'
-import { showTask, type Task } from '../../src/tasks/task'
-import { progressOf, type TaskDelivery, taskStateOf } from '../../src/tasks/task-json'
+import type { ReplyOf } from '../../src/admin/client'
+import { UNKNOWN } from '../../src/tasks/transitions'
 import { paint, type Style } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
 import { distance, shortAge, utcTime } from './times'
 
-export function taskTable(tasks: readonly Task[], now: number): string {
+type TaskReply = ReplyOf<'getTask'>
+type TaskRow = ReplyOf<'listTasks'>['data'][number]
+
+/** Whether a task may still end. One whose submit got no answer has a state of its own. */
+export function isOpenTask({ state }: Pick<TaskRow, 'state'>): boolean {
+  return state === 'submitted' || state === UNKNOWN
+}
+
+export function taskTable(tasks: readonly TaskRow[], now: number): string {
   const columns: Column[] = [
     { title: 'TASK' },
     { title: 'STATE' },
@@ -23,57 +30,64 @@ export function taskTable(tasks: readonly Task[], now: number): string {
       paintState(task),
       task.model,
       task.account,
-      shortAge(task.createdAt, now),
-      formatUsd(task.costNano),
+      shortAge(Date.parse(task.created_at), now),
+      costOf(task),
     ]),
   )
 }
 
-export function taskBlock(task: Task, delivery: TaskDelivery | undefined, now: number): string {
-  const progress = progressOf(task)
+export function taskBlock(task: TaskReply, now: number): string {
+  const { progress, error, webhook, created_at: created, deadline_at: deadline, next_poll_at: next } = task
+  const moment = (time: string) => `${utcTime(Date.parse(time))} (${distance(Date.parse(time), now)})`
   const entries: Entry[] = [
     ['state', `${paintState(task)}${progress === null ? '' : ` (${progress} %)`}`],
     ['model', task.model],
     ['account', task.account],
-    ['upstream', `${task.upstream}, id ${task.upstreamId ?? 'not known'}`, 'whole'],
-    ['created', `${utcTime(task.createdAt)} (${distance(task.createdAt, now)})`],
+    ['upstream', `${task.upstream}, id ${task.upstream_id ?? 'not known'}`, 'whole'],
+    ['created', moment(created)],
   ]
-  if (task.endedAt !== null) entries.push(['ended', utcTime(task.endedAt)])
-  else entries.push(['deadline', `${utcTime(task.deadlineAt)} (${distance(task.deadlineAt, now)})`])
-  if (task.state === 'submitted' && task.upstreamId !== null) {
-    const next = task.pollAt <= now ? 'is due' : distance(task.pollAt, now)
-    entries.push(['polls', `${task.polls}, the next ${next}`])
+  if (task.ended_at !== null) entries.push(['ended', utcTime(Date.parse(task.ended_at))])
+  else entries.push(['deadline', moment(deadline)])
+  if (next !== null && task.upstream_id !== null) {
+    const at = Date.parse(next)
+    entries.push(['polls', `${task.polls}, the next ${at <= now ? 'is due' : distance(at, now)}`])
   }
   entries.push(['money', moneyText(task)])
-  if (task.errorCode !== null) entries.push(['error', `${task.errorCode}: ${task.errorMessage ?? ''}`])
-  const video = (JSON.parse(showTask(task)) as { video_url?: unknown }).video_url
+  if (error !== null) entries.push(['error', `${error.code}: ${error.message ?? ''}`])
+  const video = (task.document as { video_url?: unknown } | null)?.video_url
   if (typeof video === 'string') entries.push(['video', video, 'whole'])
-  if (delivery) entries.push(['webhook', webhookLine(delivery, now)])
+  if (webhook) entries.push(['webhook', webhookLine(webhook, now)])
   return renderBlock(entries)
 }
 
-function moneyText({ state, costNano }: Task): string {
-  if (state === 'failed') return 'nothing paid'
-  return `$${formatUsd(costNano)} ${state === 'submitted' ? 'held' : 'paid'}`
+/** The amount that is held, or was paid. */
+function costOf(task: TaskRow): string {
+  return isOpenTask(task) ? task.held_usd : task.amount_usd
+}
+
+function moneyText(task: TaskRow): string {
+  if (task.state === 'failed') return 'nothing paid'
+  return `$${costOf(task)} ${isOpenTask(task) ? 'held' : 'paid'}`
 }
 
 /** The state of a task in a few words. */
-export function taskLine(task: Task): string {
-  const progress = progressOf(task)
-  return `${taskStateOf(task)}${progress === null ? '' : ` ${progress} %`}, ${counted(task.polls, 'poll')}`
+export function taskLine({ state, progress, polls }: Pick<TaskRow, 'state' | 'progress' | 'polls'>): string {
+  return `${state}${progress === null ? '' : ` ${progress} %`}, ${counted(polls, 'poll')}`
 }
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
-function webhookLine({ webhook, attempts }: TaskDelivery, now: number): string {
+function webhookLine(webhook: NonNullable<TaskReply['webhook']>, now: number): string {
+  const { url, state, attempts, next_at: nextAt } = webhook
   const last = attempts.at(-1)
   // Without a status the text says why there was no answer.
   const why = last?.status === null ? `: ${last.answer}` : ''
-  const tried = last ? `, last answer ${last.status ?? 'none'} (${distance(last.at, now)})${why}` : ''
-  const next = webhook.state === 'pending' ? `, next attempt ${distance(webhook.nextAt, now)}` : ''
-  return `${webhook.url}: ${webhook.state} after ${counted(attempts.length, 'attempt')}${tried}${next}`
+  const ago = last && distance(Date.parse(last.at), now)
+  const tried = last ? `, last answer ${last.status ?? 'none'} (${ago})${why}` : ''
+  const next = nextAt === null ? '' : `, next attempt ${distance(Date.parse(nextAt), now)}`
+  return `${url}: ${state} after ${counted(attempts.length, 'attempt')}${tried}${next}`
 }
 
 const STYLES: Record<string, Style> = {
@@ -83,7 +97,6 @@ const STYLES: Record<string, Style> = {
   unknown: 'yellow',
 }
 
-function paintState(task: Task): string {
-  const state = taskStateOf(task)
+function paintState({ state }: TaskRow): string {
   return paint(STYLES[state] ?? 'bold', state)
 }

@@ -17,6 +17,11 @@ export function parseDurationMs(flag: string, text: string): number {
   return durationMs
 }
 
+/** The time so long ago as a flag says, as operations take it; undefined where the flag is absent. */
+export function timeAgo(flag: string, text: string | undefined, now: number): string | undefined {
+  return text === undefined ? undefined : new Date(now - parseDurationMs(flag, text)).toISOString()
+}
+
 /** The beginning and the end of a month such as `2026-10`, in UTC. Other text is wrong usage. */
 function parseMonth(text: string): { since: number; until: number } {
   const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? []
@@ -63,6 +68,12 @@ export function parsePeriod(
     ...(since !== undefined && { since: since === 'all' ? 0 : parseTime('since', since, now) }),
     ...(until !== undefined && { until: parseTime('until', until, now) }),
   }
+}
+
+/** A period as operations of the admin API take it. */
+export function periodQueryOf({ since, until }: { since?: number; until?: number }) {
+  const text = (at: number | undefined) => (at === undefined ? undefined : new Date(at).toISOString())
+  return { since: text(since), until: text(until) }
 }
 
 /** A UTC time for tables: `2026-08-21 14:03:22`. */

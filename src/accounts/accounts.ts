@@ -2,8 +2,13 @@
 // account stands in the ledger and must never change; what it is shown as may.
 
 import { type Balance, balanceJson } from '../billing/balances'
+import type { Budget } from '../billing/limits'
+import type { Config } from '../config/schema'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
+import { conflict, invalidRequest, notFound } from '../lib/errors'
+import { formatUsd, parseUsd } from '../lib/money'
+import { endSessionsOfAccount } from './sessions'
 
 export interface Account extends Balance {
   /** Shown to people in place of the name; null for the name. */
@@ -12,13 +17,18 @@ export interface Account extends Balance {
   note: string | null
   frozenAt: number | null
   closedAt: number | null
+  /** The name of its plan; null without one. */
+  plan: string | null
+  /** The budget of its own; null for that of its plan, if any. */
+  budget: Budget | null
   createdAt: number
 }
 
 export const MAX_DISPLAY_NAME_LENGTH = 200
 export const MAX_NOTE_LENGTH = 2_000
 
-const SELECT_ACCOUNTS = `select accounts.*, display_name, note, frozen_at, closed_at from accounts
+const SELECT_ACCOUNTS = `select accounts.*, display_name, note, frozen_at, closed_at, plan,
+    account_budget, account_budget_period from accounts
   left join account_details on account_details.name = accounts.name`
 
 /** Accounts by their names, after a name. */
@@ -35,20 +45,82 @@ export async function findAccount(db: Db, name: string): Promise<Account | undef
   return rows[0] && accountOfRow(rows[0])
 }
 
-/** Sets what an account is shown as, and what is noted of it. */
+/** An account by its name. Rejects with 404: accounts are made with keys only, so that money for a mistyped name is not lost. */
+export async function requireAccount(db: Db, name: string): Promise<Account> {
+  const account = await findAccount(db, name)
+  if (!account) throw notFound('account', name)
+  return account
+}
+
+/** Throws 409 for an account that is closed. */
+export function assertOpen({ account, closedAt }: Pick<Account, 'account' | 'closedAt'>): void {
+  if (closedAt !== null) throw conflict('account_closed', `Account ${account} is closed for ever.`)
+}
+
+/** The statement that gives a new account its details; it changes nothing of one that has some. */
+export function introduceAccount({
+  account,
+  displayName,
+  plan,
+  frozenAt,
+}: Pick<Account, 'account' | 'displayName' | 'plan' | 'frozenAt'>): Statement {
+  return {
+    sql: `insert into account_details (name, display_name, plan, frozen_at) values ($1, $2, $3, $4)
+      on conflict (name) do nothing`,
+    parameters: [account, displayName, plan, frozenAt],
+  }
+}
+
+/** Sets what an account is shown as, what is noted of it, its plan and its budget. */
 export async function describeAccount(
   db: Db,
-  { account, displayName, note }: Pick<Account, 'account' | 'displayName' | 'note'>,
+  {
+    account,
+    displayName,
+    note,
+    plan,
+    budget,
+  }: Pick<Account, 'account' | 'displayName' | 'note' | 'plan' | 'budget'>,
   also: readonly Statement[] = [],
 ): Promise<void> {
   await tryApply(db, [
     {
-      sql: `insert into account_details (name, display_name, note) values ($1, $2, $3)
-        on conflict (name) do update set display_name = excluded.display_name, note = excluded.note`,
-      parameters: [account, displayName, note],
+      sql: `insert into account_details (name, display_name, note, plan, account_budget, account_budget_period)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict (name) do update set display_name = excluded.display_name, note = excluded.note, plan = excluded.plan,
+          account_budget = excluded.account_budget, account_budget_period = excluded.account_budget_period`,
+      parameters: [account, displayName, note, plan, budget?.amountNano ?? null, budget?.period ?? null],
     },
     ...also,
   ])
+}
+
+/** Throws 400 for a plan that is not configured. */
+export function checkPlan(plan: string | null, { plans = {} }: Pick<Config, 'plans'>): void {
+  if (plan === null || Object.hasOwn(plans, plan)) return
+  const known = Object.keys(plans).join(', ') || 'none'
+  throw invalidRequest(
+    'plan',
+    `Invalid 'plan': there is no plan \`${plan}\`. The configuration has: ${known}.`,
+  )
+}
+
+/** The budget of an account after a change, in which null removes it. Throws 400 for one that makes no sense. */
+export function accountBudget(
+  before: Budget | null,
+  usd: string | null | undefined,
+  period: Budget['period'] | null | undefined,
+): Budget | null {
+  if (usd === undefined && period === undefined) return before
+  if (usd === null) return null
+  const amountNano = usd === undefined ? before?.amountNano : parseUsd(usd)
+  const per = period ?? before?.period
+  if (amountNano === undefined || amountNano <= 0 || per === undefined)
+    throw invalidRequest(
+      'budget_usd',
+      "A budget is an amount of dollars above 0, such as 100, and needs 'budget_period': day, week or month.",
+    )
+  return { amountNano, period: per }
 }
 
 /** Refuses all keys of an account until it is unfrozen. False if it is frozen or closed. */
@@ -66,6 +138,7 @@ export async function freezeAccount(
       parameters: [account, now],
       guard: true,
     },
+    endSessionsOfAccount(account, now),
     ...also,
   ])
 }
@@ -107,8 +180,20 @@ export async function closeAccount(
       parameters: [account, now],
       guard: true,
     },
+    endSessionsOfAccount(account, now),
     ...also,
   ])
+}
+
+/** Refuses all keys of an account for ever. Rejects with 409 while anything is held on it. */
+export async function closeUnused(db: Db, { account }: Pick<Account, 'account'>, now: number): Promise<void> {
+  if (await closeAccount(db, account, now)) return
+  const { heldNano, closedAt } = await requireAccount(db, account)
+  if (closedAt !== null) return
+  throw conflict(
+    'account_in_use',
+    `$${formatUsd(heldNano)} is held on account ${account} for running requests. Freeze it, wait for them to end, and close it then.`,
+  )
 }
 
 export function accountStatusOf({ frozenAt, closedAt }: Account): 'open' | 'frozen' | 'closed' {
@@ -122,9 +207,21 @@ export function accountJson(account: Account) {
     status: accountStatusOf(account),
     display_name: account.displayName,
     note: account.note,
+    plan: account.plan,
+    budget_usd: account.budget && formatUsd(account.budget.amountNano),
+    budget_period: account.budget?.period ?? null,
     frozen_at: isoTime(account.frozenAt),
     closed_at: isoTime(account.closedAt),
     created_at: isoTime(account.createdAt),
+  }
+}
+
+/** The budget of an account in a row with its details. */
+export function accountBudgetOfRow(row: Row): Budget | null {
+  if (row.account_budget === null) return null
+  return {
+    amountNano: row.account_budget as number,
+    period: row.account_budget_period as Budget['period'],
   }
 }
 
@@ -140,6 +237,8 @@ function accountOfRow(row: Row): Account {
     note: row.note as string | null,
     frozenAt: row.frozen_at as number | null,
     closedAt: row.closed_at as number | null,
+    plan: row.plan as string | null,
+    budget: accountBudgetOfRow(row),
     createdAt: row.created_at as number,
   }
 }

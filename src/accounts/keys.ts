@@ -3,9 +3,13 @@
 
 import { openAccount } from '../billing/ledger'
 import type { BudgetPeriod, KeyLimits } from '../billing/limits'
-import { apply, type Db, type Row, tryApply, type Value } from '../db/db'
+import type { Plan } from '../config/plans'
+import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
+import type { ErrorCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { webhookSecretPlace } from '../webhooks/secrets'
+import { accountBudgetOfRow } from './accounts'
+import { endSessionsOf, followSecret, SessionToken, useSession } from './sessions'
 
 export interface Key extends KeyLimits {
   name: string
@@ -19,6 +23,10 @@ export interface Key extends KeyLimits {
   /** Since when it is refused until it is resumed. */
   pausedAt: number | null
   accountState: AccountState
+  /** The name of the account's plan; null without one. */
+  planName: string | null
+  /** The plan as it is in force: only of a key that makes a request. Null without one, undefined where it is not configured. */
+  plan?: Plan | null | undefined
   createdAt: number
 }
 
@@ -78,42 +86,81 @@ export function isSecret(text: string): boolean {
   )
 }
 
+/**
+ * Secrets that keys of other gateways were imported with: so many characters that nobody finds one by trying.
+ */
+const IMPORTED_FORM = /^sk-[\w.-]{17,253}$/
+
+/** Whether a text can be the secret of a key that was imported. */
+export function isImportableSecret(text: string): boolean {
+  return IMPORTED_FORM.test(text)
+}
+
 export function hashSecret(secret: string): string {
   return new Bun.CryptoHasher('sha256').update(secret).digest('hex')
 }
 
+/** An Authorization header, or the session of the console that a page asks with. */
+export type Authorization = string | SessionToken | null
+
 export interface Authenticator {
   /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a key that rests. */
-  authenticate(authorization: string | null): Key | Promise<Key>
+  authenticate(authorization: Authorization): Key | Promise<Key>
   /** The key in an Authorization header, also one that rests: it may see why. Throws or rejects with 401. */
-  identify(authorization: string | null): Key | Promise<Key>
+  identify(authorization: Authorization): Key | Promise<Key>
 }
 
 /** Creates the look-up of keys, with a short-lived cache in front of the database. */
 export function createAuthenticator(
   db: Db,
-  { now, monotonic }: { now: () => number; monotonic: () => number },
+  {
+    now,
+    monotonic,
+    plan = () => undefined,
+  }: { now: () => number; monotonic: () => number; plan?: (name: string) => Plan | undefined },
 ): Authenticator {
+  const mayBeImported = importsOf(db, monotonic)
   // Keyed by the whole header, never by a part of the secret. It holds nothing that the requests do not hold.
   const cache = new Map<string, { key: Key; readAt: number }>()
+  /** Keys that are being read: of all requests that wait for one, the first asks. */
+  const reading = new Map<string, Promise<Key>>()
 
-  async function find(authorization: string | null): Promise<Key> {
+  function find(authorization: string | null): Promise<Key> {
+    const header = authorization ?? ''
+    const begun = reading.get(header)
+    if (begun) return begun
+    const read = readKey(authorization).finally(() => reading.delete(header))
+    reading.set(header, read)
+    return read
+  }
+
+  async function readKey(authorization: string | null): Promise<Key> {
     const secret = secretOf(authorization)
-    if (!isSecret(secret)) {
+    // Both are looked up in the same way: by the hash of the whole.
+    if (!isSecret(secret) && !(isImportableSecret(secret) && (await mayBeImported()))) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
+    const readAt = monotonic()
     const rows = await db.query({
       sql: `${SELECT_KEYS} where hash = $1`,
       parameters: [hashSecret(secret)],
     })
     if (!rows[0]) throw unauthorized('Incorrect API key.')
-    const key = keyOfRow(rows[0])
+    const key = withPlan(keyOfRow(rows[0]), plan)
     if (cache.size >= CACHE_ENTRIES) cache.clear()
-    cache.set(authorization ?? '', { key, readAt: monotonic() })
+    cache.set(authorization ?? '', { key, readAt })
     return assertValid(key, now())
   }
 
-  function identify(authorization: string | null): Key | Promise<Key> {
+  async function findBySession(token: SessionToken): Promise<Key> {
+    const session = await useSession(db, token, 'key', now())
+    const key = session && (await findKey(db, session.subject))
+    if (!key) throw sessionEnded()
+    return assertValid(withPlan(key, plan), now())
+  }
+
+  function identify(authorization: Authorization): Key | Promise<Key> {
+    if (authorization instanceof SessionToken) return findBySession(authorization)
     const cached = cache.get(authorization ?? '')
     if (cached && monotonic() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
     return find(authorization)
@@ -128,6 +175,22 @@ export function createAuthenticator(
   }
 }
 
+/** How often it is looked whether keys have been imported, in milliseconds. */
+const IMPORTS_MS = 10_000
+
+/** Tells whether there are imported keys. Without any, secrets of foreign forms are refused without a look-up. */
+function importsOf(db: Db, monotonic: () => number): () => boolean | Promise<boolean> {
+  let known = { areThere: false, until: Number.NEGATIVE_INFINITY }
+  return () => {
+    const at = monotonic()
+    if (known.areThere || at < known.until) return known.areThere
+    return db.query({ sql: 'select 1 as found from keys where imported = 1 limit 1' }).then((rows) => {
+      known = { areThere: rows.length > 0, until: at + IMPORTS_MS }
+      return known.areThere
+    })
+  }
+}
+
 /** Throws 403 for a key that is paused, or whose account is frozen or closed. */
 function assertAwake(key: Key): Key {
   if (key.accountState === 'closed')
@@ -137,6 +200,11 @@ function assertAwake(key: Key): Key {
       'account_frozen',
       'The account of this key is frozen by the operator of this gateway. Ask them why; a repeat does not help until then.',
     )
+  if (key.planName !== null && !key.plan)
+    throw resting(
+      'plan_missing',
+      'The account of this key has a plan that is not configured. The operator of this gateway must configure it, or give the account another.',
+    )
   if (key.pausedAt !== null)
     throw resting(
       'key_paused',
@@ -145,7 +213,7 @@ function assertAwake(key: Key): Key {
   return key
 }
 
-function resting(code: string, message: string): GatewayError {
+function resting(code: ErrorCode, message: string): GatewayError {
   return new GatewayError(403, { code, message })
 }
 
@@ -162,46 +230,77 @@ function assertValid(key: Key, now: number): Key {
   return key
 }
 
-export function mayUse(key: Key, modelId: string): boolean {
-  return key.models === null || key.models.includes(modelId)
+export function mayUse({ models, plan }: Key, modelId: string): boolean {
+  return (models === null || models.includes(modelId)) && (plan?.mayUse(modelId) ?? true)
+}
+
+/** The key with what its account's plan allows: of each limit the lower one, and the budget that the account has itself. */
+function withPlan(key: Key, planNamed: (name: string) => Plan | undefined): Key {
+  const plan = key.planName === null ? null : planNamed(key.planName)
+  if (!plan) return { ...key, plan }
+  return {
+    ...key,
+    plan,
+    requestsPerMinute: lower(key.requestsPerMinute, plan.requestsPerMinute),
+    tokensPerMinute: lower(key.tokensPerMinute, plan.tokensPerMinute),
+    concurrency: lower(key.concurrency, plan.concurrency),
+    accountBudget: key.accountBudget ?? plan.budget,
+  }
+}
+
+function lower(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other)
+}
+
+/** A key to be stored, with its secrets. */
+export interface NewKey extends Pick<Key, 'id' | 'name' | 'account' | 'createdAt'> {
+  secret: string
+  /** Signs the webhooks of its tasks. */
+  webhookSecret: string
 }
 
 /** Stores a new key and makes sure that its account exists. False if the name is taken. */
-export async function createKey(
-  db: Db,
-  key: {
-    id: string
-    name: string
-    account: string
-    secret: string
-    /** Signs the webhooks of this key's tasks. */
-    webhookSecret: string
-    createdAt: number
-  } & KeySettings,
-): Promise<boolean> {
-  const parameters: Value[] = [
-    key.id,
-    key.name,
-    key.account,
-    hashSecret(key.secret),
-    hintOf(key.secret),
-    ...settingValues(key),
-    key.createdAt,
-    db.codec.encode(key.webhookSecret, webhookSecretPlace(key.id)),
-  ]
-  return tryApply(db, [
+export async function createKey(db: Db, key: NewKey & KeySettings): Promise<boolean> {
+  const hashed = { hash: hashSecret(key.secret), hint: hintOf(key.secret), isImported: false, pausedAt: null }
+  return tryApply(db, insertKey(db, { ...key, ...hashed }))
+}
+
+/** Stores a key of another gateway by the hash of its secret. False if its name or its secret is known. */
+export async function importKey(db: Db, key: HashedKey & KeySettings): Promise<boolean> {
+  return tryApply(db, insertKey(db, { ...key, isImported: true }))
+}
+
+/** A new key of which only the SHA-256 of its secret is known, in hexadecimal. */
+export interface HashedKey extends Pick<Key, 'id' | 'name' | 'account' | 'hint' | 'pausedAt' | 'createdAt'> {
+  hash: string
+  webhookSecret: string
+}
+
+function insertKey(db: Db, key: HashedKey & KeySettings & { isImported: boolean }): Statement[] {
+  return [
     {
       sql: `insert into keys (id, name, account, hash, hint, models, requests_per_minute, tokens_per_minute, concurrency,
-          budget, budget_period, expires_at, created_at, webhook_secret)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (name) do nothing`,
-      parameters,
+          budget, budget_period, expires_at, created_at, webhook_secret, paused_at, imported)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) on conflict do nothing`,
+      parameters: [
+        key.id,
+        key.name,
+        key.account,
+        key.hash,
+        key.hint,
+        ...settingValues(key),
+        key.createdAt,
+        db.codec.encode(key.webhookSecret, webhookSecretPlace(key.id)),
+        key.pausedAt,
+        key.isImported ? 1 : null,
+      ],
       guard: true,
     },
     openAccount(key.account, key.createdAt),
-  ])
+  ]
 }
 
-const SELECT_KEYS = `select keys.*, frozen_at, closed_at from keys
+const SELECT_KEYS = `select keys.*, frozen_at, closed_at, plan, account_budget, account_budget_period from keys
   left join account_details on account_details.name = keys.account`
 
 export async function listKeys(db: Db): Promise<Key[]> {
@@ -246,14 +345,19 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
   ])
 }
 
-/** Replaces the secret of a key; the old one is refused from then on. False if the key is revoked. */
-export async function rollKey(db: Db, id: string, secret: string): Promise<boolean> {
+/**
+ * Replaces the secret of a key; the old one is refused from then on, and so are sessions that were made with it, but for
+ * the one that asks for this. False if the key is revoked.
+ */
+export async function rollKey(db: Db, id: string, secret: string, asking?: SessionToken): Promise<boolean> {
+  const hash = hashSecret(secret)
   return tryApply(db, [
     {
       sql: 'update keys set hash = $2, hint = $3 where id = $1 and revoked_at is null',
-      parameters: [id, hashSecret(secret), hintOf(secret)],
+      parameters: [id, hash, hintOf(secret)],
       guard: true,
     },
+    ...(asking ? [followSecret(asking, hash)] : []),
   ])
 }
 
@@ -265,6 +369,7 @@ export async function revokeKey(db: Db, id: string, now: number): Promise<boolea
       parameters: [id, now],
       guard: true,
     },
+    endSessionsOf({ kind: 'key', subject: id }, now),
   ])
 }
 
@@ -276,6 +381,7 @@ export async function pauseKey(db: Db, id: string, now: number): Promise<boolean
       parameters: [id, now],
       guard: true,
     },
+    endSessionsOf({ kind: 'key', subject: id }, now),
   ])
 }
 
@@ -322,6 +428,8 @@ function keyOfRow(row: Row): Key {
     revokedAt: row.revoked_at as number | null,
     pausedAt: row.paused_at as number | null,
     accountState: row.closed_at !== null ? 'closed' : row.frozen_at !== null ? 'frozen' : 'open',
+    planName: row.plan as string | null,
+    accountBudget: accountBudgetOfRow(row),
     createdAt: row.created_at as number,
   }
 }
@@ -332,6 +440,15 @@ function unauthorized(message: string): GatewayError {
     type: 'invalid_request_error',
     message,
     headers: { 'www-authenticate': 'Bearer' },
+  })
+}
+
+/** The error of a session that is over. */
+export function sessionEnded(): GatewayError {
+  return new GatewayError(401, {
+    code: 'session_ended',
+    type: 'invalid_request_error',
+    message: 'This session of the console has ended. Sign in again.',
   })
 }
 

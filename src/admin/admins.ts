@@ -2,10 +2,12 @@
 // is made. A token must never be looked up or compared by a part of it.
 
 import { timingSafeEqual } from 'node:crypto'
-import { hashSecret, hintOf, isSecret, makeSecret } from '../accounts/keys'
+import { hashSecret, hintOf, isSecret, makeSecret, sessionEnded } from '../accounts/keys'
+import { isName, NAME_RULE } from '../accounts/names'
+import { endSessionsOf, roleOfSubject, type SessionToken, useSession } from '../accounts/sessions'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
-import { GatewayError } from '../lib/errors'
+import { conflict, GatewayError, invalidRequest, notFound } from '../lib/errors'
 
 /** The rights of an operator, each with those before it: to look, to manage keys and money, to manage the gateway. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const
@@ -22,6 +24,8 @@ export interface Admin {
   createdAt: number
 }
 
+/** Who acts, in the audit trail, with a link of `gateway console`. No admin has a name with a space. */
+const LINK_NAME = 'console link'
 const PREFIX = 'adm-'
 const KEY_PREFIX = 'sk-'
 
@@ -61,6 +65,32 @@ export async function createAdmin(
   ])
 }
 
+/** A new operator with the right to what the role allows. Rejects with 400 for a name that is none. */
+export function draftAdmin(
+  {
+    newId,
+    randomBytes,
+    now,
+  }: { newId(prefix: string): string; randomBytes(count: number): Uint8Array; now(): number },
+  { name, role, expiresAt }: Pick<Admin, 'name' | 'role' | 'expiresAt'>,
+) {
+  if (!isName(name)) throw invalidRequest('name', `Invalid 'name': expected ${NAME_RULE}.`)
+  return { id: newId('adm'), name, role, token: makeToken(randomBytes), expiresAt, createdAt: now() }
+}
+
+/** Stores a drafted operator. Rejects with 409 if the name is taken. */
+export async function storeAdmin(db: Db, admin: ReturnType<typeof draftAdmin>): Promise<void> {
+  if (await createAdmin(db, admin)) return
+  throw conflict('admin_exists', `There is or was an admin named ${admin.name}, and names are not reused.`)
+}
+
+/** An operator by name or id. Rejects with 404. */
+export async function requireAdmin(db: Db, nameOrId: string): Promise<Admin> {
+  const admin = await findAdmin(db, nameOrId)
+  if (!admin) throw notFound('admin', nameOrId)
+  return admin
+}
+
 export async function listAdmins(db: Db): Promise<Admin[]> {
   return (await db.query({ sql: 'select * from admins order by id' })).map(adminOfRow)
 }
@@ -82,6 +112,7 @@ export async function revokeAdmin(db: Db, id: string, now: number): Promise<bool
       parameters: [id, now],
       guard: true,
     },
+    endSessionsOf({ kind: 'admin', subject: id }, now),
   ])
 }
 
@@ -98,10 +129,28 @@ export async function authenticateAdmin(db: Db, authorization: string | null, no
     : []
   if (!row || !timingSafeEqual(Buffer.from(row.hash as string), Buffer.from(hash)))
     throw unauthorized('This is no token of this gateway, or it was mistyped.')
-  const admin = adminOfRow(row)
+  return assertActive(adminOfRow(row), now)
+}
+
+function assertActive(admin: Admin, now: number): Admin {
   if (admin.revokedAt !== null) throw unauthorized('This token has been revoked.')
   if (admin.expiresAt !== null && admin.expiresAt <= now) throw unauthorized('This token has expired.')
   return admin
+}
+
+/** The operator of a session of the console. Rejects with 401. */
+export async function adminOfSession(db: Db, token: SessionToken, now: number): Promise<Admin> {
+  const session = await useSession(db, token, 'admin', now)
+  const admin = session && (await adminOfSubject(db, session.subject, session.createdAt))
+  if (!admin) throw sessionEnded()
+  return assertActive(admin, now)
+}
+
+/** The admin whose id it is; for a link of the command line, one that has its role and is in no table. */
+export async function adminOfSubject(db: Db, subject: string, createdAt: number): Promise<Admin | undefined> {
+  const role = ROLES.find((each) => each === roleOfSubject(subject))
+  if (!role) return findAdmin(db, subject)
+  return { id: subject, name: LINK_NAME, role, hint: '', expiresAt: null, revokedAt: null, createdAt }
 }
 
 export function adminJson(admin: Admin, now: number) {

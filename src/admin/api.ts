@@ -4,10 +4,11 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import { errorResponse } from '../http/errors'
 import type { DocsPage } from '../http/routes/docs-page'
+import { sessionTokenOf } from '../http/session-cookie'
 import { pathOf, queryOf } from '../http/target'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { createValidator } from '../lib/validate'
-import { type Admin, authenticateAdmin, hasRole } from './admins'
+import { type Admin, adminOfSession, authenticateAdmin, hasRole } from './admins'
 import { LoginLimit } from './login-limit'
 import type { AdminOperation, AdminWorld, Asked, ProcessControl } from './operation'
 import { adminOperations } from './operations'
@@ -43,19 +44,26 @@ export class AdminApi {
   /** Answers a request of the client at an address. Never rejects. */
   async answer(request: Request, clientAddress: string | null): Promise<Response> {
     const requestId = this.world.newId('req')
-    try {
-      const path = pathOf(request).slice(ADMIN_PATH.length)
-      const page = request.method === 'GET' ? await this.document(path, request) : undefined
-      if (page) return page
-      const result = await this.run(request, path, { requestId, clientAddress })
-      if (result instanceof Response) {
-        result.headers.set('x-request-id', requestId)
-        return result
-      }
+    const response = await this.responseTo(request, requestId, clientAddress).catch((error) =>
+      errorResponse(error, 'openai', requestId, this.world.log),
+    )
+    response.headers.set('x-gateway-version', this.version)
+    return response
+  }
+
+  private async responseTo(
+    request: Request,
+    requestId: string,
+    clientAddress: string | null,
+  ): Promise<Response> {
+    const path = pathOf(request).slice(ADMIN_PATH.length)
+    const page = request.method === 'GET' ? await this.document(path, request) : undefined
+    if (page) return page
+    const result = await this.run(request, path, { requestId, clientAddress })
+    if (!(result instanceof Response))
       return Response.json(result, { headers: { 'x-request-id': requestId, 'cache-control': 'no-store' } })
-    } catch (error) {
-      return errorResponse(error, 'openai', requestId, this.world.log)
-    }
+    result.headers.set('x-request-id', requestId)
+    return result
   }
 
   private async run(
@@ -83,6 +91,7 @@ export class AdminApi {
       control: this.control(),
       admin,
       actor,
+      request,
       params,
       idempotencyKey: operation.isIdempotent ? idempotencyKeyOf(request) : null,
     }
@@ -90,10 +99,14 @@ export class AdminApi {
   }
 
   private async login(request: Request, clientAddress: string | null): Promise<Admin> {
+    const { db, config, now } = this.world
+    const session = sessionTokenOf(request, 'admin', config)
+    // A guess would be one of 2^256, and a page whose session has ended may ask often: these are no attempts.
+    if (session) return adminOfSession(db, session, now())
     const address = clientAddress ?? 'unknown'
     this.logins.check(address)
     try {
-      return await authenticateAdmin(this.world.db, request.headers.get('authorization'), this.world.now())
+      return await authenticateAdmin(db, request.headers.get('authorization'), now())
     } catch (error) {
       if (error instanceof GatewayError && error.status === 401) {
         this.logins.fail(address)

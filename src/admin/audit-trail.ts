@@ -6,13 +6,11 @@ import { isoTime } from '../db/iso-time'
 
 /** Who changes something, and in which request. */
 export interface Actor {
-  /** The name of an admin, or `command line`. */
+  /** The name of an admin, or `cli:USER@HOST` for a command on the database. */
   name: string
   requestId: string | null
   clientAddress: string | null
 }
-
-export const COMMAND_LINE: Actor = { name: 'command line', requestId: null, clientAddress: null }
 
 /** One change: `key.update` of `key:alice`, with what it changes as JSON can say it. */
 export interface RecordedChange {

@@ -4,6 +4,7 @@
 import { errorSchemas } from '../docs/errors'
 import { plainSchema, schemaOf } from '../docs/schema'
 import { createPage, type DocsPage } from '../http/routes/docs-page'
+import type { ErrorCode } from '../lib/error-codes'
 import { errorBody, GatewayError } from '../lib/errors'
 import type { AdminOperation } from './operation'
 import { adminOperations } from './operations'
@@ -96,7 +97,7 @@ function describe(operation: AdminOperation): object {
   }
 }
 
-function errorOf(status: string, description: string, code: string): object {
+function errorOf(status: string, description: string, code: ErrorCode): object {
   const error = new GatewayError(Number(status), { code, message: description })
   const value = errorBody(error, 'openai', 'req_0193a1b2c3d47e8f9a0b1c2d3e4f5a6b')
   const schema = schemaOf(status === '429' ? 'FlatError' : 'Error')

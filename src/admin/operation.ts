@@ -1,5 +1,11 @@
-// The form of an operation of the admin API: its path, who may call it, what it takes, and what it does. The API and its
-// document are both made from the list of them.
+// The form of an operation of the admin API: its path, who may call it, what it takes, and what it does. The API, its
+// document and the client of the command line are made from the list of them (operations/index.ts).
+//
+// To add one: write its rules where they belong (src/accounts, src/billing, src/tasks …), as a function that throws a
+// GatewayError; describe it with `operation` in a file of operations/, where `run` reads, takes `changing(asked, …)` as the
+// database of a change, so that the audit trail has it, calls the rule, and answers JSON; add it to the journey of
+// test/contract/admin-api.test.ts. A command calls it with `gateway.call('theOperation', …)` of cli/lib/gateway.ts, on the
+// database of this machine or over HTTP, and prints what it answers.
 
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Artifacts } from '../artifacts/artifacts'
@@ -8,7 +14,7 @@ import type { Catalogue } from '../catalogue/models'
 import type { Change } from '../config/changes'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
-import { GatewayError, invalidRequest } from '../lib/errors'
+import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
 import type { RequestStore } from '../request-log/request-log'
 import type { Admin, Role } from './admins'
@@ -21,7 +27,7 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   readonly config: Config
   readonly catalogue: Catalogue
   artifacts: Artifacts | null
-  requestLog: Pick<RequestStore, 'list' | 'find'>
+  requestLog: Pick<RequestStore, 'list' | 'find'> & { storeFigures(): Promise<void> }
   randomBytes(count: number): Uint8Array
 }
 
@@ -39,6 +45,8 @@ export interface Asked {
   control: ProcessControl
   admin: Admin
   actor: Actor
+  /** For operations that answer a file; null where no request over HTTP asks. */
+  request: Request | null
   params: Readonly<Record<string, string>>
   /** The Idempotency-Key of the request. */
   idempotencyKey: string | null
@@ -61,15 +69,28 @@ export interface AdminOperation {
   run(asked: Asked, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
-/** Types the query and the body of an operation by their schemas. */
-export function operation<Query extends TObject = TObject, Body extends TObject = TObject>(
-  definition: Omit<AdminOperation, 'run' | 'query' | 'body'> & {
+/** An operation with the types of what it takes and of the JSON that it answers. */
+export interface TypedOperation<Id, Query, Body, Reply> extends AdminOperation {
+  id: Id & string
+  /** For the compiler only. */
+  types?: { query: Query; body: Body; reply: Reply }
+}
+
+/** Types the query and the body of an operation by their schemas, and its answer by what it returns. */
+export function operation<
+  const Id extends string,
+  Reply extends object,
+  Query extends TObject = TObject,
+  Body extends TObject = TObject,
+>(
+  definition: Omit<AdminOperation, 'id' | 'run' | 'query' | 'body'> & {
+    id: Id
     query?: Query
     body?: Body
-    run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<object>
+    run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Reply>
   },
-): AdminOperation {
-  return definition as unknown as AdminOperation
+): TypedOperation<Id, Static<Query>, Static<Body>, Exclude<Reply, Response>> {
+  return definition as object as TypedOperation<Id, Static<Query>, Static<Body>, Exclude<Reply, Response>>
 }
 
 /** The database for one change by the operator who asks. */
@@ -84,6 +105,12 @@ export function recordOnly({ world, actor }: Asked, change: RecordedChange): Pro
 
 export const Text = (description: string) => Type.String({ description, minLength: 1, maxLength: 256 })
 export const optionalText = (description: string) => Type.Optional(Text(description))
+/** One of some words. */
+export const OneOf = <Word extends string>(words: readonly Word[], description?: string) =>
+  Type.Union(
+    words.map((word) => Type.Literal(word)),
+    description === undefined ? {} : { description },
+  )
 export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
 export const open = { additionalProperties: true }
 export const closedBody = { additionalProperties: false }
@@ -123,13 +150,18 @@ export const PageOf = (row: TSchema) =>
     open,
   )
 
+export interface Page<Shown> {
+  data: Shown[]
+  next: string | null
+}
+
 /** A page of rows of which one more than the limit was read. */
-export function pageOf<Row>(
+export function pageOf<Row, Shown extends object>(
   rows: readonly Row[],
   limit: number,
-  show: (row: Row) => object,
+  show: (row: Row) => Shown,
   cursorOf: (row: Row) => string,
-) {
+): Page<Shown> {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   return {
@@ -138,8 +170,14 @@ export function pageOf<Row>(
   }
 }
 
-/** Two values of a cursor: a time and an id. Throws 400 for one that no page has given. */
-export function timedCursor(after: string): { at: number; id: string } {
+/** The cursor of a row that is found by its time and its id. */
+export function timedCursor(at: number, id: string): string {
+  return `${at}.${id}`
+}
+
+/** The row that a cursor names. Throws 400 for one that no page has given. */
+export function placeOfCursor(after: string | undefined): { at: number; id: string } | undefined {
+  if (after === undefined) return undefined
   const [, at, id] = /^(\d{1,15})\.(.{1,200})$/s.exec(after) ?? []
   if (at === undefined || id === undefined) throw unknownCursor()
   return { at: Number(at), id }
@@ -147,23 +185,4 @@ export function timedCursor(after: string): { at: number; id: string } {
 
 export function unknownCursor(): GatewayError {
   return invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
-}
-
-export function notFound(what: string, id: string | undefined): GatewayError {
-  const shown = (id ?? '').slice(0, 128)
-  return new GatewayError(404, {
-    code: `${what}_not_found`,
-    type: 'invalid_request_error',
-    message: `There is no ${what} \`${shown}\`.`,
-  })
-}
-
-/** 409: the state of things does not allow it, and a repeat does not help. */
-export function conflict(code: string, message: string): GatewayError {
-  return new GatewayError(409, {
-    code,
-    type: 'invalid_request_error',
-    message,
-    headers: { 'x-should-retry': 'false' },
-  })
 }

@@ -9,21 +9,22 @@ import type { Listener } from '../http/connection'
 import { errorResponse } from '../http/errors'
 import { checkHost, pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
+import { inBrackets } from '../lib/url-host'
+import { createConsole } from './console'
+import { type ConsoleEntrance, isAskedOfServer } from './console-entrance'
+import { isLocal, notHere } from './this-machine'
 import type { World } from './world'
 
 export interface AdminListener {
   url: string
+  /** Accepts nothing new; what was begun comes to its end. */
+  leave(): Promise<void>
   stop(): Promise<void>
 }
 
 const DEFAULT_HOST = '127.0.0.1'
 const IDLE_SECONDS = 30
 const MOST_BODY_BYTES = 1024 * 1024
-const LOCAL_ADDRESS = /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/
-/** A page of another site whose name was pointed at this machine sends that name. */
-const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
-/** Headers by which a proxy says that somebody else asks. */
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip']
 
 /** Answers requests of the admin API that come to the port of the API. */
 export type AdminAtPort = (request: Request, listener: Listener | null) => Promise<Response>
@@ -37,21 +38,17 @@ export function adminAtPort(world: World, api: AdminApi): AdminAtPort {
   }
 }
 
-/** Whether a program of this machine asks, and no proxy for somebody else, nor a page of another site. */
-function isLocal(request: Request, listener: Listener | null): boolean {
-  const { headers } = request
-  return (
-    LOCAL_ADDRESS.test(listener?.requestIP(request)?.address ?? '') &&
-    LOCAL_HOST.test(headers.get('host') ?? '') &&
-    FORWARDED.every((name) => !headers.has(name))
-  )
-}
-
 /** Opens the listener that the configuration asks for; undefined if it asks for none. Throws if its address cannot be used. */
-export function listenForAdmins(world: World, api: AdminApi, canShare: boolean): AdminListener | undefined {
+export function listenForAdmins(
+  world: World,
+  api: AdminApi,
+  console: ConsoleEntrance,
+  canShare: boolean,
+): AdminListener | undefined {
   const { host = DEFAULT_HOST, port } = world.config.admin ?? {}
   if (port === undefined) return undefined
   const { tls } = world.config.server ?? {}
+  const page = createConsole(world)
   const server = Bun.serve({
     hostname: host,
     port,
@@ -63,7 +60,10 @@ export function listenForAdmins(world: World, api: AdminApi, canShare: boolean):
     fetch: async (request, listener) => {
       try {
         checkHost(request)
-        if (!pathOf(request).startsWith('/admin/v1/')) throw notServed()
+        const path = pathOf(request)
+        if (isAskedOfServer(path)) return await console.atAdminPort(request, listener)
+        if (/^\/console(\/|$)/.test(path)) return await page(request)
+        if (!path.startsWith('/admin/v1/')) throw notServed()
         // A backup may take minutes.
         listener.timeout(request, 0)
         return await api.answer(request, clientAddressOf(request, listener, world.config))
@@ -74,7 +74,8 @@ export function listenForAdmins(world: World, api: AdminApi, canShare: boolean):
   })
   const scheme = tls ? 'https' : 'http'
   return {
-    url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${server.port}/admin/v1`,
+    url: `${scheme}://${inBrackets(host)}:${server.port}/admin/v1`,
+    leave: () => server.stop(),
     stop: () => server.stop(true),
   }
 }
@@ -97,13 +98,9 @@ export function createAdminApi(
   }
 }
 
-function notHere(): GatewayError {
+function notServed(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',
-    message: 'There is nothing here for other machines. GET /openapi.json lists all that is served.',
+    message: 'This port serves /console and /admin/v1 only.',
   })
-}
-
-function notServed(): GatewayError {
-  return new GatewayError(404, { code: 'unknown_route', message: 'This port serves /admin/v1 only.' })
 }

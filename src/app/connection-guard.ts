@@ -25,6 +25,12 @@ export interface Sockets {
    * Sends all new connections of a port to the newest of two sockets that listen on it. False if the system cannot.
    */
   steer(port: number): boolean
+  /** The sockets of this process that listen at a port, or at the path of a unix socket. */
+  listeners(place: number | string): number[]
+  /** Closes sockets that listen; connections that came by them go on. False if none was closed. */
+  stopListening(listeners: readonly number[]): boolean
+  /** Whether anybody is connected at a port or a path. */
+  hasCallers(place: number | string): boolean
 }
 
 export interface Caller {

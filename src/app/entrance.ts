@@ -29,7 +29,8 @@ const MEBIBYTE = 1024 * 1024
 export class ListeningSide {
   private readonly listening: Listening
   private settings: ListenSettings
-  private unguard: (() => void) | undefined
+  private endGuard: (() => void) | undefined
+  private isFrozen = false
 
   /** Opens it. Throws if the address or the certificate cannot be used. */
   constructor(
@@ -44,6 +45,7 @@ export class ListeningSide {
       canShare: sockets !== undefined,
       name: processes?.own ?? 'alone',
       beside: beside?.url,
+      sockets,
       steer: (port) => {
         if (!sockets?.steer(port)) world.log('connections_not_steered', { port })
       },
@@ -57,8 +59,9 @@ export class ListeningSide {
 
   /** Goes where a configuration says, and guards as it says. Throws, and stays as it is, if it cannot listen there. */
   follow(config: Config): void {
+    if (this.isFrozen) return
     const settings = this.settingsOf(config)
-    this.unguard?.()
+    this.endGuard?.()
     try {
       if (Bun.deepEquals(settings, this.settings)) this.listening.open()
       else this.listening.move(settings)
@@ -76,14 +79,20 @@ export class ListeningSide {
     log('certificate_renewed', { file: config.server.tls.certFile })
   }
 
-  /** Guards no more: a guard could open what is being left. */
-  leave(): void {
-    this.unguard?.()
+  /** Guards no more and follows no configuration: either could open again what is being left. */
+  freeze(): void {
+    this.isFrozen = true
+    this.endGuard?.()
+  }
+
+  /** Leaves its place to another process. Resolves when all connections are closed. */
+  leave(): Promise<void> {
+    return this.listening.leave()
   }
 
   /** Accepts nothing new, and resolves when all connections are closed. */
   stop(): Promise<unknown> {
-    this.unguard?.()
+    this.freeze()
     return this.listening.stop()
   }
 
@@ -106,6 +115,6 @@ export class ListeningSide {
   private guard(config: Config): void {
     const { sockets } = this.options
     if (sockets)
-      this.unguard = guardConnections({ sockets, door: this.listening, config, log: this.world.log })
+      this.endGuard = guardConnections({ sockets, door: this.listening, config, log: this.world.log })
   }
 }

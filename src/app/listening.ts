@@ -2,8 +2,9 @@
 // or certificate. Bun can only stop accepting by stopping the server, so each opening is a server of its own. It must
 // never cut a running request.
 
-import type { Door } from './connection-guard'
-import { birthplaceOf, type PlacedSocket, place, remove } from './unix-socket'
+import { inBrackets } from '../lib/url-host'
+import type { Door, Sockets } from './connection-guard'
+import { birthplaceOf, madeAt, type PlacedSocket, place, remove } from './unix-socket'
 
 /** The part of an Elysia application that is needed. */
 export interface ListenApp {
@@ -35,6 +36,11 @@ export interface Listening extends Door {
    * and listens as before.
    */
   move(settings: ListenSettings): void
+  /**
+   * Leaves its place to another process that listens there: accepts nothing new, and closes no connection that may be
+   * about to send a request. Resolves when all are closed: idle ones are after a while, others by their last answer.
+   */
+  leave(): Promise<void>
   /** Accepts nothing new, and resolves when all connections are closed. */
   stop(): Promise<unknown>
   /** Closes all connections that are left. */
@@ -54,12 +60,23 @@ interface ListenOptions {
   name: string
   /** Where another process listens, whose place this one takes. */
   beside?: string | undefined
+  /** Absent where the system does not say who is connected. */
+  sockets?: Pick<Sockets, 'listeners' | 'stopListening' | 'hasCallers'> | undefined
   /** Sends all new connections of a port to the socket that came last. */
   steer?(port: number): void
 }
 
-/** How long a socket that was replaced still takes connections that were on their way to it, in milliseconds. */
-export const SETTLE_MS = 1_000
+/**
+ * How long a socket that was replaced still takes connections that were on their way to it, in milliseconds. Bun has
+ * Linux hold back those that send nothing, for a second.
+ */
+export const SETTLE_MS = 1_500
+/**
+ * How long a connection may wait for its next request where it was replaced, in milliseconds: one that is in use has its
+ * next request by then, whose answer says that it is the last.
+ */
+const IDLE_MS = 5_000
+const LOOK_MS = 250
 
 /** Opens the listening side. Throws if the address cannot be used. */
 export function listen(app: ListenApp, settings: ListenSettings, options: ListenOptions): Listening {
@@ -99,7 +116,7 @@ class Doorway implements Listening {
   shut(): void {
     if (!this.isOpen) return
     this.isOpen = false
-    this.leave(this.current)
+    this.end(this.current)
   }
 
   open(): void {
@@ -123,7 +140,8 @@ class Doorway implements Listening {
   }
 
   move(settings: ListenSettings): void {
-    const { current: before, settings: last, placed } = this
+    const { current: before, settings: last, placed, place } = this
+    const listeners = this.options.sockets?.listeners(place) ?? []
     const isSamePlace = sameAddress(settings, last)
     // Port 0 stays the one that the system chose.
     const next = isSamePlace ? { ...settings, port: this.port } : settings
@@ -131,8 +149,22 @@ class Doorway implements Listening {
     this.current = this.begin(next, isSamePlace)
     this.settings = next
     if (!isSamePlace && placed) remove(placed)
-    if (this.isOpen) this.leaveLater(before, isSamePlace)
+    if (this.isOpen) {
+      const left = isSamePlace ? this.settle(place) : Promise.resolve()
+      const ended = left.then(() => this.retire(before, place, listeners))
+      this.closing.set(
+        before,
+        ended.finally(() => this.closing.delete(before)),
+      )
+    }
     this.isOpen = true
+  }
+
+  async leave(): Promise<void> {
+    const { current, place } = this
+    const { sockets } = this.options
+    if (sockets?.stopListening(sockets.listeners(place)))
+      await this.idle(current, () => !sockets.hasCallers(place))
   }
 
   stop(): Promise<unknown> {
@@ -156,26 +188,49 @@ class Doorway implements Listening {
     return app.server
   }
 
-  /** Stops a server that was replaced. One on the same port first takes what was on its way: stopping would reset it. */
-  private leaveLater(server: BunServer, isSamePlace: boolean): void {
-    const { canShare, steer } = this.options
-    if (!isSamePlace || !canShare) {
-      this.leave(server)
-      return
-    }
-    steer?.(this.port)
-    const settled = Promise.withResolvers<void>()
-    this.closing.set(server, settled.promise)
-    setTimeout(() => {
-      this.leave(server)
-      settled.resolve(this.closing.get(server))
-    }, SETTLE_MS)
+  /** The port, or the path by which the system knows a unix socket. */
+  private get place(): number | string {
+    const { unixSocket } = this.settings
+    return unixSocket === undefined ? this.port : madeAt(unixSocket, this.options.name)
   }
 
-  private leave(server: BunServer): void {
+  /** Lets a server that was replaced at the same place take what was on its way to it: closing it would reset that. */
+  private async settle(place: number | string): Promise<void> {
+    const { canShare, steer } = this.options
+    if (!canShare || typeof place === 'string') return
+    steer?.(place)
+    await Bun.sleep(SETTLE_MS)
+  }
+
+  /** Ends a server that was replaced, once its connections have had an answer that says so, or time to ask for one. */
+  private async retire(server: BunServer, place: number | string, listeners: number[]): Promise<void> {
+    const { sockets } = this.options
+    const stillListening = new Set(sockets?.listeners(place))
+    if (sockets?.stopListening(listeners.filter((listener) => stillListening.has(listener)))) {
+      // Without the routes of the application, all requests come to the one function.
+      server.reload({ routes: {}, fetch: async (request) => lastAnswer(await this.app.fetch(request)) })
+      await this.idle(server, (waitedMs) => waitedMs >= IDLE_MS && server.pendingRequests === 0)
+    }
+    await server.stop()
+  }
+
+  /** Waits until a server has nothing left to do, or is stopped, and closes connections that do nothing meanwhile. */
+  private async idle(server: BunServer, isDone: (waitedMs: number) => boolean): Promise<void> {
+    for (let waitedMs = 0; this.isOpen && !isDone(waitedMs); waitedMs += LOOK_MS) {
+      if (waitedMs > 0 && waitedMs % IDLE_MS === 0) server.closeIdleConnections()
+      await Bun.sleep(LOOK_MS)
+    }
+  }
+
+  private end(server: BunServer): void {
     const closed = server.stop().finally(() => this.closing.delete(server))
     this.closing.set(server, closed)
   }
+}
+
+function lastAnswer(answer: Response): Response {
+  answer.headers.set('connection', 'close')
+  return answer
 }
 
 function optionsOf(
@@ -192,7 +247,7 @@ function optionsOf(
 
 function addressOf({ unixSocket, hostname, tls }: ListenSettings, port: number): string {
   if (unixSocket !== undefined) return `unix:${unixSocket}`
-  return `http${tls ? 's' : ''}://${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`
+  return `http${tls ? 's' : ''}://${inBrackets(hostname)}:${port}`
 }
 
 /** The port of an address: 8080 of `http://127.0.0.1:8080/metrics`. Undefined for a unix socket. */

@@ -21,13 +21,23 @@ export function formatLine({ at, level, event, fields }: LogLine, format: LogFor
     const rest = JSON.stringify(fields).slice(1)
     return `{"at":"${time}","level":"${level}","event":${JSON.stringify(event)}${rest === '}' ? '' : ','}${rest}\n`
   }
-  const words = Object.entries(fields)
-    .filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value]) => `${name}=${textOf(value)}`)
-  return `${[time, level.toUpperCase().padEnd(5), event, ...words].join(' ')}\n`
+  const words = [time, level.toUpperCase().padEnd(5), event]
+  for (const name in fields) {
+    const value = fields[name]
+    if (value !== null && value !== undefined) words.push(`${name}=${textOf(value)}`)
+  }
+  // Pieces that are added to one text one by one take half as long again, once that is written.
+  return `${words.join(' ')}\n`
 }
+
+/** Words of ASCII without spaces, quotes and equals signs: nearly all, and quickly told. */
+const PLAIN_ASCII = /^[!#-<>-~]+$/
+const PLAIN = /^[^\s"=\p{C}]+$/u
 
 /** A value as it stands after its name: plain words as they are, all else as JSON. */
 function textOf(value: unknown): string {
-  return typeof value === 'string' && /^[^\s"=\p{C}]+$/u.test(value) ? value : JSON.stringify(value)
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' && (PLAIN_ASCII.test(value) || PLAIN.test(value))
+    ? value
+    : JSON.stringify(value)
 }

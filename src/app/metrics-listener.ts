@@ -6,6 +6,7 @@ import { errorResponse } from '../http/errors'
 import { metricsAnswer } from '../http/routes/metrics'
 import { pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
+import { inBrackets } from '../lib/url-host'
 import type { Gateway } from '../request/line'
 import type { ProcessFigures } from '../telemetry/state-metrics'
 import type { Sockets } from './connection-guard'
@@ -15,6 +16,8 @@ import type { World } from './world'
 
 export interface MetricsListener {
   url: string
+  /** Accepts nothing new; what is being read comes to its end. */
+  leave(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -42,13 +45,14 @@ export function listenForMetrics(
       return errorResponse(error, 'openai', world.newId('req'), world.log)
     }
   }
-  const origin = `http://${host.includes(':') ? `[${host}]` : host}`
+  const origin = `http://${inBrackets(host)}`
   // Another gateway there would answer every other question, about its own requests.
   const canShare = sockets !== undefined
   if (canShare && portOfAddress(beside?.metricsUrl ?? '') !== port) assertFree({ hostname: host, port })
   const server = Bun.serve({ hostname: host, port, reusePort: canShare, development: false, fetch: answer })
   return {
     url: `${origin}:${server.port}/metrics`,
+    leave: () => server.stop(),
     stop: () => server.stop(true),
   }
 }

@@ -3,8 +3,10 @@
 
 import { version } from '../../package.json'
 import type { Config } from '../config/schema'
+import { Notices } from '../events/notices'
 import type { Transport } from '../http-client/transport'
 import type { Log, System } from '../lib/system'
+import { FigureKeeper } from '../request-log/figures'
 import { openRequestLog, type ReadRows, type RequestLog } from '../request-log/request-log'
 import { Exporter } from '../telemetry/exporter'
 import { Metrics } from '../telemetry/metrics'
@@ -16,6 +18,14 @@ export interface Observation {
   metrics: Metrics | null
   /** Sends traces and logs; null if nobody collects them. */
   tracer: Exporter | null
+  /** Lines of the log that operators are to be told of. */
+  notices: Notices
+}
+
+/** The log of requests, whose figures are kept by hour. */
+export interface ObservedRequests extends RequestLog {
+  /** Stores the figures of all requests that have ended. */
+  storeFigures(): Promise<void>
 }
 
 /** The outside world of an observation. */
@@ -30,22 +40,37 @@ export function observe({ metrics: entry, telemetry }: Config, world: ObservedWo
   const tracer = telemetry
     ? new Exporter(telemetry, { ...world, version, random: Math.random, log: counted })
     : null
-  return { metrics, tracer, log: tracer ? tracer.exported(counted) : counted }
+  const notices = new Notices()
+  return { metrics, tracer, notices, log: notices.noticing(tracer ? tracer.exported(counted) : counted) }
 }
 
 /** Opens the log of requests, whose rows the others read. */
 export async function openRequests(
   config: Config,
   { log, metrics, tracer }: Observation,
-  parts: StoreParts & { logRequests?: ReadRows | undefined },
-): Promise<RequestLog> {
+  parts: StoreParts & { logRequests?: ReadRows | undefined; newId(prefix: string): string },
+): Promise<ObservedRequests> {
   if (metrics) parts.db.onCommit = metrics.commit
-  const readers = [metrics?.fold, tracer?.rows, parts.logRequests].filter((read) => read !== undefined)
+  const figures = new FigureKeeper(parts.db, parts.newId('run'))
+  const readers = [figures.fold, metrics?.fold, tracer?.rows, parts.logRequests].filter(
+    (read) => read !== undefined,
+  )
   const bodies = await openBodies(config, parts, log)
   const requestLog = openRequestLog(await openRequestStore(config, parts), log, readers, bodies)
   return {
     ...requestLog,
+    async trim(now) {
+      await requestLog.trim(now)
+      await figures.store(now)
+    },
+    async storeFigures() {
+      await requestLog.flush()
+      await figures.store(parts.now())
+    },
     async close() {
+      await requestLog.flush()
+      // The database may be away, and a stop must end all the same.
+      await figures.store(parts.now()).catch(() => {})
       await requestLog.close()
       await tracer?.close()
     },

@@ -2,10 +2,11 @@
 
 import { Elysia } from 'elysia'
 import { version } from '../../package.json'
+import { recording } from '../admin/audit-trail'
 import { operations } from '../contract/operations'
 import { BodyReader, bodyLimitsOf } from '../http/body'
 import { clientAddressOf } from '../http/client-address'
-import { rest } from '../http/connection'
+import { type Listener, rest } from '../http/connection'
 import { createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { artifactRoutes } from '../http/routes/artifacts'
@@ -19,7 +20,10 @@ import { metricsRoutes } from '../http/routes/metrics'
 import { modelRoutes } from '../http/routes/models'
 import { operationRoutes } from '../http/routes/operations'
 import { ownKeyRoutes } from '../http/routes/own-key'
+import { ownRecordRoutes } from '../http/routes/own-records'
+import { ownSecretRoutes, type Recorded } from '../http/routes/own-secrets'
 import { paymentRoutes } from '../http/routes/payments'
+import { quoteRoutes } from '../http/routes/quotes'
 import { responseRoutes } from '../http/routes/responses'
 import { rootRoutes } from '../http/routes/root'
 import { taskRoutes } from '../http/routes/tasks'
@@ -30,19 +34,22 @@ import { checkHost, pathOf } from '../http/target'
 import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/errors'
 import type { Gateway } from '../request/line'
 import type { AdminAtPort } from './admin-listener'
+import { type ConsoleAtPort, createConsole } from './console'
+import { type ConsoleServerAtPort, isAskedOfServer } from './console-entrance'
 import { createReadiness } from './readiness'
 import type { World } from './world'
 
 /**
  * Creates the application. Once its place is left to another process, each answer is the last of its connection. `mark` are
- * headers for the answers of operations, such as the sandbox's. `admin` answers the admin API, if it is at this port.
+ * headers for the answers of operations, such as the sandbox's. `admin` answers the admin API, if it is at this port, and
+ * `console` what the console asks of its server.
  */
 export function createApp(
   world: World,
   gateway: Gateway,
   mark: Readonly<Record<string, string>> = {},
   place: { isLeft: boolean } = { isLeft: false },
-  admin?: AdminAtPort,
+  { admin, console }: { admin?: AdminAtPort | undefined; console?: ConsoleServerAtPort } = {},
 ) {
   const cors = createCors(world)
   const { port, token } = world.config.metrics ?? {}
@@ -96,15 +103,43 @@ export function createApp(
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))
     .use(audioListRoutes(world))
-    .use(ownKeyRoutes(world))
-    .use(codeRoutes(world, bodies))
+    .use(ownRoutes(world, bodies, () => app.server))
     .use(paymentRoutes(world, bodies))
     .use(healthRoutes(world, createReadiness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())
     .use(docsRoutes(world, version))
+    .use(consoleRoutes(createConsole(world), (request) => console?.(request, app.server)))
   if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))
   return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))
+}
+
+/** Paths at which holders of keys look at them, and change them. */
+function ownRoutes(world: World, bodies: BodyReader, listener: () => Listener | null) {
+  return new Elysia()
+    .use(ownKeyRoutes(world))
+    .use(ownRecordRoutes(world))
+    .use(ownSecretRoutes(world, recordedBy(world, listener)))
+    .use(quoteRoutes(world, bodies))
+    .use(codeRoutes(world, bodies))
+}
+
+/** Changes of a key by who holds it stand in the audit trail as those of operators do. */
+function recordedBy(world: World, listener: () => Listener | null): Recorded {
+  return ({ name }, action, { requestId, request }) => {
+    const clientAddress = clientAddressOf(request, listener(), world.config)
+    return recording(
+      world,
+      { name: `key ${name}`, requestId, clientAddress },
+      { action, target: `key:${name}` },
+    )
+  }
+}
+
+function consoleRoutes(page: ConsoleAtPort, ask: (request: Request) => Promise<Response> | undefined) {
+  const answer = ({ request }: { request: Request }) =>
+    (isAskedOfServer(pathOf(request)) ? ask(request) : undefined) ?? page(request)
+  return new Elysia().all('/console', answer).all('/console/*', answer, { parse: 'none' })
 }
 
 /** The dialect of errors for a path: at and below the path of an operation it is the operation's. */

@@ -3,6 +3,7 @@
 
 import { buildCatalogue, type Catalogue } from '../catalogue/models'
 import { type DiscoveredModels, withDiscovered } from '../config/discovered'
+import { type Plan, plansOf } from '../config/plans'
 import { type ResponseLimits, responseLimitsOf } from '../config/responses'
 import type { Config } from '../config/schema'
 import type { UpstreamWorld } from '../upstreams/connection'
@@ -15,6 +16,8 @@ interface Running {
   lists: DiscoveredModels
   offered: Config
   catalogue: Catalogue
+  /** Groups of accounts with prices and limits of their own. */
+  plans: ReadonlyMap<string, Plan>
   /** How answers of responses are kept. */
   keptResponses: ResponseLimits
   /** The addresses that webhooks may go to. */
@@ -48,6 +51,9 @@ export function putInForce(config: Config, world: RunningWorld): InForce {
     },
     get catalogue() {
       return running.catalogue
+    },
+    get plans() {
+      return running.plans
     },
     get keptResponses() {
       return running.keptResponses
@@ -87,6 +93,7 @@ function buildRunning(
     lists,
     offered,
     catalogue: buildCatalogue(offered, world, before),
+    plans: plansOf(config.plans),
     keptResponses: responseLimitsOf(config.responses),
     addressRules: { allow: config.webhooks?.allow ?? [], lookup: world.lookup },
   }

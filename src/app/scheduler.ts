@@ -1,8 +1,10 @@
-// Runs jobs in the background, each again some time after it ended. All go by one timer, which is slow while no task or
-// webhook is due soon, so that an idle process sleeps. A job that fails is logged and runs again; it must never stop the
-// others or the process.
+// Runs jobs in the background, each soon after the start and again some time after it ended. All go by one timer, which is
+// slow while no task or webhook is due soon, so that an idle process sleeps. A job that fails is logged and runs again; it
+// must never stop the others or the process.
 
+import { forgetSessions } from '../accounts/sessions'
 import type { BackupSchedule } from '../backup/schedule'
+import { renewAllowances } from '../billing/allowances'
 import { forgetAnswers } from '../billing/idempotency'
 import { releaseExpired } from '../billing/ledger'
 import { forgetWindows } from '../billing/limits'
@@ -10,8 +12,11 @@ import { addToTotals } from '../billing/usage-totals'
 import { makeChargePartitions } from '../db/charge-partitions'
 import { apply } from '../db/db'
 import type { Reencryption } from '../db/reencryption'
+import { watchEvents } from '../events/watch'
 import type { Gateway } from '../request/line'
+import { forgetFigures } from '../request-log/figures'
 import { sweepResponses } from '../responses/keep'
+import type { RetentionSchedule } from '../retention/schedule'
 import type { Poller } from '../tasks/poller'
 import { forgetWebhooks } from '../webhooks/rows'
 import { createWebhookSender, type WebhookSender } from '../webhooks/sender'
@@ -25,7 +30,7 @@ interface Job {
 }
 
 export interface Scheduler {
-  /** Leaves tasks, webhooks and sweeps to another process. What runs here still comes to its end. */
+  /** Leaves tasks, webhooks and sweeps to another process. What runs here, such as a backup, still comes to its end. */
   leave(): Promise<void>
   stop(): Promise<void>
 }
@@ -36,6 +41,8 @@ const FOLLOW_TIME = 'follow the time'
 const STAYING = new Set([END_LATE, FOLLOW_TIME])
 
 const MINUTE_MS = 60_000
+/** When rare jobs run first: processes that are replaced often must not put them off for ever. */
+const FIRST_MS = 5_000
 /** Beat of the timer while anything is due soon. */
 const BEAT_MS = 250
 /** Beat at rest: within the second that webhooks look ahead, and the two before the first poll of a task. */
@@ -47,17 +54,18 @@ interface Work {
   reencryption: Reencryption
   entrance: { renew(): Promise<void> }
   backups: Pick<BackupSchedule, 'beat' | 'stop'>
+  retention: RetentionSchedule
   leftBehind: { look(): Promise<void> }
   discovery: { look(): Promise<void> }
 }
 
 export function startScheduler(world: World, work: Work): Scheduler {
-  const { poller, reencryption, backups } = work
+  const { poller, reencryption, backups, retention } = work
   const { backgroundResponses } = world
   const webhooks = createWebhookSender(world)
   const jobs = jobsOf(world, work, webhooks)
   /** Milliseconds until each job runs again; a running one is missing. */
-  const waits = new Map(jobs.map((job) => [job, job.everyMs]))
+  const waits = new Map(jobs.map((job) => [job, Math.min(job.everyMs, FIRST_MS)]))
   const running = new Set<Promise<void>>()
   /** Jobs that found something due soon when they last ended. */
   const busy = new Set<Job>()
@@ -115,7 +123,8 @@ export function startScheduler(world: World, work: Work): Scheduler {
       stopped = true
       cancel()
       reencryption.stop()
-      backups.stop()
+      if (!hasLeft) backups.stop()
+      retention.stop()
       await Promise.all([...running, poller.stop(), webhooks.stop(), backgroundResponses.stop()])
     },
   }
@@ -123,7 +132,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
 
 function jobsOf(
   world: World,
-  { gateway, poller, reencryption, entrance, leftBehind, backups, discovery }: Work,
+  { gateway, poller, reencryption, entrance, leftBehind, backups, retention, discovery }: Work,
   webhooks: WebhookSender,
 ): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
@@ -142,13 +151,27 @@ function jobsOf(
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
     { name: 'discover models', everyMs: MINUTE_MS, run: () => discovery.look() },
     { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },
+    { name: 'watch events', everyMs: 15_000, run: () => watchEvents(world) },
+    { name: 'close old charges', everyMs: 10 * MINUTE_MS, run: () => retention.beat() },
     { name: 'add up usage', everyMs: MINUTE_MS, run: () => addToTotals(db) },
+    {
+      name: 'renew allowances',
+      everyMs: MINUTE_MS,
+      run: () => renewAllowances(db, world.plans.values(), now()),
+    },
     { name: 'make partitions', everyMs: 10 * MINUTE_MS, run: () => makeChargePartitions(db, now()) },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {
       name: 'forget old rows',
       everyMs: 10 * MINUTE_MS,
-      run: () => apply(db, [forgetAnswers(now()), forgetWindows(now()), ...forgetWebhooks(now())]),
+      run: () =>
+        apply(db, [
+          forgetAnswers(now()),
+          forgetWindows(now()),
+          ...forgetWebhooks(now()),
+          ...forgetSessions(now()),
+          forgetFigures(now()),
+        ]),
     },
   ]
 }

@@ -7,10 +7,12 @@ import { createBackupSchedule } from '../backup/schedule'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/reencryption'
 import { createGateway, type Gateway } from '../request/line'
+import { createRetentionSchedule } from '../retention/schedule'
 import { createPoller } from '../tasks/poller'
 import type { ProcessFigures } from '../telemetry/state-metrics'
 import { type AdminListener, adminAtPort, createAdminApi, listenForAdmins } from './admin-listener'
 import type { Sockets } from './connection-guard'
+import { ConsoleEntrance } from './console-entrance'
 import { Discovery } from './discovery'
 import { encodedTables } from './encoded-tables'
 import { ListeningSide, type Predecessor } from './entrance'
@@ -35,7 +37,8 @@ export interface Server {
   reload(cause: string): Promise<Reloaded>
   /**
    * Leaves the port to a newer process that listens beside this one: requests that still come are answered as the last
-   * of their connection. Resolves when new connections reach the other only; `stop` is to follow.
+   * of their connection. Resolves when new connections reach the other only; `stop` is to follow, which first waits, up
+   * to the grace, until the callers of this one have gone.
    */
   handOver(): Promise<void>
   /**
@@ -80,30 +83,29 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const port = { isLeft: false }
   const admin = createAdminApi(world, version)
   const atPort = config.admin?.port === undefined ? adminAtPort(world, admin.api) : undefined
-  const app = createApp(world, gateway, options.mark, port, atPort)
-  const { entrance, metrics, admins } = await openListeners(app, options, world, admin.api)
+  const console = new ConsoleEntrance(world)
+  const app = createApp(world, gateway, options.mark, port, {
+    admin: atPort,
+    console: console.atPort,
+  })
+  const { entrance, metrics, admins } = await openListeners(app, options, world, admin.api, console)
   const discovery = new Discovery(world)
   const reloads = reloadsOf(options, world, entrance, discovery)
-  const backups = createBackupSchedule({
-    ...world,
-    configNow: () => world.config,
-    dataDir,
-    databaseFile: databaseFile(dataDir),
-  })
-  const work = { gateway, poller, reencryption, entrance, leftBehind, backups, discovery }
+  const copied = { ...world, configNow: () => world.config, dataDir, databaseFile: databaseFile(dataDir) }
+  const backups = createBackupSchedule(copied)
+  const retention = createRetentionSchedule(copied)
+  const work = { gateway, poller, reencryption, entrance, leftBehind, backups, retention, discovery }
   const scheduler = startScheduler(world, work)
   void discovery.look()
   const unwatch = watchState(world, gateway, options.processFigures)
-  const endWatching = async () => {
-    unwatch()
-    await Promise.all([metrics?.stop(), admins?.stop()])
-  }
+  const ending = new Ending({
+    ...{ world, port, gateway, entrance, metrics, admins, console, scheduler, backups, unwatch },
+  })
   admin.control({
     compare: () => reloads.compare(),
     reload: (cause) => reloads.reload(cause),
     makeBackup: () => backups.makeNow(),
   })
-  let stopping: Promise<number> | undefined
   return {
     world,
     metricsUrl: metrics?.url,
@@ -113,23 +115,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     },
     compare: () => reloads.compare(),
     reload: (cause) => reloads.reload(cause),
-    async handOver() {
-      port.isLeft = true
-      entrance.leave()
-      // Running polls and deliveries may take longer: they are waited for at the stop.
-      void scheduler
-        .leave()
-        .catch((error) => world.log('job_failed', { job: 'leave', reason: String(error) }))
-      await new Promise<void>((resolve) => world.after(SETTLE_MS, resolve))
-      void metrics?.stop()
-      void admins?.stop()
-      void entrance.stop()
-    },
-    stop(graceMs) {
-      if (stopping) void gateway.drain(graceMs)
-      stopping ??= stop(graceMs, { world, gateway, entrance, scheduler, endWatching })
-      return stopping
-    },
+    handOver: () => ending.handOver(),
+    stop: (graceMs) => ending.stop(graceMs),
   }
 }
 
@@ -157,6 +144,7 @@ async function openListeners(
   options: ServerOptions,
   world: World,
   api: AdminApi,
+  console: ConsoleEntrance,
 ): Promise<{
   entrance: ListeningSide
   metrics: MetricsListener | undefined
@@ -167,7 +155,7 @@ async function openListeners(
   let admins: AdminListener | undefined
   try {
     metrics = listenForMetrics(world, options)
-    admins = listenForAdmins(world, api, canShare)
+    admins = listenForAdmins(world, api, console, canShare)
     return { metrics, admins, entrance: new ListeningSide(app, options, world) }
   } catch (error) {
     await metrics?.stop()
@@ -179,26 +167,77 @@ async function openListeners(
 
 interface Parts {
   world: World
+  port: { isLeft: boolean }
   gateway: Gateway
   entrance: ListeningSide
+  metrics: MetricsListener | undefined
+  admins: AdminListener | undefined
+  console: ConsoleEntrance
   scheduler: Scheduler
-  endWatching(): Promise<void>
+  backups: { stop(): void }
+  unwatch(): void
 }
 
-async function stop(
-  graceMs: number,
-  { world, gateway, entrance, scheduler, endWatching }: Parts,
-): Promise<number> {
-  const closed = entrance.stop()
-  const cut = await gateway.drain(graceMs)
-  // Last bytes may still be on their way; a caller who does not take them is not waited for.
-  const deadline = setTimeout(() => entrance.cut(), LAST_BYTES_MS)
-  await closed
-  clearTimeout(deadline)
-  await endWatching()
-  await scheduler.stop()
-  // The database may be away, and a stop must end all the same.
-  await world.followTime().catch(() => {})
-  await world.close()
-  return cut
+/** The end of a running gateway, in the place of which another process may serve already. */
+class Ending {
+  /** Resolves when no caller is left in a process that has handed over, or when they are waited for no more. */
+  private readonly departure = Promise.withResolvers<void>()
+  private hasHandedOver = false
+  private stopping: Promise<number> | undefined
+
+  constructor(private readonly parts: Parts) {}
+
+  async handOver(): Promise<void> {
+    const { world, port, entrance, metrics, admins, console, scheduler } = this.parts
+    this.hasHandedOver = true
+    port.isLeft = true
+    entrance.freeze()
+    // Running polls and deliveries may take longer: they are waited for at the stop.
+    void scheduler.leave().catch((error) => world.log('job_failed', { job: 'leave', reason: String(error) }))
+    await new Promise<void>((resolve) => world.after(SETTLE_MS, resolve))
+    void metrics?.leave()
+    void admins?.leave()
+    void console.stop()
+    void entrance.leave().then(this.departure.resolve)
+  }
+
+  stop(graceMs: number): Promise<number> {
+    const { port, gateway, console, backups } = this.parts
+    void console.stop()
+    if (this.stopping) {
+      this.departure.resolve()
+      backups.stop()
+      void gateway.drain(graceMs)
+    }
+    port.isLeft = true
+    this.stopping ??= this.end(graceMs)
+    return this.stopping
+  }
+
+  private async end(graceMs: number): Promise<number> {
+    const { world, gateway, entrance, metrics, admins, scheduler, unwatch } = this.parts
+    const endsAt = world.monotonic() + graceMs
+    // Those who are still connected may ask once more.
+    if (this.hasHandedOver) await this.callersGone(graceMs)
+    const closed = entrance.stop()
+    const cut = await gateway.drain(Math.max(0, endsAt - world.monotonic()))
+    // Last bytes may still be on their way; a caller who does not take them is not waited for.
+    const deadline = setTimeout(() => entrance.cut(), LAST_BYTES_MS)
+    await closed
+    clearTimeout(deadline)
+    unwatch()
+    await Promise.all([metrics?.stop(), admins?.stop()])
+    await scheduler.stop()
+    // The database may be away, and a stop must end all the same.
+    await world.followTime().catch(() => {})
+    await world.close()
+    return cut
+  }
+
+  private async callersGone(patienceMs: number): Promise<void> {
+    const patience = Promise.withResolvers<void>()
+    const cancel = this.parts.world.after(patienceMs, patience.resolve)
+    await Promise.race([this.departure.promise, patience.promise])
+    cancel()
+  }
 }

@@ -35,6 +35,7 @@ export function remove({ path, file }: PlacedSocket): void {
   if (statSync(path, { throwIfNoEntry: false })?.ino === file) rmSync(path)
 }
 
-function madeAt(path: string, maker: string): string {
+/** The path that a process made a socket at. The system names it so also after it was moved to its place. */
+export function madeAt(path: string, maker: string): string {
   return `${path}.${maker}`
 }

@@ -16,7 +16,7 @@ import { migrate, migrations, schemaVersion } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
 import { secretOf } from '../db/secrets'
 import { openSqlite } from '../db/sqlite'
-import { createFetchTransport } from '../http-client/fetch-origin'
+import { sendEventsBy } from '../events/send'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
 import { levelOf } from '../lib/log-events'
@@ -27,13 +27,14 @@ import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
-import type { ReadRows, RequestLog } from '../request-log/request-log'
+import type { ReadRows } from '../request-log/request-log'
 import { BackgroundResponses } from '../responses/background'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
+import type { WebhookWorld } from '../webhooks/sender'
 import { followDatabase, openClock, type Reference, timeOf } from './clock'
 import { formatLine } from './log-lines'
-import { type Observation, observe, openRequests } from './observation'
+import { type Observation, type ObservedRequests, observe, openRequests } from './observation'
 import { type InForce, putInForce } from './running'
 
 /** The parts of the configuration in force are read anew for each request. */
@@ -42,7 +43,7 @@ export interface World extends System, InForce, Observation {
   db: Db
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null
-  requestLog: RequestLog
+  requestLog: ObservedRequests
   authenticator: Authenticator
   tokenCounter: TokenCounter
   audioReader: Pick<AudioReader, 'read' | 'close'>
@@ -54,6 +55,7 @@ export interface World extends System, InForce, Observation {
   /** Seals what callers keep for the gateway. */
   sealer: Sealer
   backgroundResponses: BackgroundResponses
+  sendEvent: WebhookWorld['sendEvent']
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
   followTime(): Promise<void>
@@ -70,21 +72,6 @@ export interface Outside extends UpstreamWorld {
   logRequests?: ReadRows | undefined
 }
 
-const fetchTransport = createFetchTransport({ fetch: (url, init) => fetch(url, init) })
-
-/** Opens servers with a proxy of their own through it, those that want none without, and all others as usual. */
-function withOwnProxies(usual: Transport): Transport {
-  return {
-    open(url, options = {}) {
-      if (options.proxy === undefined) return usual.open(url, options)
-      return options.proxy === null ? directTransport.open(url, options) : fetchTransport.open(url, options)
-    },
-  }
-}
-
-/** The transport for machines behind a proxy: Bun's fetch finds the proxy in the environment. */
-export const proxyTransport = withOwnProxies(fetchTransport)
-
 const standardError = Bun.stderr.writer()
 
 /** The real clock, network, and a log of JSON lines on standard error. */
@@ -96,7 +83,7 @@ export const outside: Outside = {
     return () => clearTimeout(timer)
   },
   databaseTime: timeOf,
-  transport: withOwnProxies(directTransport),
+  transport: directTransport,
   lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   log: (event, fields) => {
     writeLog(formatLine({ at: Date.now(), level: levelOf(event), event, fields }, 'json'))
@@ -234,7 +221,7 @@ export async function openWorld(
   const db = await openDatabase(config, dataDir, { log })
   const reference = await referenceOf(db, from)
   const { now, followTime } = await openClock(db, reference, { monotonic, log })
-  const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now })
+  const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now, newId })
   const readers = openReaders()
   const ticker = createTicker(from)
   const artifacts = await openArtifacts(config, {
@@ -257,7 +244,7 @@ export async function openWorld(
     db,
     process: processes?.own ?? null,
     requestLog,
-    authenticator: createAuthenticator(db, { now, monotonic }),
+    authenticator: createAuthenticator(db, { now, monotonic, plan: (name) => inForce.plans.get(name) }),
     ...readers,
     ticker,
     uploads,
@@ -270,6 +257,7 @@ export async function openWorld(
       log,
       keepMs: () => inForce.keptResponses.keepMs,
     }),
+    sendEvent: sendEventsBy(inForce),
     randomBytes,
     now,
     monotonic,

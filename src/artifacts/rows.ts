@@ -126,12 +126,18 @@ export interface ListedArtifact {
 /** Artifacts, newest first, before the one with the id `after`. */
 export async function listArtifacts(
   db: Db,
-  { account, after, limit }: { account?: string | undefined; after?: string | undefined; limit: number },
+  {
+    account,
+    charge,
+    after,
+    limit,
+  }: { account?: string | undefined; charge?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<ListedArtifact[]> {
   const rows = await db.query({
     sql: `select * from artifacts where (account = $1 or cast($1 as text) is null)
-      and (id < $2 or cast($2 as text) is null) order by id desc limit $3`,
-    parameters: [account ?? null, after ?? null, limit],
+      and (id < $2 or cast($2 as text) is null) and (charge = $3 or cast($3 as text) is null)
+      order by id desc limit $4`,
+    parameters: [account ?? null, after ?? null, charge ?? null, limit],
   })
   return rows.map((row) => ({
     id: row.id as string,

@@ -1,8 +1,8 @@
-// Where backups are kept: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite one,
+// Where backups and archives are kept: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite one,
 // nor show one under its name that is not whole.
 
-import { chmod, copyFile, link, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, chmod, copyFile, link, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { S3Client } from 'bun'
 import type { Bucket } from '../artifacts/blob-store'
 
@@ -13,6 +13,7 @@ export interface BackupPlace {
   put(path: string, name: string): Promise<void>
   /** Brings a backup to a new file. Throws if there is none of this name. */
   bring(name: string, path: string): Promise<void>
+  has(name: string): Promise<boolean>
   /** Names of all backups, oldest first. */
   names(): Promise<string[]>
   remove(name: string): Promise<void>
@@ -43,6 +44,11 @@ export function folderPlace(folder: string): BackupPlace {
       await moveNew(path, join(folder, name))
     },
     bring: (name, path) => copyFile(join(folder, name), path),
+    has: (name) =>
+      access(join(folder, name)).then(
+        () => true,
+        () => false,
+      ),
     async names() {
       const all = await readdir(folder).catch(() => [])
       return all.filter((name) => NAME.test(name)).sort()
@@ -68,9 +74,17 @@ export async function moveNew(path: string, to: string): Promise<void> {
     await handle.sync().finally(() => handle.close())
     // A link, unlike a rename, replaces nothing.
     await link(part, to)
+    await syncFolder(dirname(to))
   } finally {
     await rm(part, { force: true })
   }
+}
+
+/** Makes the names in a folder durable. */
+async function syncFolder(folder: string): Promise<void> {
+  // Windows opens no folder.
+  const handle = await open(folder, 'r').catch(() => undefined)
+  await handle?.sync().finally(() => handle.close())
 }
 
 export function bucketPlace({ prefix = '', ...connection }: Bucket): BackupPlace {
@@ -91,6 +105,7 @@ export function bucketPlace({ prefix = '', ...connection }: Bucket): BackupPlace
       if (!(await fileOf(name).exists())) throw new Error(`${connection.bucket} has no ${prefix}${name}`)
       await Bun.write(path, new Response(fileOf(name).stream()))
     },
+    has: (name) => fileOf(name).exists(),
     async names() {
       const names: string[] = []
       let startAfter: string | undefined

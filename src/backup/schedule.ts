@@ -1,11 +1,12 @@
-// Backups that the server makes by itself, in a worker so that nobody waits for them. One node of several makes each. It
-// must never remove a backup before a newer one is in place.
+// Backups that the server makes by itself, in a worker so that nobody waits for them. One node of several makes each, and
+// when the next is due goes by the last one, however short processes live. It must never remove a backup before a newer
+// one is in place.
 
 import { join } from 'node:path'
 import type { Bucket } from '../artifacts/blob-store'
 import { backupEveryMs } from '../config/backup'
 import type { Config } from '../config/schema'
-import { type Db, tryApply } from '../db/db'
+import { apply, type Db, tryApply } from '../db/db'
 import type { System } from '../lib/system'
 import type { BackupReport, BackupSource } from './backup'
 import { type BackupPlace, bucketPlace, folderPlace, nameOfBackup, timeOfBackup } from './place'
@@ -32,7 +33,7 @@ export interface BackupSchedule {
 const WORKER = import.meta.url.endsWith('/src/backup/schedule.ts')
   ? './backup-worker.ts'
   : './src/backup/backup-worker.ts'
-/** When a backup that failed is tried again. */
+/** When a backup that failed is tried again, or sooner if the next is due sooner. */
 const RETRY_MS = 10 * 60_000
 
 /** The place of a configuration's backups, as plain data. */
@@ -65,21 +66,57 @@ interface ScheduleParts extends Pick<System, 'now' | 'log'> {
   db: Db
 }
 
-async function isDue(place: BackupPlace, everyMs: number, now: number): Promise<boolean> {
-  const newest = (await place.names()).at(-1)
-  return newest === undefined || now - timeOfBackup(newest) >= everyMs
+/** When the last backup was tried and when the last one that is in place was begun, in milliseconds since 1970; 0: never. */
+interface LastBackup {
+  triedAt: number
+  madeAt: number
 }
 
-/** Whether this process makes the backup: of several nodes one claims it, and others wait as long as a try may take. */
-function claim(db: Db, now: number): Promise<boolean> {
+export async function lastBackup(db: Db): Promise<LastBackup> {
+  const [row] = await db.query({ sql: `select at, reference from times where name = 'backup'` })
+  return { triedAt: Number(row?.at ?? 0), madeAt: Number(row?.reference ?? 0) }
+}
+
+/** Whether this process makes the backup: of several nodes that have seen the same last one, one claims the next. */
+function claim(db: Db, { triedAt }: LastBackup, now: number): Promise<boolean> {
   return tryApply(db, [
     {
       sql: `insert into times (name, at, reference) values ('backup', $1, 0)
-        on conflict (name) do update set at = excluded.at where times.at <= $2`,
-      parameters: [now, now - RETRY_MS],
+        on conflict (name) do update set at = excluded.at where times.at = $2`,
+      parameters: [now, triedAt],
       guard: true,
     },
   ])
+}
+
+/** Notes that a backup is in place that was begun at a moment. */
+async function noteMade(db: Db, at: number): Promise<void> {
+  await apply(db, [
+    {
+      sql: `insert into times (name, at, reference) values ('backup', $1, $1)
+        on conflict (name) do update set reference = excluded.reference where times.reference < excluded.reference`,
+      parameters: [at],
+    },
+  ])
+}
+
+/** The place that this process has looked into: it is asked once, then the database says what was made. */
+class KnownPlace {
+  private known: BackupTask['place'] | undefined
+
+  constructor(private readonly db: Db) {}
+
+  /** When the newest backup in a place was begun; 0 if there is none. */
+  async newestIn(place: BackupTask['place'], { madeAt }: LastBackup): Promise<number> {
+    if (Bun.deepEquals(place, this.known)) return madeAt
+    const newest = (await openPlace(place).names()).at(-1)
+    this.known = place
+    // A name has seconds only.
+    if (newest === nameOfBackup(madeAt)) return madeAt
+    const at = newest === undefined ? 0 : timeOfBackup(newest)
+    if (at > madeAt) await noteMade(this.db, at)
+    return at
+  }
 }
 
 export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
@@ -105,14 +142,14 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
   }
 
   /** Makes a backup, and removes the oldest. Logs how it went, and throws if it failed. */
-  async function make(config: Config): Promise<BackupReport> {
+  async function make(config: Config, startedAt: number): Promise<BackupReport> {
     const kept = placeOf(config, dataDir)
-    const startedAt = now()
     const name = nameOfBackup(startedAt)
     const source = sourceOf(config, parts.databaseFile)
     try {
       const made = await run({ source, place: kept, name, scratch: dataDir, now: startedAt })
       const { problems, ...report } = made
+      await noteMade(db, startedAt)
       const removed = await removeOld(openPlace(kept), config.backup?.keep)
       log('backup_made', { ...report, durationMs: now() - startedAt, removed: removed.length })
       if (problems.length > 0) log('books_wrong', { backup: name, problems: problems.slice(0, 5) })
@@ -125,24 +162,30 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
 
   let running: Promise<BackupReport> | undefined
   /** One at a time: whoever asks while one is made gets that. */
-  function makeOne(config: Config): Promise<BackupReport> {
-    running ??= make(config).finally(() => {
+  function makeOne(config: Config, startedAt: number): Promise<BackupReport> {
+    running ??= make(config, startedAt).finally(() => {
       running = undefined
     })
     return running
   }
+
+  const seen = new KnownPlace(db)
 
   return {
     async beat() {
       const config = configNow()
       const everyMs = backupEveryMs(config.backup)
       if (everyMs === undefined) return
-      const place = openPlace(placeOf(config, dataDir))
-      if (!(await isDue(place, everyMs, now())) || !(await claim(db, now()))) return
+      const startedAt = now()
+      const last = await lastBackup(db)
+      if (startedAt - (await seen.newestIn(placeOf(config, dataDir), last)) < everyMs) return
+      // The last try has failed, or still runs.
+      if (last.triedAt > last.madeAt && startedAt - last.triedAt < Math.min(RETRY_MS, everyMs)) return
+      if (!(await claim(db, last, startedAt))) return
       // The log has the reason of a failure.
-      await makeOne(config).catch(() => {})
+      await makeOne(config, startedAt).catch(() => {})
     },
-    makeNow: () => makeOne(configNow()),
+    makeNow: () => makeOne(configNow(), now()),
     stop,
   }
 }

@@ -1,12 +1,13 @@
 // The ledger of an account, page by page, so that its length costs time and no memory: deposits and corrections, merged
-// with the charges in the order in which the books took them. It must never write.
+// with the charges in the order in which the books took them. A closed month is one entry. It must never write.
 
-import type { Db, Row } from '../db/db'
+import { DatabaseUnavailable, type Db, type Row } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { bookOf } from './balances'
+import { closedPart, closedPayments } from './closings'
 import { usageBy } from './usage-report'
-import { DAY_MS, HOUR_MS, highestPosition, markOf } from './usage-totals'
+import { DAY_MS, HOUR_MS, highestPosition, markOf, positionsBetween } from './usage-totals'
 
 export interface LedgerEntry {
   id: string
@@ -93,8 +94,11 @@ export async function endOfLedger(
   { since = 0, until = NEVER }: LedgerPeriod,
   limit: number,
 ): Promise<LedgerEntry[]> {
+  const closed = await closedPart(db)
   for (let wanted = limit; ; wanted *= 4) {
-    const from = Math.max(since, await hourWithLast(db, account, { since, until }, wanted))
+    const hour = await hourWithLast(db, account, { since, until }, wanted)
+    // Entries of closed months are few, and fewer than the charges in them.
+    const from = hour < closed.endedBefore ? since : Math.max(since, hour)
     let last: Placed[] = []
     for await (const page of placedLedger(db, account, from, until)) last = [...last, ...page].slice(-limit)
     if (from <= since) return last.map(entryOf)
@@ -183,8 +187,35 @@ async function balanceBefore(db: Db, account: string, at: number): Promise<numbe
       from transfers where (to_book = $1 or from_book = $1) and at < $2`,
     parameters: [bookOf(account), at],
   })
-  const used = await usageBy(db, 'account', { since: 0, until: at })
-  return (row?.booked as number) - (used.find(({ name }) => name === account)?.amountNano ?? 0)
+  return (row?.booked as number) - (await paidBefore(db, account, at))
+}
+
+/** The sum that an account has paid before a time. A closed month counts at its end. */
+async function paidBefore(db: Db, account: string, at: number): Promise<number> {
+  const closed = await closedPart(db)
+  if (at >= closed.endedBefore) {
+    const used = await usageBy(db, 'account', { since: 0, until: at })
+    return used.find(({ name }) => name === account)?.amountNano ?? 0
+  }
+  let paidNano = 0
+  for (const { amountNano } of await closedPayments(db, account, 0, at)) paidNano += amountNano
+  for (const [after, to] of await positionsBetween(db, 0, at)) {
+    const [row] = await db.query({
+      sql: `select cast(coalesce(sum(amount), 0) as bigint) as paid from ended_charges
+        where position > $1 and position <= $2 and ended_at < $3
+          and series in (select id from charge_series where account = $4)`,
+      parameters: [after, to, at, account],
+    })
+    paidNano += row?.paid as number
+  }
+  await requireOpen(db, closed.position)
+  return paidNano
+}
+
+/** Throws if charges behind a position have been closed: those that were read there may not be all. */
+async function requireOpen(db: Db, after: number): Promise<void> {
+  if ((await closedPart(db)).position <= after) return
+  throw new DatabaseUnavailable('charges were closed while they were read: ask again')
 }
 
 async function* transfersOf(
@@ -209,18 +240,22 @@ async function* transfersOf(
 }
 
 async function* chargesOf(db: Db, account: string, since: number, until: number): AsyncGenerator<Movement[]> {
+  const closed = await closedPart(db)
+  const months = await closedPayments(db, account, since, until)
+  if (months.length > 0) yield months.map(movementOfClosing)
   const mark = await markOf(db)
   const end = await highestPosition(db)
   // What is not in the totals yet may have ended at any time.
   const ranges = [...(await rangesOf(db, account, since, until, mark)), [mark, end] as const]
   for (const [from, to] of ranges) {
-    for (let after = from; after < to; after += PAGE) {
+    for (let after = Math.max(from, closed.position); after < to; after += PAGE) {
       const rows = await db.query({
         sql: `select position, id, ended_at, amount from ended_charges where position > $1 and position <= $2
           and series in (select id from charge_series where account = $3)
           and amount > 0 and ended_at >= $4 and ended_at < $5 order by position`,
         parameters: [after, Math.min(after + PAGE, to), account, since, until],
       })
+      await requireOpen(db, after)
       if (rows.length > 0) yield rows.map(movementOfCharge)
     }
   }
@@ -265,6 +300,22 @@ function movementOfTransfer(row: Row, book: string): Movement {
     charge: null,
     note: row.note as string | null,
     position: 0,
+  }
+}
+
+function movementOfClosing({
+  closing,
+  requests,
+  amountNano,
+}: Awaited<ReturnType<typeof closedPayments>>[number]): Movement {
+  return {
+    id: `closing-${closing.month}`,
+    at: closing.endedBefore - 1,
+    kind: 'closing',
+    amountNano: -amountNano,
+    charge: null,
+    note: `${requests} charges up to ${closing.month}, in ${closing.archive}`,
+    position: closing.position,
   }
 }
 

@@ -2,6 +2,9 @@
 // stored, and the code is shown once, when it is made. A code must never be credited twice, nor be found by a part of it.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import { isoTime } from '../db/iso-time'
+import { conflict, notFound } from '../lib/errors'
+import { formatUsd } from '../lib/money'
 import { addCredit } from './ledger'
 
 export interface Code {
@@ -27,6 +30,9 @@ const RANDOM_LENGTH = 20
 const GROUP_LENGTH = 5
 const CODE_FORM = new RegExp(`^[${CODE_DIGITS}]{${RANDOM_LENGTH + GROUP_LENGTH}}$`)
 const MINUTE_MS = 60_000
+
+/** Most codes that are made at a time. */
+export const MOST_NEW_CODES = 10_000
 
 /** Attempts a minute, wrong ones included: of one key, and of all keys together. */
 export const CODE_ATTEMPTS = { ofKey: 10, ofAll: 1_000 } as const
@@ -79,10 +85,24 @@ export async function createCodes(db: Db, codes: readonly NewCode[]): Promise<vo
   await tryApply(db, statements)
 }
 
-/** Codes, the newest first. */
-export async function listCodes(db: Db, limit: number): Promise<Code[]> {
-  const sql = 'select * from top_up_codes order by created_at desc, id desc limit $1'
-  return (await db.query({ sql, parameters: [limit] })).map(codeOfRow)
+/** Codes, the newest first, before one of them. */
+export async function listCodes(
+  db: Db,
+  { limit, before }: { limit: number; before?: { createdAt: number; id: string } | undefined },
+): Promise<Code[]> {
+  const rows = await db.query({
+    sql: `select * from top_up_codes where created_at < $2 or (created_at = $2 and id < $3)
+      order by created_at desc, id desc limit $1`,
+    parameters: [limit, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? ''],
+  })
+  return rows.map(codeOfRow)
+}
+
+/** A code by its id, or by the code itself. Rejects with 404. */
+export async function requireCode(db: Db, idOrCode: string): Promise<Code> {
+  const code = await findCode(db, idOrCode)
+  if (!code) throw notFound('code', idOrCode)
+  return code
 }
 
 /** Finds a code by its id, or by the code itself. */
@@ -103,6 +123,31 @@ export async function revokeCode(db: Db, id: string, now: number): Promise<boole
       guard: true,
     },
   ])
+}
+
+/** Refuses a code for ever. Rejects with 409 if it was redeemed or revoked before. */
+export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: number): Promise<Code> {
+  const isRevoked = await revokeCode(db, id, now)
+  const code = await requireCode(db, id)
+  if (isRevoked) return code
+  const by = code.redeemedBy === null ? '' : ` by account ${code.redeemedBy}`
+  throw conflict('code_ended', `The code ${code.hint} was ${statusOfCode(code, now)} before${by}.`)
+}
+
+/** A code as operators see it: its end only. */
+export function codeJson(code: Code, now: number) {
+  return {
+    id: code.id,
+    hint: code.hint,
+    status: statusOfCode(code, now),
+    amount_usd: formatUsd(code.amountNano),
+    note: code.note,
+    created_at: isoTime(code.createdAt),
+    expires_at: isoTime(code.expiresAt),
+    revoked_at: isoTime(code.revokedAt),
+    redeemed_at: isoTime(code.redeemedAt),
+    redeemed_by: code.redeemedBy,
+  }
 }
 
 /** Counts an attempt of a key. False if this minute has had too many, of the key or of all keys. */

@@ -1,8 +1,10 @@
 // How a charge that has ended is stored: once, in a short form, as the row that is also its ledger entry. What it shares
 // with others stands in tables of its own. A row must never change.
 
+import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../contract/failures'
-import type { Db, Statement } from '../db/db'
+import type { Db, Row, Statement } from '../db/db'
+import { assertNano } from '../lib/money'
 import type { Charge, Settlement, UsageSource } from './ledger'
 import { referencesOf, type StoredUsage } from './references'
 
@@ -20,9 +22,18 @@ const ENDINGS: readonly EndedBy[] = [
 const STATES = ['released', 'settled'] as const
 
 /** The end of a charge as the caller knows it. */
-export interface ChargeEnding extends Pick<Settlement, 'usageJson' | 'endedBy' | 'endedAt'> {
+export interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'endedBy' | 'endedAt'> {
   state: (typeof STATES)[number]
   usageSource: UsageSource | null
+}
+
+/** The words of a stored row for which it has places in the lists. */
+export function describeCodes(row: Row): { state: string; usage_source: string | null; ended_by: string } {
+  return {
+    state: STATES[row.state as number] ?? 'impossible',
+    usage_source: row.usage_source === null ? null : (USAGE_SOURCES[row.usage_source as number] ?? null),
+    ended_by: ENDINGS[row.ended_by as number] ?? 'impossible',
+  }
 }
 
 /** The row of an ended charge by its columns, but for the amounts. */
@@ -38,6 +49,7 @@ export type EndedRow = {
   ended_by: number
   created_at: number
   ended_at: number
+  cost: number | null
 }
 
 /** Makes the row of a charge. A promise only where something is met for the first time. */
@@ -58,11 +70,15 @@ const NO_USAGE: StoredUsage = { usageShape: null, usage: null }
 
 function rowOf(
   charge: Charge,
-  { state, usageSource, endedBy, endedAt }: ChargeEnding,
+  { state, costNano = null, usageSource, endedBy, endedAt }: ChargeEnding,
   series: number,
   priceList: number,
   { usageShape, usage }: StoredUsage,
 ): EndedRow {
+  if (costNano !== null) {
+    assertNano(costNano)
+    assert(costNano >= 0, 'a vendor asks for nothing or more')
+  }
   return {
     id: charge.id,
     series,
@@ -75,15 +91,16 @@ function rowOf(
     ended_by: ENDINGS.indexOf(endedBy),
     created_at: charge.createdAt,
     ended_at: endedAt,
+    cost: costNano,
   }
 }
 
 export const ENDED_COLUMNS =
-  'id, series, price_list, state, held, amount, shortfall, usage_shape, usage, usage_source, ended_by, created_at, ended_at'
+  'id, series, price_list, state, held, amount, shortfall, usage_shape, usage, usage_source, ended_by, created_at, ended_at, cost'
 
 /** A constant, because a text built anew each time would be parsed anew to find its prepared statement. */
 const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
-  values ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11, $12)`
+  values ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11, $12, $13)`
 
 /** The charge's permanent row, which is also its ledger entry. */
 export function insertEnded(amountNano: number, row: EndedRow): Statement {
@@ -102,6 +119,7 @@ export function insertEnded(amountNano: number, row: EndedRow): Statement {
       row.ended_by,
       row.created_at,
       row.ended_at,
+      row.cost,
     ],
   }
 }

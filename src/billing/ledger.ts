@@ -1,4 +1,4 @@
-// Money: the only file that moves it. A request holds its worst price before the vendor is called, or a stream the first
+// Money: the only file that moves it, by the statements of charge-statements.ts. A request holds its worst price before the vendor is called, or a stream the first
 // step of it and more as it goes on, and is then settled (pays its true price) or released (pays nothing), exactly once. A
 // balance must never be below what is held on it.
 // Every movement goes from one book to another and is appended, never changed: a settled charge, or a transfer by the
@@ -6,10 +6,20 @@
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../contract/failures'
-import { type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
+import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { assertNano, formatUsd, MAX_NANO } from '../lib/money'
 import { bookOf } from './balances'
-import { ENDED_COLUMNS, type EndedRow, endedRow, insertEnded } from './ended-charges'
+import {
+  addToWindow,
+  closeCharge,
+  correctBudget,
+  correctWindow,
+  holdMore,
+  insertOpen,
+  settleBeyond,
+  settleCovered,
+} from './charge-statements'
+import { endedRow, insertEnded } from './ended-charges'
 import { freeKey } from './idempotency'
 import { endMovement, holdMovement } from './movements'
 import { referencesOf } from './references'
@@ -32,6 +42,10 @@ export interface Charge {
   expiresAt: number
   /** The budget period that the hold counts in, for a key with a budget. */
   budgetPeriod: string | null
+  /** The period of the account's budget that the hold counts in; absent or null for an account without a budget. */
+  accountPeriod?: string | null
+  /** The set of metadata that its usage is counted by; absent or 0 for none. */
+  metadataId?: number
   /** The minute that the request counts in, for a key with a token limit. */
   windowMinute: number | null
   windowTokens: number
@@ -41,7 +55,7 @@ export interface Charge {
 
 /** A further condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
 export interface Condition {
-  name: 'rate' | 'concurrency' | 'budget' | 'idempotency'
+  name: 'rate' | 'concurrency' | 'budget' | 'account budget' | 'idempotency'
   statement: Statement
 }
 
@@ -51,6 +65,8 @@ export type UsageSource = 'upstream' | 'counted' | 'estimated'
 
 export interface Settlement {
   priceNano: number
+  /** The vendor's price of the same usage; absent or null where it is not known. What was held does not limit it. */
+  costNano?: number | null
   usageSource: UsageSource
   /** The vendor's usage object as it came, for a later audit. */
   usageJson: string | null
@@ -176,14 +192,15 @@ export async function settle(
 export async function release(
   db: Db,
   charge: Charge,
-  ending: { endedBy: EndedBy; endedAt: number },
+  ending: { endedBy: EndedBy; endedAt: number; costNano?: number | null; usageJson?: string | null },
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  const found = endedRow(db, charge, { state: 'released', usageJson: null, usageSource: null, ...ending })
+  const { usageJson = null } = ending
+  const found = endedRow(db, charge, { state: 'released', usageSource: null, ...ending, usageJson })
   // Without a wait where there is none: what is done at one moment comes into one group.
   const row = found instanceof Promise ? await found : found
   const statements = () => [
-    close(charge),
+    closeCharge(charge),
     {
       sql: 'update accounts set held = held - $1 where name = $2',
       parameters: [charge.heldNano, charge.account],
@@ -222,7 +239,7 @@ export async function findOpenCharge(db: Db, keyId: string, id: string): Promise
 /** A charge that has ended at a time or later, without the counters of its key. */
 export async function findEndedCharge(db: Db, id: string, since: number): Promise<Charge | undefined> {
   const rows = await db.query({
-    sql: `select *, ended_at as expires_at, null as budget_period, null as window_minute, 0 as window_tokens
+    sql: `select *, ended_at as expires_at, null as budget_period, null as account_period, null as window_minute, 0 as window_tokens
       from charge_history where position >= $2 and id = $1`,
     parameters: [id, await firstPositionSince(db, since)],
   })
@@ -326,120 +343,6 @@ export async function adjust(
   ])
 }
 
-function holdMore(account: string, amountNano: number): Statement {
-  return {
-    sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
-    parameters: [amountNano, account],
-    guard: true,
-  }
-}
-
-function settleCovered(charge: Charge, settlement: Settlement, row: EndedRow): Statement[] {
-  const { priceNano, tokens } = settlement
-  const statements: Statement[] = [
-    close(charge),
-    {
-      sql: 'update accounts set balance = balance - $1, held = held - $2 where name = $3',
-      parameters: [priceNano, charge.heldNano, charge.account],
-    },
-    insertEnded(priceNano, row),
-  ]
-  // Most keys have neither limit.
-  if (charge.budgetPeriod !== null) statements.push(...correctBudget(charge, priceNano))
-  if (charge.windowMinute !== null) statements.push(...correctWindow(charge, tokens))
-  return statements
-}
-
-/**
- * The amount that an account can pay of the price $2 of a charge that holds $1: the price, or all that is available.
- */
-const PAID_BEYOND = '(case when balance - held + $1 < $2 then balance - held + $1 else $2 end)'
-
-/**
- * Statements that settle above the hold. The amount depends on the balance at this moment, so SQL computes it under the
- * lock of the account's row.
- */
-function settleBeyond(charge: Charge, { priceNano, tokens }: Settlement, row: EndedRow): Statement[] {
-  const amounts = [charge.heldNano, priceNano, charge.account]
-  const statements: Statement[] = [
-    // First the charge, then the account: all ends of a charge lock in this order, so that no two wait for each other.
-    close(charge),
-    { sql: 'update accounts set held = held where name = $1', parameters: [charge.account] },
-    {
-      sql: `insert into ended_charges (${ENDED_COLUMNS})
-        select cast($4 as text), cast($5 as integer), cast($6 as integer), cast($7 as smallint), cast($1 as bigint),
-          ${PAID_BEYOND}, $2 - ${PAID_BEYOND}, cast($8 as integer), cast($9 as text), cast($10 as smallint),
-          cast($11 as smallint), cast($12 as bigint), cast($13 as bigint)
-        from accounts where name = $3 returning amount, shortfall`,
-      parameters: [
-        ...amounts,
-        row.id,
-        row.series,
-        row.price_list,
-        row.state,
-        row.usage_shape,
-        row.usage,
-        row.usage_source,
-        row.ended_by,
-        row.created_at,
-        row.ended_at,
-      ],
-    },
-    ...correctWindow(charge, tokens),
-  ]
-  if (charge.budgetPeriod !== null) {
-    statements.push({
-      sql: `update budgets set committed = committed - $1 + (select ${PAID_BEYOND} from accounts where name = $3)
-        where key_id = $4 and period = $5`,
-      parameters: [...amounts, charge.keyId, charge.budgetPeriod],
-    })
-  }
-  // Last, because the others read the balance as it was.
-  statements.push({
-    sql: `update accounts set balance = balance - ${PAID_BEYOND}, held = held - $1 where name = $3`,
-    parameters: amounts,
-  })
-  return statements
-}
-
-/**
- * Removes an open charge: the one way in which a charge ends. The guard makes every second attempt miss, and one that
- * does not know of an extension.
- */
-function close(charge: Charge): Statement {
-  return {
-    sql: 'delete from open_charges where key_id = $1 and id = $2 and held = $3',
-    parameters: [charge.keyId, charge.id, charge.heldNano],
-    guard: true,
-  }
-}
-
-/** Replaces the held amount by the paid amount in the key's budget. */
-function correctBudget(charge: Charge, paidNano: number): Statement[] {
-  if (charge.budgetPeriod === null) return []
-  return [
-    {
-      sql: 'update budgets set committed = committed + $1 where key_id = $2 and period = $3',
-      parameters: [paidNano - charge.heldNano, charge.keyId, charge.budgetPeriod],
-    },
-  ]
-}
-
-/** Replaces the assumed tokens by the used tokens in the key's minute. */
-function correctWindow(charge: Charge, tokens: number): Statement[] {
-  return addToWindow(charge, tokens - charge.windowTokens)
-}
-
-function addToWindow(charge: Charge, tokens: number): Statement[] {
-  if (charge.windowMinute === null || tokens === 0) return []
-  return [
-    {
-      sql: 'update rate_windows set tokens = tokens + $1 where key_id = $2 and minute = $3',
-      parameters: [tokens, charge.keyId, charge.windowMinute],
-    },
-  ]
-}
-
 function transfer(
   id: string,
   at: number,
@@ -457,30 +360,6 @@ function transfer(
   }
 }
 
-function insertOpen(charge: Charge, priceList: number): Statement {
-  const parameters: Value[] = [
-    charge.id,
-    charge.account,
-    charge.keyId,
-    charge.model,
-    charge.operation,
-    charge.heldNano,
-    priceList,
-    charge.budgetPeriod,
-    charge.windowMinute,
-    charge.windowTokens,
-    charge.createdAt,
-    charge.expiresAt,
-    charge.process ?? null,
-  ]
-  return {
-    sql: `insert into open_charges (id, account, key_id, model, operation, held, price_list, budget_period, window_minute,
-        window_tokens, created_at, expires_at, process)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-    parameters,
-  }
-}
-
 function chargeOfRow(row: Row): Charge {
   return {
     id: row.id as string,
@@ -493,6 +372,8 @@ function chargeOfRow(row: Row): Charge {
     createdAt: row.created_at as number,
     expiresAt: row.expires_at as number,
     budgetPeriod: row.budget_period as string | null,
+    accountPeriod: row.account_period as string | null,
+    metadataId: (row.metadata_id ?? 0) as number,
     windowMinute: row.window_minute as number | null,
     windowTokens: row.window_tokens as number,
   }

@@ -1,11 +1,13 @@
-// Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month. They are conditions
-// of the hold, in the same transaction, so they are exact on any number of nodes. Nothing but a request that costs
+// Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month, also of the whole account.
+// They are conditions of the hold, in the same transaction, so they are exact on any number of nodes. Nothing but a request that costs
 // nothing, and so has no hold, must ever be counted apart from it.
 
 import { inFlightOnly, needOf, tooLittle } from '../contract/failures'
 import { type Db, type Statement, tryApply } from '../db/db'
+import type { ErrorCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
+import { bookOf } from './balances'
 import type { Charge, Condition, Extension } from './ledger'
 
 const MINUTE_MS = 60_000
@@ -21,9 +23,18 @@ export interface KeyLimits {
   concurrency: number | null
   budgetNano: number | null
   budgetPeriod: BudgetPeriod | null
+  /** Shared by all keys of the account. */
+  accountBudget: Budget | null
 }
 
 export type BudgetPeriod = 'day' | 'week' | 'month'
+export const BUDGET_PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month']
+
+/** The most that may be spent in a period of the calendar, in UTC. */
+export interface Budget {
+  amountNano: number
+  period: BudgetPeriod
+}
 
 /** Whether the key's requests or tokens are counted by the minute. */
 export function isCounted(key: KeyLimits): boolean {
@@ -38,6 +49,11 @@ export function windowMinuteOf(key: KeyLimits, now: number): number | null {
 /** The period whose budget a charge counts in; null for a key without a budget. */
 export function budgetPeriodOf(key: KeyLimits, now: number): string | null {
   return key.budgetNano === null ? null : periodOf(key, now).name
+}
+
+/** The period whose budget of the account a charge counts in; null without one. */
+export function accountPeriodOf({ accountBudget }: KeyLimits, now: number): string | null {
+  return accountBudget && calendarPeriod(accountBudget.period, now).name
 }
 
 /** Conditions for a request of this key to start. */
@@ -57,8 +73,28 @@ export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
       },
     })
   }
-  if (key.budgetNano !== null && charge.budgetPeriod !== null) {
-    conditions.push({ name: 'budget', statement: countBudget(key.budgetNano, key, charge) })
+  conditions.push(...budgetConditions(key, charge, charge.heldNano))
+  return conditions
+}
+
+/** Conditions for an amount to be within the budgets of the key and of its account. */
+function budgetConditions(key: KeyLimits, charge: Charge, amountNano: number): Condition[] {
+  const { budgetPeriod, accountPeriod = null } = charge
+  const conditions: Condition[] = []
+  if (key.budgetNano !== null && budgetPeriod !== null) {
+    const statement = countBudget(key.id, budgetPeriod, amountNano, key.budgetNano)
+    conditions.push({
+      name: 'budget',
+      statement: { ...statement, columns: { most_committed: key.budgetNano } },
+    })
+  }
+  if (key.accountBudget && accountPeriod !== null) {
+    const { amountNano: most } = key.accountBudget
+    const statement = countBudget(bookOf(charge.account), accountPeriod, amountNano, most)
+    conditions.push({
+      name: 'account budget',
+      statement: { ...statement, columns: { most_of_account: most } },
+    })
   }
   return conditions
 }
@@ -68,9 +104,7 @@ export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
  * hold, a request that is larger than the limit of a minute goes on.
  */
 export function conditionsToExtend(key: KeyLimits, charge: Charge, { amountNano }: Extension): Condition[] {
-  if (key.budgetNano === null || charge.budgetPeriod === null) return []
-  const statement = countBudget(key.budgetNano, key, { ...charge, heldNano: amountNano })
-  return [{ name: 'budget', statement }]
+  return budgetConditions(key, charge, amountNano)
 }
 
 /** The error for a condition that was missed, with when to come back. */
@@ -83,7 +117,14 @@ export async function refusalOf(
   now: number,
 ): Promise<GatewayError> {
   if (name === 'concurrency') return tooManyRunning(Number(key.concurrency))
-  if (name === 'budget') return budgetSpent(db, key, charge, isStep, now)
+  if (name === 'budget' && key.budgetPeriod !== null) {
+    const budget = { amountNano: Number(key.budgetNano), period: key.budgetPeriod }
+    return budgetSpent(db, { ...budget, owner: key.id, whose: 'this key' }, charge, isStep, now)
+  }
+  if (name === 'account budget' && key.accountBudget) {
+    const owner = bookOf(charge.account)
+    return budgetSpent(db, { ...key.accountBudget, owner, whose: 'the account' }, charge, isStep, now)
+  }
   return tooFast(db, key, now)
 }
 
@@ -135,15 +176,29 @@ export async function rateHeadersOf(
 }
 
 /** The calendar period, in UTC, that the key's budget counts in. */
-export function periodOf(key: KeyLimits, now: number): { name: string; endsAt: number } {
+export function periodOf({ budgetPeriod }: Pick<KeyLimits, 'budgetPeriod'>, now: number): CalendarPeriod {
+  return calendarPeriod(budgetPeriod, now)
+}
+
+/** A period of the calendar: its name, and when it begins and ends, in milliseconds since 1970. */
+export interface CalendarPeriod {
+  name: string
+  beginsAt: number
+  endsAt: number
+}
+
+/** The day, week or month of the calendar at a time, in UTC. */
+export function calendarPeriod(period: BudgetPeriod | null, now: number): CalendarPeriod {
   const date = new Date(now)
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
   const name = (at: number, length: number) => new Date(at).toISOString().slice(0, length)
-  if (key.budgetPeriod === 'month') return { name: name(now, 7), endsAt: Date.UTC(year, month + 1, 1) }
+  if (period === 'month') {
+    return { name: name(now, 7), beginsAt: Date.UTC(year, month), endsAt: Date.UTC(year, month + 1) }
+  }
   const today = Date.UTC(year, month, day)
-  if (key.budgetPeriod === 'day') return { name: name(now, 10), endsAt: today + DAY_MS }
+  if (period === 'day') return { name: name(now, 10), beginsAt: today, endsAt: today + DAY_MS }
   const monday = today - ((date.getUTCDay() + 6) % 7) * DAY_MS
-  return { name: `week ${name(monday, 10)}`, endsAt: monday + 7 * DAY_MS }
+  return { name: `week ${name(monday, 10)}`, beginsAt: monday, endsAt: monday + 7 * DAY_MS }
 }
 
 function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
@@ -160,56 +215,76 @@ function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'win
   }
 }
 
-function countBudget(budgetNano: number, key: KeyLimits, charge: Charge): Statement {
+/** Commits an amount in the budget of a key by its id, or of an account by its book. */
+function countBudget(owner: string, period: string, amountNano: number, mostNano: number): Statement {
   return {
     sql: `insert into budgets (key_id, period, committed)
       select cast($1 as text), cast($2 as text), cast($3 as bigint) where cast($3 as bigint) <= cast($4 as bigint)
       on conflict (key_id, period) do update set committed = budgets.committed + cast($3 as bigint)
       where budgets.committed + cast($3 as bigint) <= cast($4 as bigint)`,
-    parameters: [key.id, charge.budgetPeriod, charge.heldNano, budgetNano],
+    parameters: [owner, period, amountNano, mostNano],
     guard: true,
-    columns: { most_committed: budgetNano },
   }
 }
 
-/** Nano-dollars that the budget of a key has left for a charge; Infinity without a budget. */
+/** Nano-dollars that the budgets of a key and of its account have left for a charge; Infinity without a budget. */
 export async function budgetLeftNano(
   db: Db,
-  { budgetNano }: KeyLimits,
-  { keyId, budgetPeriod }: Charge,
+  { budgetNano, accountBudget }: KeyLimits,
+  { account, keyId, budgetPeriod, accountPeriod = null }: Charge,
 ): Promise<number> {
-  if (budgetNano === null || budgetPeriod === null) return Number.POSITIVE_INFINITY
+  const left = await Promise.all([
+    leftOf(db, keyId, budgetPeriod, budgetNano),
+    leftOf(db, bookOf(account), accountPeriod, accountBudget?.amountNano ?? null),
+  ])
+  return Math.min(...left)
+}
+
+async function leftOf(
+  db: Db,
+  owner: string,
+  period: string | null,
+  mostNano: number | null,
+): Promise<number> {
+  if (mostNano === null || period === null) return Number.POSITIVE_INFINITY
+  return Math.max(0, mostNano - (await committedNano(db, owner, period)))
+}
+
+/** Nano-dollars that are spent or held in a period, by a key by its id, or by an account by its book. */
+export async function committedNano(db: Db, owner: string, period: string): Promise<number> {
   const rows = await db.query({
     sql: 'select committed from budgets where key_id = $1 and period = $2',
-    parameters: [keyId, budgetPeriod],
+    parameters: [owner, period],
   })
-  return Math.max(0, budgetNano - Number(rows[0]?.committed ?? 0))
+  return Number(rows[0]?.committed ?? 0)
 }
 
 async function budgetSpent(
   db: Db,
-  key: KeyLimits,
+  { owner, whose, amountNano, period }: Budget & { owner: string; whose: string },
   charge: Charge,
   isStep: boolean,
   now: number,
 ): Promise<GatewayError> {
-  const rows = await db.query({
-    sql: `select committed, (select cast(coalesce(sum(held), 0) as bigint) from open_charges
-        where key_id = $1 and budget_period = $2) as running
-      from budgets where key_id = $1 and period = $2`,
-    parameters: [key.id, charge.budgetPeriod],
+  const ofKey = owner === charge.keyId
+  const [running] = await db.query({
+    sql: ofKey
+      ? `select cast(coalesce(sum(held), 0) as bigint) as running from open_charges
+          where key_id = $1 and budget_period = $2`
+      : `select cast(coalesce(sum(held), 0) as bigint) as running from open_charges
+          where account = $1 and account_period = $2`,
+    parameters: ofKey ? [charge.keyId, charge.budgetPeriod] : [charge.account, charge.accountPeriod ?? null],
   })
-  const budgetNano = key.budgetNano ?? 0
-  const runningNano = Number(rows[0]?.running ?? 0)
-  const leftNano = Math.max(0, budgetNano - Number(rows[0]?.committed ?? 0))
+  const { name, endsAt } = calendarPeriod(period, now)
+  const runningNano = Number(running?.running ?? 0)
+  const leftNano = Math.max(0, amountNano - (await committedNano(db, owner, name)))
   const inFlight = leftNano + runningNano >= charge.heldNano
-  const left = `${needOf({ heldNano: charge.heldNano, isStep })}; this key's budget of $${formatUsd(budgetNano)} a ${key.budgetPeriod} has $${formatUsd(leftNano)} left`
+  const left = `${needOf({ heldNano: charge.heldNano, isStep })}; ${whose}'s budget of $${formatUsd(amountNano)} a ${period} has $${formatUsd(leftNano)} left`
   if (inFlight) return inFlightOnly(left, runningNano)
-  const renewedAt = new Date(periodOf(key, now).endsAt).toISOString()
-  return tooLittle('budget_exceeded', `${left}. It is renewed at ${renewedAt}.`)
+  return tooLittle('budget_exceeded', `${left}. It is renewed at ${new Date(endsAt).toISOString()}.`)
 }
 
-function tooMany(code: string, message: string, headers: Record<string, string>): GatewayError {
+function tooMany(code: ErrorCode, message: string, headers: Record<string, string>): GatewayError {
   return new GatewayError(429, { code, message, headers })
 }
 

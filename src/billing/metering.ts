@@ -4,8 +4,8 @@
 import type { EndedBy } from '../contract/failures'
 import type { Model, ParsedRequest } from '../contract/family'
 import {
-  type BilledTable,
-  billedTable,
+  type Bill,
+  billByTariff,
   hasPrice,
   heldNano,
   isBaseTier,
@@ -209,7 +209,7 @@ function onlyPriced(usage: Quantities, prices: Prices): Quantities | undefined {
 export function tariffOf({ body }: ParsedRequest, model: Model): Tariff {
   if (model.tariff) return model.tariff
   const { field, names } = model.family.tier?.(body, model) ?? { field: null, names: [] }
-  const tariff = tariffOfVariant(model.priceList, names)
+  const tariff = tariffOfVariant(model.priceList, names, model.costList)
   if (tariff) return tariff
   const known = variantsOf(model.priceList)
   throw invalidRequest(
@@ -228,14 +228,14 @@ export function quoteNano(parsed: ParsedRequest, model: Model): number {
   return heldNano(tariffOf(parsed, model), quoteOf(parsed, model), askedTier(parsed))
 }
 
-/** The table that a request is billed by, from the service tier and the prompt length that the vendor reports. */
-export function tableOf(
+/** The tables that a request is billed by, from the service tier and the prompt length that the vendor reports. */
+export function billOf(
   parsed: ParsedRequest,
   model: Model,
   quantities: Quantities,
   { serviceTier, longestPrompt }: Pick<Outcome, 'serviceTier' | 'longestPrompt'>,
-): BilledTable {
-  return billedTable(tariffOf(parsed, model), quantities, serviceTier, askedTier(parsed), longestPrompt)
+): Bill {
+  return billByTariff(tariffOf(parsed, model), quantities, serviceTier, askedTier(parsed), longestPrompt)
 }
 
 /** The facts that choose the table for several calls: the longest prompt, and the dearest tier. */
@@ -251,7 +251,7 @@ function tableOfParts(
   const tiers = [...new Set(parts.map(({ serviceTier }) => serviceTier))]
   const nanoOf = (serviceTier: string | undefined) => {
     const quote = quoteOf(parsed, model)
-    return tableNano(quote, tableOf(parsed, model, quote, { serviceTier }))
+    return tableNano(quote, billOf(parsed, model, quote, { serviceTier }).table)
   }
   const serviceTier = tiers.reduce(
     (dearest, tier) => (nanoOf(tier) > nanoOf(dearest) ? tier : dearest),

@@ -16,6 +16,8 @@ function columnsOf(charge: Charge): Columns {
     created_at: charge.createdAt,
   }
   if (charge.budgetPeriod !== null) columns.budget_period = charge.budgetPeriod
+  if (typeof charge.accountPeriod === 'string') columns.account_period = charge.accountPeriod
+  if (charge.metadataId) columns.metadata_id = charge.metadataId
   if (charge.windowMinute !== null) columns.window_minute = charge.windowMinute
   return columns
 }

@@ -2,7 +2,7 @@
 // and the forms of vendors' usage. A row must be durable before a charge refers to it, and must never change or go.
 
 import { createHash } from 'node:crypto'
-import { apply, type Db } from '../db/db'
+import { apply, type Db, type Value } from '../db/db'
 import { figuresIn, piecesOfShape, shortUsageOf } from './usage-form'
 
 /** Whom a charge belongs to, and what it was for. Reports sum by it. */
@@ -11,6 +11,8 @@ export interface Series {
   keyId: string
   model: string
   operation: string
+  /** The set of metadata that it is counted by; absent or 0 for none. */
+  metadataId?: number
 }
 
 /** Usage as a charge stores it: figures with the number of their shape, or the whole text. */
@@ -24,6 +26,8 @@ interface Shape {
   pieces: readonly string[]
 }
 
+/** The number of all sets of metadata beyond the most. */
+export const OTHER_METADATA = -1
 /** Shapes of usage that are tried first, of each series. */
 const MOST_RECENT = 4
 /** Numbers that are remembered of each table, so that most charges ask the database for none. */
@@ -37,6 +41,7 @@ export class References {
   private readonly db: Db
   private readonly series = new Map<string, number>()
   private readonly priceLists = new Map<string, number>()
+  private readonly metadata = new Map<string, number>()
   private readonly usageShapes = new Map<string, number | null>()
   private readonly recentShapes = new Map<number, readonly Shape[]>()
   /** Numbers that are asked for at this moment: many requests of one kind begin together. */
@@ -47,16 +52,19 @@ export class References {
   }
 
   /** The number of a series; a promise only where it is not known yet. */
-  seriesId({ account, keyId, model, operation }: Series): number | Promise<number> {
-    const name = `${keyId}\n${model}\n${operation}\n${account}`
+  seriesId({ account, keyId, model, operation, metadataId = 0 }: Series): number | Promise<number> {
+    const plain = `${keyId}\n${model}\n${operation}\n${account}`
+    const name = metadataId === 0 ? plain : `${plain}\n${metadataId}`
     return (
       this.series.get(name) ??
       this.remember(this.series, name, {
-        insert: `insert into charge_series (id, account, key_id, model, operation)
-          select coalesce(max(id), 0) + 1, cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text)
+        insert: `insert into charge_series (id, account, key_id, model, operation, metadata_id)
+          select coalesce(max(id), 0) + 1, cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text),
+            cast($5 as bigint)
           from charge_series where 1 = 1 on conflict do nothing`,
-        find: 'select id from charge_series where account = $1 and key_id = $2 and model = $3 and operation = $4',
-        parameters: [account, keyId, model, operation],
+        find: `select id from charge_series where account = $1 and key_id = $2 and model = $3 and operation = $4
+          and metadata_id = $5`,
+        parameters: [account, keyId, model, operation, metadataId],
       })
     )
   }
@@ -88,6 +96,22 @@ export class References {
     if (id === null) return { usageShape: null, usage: usageJson }
     note(this.recentShapes, series, [{ id, pieces: piecesOfShape(shape) }, ...recent].slice(0, MOST_RECENT))
     return { usageShape: id, usage: figures }
+  }
+
+  /**
+   * The number of a set of metadata; a promise only where it is not known yet. Beyond the most, all are one.
+   */
+  metadataId(content: string, most: number): number | Promise<number> {
+    return this.metadata.get(content) ?? this.once(content, () => this.rememberMetadata(content, most))
+  }
+
+  private async rememberMetadata(content: string, most: number): Promise<number> {
+    const reference = textReference('usage_metadata', 'content', content)
+    const [counted] = await this.db.query({ sql: 'select count(*) as count from usage_metadata' })
+    const isFull = (counted?.count as number) >= most
+    const id = isFull ? await findNumber(this.db, reference) : await numberOf(this.db, reference)
+    note(this.metadata, content, id ?? OTHER_METADATA)
+    return id ?? OTHER_METADATA
   }
 
   private async rememberShape(shape: string): Promise<void> {
@@ -123,10 +147,14 @@ function note<Content, Id>(known: Map<Content, Id>, content: Content, id: Id): v
 interface Reference {
   insert: string
   find: string
-  parameters: string[]
+  parameters: Value[]
 }
 
-function textReference(table: 'price_lists' | 'usage_shapes', column: string, text: string): Reference {
+function textReference(
+  table: 'price_lists' | 'usage_shapes' | 'usage_metadata',
+  column: string,
+  text: string,
+): Reference {
   return {
     // Texts may be too long for an index. SQLite would take a conflict for the condition of a join without the `where`.
     insert: `insert into ${table} (id, hash, ${column})

@@ -1,17 +1,33 @@
 // Reports requests and payments, summed from the charges, which are the truth about money. It must never write.
 
+import { METADATA_NAME } from '../config/usage'
 import { DatabaseUnavailable, type Db, type Row, type Statement, type Value } from '../db/db'
 import { formatUsd } from '../lib/money'
+import { type ClosedPart, closedPart } from './closings'
 import { type KeyLimits, periodOf } from './limits'
+import { OTHER_METADATA } from './references'
+import { FIGURES, SUMS } from './usage-figures'
 import { withWholeUsage } from './usage-form'
-import { DAY_MS, FIGURES, firstPositionSince, HOUR_MS, markOf, SUMS } from './usage-totals'
+import { DAY_MS, firstPositionSince, HOUR_MS, markOf } from './usage-totals'
 
 export const usageDimensions = ['key', 'account', 'model', 'operation', 'day', 'hour'] as const
-export type UsageDimension = (typeof usageDimensions)[number]
+/** A dimension of all requests, or a name of their metadata: `metadata.team`. */
+export type UsageDimension = (typeof usageDimensions)[number] | MetadataDimension
+type MetadataDimension = `metadata.${string}`
+/** The form of a dimension that is a name of metadata. */
+export const METADATA_DIMENSION = new RegExp(`^metadata\\.${METADATA_NAME}$`)
+
+/** The dimension of a text; undefined if it is none. */
+export function usageDimensionOf(text: string): UsageDimension | undefined {
+  if (METADATA_DIMENSION.test(text)) return text as MetadataDimension
+  return usageDimensions.find((each) => each === text)
+}
 
 export interface Usage {
   /** The key's name, the account, the model or the operation; the beginning of a day or an hour in milliseconds. */
   name: string
+  /** The name in a second dimension; absent where usage is summed by one. */
+  second?: string
   requests: number
   /** Charges that have not ended. */
   running: number
@@ -24,6 +40,10 @@ export interface Usage {
   amountNano: number
   /** Prices that the accounts could not cover: the operator's loss, in nano-dollars. */
   shortfallNano: number
+  /** The sum that vendors ask, as far as their prices are known. For operators only. */
+  costNano: number
+  /** The part of `amountNano` that was paid for requests whose cost is known: less the cost, it is the margin. */
+  costedNano: number
 }
 
 /** A time from which on and before which requests count, in milliseconds since 1970. */
@@ -36,7 +56,7 @@ export interface UsagePeriod {
   account?: string
 }
 
-const names: Record<UsageDimension, string> = {
+const names: Record<(typeof usageDimensions)[number], string> = {
   key: 'coalesce((select name from keys where keys.id = key_id), key_id)',
   account: 'account',
   model: 'model',
@@ -50,21 +70,37 @@ const TRIES = 20
 
 /**
  * Usage of requests that ended in a period, the most expensive first, or days and hours in their order: from the totals,
- * and from the charges for what is not in them yet and for parts of an hour at both ends.
+ * and from the charges for what is not in them yet and for parts of an hour at both ends. Where charges are closed, a period
+ * begins and ends with the hour in which its time lies.
  */
-export async function usageBy(db: Db, dimension: UsageDimension, period: UsagePeriod): Promise<Usage[]> {
+export async function usageBy(
+  db: Db,
+  dimension: UsageDimension,
+  period: UsagePeriod,
+  second?: UsageDimension,
+): Promise<Usage[]> {
   for (let attempt = 0; attempt < TRIES; attempt++) {
-    const mark = await markOf(db)
-    const rows = await db.query(await usageStatement(db, dimension, period, mark))
-    // One statement reads one state of the database: if the mark is the same in it, each charge was counted once.
-    if (rows.every((row) => row.mark === mark)) return rows.map(usageOfRow).toSorted(orderOf(dimension))
+    const [mark, closed] = [await markOf(db), await closedPart(db)]
+    const counted = inWholeHours(period, closed)
+    // Nothing is within, as within a part of an hour that is closed; a statement without parts would be none.
+    if (counted.until !== undefined && counted.until <= counted.since) return []
+    const rows = await db.query(await usageStatement(db, [dimension, second], counted, mark))
+    // One statement reads one state of the database: if both are the same in it, each charge was counted once.
+    const isSame = rows.every((row) => row.mark === mark && row.closed === closed.position)
+    if (isSame) return byValue(rows.map(usageOfRow), dimension, second).toSorted(orderOf(dimension))
   }
   throw new DatabaseUnavailable('the totals of usage change all the time')
 }
 
+function inWholeHours(period: UsagePeriod, { endedBefore }: ClosedPart): UsagePeriod {
+  const within = (at: number) => (at < endedBefore ? at - (((at % HOUR_MS) + HOUR_MS) % HOUR_MS) : at)
+  const { since, until } = period
+  return { ...period, since: within(since), ...(until !== undefined && { until: within(until) }) }
+}
+
 async function usageStatement(
   db: Db,
-  dimension: UsageDimension,
+  [dimension, second]: readonly [UsageDimension, UsageDimension | undefined],
   { since, until = Number.MAX_SAFE_INTEGER, keyId, account }: UsagePeriod,
   mark: number,
 ): Promise<Statement> {
@@ -85,7 +121,7 @@ async function usageStatement(
   const firstHour = Math.min(Math.ceil(since / HOUR_MS) * HOUR_MS, until)
   const lastHour = Math.max(firstHour, until - (until % HOUR_MS))
   const firstDay = Math.ceil(firstHour / DAY_MS) * DAY_MS
-  const lastDay = dimension === 'hour' ? 0 : lastHour - (lastHour % DAY_MS)
+  const lastDay = dimension === 'hour' || second === 'hour' ? 0 : lastHour - (lastHour % DAY_MS)
   if (firstDay < lastDay) {
     totals(HOUR_MS, firstHour, firstDay)
     totals(DAY_MS, firstDay, lastDay)
@@ -104,17 +140,48 @@ async function usageStatement(
   const noFigures = FIGURES.map(() => '0')
   const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
   return {
-    sql: `select used_by, cast(sum(running) as bigint) as running, ${sums.join(', ')},
-        (select position from marks where name = 'usage') as mark
-      from (select ${names[dimension]} as used_by, running, ${FIGURES.join(', ')} from (
-        select account, key_id, model, operation, at, 0 as running, ${FIGURES.join(', ')}
+    sql: `select used_by, then_by, cast(sum(running) as bigint) as running, ${sums.join(', ')},
+        (select position from marks where name = 'usage') as mark,
+        (select coalesce(max(position), 0) from closings) as closed
+      from (select ${columnOf(dimension)} as used_by, ${second ? columnOf(second) : 'null'} as then_by, running, ${FIGURES.join(', ')} from (
+        select account, key_id, model, operation, metadata_id, at, 0 as running, ${FIGURES.join(', ')}
         from (${parts.join(' union all ')}) as ended join charge_series on charge_series.id = series
         union all
-        select account, key_id, model, operation, created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
+        select account, key_id, model, operation, coalesce(metadata_id, 0), created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
         from open_charges where created_at >= ${value(since)} and created_at < ${value(until)}) as all_of_them ${owned}) as used
-      group by used_by`,
+      group by used_by, then_by`,
     parameters,
   }
+}
+
+/** The column of a dimension. All metadata of a request is one, as JSON, or a number for none and for others. */
+function columnOf(dimension: UsageDimension): string {
+  if (!isOfMetadata(dimension)) return names[dimension]
+  return `coalesce((select content from usage_metadata where usage_metadata.id = metadata_id), cast(metadata_id as text))`
+}
+
+function isOfMetadata(dimension: UsageDimension): dimension is MetadataDimension {
+  return dimension.startsWith('metadata.')
+}
+
+/** Usage by whole sets of metadata as usage by the values of one name. */
+function byValue(usages: readonly Usage[], one: UsageDimension, other: UsageDimension | undefined): Usage[] {
+  if (!isOfMetadata(one) && !(other && isOfMetadata(other))) return [...usages]
+  const namesOf = ({ name, second }: Usage) =>
+    JSON.stringify([valueIn(name, one), ...(other && second !== undefined ? [valueIn(second, other)] : [])])
+  return [...Map.groupBy(usages, namesOf)].map(([names, group]) => {
+    const [name, second] = JSON.parse(names) as [string, string?]
+    return { ...totalUsage(group), name, ...(second !== undefined && { second }) }
+  })
+}
+
+/** The value of a dimension in a row: of a name of metadata, that in the whole set. */
+function valueIn(content: string, dimension: UsageDimension): string {
+  if (!isOfMetadata(dimension)) return content
+  if (content === String(OTHER_METADATA)) return '(other)'
+  const name = dimension.slice('metadata.'.length)
+  const values = content.startsWith('{') ? (JSON.parse(content) as Record<string, string>) : {}
+  return Object.hasOwn(values, name) ? (values[name] as string) : '(none)'
 }
 
 /** The positions between which all charges stand that ended in the hour of a time, of those in the totals. */
@@ -135,7 +202,8 @@ function orderOf(dimension: UsageDimension): (one: Usage, other: Usage) => numbe
 }
 
 export function totalUsage(usages: readonly Usage[]): Usage {
-  const sum = (field: Exclude<keyof Usage, 'name'>) => usages.reduce((all, usage) => all + usage[field], 0)
+  const sum = (field: Exclude<keyof Usage, 'name' | 'second'>) =>
+    usages.reduce((all, usage) => all + usage[field], 0)
   return {
     name: 'total',
     requests: sum('requests'),
@@ -145,17 +213,41 @@ export function totalUsage(usages: readonly Usage[]): Usage {
     estimated: sum('estimated'),
     amountNano: sum('amountNano'),
     shortfallNano: sum('shortfallNano'),
+    costNano: sum('costNano'),
+    costedNano: sum('costedNano'),
   }
 }
 
 /** The name of a row as people read it: days and hours as dates, `2026-10-31` and `2026-10-31 14:00`. */
-export function nameOfUsage({ name }: Usage, by: UsageDimension): string {
+export function nameOfUsage({ name }: Pick<Usage, 'name'>, by: UsageDimension): string {
   if (by !== 'day' && by !== 'hour') return name
   const text = new Date(Number(name)).toISOString()
   return by === 'day' ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ')
 }
 
-/** Usage with its amounts in dollars, as text. */
+/** Whether anything is known of what vendors ask for some requests. */
+export function hasCost({ costNano, costedNano }: Usage): boolean {
+  return costNano > 0 || costedNano > 0
+}
+
+/** Margin in nano-dollars: what accounts paid for requests whose cost is known, less that cost. */
+export function marginNano({ costNano, costedNano }: Usage): number {
+  return costedNano - costNano
+}
+
+/** Usage for operators: with what vendors ask, which is null where it is not known. */
+export function usageWithCostJson(used: Usage) {
+  const known = hasCost(used)
+  return {
+    ...usageJson(used),
+    cost_usd: known ? formatUsd(used.costNano) : null,
+    margin_usd: known ? formatUsd(marginNano(used)) : null,
+    /** The part of `amount_usd` for which the cost is known. */
+    amount_with_cost_usd: formatUsd(used.costedNano),
+  }
+}
+
+/** Usage with its amounts in dollars, as text, as a holder of a key may see it. */
 export function usageJson(used: Usage) {
   return {
     requests: used.requests,
@@ -212,6 +304,10 @@ export interface ChargeView {
   heldNano: number
   amountNano: number
   shortfallNano: number
+  /** The vendor's price, for operators only; null where it is not known. */
+  costNano: number | null
+  /** The metadata that it is counted by, as JSON; null for none. */
+  metadata: string | null
   /** The price list that applied, and the vendor's usage, both as JSON. */
   pricesJson: string | null
   usageJson: string | null
@@ -240,7 +336,15 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
   if (!rows.some(({ state }) => state === 'settled')) {
     rows.push(...(await ended(Math.max(first, soon), Number.MAX_SAFE_INTEGER)))
   }
+  const sets = [...new Set(rows.map((row) => (row.metadata_id ?? 0) as number))].filter((id) => id > 0)
+  const metadata = new Map<number, string>()
+  for (const set of sets) {
+    const sql = 'select content from usage_metadata where id = $1'
+    const [found] = await db.query({ sql, parameters: [set] })
+    if (found) metadata.set(set, found.content as string)
+  }
   return rows.map((row) => ({
+    metadata: metadata.get(row.metadata_id as number) ?? null,
     id: row.id as string,
     account: row.account as string,
     keyId: row.key_id as string,
@@ -250,6 +354,7 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
     heldNano: row.held as number,
     amountNano: row.amount as number,
     shortfallNano: row.shortfall as number,
+    costNano: (row.cost ?? null) as number | null,
     pricesJson: row.prices as string | null,
     usageJson: withWholeUsage(row).usage as string | null,
     usageSource: row.usage_source as string | null,
@@ -272,8 +377,8 @@ async function lastPositionBefore(db: Db, at: number): Promise<number> {
 /** How much later than its id a clock may have put the end of a request, in milliseconds. */
 const CLOCKS_MS = 60_000
 
-/** A time before the end of a request: its id begins with the time when it came. */
-function beginOf(id: string): number {
+/** A time before the end of a request: its id begins with the time when it came. Zero for an id of another form. */
+export function beginOf(id: string): number {
   const [, at = '0'] = /^[a-z]+_([0-9a-f]{12})[0-9a-f]{20}$/.exec(id) ?? []
   return Math.max(0, Number.parseInt(at, 16) - CLOCKS_MS)
 }
@@ -291,6 +396,7 @@ export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promi
 function usageOfRow(row: Row): Usage {
   return {
     name: row.used_by as string,
+    ...(row.then_by !== null && { second: row.then_by as string }),
     requests: row.requests as number,
     running: row.running as number,
     released: row.released as number,
@@ -298,5 +404,7 @@ function usageOfRow(row: Row): Usage {
     estimated: row.estimated as number,
     amountNano: row.amount as number,
     shortfallNano: row.shortfall as number,
+    costNano: row.cost as number,
+    costedNano: row.costed as number,
   }
 }

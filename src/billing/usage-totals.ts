@@ -3,6 +3,8 @@
 
 import { strict as assert } from 'node:assert'
 import { apply, type Db, type Statement, tryApply } from '../db/db'
+import { closedPart } from './closings'
+import { FIGURES, SUMS } from './usage-figures'
 
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
@@ -11,14 +13,6 @@ export const DAY_MS = 24 * HOUR_MS
 const CHUNK = 5_000
 /** Most transactions of one run, so that a process that stops is not held up. */
 const MOST_CHUNKS = 400
-
-/** The sums of a total and of what is read from charges, in one order. A further figure is a column more in each. */
-export const SUMS = `count(*) as requests,
-  cast(sum(case when state = 0 then 1 else 0 end) as bigint) as released,
-  cast(sum(case when usage_source = 1 then 1 else 0 end) as bigint) as counted,
-  cast(sum(case when usage_source = 2 then 1 else 0 end) as bigint) as estimated,
-  cast(sum(amount) as bigint) as amount, cast(sum(shortfall) as bigint) as shortfall`
-export const FIGURES = ['requests', 'released', 'counted', 'estimated', 'amount', 'shortfall'] as const
 
 /** The position up to which charges are in the totals. */
 export async function markOf(db: Db): Promise<number> {
@@ -42,12 +36,22 @@ export async function addToTotals(db: Db): Promise<number> {
   return done - from
 }
 
-/** Throws the totals away and makes them anew. */
+/** Throws the totals of charges that are not closed away, and makes them anew. Those of closed charges stay. */
 export async function rebuildTotals(db: Db, onProgress: (done: number, all: number) => void): Promise<void> {
-  await apply(db, [
-    { sql: `update marks set position = 0 where name = 'usage'` },
-    { sql: 'delete from usage_totals' },
+  const [from, { position }] = [await markOf(db), await closedPart(db)]
+  const isReset = await tryApply(db, [
+    moveMark(from, position),
+    takeOut(HOUR_MS, position, from),
+    takeOut(DAY_MS, position, from),
+    { sql: 'delete from usage_totals where requests <= 0 or first_position > $1', parameters: [position] },
+    { sql: 'update usage_totals set last_position = $1 where last_position > $1', parameters: [position] },
+    {
+      sql: 'select 1 as one where (select coalesce(max(position), 0) from closings) = $1',
+      parameters: [position],
+      guard: true,
+    },
   ])
+  if (!isReset) return rebuildTotals(db, onProgress)
   const all = await lastPosition(db)
   for (let added = 1; added > 0; ) {
     added = await addToTotals(db)
@@ -68,7 +72,10 @@ export async function lastPosition(db: Db): Promise<number> {
     // Settlements wait behind this lock: rather none today than a long one.
     { sql: `set local lock_timeout = '100ms'` },
     { sql: 'lock table only ended_charges in share mode' },
-    { sql: 'select case when is_called then last_value else 0 end as position from charge_positions' },
+    // A database that was moved here goes on counting, and has not counted yet.
+    {
+      sql: 'select case when is_called then last_value else last_value - 1 end as position from charge_positions',
+    },
   ])
   return rows[2]?.[0]?.position as number
 }
@@ -91,6 +98,24 @@ function moveMark(from: number, to: number): Statement {
     sql: `update marks set position = $1 where name = 'usage' and position = $2`,
     parameters: [to, from],
     guard: true,
+  }
+}
+
+const CLOSED_UNTIL = '(select coalesce(max(ended_before), 0) from closings)'
+
+/** The statement that takes charges out of the totals which they share with closed ones. */
+function takeOut(spanMs: number, after: number, to: number): Statement {
+  const rest = FIGURES.map((name) => `${name} = usage_totals.${name} - c.${name}`)
+  return {
+    sql: `update usage_totals set ${rest.join(', ')}
+      from (select ended_at - ended_at % ${spanMs} as start, series, ${SUMS} from ended_charges
+        where position > $1 and position <= (select coalesce(max(last_position), 0) from usage_totals
+            where span = ${HOUR_MS} and start < ${CLOSED_UNTIL})
+          and position <= $2 and ended_at < ${CLOSED_UNTIL}
+        group by 1, 2) as c
+      where span = ${spanMs} and usage_totals.start = c.start and usage_totals.series = c.series
+        and first_position <= $1`,
+    parameters: [after, to],
   }
 }
 
@@ -126,7 +151,34 @@ export async function faultsOfTotals(db: Db, after: number): Promise<string[]> {
   )
 }
 
-/** Ranges of positions, each from behind the first to the second, in which all charges of a period are. */
+/** One sentence for each series whose totals since ever are not those of its closed charges and of the others together. */
+export async function faultsOfClosedTotals(db: Db, closed: number): Promise<string[]> {
+  const faults: string[] = []
+  for (const [span, name] of [
+    [HOUR_MS, 'hour'],
+    [DAY_MS, 'day'],
+  ] as const) {
+    const sums = (sign: string) => FIGURES.map((figure) => `${sign}${figure} as ${figure}`).join(', ')
+    const differ = FIGURES.map((figure) => `sum(${figure}) <> 0`).join(' or ')
+    const rows = await db.query({
+      sql: `select account, model, operation from (
+          select series, ${sums('')} from usage_totals where span = ${span}
+          union all select series, ${sums('-')} from closing_entries
+          union all select series, ${sums('-')} from (select series, ${SUMS} from ended_charges
+            where position > $1 and position <= (select position from marks where name = 'usage') group by series) as c
+        ) as parts left join charge_series on charge_series.id = series
+        group by series, account, model, operation having ${differ}`,
+      parameters: [closed],
+    })
+    for (const { account, model, operation } of rows)
+      faults.push(
+        `usage of ${account} by ${name}, ${operation} with ${model}, is not what its closed and other charges say`,
+      )
+  }
+  return faults
+}
+
+/** Ranges of positions, each from behind the first to the second, in which all charges of a period are that are not closed. */
 export async function positionsBetween(
   db: Db,
   since: number,
@@ -139,9 +191,10 @@ export async function positionsBetween(
       (select coalesce(max(last_position), 0) from usage_totals where span = ${HOUR_MS} and start < $1) as last`,
     parameters: [until],
   })
+  const { position } = await closedPart(db)
   // What is not in the totals yet may have ended at any time.
   return [
-    [first, row?.last as number],
+    [Math.max(first, position), row?.last as number],
     [Math.max(row?.mark as number, first), end],
   ]
 }

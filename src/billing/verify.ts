@@ -2,7 +2,7 @@
 // must use no code that moves money.
 
 import type { Db, Row } from '../db/db'
-import { type Audit, audit, type Check, openChecks, violationsOf } from './audit'
+import { type Audit, audit, type Check, HAS_CLOSED_CHARGE, openChecks, violationsOf } from './audit'
 import { bookOf } from './balances'
 import {
   areSigned,
@@ -13,13 +13,22 @@ import {
   type Sums,
   writeCheckpoint,
 } from './checkpoint'
-import { faultsOfTotals, firstPositionSince, HOUR_MS, lastPosition } from './usage-totals'
+import { type Closing, closedPart, closedSums, closingsOf, entriesOf, hashOfEntries } from './closings'
+import {
+  faultsOfClosedTotals,
+  faultsOfTotals,
+  firstPositionSince,
+  HOUR_MS,
+  lastPosition,
+} from './usage-totals'
 
 export interface Verification extends Audit {
   /** The time of the checkpoint from which on charges were read, in milliseconds since 1970; null if all were. */
   since: number | null
   /** Charges that were read. */
   read: number
+  /** Charges of closed months, which are in the books as sums. */
+  closed: number
 }
 
 interface VerifyOptions {
@@ -37,22 +46,26 @@ interface VerifyOptions {
 
 export async function verify(db: Db, options: VerifyOptions): Promise<Verification> {
   const { key, signsAnew = false } = options
+  const closings = await closingsOf(db)
   const checkpoints = signsAnew ? [] : await checkpointsOf(db)
   const problems: string[] = []
   if (key === undefined) problems.push(CLEAR_KEY)
-  else if (!areSigned(checkpoints, key)) problems.push(NOT_SIGNED)
+  else if (!signsAnew && !areSigned(closings, checkpoints, key)) problems.push(NOT_SIGNED)
   const last = checkpoints.at(-1)
   const to = await lastPosition(db)
   const isWhole = options.whole || last === undefined || problems.length > 0
   const result = isWhole
-    ? await verifyAll(db, checkpoints, to, options)
+    ? await verifyAll(db, closings, checkpoints, to, options)
     : await verifySince(db, last, to, options)
+  // What was closed while it was read is missing in what was read.
+  if ((await closedPart(db)).position !== (closings.at(-1)?.position ?? 0)) return verify(db, options)
   const { sums, hash, ...verification } = result
   verification.problems.unshift(...problems)
   if (verification.problems.length === 0 && key !== undefined) {
     const checkpoint = { position: to, at: options.now, hash, sums }
-    if (signsAnew) await beginCheckpoints(db, checkpoint, key)
-    else if (to > (last?.position ?? 0)) await writeCheckpoint(db, checkpoint, last, key)
+    const before = last ?? closings.at(-1)
+    if (signsAnew) await beginCheckpoints(db, checkpoint, closings, key)
+    else if (to > (before?.position ?? 0)) await writeCheckpoint(db, checkpoint, before?.signature ?? '', key)
   }
   return verification
 }
@@ -66,14 +79,17 @@ type Result = Verification & { sums: Sums; hash: string }
 /** Reads everything, and holds it against all checkpoints. */
 async function verifyAll(
   db: Db,
+  closings: readonly Closing[],
   checkpoints: readonly Checkpoint[],
   to: number,
   { now, onProgress, onCheck }: VerifyOptions,
 ): Promise<Result> {
   const audited = await audit(db, now, (done, of) => onCheck?.(done, of, to))
   const { problems } = audited
-  let sums: Sums = { charges: 0, paid: {}, shortfall: '0' }
-  let after = 0
+  problems.push(...(await faultsOfClosings(db, closings)))
+  let sums: Sums = await closedSums(db)
+  let after = closings.at(-1)?.position ?? 0
+  const closed = { charges: sums.charges, position: after }
   for (const { position, at, hash, sums: signed } of checkpoints) {
     const found = await readCharges(db, after, position, sums, (_, done) => onProgress(done, to))
     if (found !== hash) {
@@ -86,9 +102,29 @@ async function verifyAll(
     after = position
   }
   const hash = await readCharges(db, after, to, sums, (_, done) => onProgress(done, to))
-  problems.push(...(await faultsOfTotals(db, 0)))
+  problems.push(...(await faultsOfTotals(db, closed.position)))
+  if (closings.length > 0) problems.push(...(await faultsOfClosedTotals(db, closed.position)))
   const { transfers } = await transfersIn(db)
-  return { ...audited, transfers, since: null, read: sums.charges, sums, hash }
+  return {
+    ...audited,
+    transfers,
+    since: null,
+    read: sums.charges - closed.charges,
+    closed: closed.charges,
+    sums,
+    hash,
+  }
+}
+
+/** One sentence for each closing whose entries are not those that it was written with. */
+async function faultsOfClosings(db: Db, closings: readonly Closing[]): Promise<string[]> {
+  const faults: string[] = []
+  for (const closing of closings) {
+    const entries = await entriesOf(db, closing)
+    if (hashOfEntries(entries) !== closing.entriesHash)
+      faults.push(`the entries of the closed month ${closing.month} are not those that it was closed with`)
+  }
+  return faults
 }
 
 /** Reads what came after a checkpoint. */
@@ -144,6 +180,7 @@ async function verifySince(
     problems,
     since: checkpoint.at,
     read: sums.charges - checkpoint.sums.charges,
+    closed: (await closedSums(db)).charges,
     sums,
     hash,
   }
@@ -198,7 +235,7 @@ async function taskCheck(db: Db, at: number): Promise<Check> {
     sql: `select t.id, t.state, c.state as charge_state from tasks t left join (
         select id, state from charge_history where position >= $1 union all select id, state from held_charges) as c
         on c.id = t.charge
-      where (t.state = 'submitted' or t.ended_at > $2) and coalesce(c.state, 'none') <> case t.state
+      where (t.state = 'submitted' or t.ended_at > $2) and not (c.id is null and ${HAS_CLOSED_CHARGE}) and coalesce(c.state, 'none') <> case t.state
         when 'submitted' then 'held' when 'succeeded' then 'settled' when 'failed' then 'released' else 'impossible' end`,
     parameters: [await firstPositionSince(db, since - HOUR_MS), since],
     say: (row) => `task ${row.id}: ${row.state}, but its charge is ${row.charge_state ?? 'missing'}`,

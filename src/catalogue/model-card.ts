@@ -1,12 +1,13 @@
 // The facts that GET /v1/models tells of a model: what it can be asked, what goes in and comes out, its limits, and what
 // it costs, in the fields that clients of model lists read. It must never tell what the upstream is called or is paid.
 
+import type { Key } from '../accounts/keys'
 import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/prices'
 import type { Model } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import type { PriceList } from '../contract/prices'
 import { rowOf, type Unit, units } from '../contract/units'
-import type { Catalogue } from './models'
+import { type Catalogue, formsFor } from './models'
 
 export interface ModelCard {
   operations: readonly OperationName[]
@@ -61,13 +62,14 @@ const TALKS: readonly OperationName[] = ['chat', 'messages', 'completions', 'res
 /** Prices that clients of model lists expect of every model. */
 const ALWAYS_PRICED: readonly Unit[] = ['input_token', 'output_token']
 
-/** The card of a model or a route; undefined if nothing of that id can be asked. */
+/** The card of a model or a route, with the prices of a key; undefined if nothing of that id can be asked. */
 export function cardOf(
-  { models, routes }: Pick<Catalogue, 'models' | 'routes'>,
+  catalogue: Pick<Catalogue, 'models' | 'routes'>,
+  key: Key,
   id: string,
 ): ModelCard | undefined {
-  const route = routes.get(id)?.models
-  const forms = (route ?? [id]).flatMap((each) => models.get(each) ?? [])
+  const route = catalogue.routes.get(id)?.models
+  const forms = (route ?? [id]).flatMap((each) => formsFor(catalogue, key, each))
   const [first] = forms
   if (!first) return undefined
   const context = contextOf(forms)

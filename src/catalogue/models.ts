@@ -2,6 +2,7 @@
 // not use it.
 
 import { type Key, mayUse } from '../accounts/keys'
+import { costListOf } from '../config/costs'
 import { priceListOf } from '../config/prices'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
@@ -103,7 +104,8 @@ function realNamesOf({ models, realNames = true }: Config): Map<string, string> 
 
 function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
   const priceList = priceListOf(entry)
-  const tariff = tariffOfVariant(priceList, [])
+  const costList = costListOf(entry, upstream.name)
+  const tariff = tariffOfVariant(priceList, [], costList)
   const own = familiesOf(entry)
   const built: Model[] = [...own, ...bridgesOf(own, upstream)].map((family) => ({
     id,
@@ -114,6 +116,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     // Not the name of the upstream, which is the operator's own affair.
     ownedBy: entry.ownedBy ?? upstream.kind,
     priceList,
+    costList,
     tariff,
     strictFields: entry.strictFields ?? false,
     reasoning: entry.reasoning ?? false,
@@ -151,9 +154,24 @@ function bridgesOf(own: readonly Family[], { operatorFields }: Upstream): Family
 
 /**
  * The models that a request names, in the order in which they are tried: one, or those of a route, each with its equal
- * connections. Throws the same error for a model that does not exist and for one that the key may not use.
+ * connections, at the prices of the key's plan. Throws the same error for a model that does not exist and for one that the key
+ * may not use.
  */
 export function resolveModels(
+  catalogue: Catalogue,
+  key: Key,
+  operation: Operation,
+  asked: unknown,
+  random: () => number,
+): [Model, ...Model[]] {
+  const listed = resolveListed(catalogue, key, operation, asked, random)
+  const { plan } = key
+  if (!plan) return listed
+  const [first, ...others] = listed
+  return [plan.priced(first), ...others.map((model) => plan.priced(model))]
+}
+
+function resolveListed(
   catalogue: Catalogue,
   key: Key,
   operation: Operation,
@@ -254,6 +272,12 @@ function shuffled(models: Model[], random: () => number): Model[] {
     .map((model) => ({ model, place: random() ** (1 / model.share) }))
     .sort((a, b) => b.place - a.place)
     .map(({ model }) => model)
+}
+
+/** The forms of a model at the prices of a key's plan; empty for an unknown one. */
+export function formsFor({ models }: Pick<Catalogue, 'models'>, { plan }: Key, id: string): readonly Model[] {
+  const forms = models.get(id) ?? []
+  return plan ? forms.map((model) => plan.priced(model)) : forms
 }
 
 export interface ListedModel {

@@ -1,6 +1,7 @@
 // What differs between two configurations, setting by setting, and which of it a running process cannot take over. A
 // secret must never stand in it: values are shown only where none can be.
 
+import { isObject } from '../lib/objects'
 import type { Config } from './schema'
 
 export interface Change {
@@ -21,6 +22,10 @@ const OPEN_PARTS = new Set([
   'server',
   'models',
   'aliases',
+  'plans',
+  'usage',
+  'statements',
+  'markup',
   'responses',
   'webhooks',
   'limitToBalance',
@@ -48,7 +53,7 @@ export function keepingStart(before: Config, after: Config): Config {
 
 function compare(path: readonly string[], before: unknown, after: unknown, changes: Change[]): void {
   if (Bun.deepEquals(before, after)) return
-  if (isRecord(before) && isRecord(after)) {
+  if (isObject(before) && isObject(after)) {
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
       compare([...path, name], before[name], after[name], changes)
     }
@@ -74,12 +79,8 @@ function isOpen([part = '', , field = '', ...deeper]: readonly string[], value: 
   return deeper.length === 0 && (typeof value !== 'string' || OPEN_UPSTREAM_TEXTS.has(field))
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** The parts of a configuration that say what is offered, without a secret: of keys only whether there is one. */
-export function offerOf({ models, aliases, realNames, upstreams }: Config): Config {
+export function offerOf({ models, aliases, realNames, plans, upstreams }: Config): Config {
   const shownUpstreams = Object.entries(upstreams).map(([name, { kind, baseUrl, apiKey }]) => [
     name,
     {
@@ -92,6 +93,7 @@ export function offerOf({ models, aliases, realNames, upstreams }: Config): Conf
   return {
     models,
     ...(aliases && { aliases }),
+    ...(plans && { plans }),
     ...(realNames !== undefined && { realNames }),
     upstreams: Object.fromEntries(shownUpstreams),
   }
@@ -104,7 +106,7 @@ export function visibleConfig(config: Config): object {
 
 function visible(path: readonly string[], value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item, index) => visible([...path, String(index)], item))
-  if (!isRecord(value)) return typeof value !== 'string' || isOpen(path, value) ? value : 'hidden'
+  if (!isObject(value)) return typeof value !== 'string' || isOpen(path, value) ? value : 'hidden'
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, visible([...path, name], member)]),
   )

@@ -2,6 +2,7 @@
 // catalogue, win over them, or remove them. It must never mix two entries of one name.
 
 import { isObject } from '../lib/objects'
+import { markupOf } from './costs'
 
 /** Parts of the catalogue, each by names. */
 const PARTS = ['upstreams', 'models', 'aliases'] as const
@@ -48,6 +49,13 @@ function withoutRemoved(parts: Parts, own: Record<string, unknown>): { parts: Pa
   const upstreams = { ...parts.upstreams, ...present(own.upstreams) }
   for (const [id, entry] of Object.entries(parts.models)) {
     if (!upstreamsOf(entry).every((name) => name in upstreams)) delete parts.models[id]
+  }
+  // Prices of the catalogue are those of the vendors: what is sold with a markup has them as its cost.
+  for (const [id, entry] of Object.entries(parts.models)) {
+    if (!isObject(entry) || !isObject(entry.price)) continue
+    if (markupOf(entry, { markup: own.markup, upstreams }) === undefined) continue
+    const { price, ...rest } = entry
+    parts.models[id] = { ...rest, cost: price }
   }
   const models = { ...parts.models, ...present(own.models) }
   for (const [alias, target] of Object.entries(parts.aliases)) {

@@ -8,6 +8,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { ListedModels } from '../contract/upstream'
 import { asObject, isObject } from '../lib/objects'
 import { requiredSetting } from '../lib/setting'
+import { markupOf } from './costs'
 
 /** A list of models as it stands in a file. */
 export interface ModelList extends ListedModels {
@@ -43,7 +44,7 @@ export function withListedModels(value: unknown, folder: string): { value: unkno
   for (const [id, entry] of Object.entries(asObject(models))) {
     if (!starred.includes(id)) all[id] = entry
     else {
-      const listed = modelsOf(id, entry, folder)
+      const listed = modelsOf(id, entry, folder, asObject(value))
       if (typeof listed === 'string') faults.push(`models.${id}${listed}`)
       // A model that has an entry of its own keeps it, wherever that stands.
       else
@@ -54,24 +55,30 @@ export function withListedModels(value: unknown, folder: string): { value: unkno
 }
 
 /** The models of a starred entry by their ids here, or its fault. */
-function modelsOf(id: string, entry: unknown, folder: string): Record<string, unknown> | string {
+function modelsOf(
+  id: string,
+  entry: unknown,
+  folder: string,
+  { markup, upstreams }: Record<string, unknown>,
+): Record<string, unknown> | string {
   if (!/^[^*]*\*$/.test(id)) return ': a star stands at the end of an id only, as in "local/*"'
   if (!compiled.Check(entry)) return '.list: missing; an id with a star needs a list of models'
   const { list: file, ...settings } = entry as { list: string; upstreamModel?: unknown; price?: unknown }
   if (settings.upstreamModel !== undefined) return '.upstreamModel: the list names the models'
   const list = readList(resolve(folder, file))
   if (typeof list === 'string') return `.list: ${file} ${list}`
+  const isMarkedUp = markupOf(settings, { markup, upstreams }) !== undefined
   const models: Record<string, unknown> = {}
   for (const [name, listed] of Object.entries(list.models)) {
     const own = `${id.slice(0, -1)}${name.toLowerCase()}`
     if (own in models) return `.list: ${file} has two models that would be called "${own}"`
     const { free, price, ...about } = listed
-    // A price of the configuration takes the place of the vendor's.
-    const cost =
+    // A price of the configuration takes the place of the vendor's, which is the cost of what is sold with a markup.
+    const sold =
       'price' in settings || 'free' in settings
         ? {}
-        : { ...(free && { free }), ...(price && { price: dated(price, list) }) }
-    models[own] = { ...about, ...cost, ...settings, upstreamModel: name }
+        : { ...(free && { free }), ...(price && { [isMarkedUp ? 'cost' : 'price']: dated(price, list) }) }
+    models[own] = { ...about, ...sold, ...settings, upstreamModel: name }
   }
   return models
 }

@@ -2,7 +2,7 @@
 // error in a price must stop the start; it must never under-bill.
 
 import type { Family } from '../contract/family'
-import { isBaseTier, type PriceList, type Prices } from '../contract/prices'
+import { FACTOR_DECIMALS, isBaseTier, type PriceList, type Prices, picoTimes } from '../contract/prices'
 import { type PriceKey, rowOf, type Unit, unitOfKey, units } from '../contract/units'
 import { formatDecimal, parseDecimal } from '../lib/money'
 import { isObject } from '../lib/objects'
@@ -32,8 +32,6 @@ const DECIMALS = 12
 const DAY = /^20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?$/
 const KNOWN_KEYS = units.map((unit) => rowOf(unit).key).join(', ')
 const ABOVE = /^above_([1-9]\d{0,8})(k|m)?$/
-/** Decimals of a factor: a millionth is finer than any vendor's. */
-const FACTOR_DECIMALS = 6
 
 /** Faults in the prices of a model of these families, each with its place below them. */
 export function priceFaults(price: unknown, families: readonly Family[]): string[] {
@@ -232,15 +230,39 @@ function flatOf(listed: Listed): Listed {
   return Object.fromEntries(Object.entries(listed).filter(([unit]) => rowOf(unit as Unit).flat))
 }
 
+/**
+ * Prices raised by a percentage such as `12.5`, each rounded up to what a price can say. Factors of service tiers stay, and
+ * what the vendor's page says is not said of them.
+ */
+export function markedUp({ source: _, as_of: __, ...price }: PriceConfig, percent: string): PriceConfig {
+  const part = 10n ** BigInt(FACTOR_DECIMALS)
+  const factor = 100n * part + (parseDecimal(percent, FACTOR_DECIMALS) as bigint)
+  const raised = (amount: string, decimals: number) => {
+    const most = (parseDecimal(amount, decimals) as bigint) * factor
+    return formatDecimal((most + 100n * part - 1n) / (100n * part), decimals)
+  }
+  const walk = (value: unknown, key: string, decimals: number): unknown => {
+    if (typeof value === 'string') return key === '' ? value : raised(value, decimals)
+    return Object.fromEntries(
+      Object.entries(value as object).map(([name, each]) => {
+        const unit = unitOfKey(name)
+        if (unit) return [name, walk(each, name, decimalsOf(rowOf(unit).per))]
+        if (name === 'minimum') return [name, walk(each, name, DECIMALS)]
+        // A variant of a unit has the decimals of the unit; below a service tier a text is a factor.
+        return [name, walk(each, key, decimals)]
+      }),
+    )
+  }
+  return walk(price, '', 0) as PriceConfig
+}
+
 /** The price times a factor, rounded up to whole pico-dollars. */
 function multiplied(listed: Listed, text: string): Listed {
-  const one = 10n ** BigInt(FACTOR_DECIMALS)
   const factor = parseDecimal(text, FACTOR_DECIMALS) as bigint
-  const times = (pico: number) => Number((BigInt(pico) * factor + one - 1n) / one)
   return Object.fromEntries(
     Object.entries(listed).map(([unit, price]) => [
       unit,
-      rowOf(unit as Unit).flat ? price : eachOf(price, times),
+      rowOf(unit as Unit).flat ? price : eachOf(price, (pico) => picoTimes(pico, factor)),
     ]),
   )
 }

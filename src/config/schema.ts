@@ -7,21 +7,29 @@ import type { ValueError } from '@sinclair/typebox/errors'
 import type { Family } from '../contract/family'
 import { type OperationName, operations } from '../contract/operations'
 import { families } from '../families'
+import { asObject, isObject } from '../lib/objects'
 import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { UpstreamEntry } from '../upstreams/settings'
 import { AdminEntry, adminFaults } from './admin'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { BackupEntry, backupFaults } from './backup'
+import { ConsoleEntry, consoleFaults } from './console'
+import { type CostConfig, costFaults } from './costs'
+import { EventsEntry, eventFaults, RecipientEntry, SmtpEntry } from './events'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { BodiesEntry, ClickHouseEntry, LogEntry, logFaults } from './log'
 import { MetricsEntry, metricsFaults } from './metrics'
 import { ModelListEntry } from './model-lists'
 import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
+import { AmountEntry, PlanEntry, planFaults } from './plans'
 import { type PriceConfig, priceFaults } from './prices'
 import { ResponsesEntry, responseFaults } from './responses'
+import { RetentionEntry, retentionFaults } from './retention'
 import { SecretsEntry, secretFaults } from './secrets'
+import { SellerEntry, StatementsEntry, statementFaults, TaxEntry } from './statements'
 import { TelemetryEntry } from './telemetry'
 import { upstreamFaults } from './upstreams'
+import { UsageEntry } from './usage'
 
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
@@ -139,6 +147,15 @@ const ModelEntry = Type.Object(
       Type.Unsafe<PriceConfig>(Type.Object({})),
     ),
     free: optionalSetting('It costs nothing.', Type.Literal(true)),
+    // Checked apart, as the price is.
+    cost: optionalSetting(
+      'What the vendor asks, in the form of a price list; with several upstreams one for each: `{ upstreams: { east: { … }, west: { … } } }`. Default: not known.',
+      Type.Unsafe<CostConfig>(Type.Object({})),
+    ),
+    markup: optionalSetting(
+      'In place of `price`: what its callers pay above `cost`, `20%`. Default: that of its upstream, then that of all.',
+      Type.String(),
+    ),
     strictFields: optionalSetting(
       'Whether a request is refused for a field that the payload contract does not name. Default: such fields go to the vendor.',
       Type.Boolean(),
@@ -228,8 +245,20 @@ const ConfigSchema = Type.Object(
       'Where the admin API is served. Default: at the port of `server`, for this machine only.',
       AdminEntry,
     ),
+    console: optionalSetting(
+      'Who signs in to the web console at `/console`, and for how long (docs/operate/console.md).',
+      ConsoleEntry,
+    ),
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
+    events: optionalSetting(
+      'What operators are told of, and how: low balances, vendors that are down, backups that fail (docs/operate/notifications.md). Default: nothing.',
+      EventsEntry,
+    ),
+    retention: optionalSetting(
+      'How long charges stay in the database, and where their archives go. Default: for ever.',
+      RetentionEntry,
+    ),
     payments: optionalSetting('Payment services whose payments are credited. Default: none.', PaymentsEntry),
     telemetry: optionalSetting('Where traces and logs are sent. Default: nowhere.', TelemetryEntry),
     log: optionalSetting('What is logged, and where.', LogEntry),
@@ -245,6 +274,16 @@ const ConfigSchema = Type.Object(
     models: requiredSetting(
       'What callers may ask for, by id: models and routes.',
       Type.Record(Type.String(), Type.Unknown()),
+    ),
+    plans: optionalSetting(
+      'Groups of accounts with prices, models and limits of their own, by names of your choice (docs/operate/sell.md).',
+      Type.Record(Type.String(), PlanEntry),
+    ),
+    statements: optionalSetting('What stands on statements besides money.', StatementsEntry),
+    usage: optionalSetting('What usage is counted by.', UsageEntry),
+    markup: optionalSetting(
+      "What callers pay above the cost of models that have a `cost` and no price: `20%`. The prices of the built-in catalogue and of fetched lists are then the vendors'. Default: each model has a price.",
+      Type.String(),
     ),
     limitToBalance: optionalSetting(
       'Whether a request without a stream is sent with the output limit that the account can pay for. Default: it is refused with 402.',
@@ -271,10 +310,21 @@ export const settingTables = [
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
   { place: 'admin', schema: AdminEntry },
+  { place: 'console', schema: ConsoleEntry },
   { place: 'metrics', schema: MetricsEntry },
   { place: 'backup', schema: BackupEntry },
+  { place: 'events', schema: EventsEntry },
+  { place: 'events.to.<name>', schema: RecipientEntry },
+  { place: 'events.smtp', schema: SmtpEntry },
+  { place: 'retention', schema: RetentionEntry },
   { place: 'payments', schema: PaymentsEntry },
   { place: 'payments.stripe', schema: StripeEntry },
+  { place: 'plans.<name>', schema: PlanEntry },
+  { place: 'plans.<name>.budget, plans.<name>.allowance', schema: AmountEntry },
+  { place: 'statements', schema: StatementsEntry },
+  { place: 'statements.seller', schema: SellerEntry },
+  { place: 'statements.tax', schema: TaxEntry },
+  { place: 'usage', schema: UsageEntry },
   { place: 'telemetry', schema: TelemetryEntry },
   { place: 'log', schema: LogEntry },
   { place: 'log.clickhouse', schema: ClickHouseEntry },
@@ -310,11 +360,14 @@ export function faultsOf(value: unknown): string[] {
   const {
     server,
     admin,
+    console: consoleEntry,
     webhooks,
     artifacts,
     backup,
+    retention,
     responses,
     metrics,
+    events,
     payments,
     log,
     secrets,
@@ -322,26 +375,32 @@ export function faultsOf(value: unknown): string[] {
     upstreams,
     models,
     aliases,
-  } = recordOf(value)
-  const ids = new Map(Object.entries(recordOf(models)))
-  const names = new Set(Object.keys(recordOf(upstreams)))
+    plans,
+  } = asObject(value)
+  const ids = new Map(Object.entries(asObject(models)))
+  const names = new Set(Object.keys(asObject(upstreams)))
   const others = [
-    ...networkFaults('server.trustedProxies', recordOf(server).trustedProxies),
-    ...tlsFaults(recordOf(server).tls),
-    ...networkFaults('webhooks.allow', recordOf(webhooks).allow),
+    ...networkFaults('server.trustedProxies', asObject(server).trustedProxies),
+    ...tlsFaults(asObject(server).tls),
+    ...networkFaults('webhooks.allow', asObject(webhooks).allow),
     ...artifactFaults(artifacts, database),
     ...backupFaults(backup),
+    ...eventFaults(events),
+    ...retentionFaults(retention),
     ...paymentFaults(payments),
     ...responseFaults(responses),
     ...adminFaults(admin),
+    ...consoleFaults(consoleEntry),
     ...metricsFaults(metrics),
     ...logFaults(log),
     ...secretFaults(secrets),
-    ...Object.entries(recordOf(upstreams)).flatMap(([name, entry]) => upstreamFaults(name, recordOf(entry))),
+    ...Object.entries(asObject(upstreams)).flatMap(([name, entry]) => upstreamFaults(name, asObject(entry))),
     ...[...ids].flatMap(([id, entry]) =>
       entryFaults(id, entry, names, ids).map((fault) => `models.${id}${fault}`),
     ),
-    ...aliasFaults(recordOf(aliases), ids),
+    ...aliasFaults(asObject(aliases), ids),
+    ...planFaults(plans, ids),
+    ...statementFaults(asObject(value).statements),
   ]
   return [...new Set([...faults.values(), ...others])]
 }
@@ -362,15 +421,6 @@ function aliasFaults(aliases: Record<string, unknown>, models: ReadonlyMap<strin
   })
 }
 
-/** A record as it is; an empty one for anything else. */
-function recordOf(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {}
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Faults of one entry of `models`, each with its place below the entry. */
 function entryFaults(
   id: string,
@@ -381,7 +431,7 @@ function entryFaults(
   const faults = MODEL_ID.test(id)
     ? []
     : [': a model id is lower case, without spaces, at most 128 characters']
-  const schema = isRecord(entry) && 'route' in entry ? compiledRoute : compiledModel
+  const schema = isObject(entry) && 'route' in entry ? compiledRoute : compiledModel
   const places = new Set<string>()
   for (const { path, message } of errorsOf(schema, entry)) {
     if (!places.has(path)) faults.push(`${path.replaceAll('/', '.')}: ${message}`)
@@ -398,7 +448,7 @@ function routeFaults({ route }: RouteConfig, models: ReadonlyMap<string, unknown
     if (route.indexOf(id) < index) return [`.route: "${id}" stands there twice`]
     const target = models.get(id)
     if (target === undefined) return [`.route: there is no model "${id}"`]
-    return isRecord(target) && 'route' in target ? [`.route: "${id}" is a route itself`] : []
+    return isObject(target) && 'route' in target ? [`.route: "${id}" is a route itself`] : []
   })
 }
 
@@ -424,9 +474,16 @@ function modelFaults(model: ModelConfig, upstreams: Set<string>): string[] {
   }
   if (model.free && model.price) faults.push('.price: a free model has no price')
   if (!model.free && !model.price)
-    faults.push('.price: missing; a model that costs nothing must say `free: true`')
-  if (!model.price) return faults
-  return [...faults, ...priceFaults(model.price, familiesOf(model)).map((fault) => `.price${fault}`)]
+    faults.push(
+      model.cost
+        ? '.price: missing; a model with a cost needs a price too, or a markup'
+        : '.price: missing; a model that costs nothing must say `free: true`',
+    )
+  const own = model.price ? priceFaults(model.price, familiesOf(model)) : []
+  faults.push(...own.map((fault) => `.price${fault}`))
+  if (own.length > 0) return faults
+  const upstreamNames = sharesOf(model).map(([name]) => name)
+  return [...faults, ...costFaults(model, upstreamNames, familiesOf(model))]
 }
 
 /** The known families of a model. */

@@ -51,7 +51,7 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
     ...headerFaults(headers),
     ...bodyFaults('defaultBody', defaultBody),
     ...bodyFaults('forcedBody', forcedBody),
-    ...(typeof proxy === 'string' && !URL.canParse(proxy)
+    ...(typeof proxy === 'string' && !/^http:\/\/[^/]/.test(URL.parse(proxy)?.href ?? '')
       ? ['proxy: not an address such as "http://proxy.example.com:3128"']
       : []),
     ...tlsFaults(tls),

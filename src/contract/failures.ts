@@ -2,6 +2,7 @@
 // say whether a repeat can help.
 
 import type { DatabaseUnavailable } from '../db/db'
+import type { ErrorCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import type { Model } from './family'
@@ -109,7 +110,7 @@ export function inFlightOnly(left: string, heldNano: number): GatewayError {
 }
 
 /** The error for too little money when waiting does not help. */
-export function tooLittle(code: string, message: string): GatewayError {
+export function tooLittle(code: ErrorCode, message: string): GatewayError {
   return new GatewayError(402, { code, message, headers: { 'x-should-retry': 'false' } })
 }
 

@@ -2,6 +2,7 @@
 // database or HTTP.
 
 import type { TSchema } from '@sinclair/typebox'
+import type { ErrorCode } from '../lib/error-codes'
 import type { Dialect, GatewayError } from '../lib/errors'
 import type { Edit } from '../lib/json'
 import type { PcmFormat } from '../lib/wav'
@@ -103,7 +104,7 @@ export interface FieldRule {
   /** Models that the rule does not apply to. */
   unless?(model: Model): boolean
   /** Code of the error. Default: `unsupported_value` if there are plain values, else `unsupported_parameter`. */
-  code?: string
+  code?: ErrorCode
   /** Details in the error, by which clients of this dialect continue on their own. */
   details?: Readonly<Record<string, unknown>>
 }
@@ -120,7 +121,7 @@ export interface BridgedField {
   /** Models that ignore a refused field without an error. */
   unless?(model: Model): boolean
   /** Code of the error, as of a FieldRule. */
-  code?: string
+  code?: ErrorCode
 }
 
 type BridgedRow = readonly [field: string, note: string, plain?: BridgedField['plain']]
@@ -415,6 +416,8 @@ export interface Model {
   upstreamModel: string
   ownedBy: string
   priceList: PriceList
+  /** The vendor's prices at this upstream; absent where they are not known. Callers must never see them. */
+  costList?: PriceList | undefined
   /** The tariff of every request, if prices do not depend on a size or the like. */
   tariff: Tariff | undefined
   /** True if fields that the contract does not name are refused. */

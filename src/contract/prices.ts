@@ -39,7 +39,47 @@ export interface BilledTable extends PriceTable {
 /** The prices of one request, also as they are stored with its charge until its table is known. */
 export interface Tariff {
   tables: readonly [BilledTable, ...BilledTable[]]
+  /** The vendor's prices of the same requests; absent where they are not known. */
+  cost?: Tariff
   json: string
+}
+
+/** The tables that a request is billed by. */
+export interface Bill {
+  table: BilledTable
+  /** The vendor's table; absent where its prices are not known. */
+  cost: BilledTable | undefined
+  /** Both as they are stored with the charge. */
+  json: string
+}
+
+/** Decimals of a factor on prices: a millionth is finer than any vendor's. */
+export const FACTOR_DECIMALS = 6
+
+/** A price times a factor in millionths, rounded up to a whole pico-dollar. */
+export function picoTimes(pico: number, factor: bigint): number {
+  const one = 10n ** BigInt(FACTOR_DECIMALS)
+  return Number((BigInt(pico) * factor + one - 1n) / one)
+}
+
+/** The list times a factor in millionths, each price rounded up to a whole pico-dollar. */
+export function timesFactor({ isFree, tables }: PriceList, factor: bigint): PriceList {
+  const times = (pico: number) => picoTimes(pico, factor)
+  return {
+    isFree,
+    tables: tables.map((table) => ({
+      ...table,
+      minimumPico: times(table.minimumPico),
+      listed: Object.fromEntries(
+        pricesIn(table.listed).map(([unit, price]) => [
+          unit,
+          typeof price === 'number'
+            ? times(price)
+            : Object.fromEntries(Object.entries(price).map(([variant, each]) => [variant, times(each)])),
+        ]),
+      ),
+    })),
+  }
 }
 
 /** Whether the list has a price of its own for a unit. If not, a request must not make the vendor bill it. */
@@ -65,8 +105,20 @@ export function variantsOf({ tables }: PriceList): string[] {
   return [...new Set(prices.flatMap((price) => (typeof price === 'object' ? Object.keys(price) : [])))]
 }
 
-/** The prices of a variant; undefined if the list has none of its names for some unit. */
-export function tariffOfVariant({ tables }: PriceList, names: readonly string[]): Tariff | undefined {
+/**
+ * The prices of a variant, with the vendor's if they are known for it too. Undefined if the list has none of its names for
+ * some unit.
+ */
+export function tariffOfVariant(
+  prices: PriceList,
+  names: readonly string[],
+  costs?: PriceList,
+): Tariff | undefined {
+  const tables = tablesOfVariant(prices, names)
+  return tables && withCost(tariffOfTables(tables), costs && tablesOfVariant(costs, names))
+}
+
+function tablesOfVariant({ tables }: PriceList, names: readonly string[]): PriceTable[] | undefined {
   const chosen: PriceTable[] = []
   for (const table of tables) {
     const listed: Prices = {}
@@ -77,7 +129,25 @@ export function tariffOfVariant({ tables }: PriceList, names: readonly string[])
     }
     chosen.push({ ...table, listed })
   }
-  return tariffOfTables(chosen)
+  return chosen
+}
+
+/** A tariff beside what the vendor asks. What the vendor has no price for costs nothing there. */
+function withCost(tariff: Tariff, tables: readonly PriceTable[] | undefined): Tariff {
+  if (!tables) return tariff
+  const cost = tariffOfTables(tables)
+  for (const { prices, heldPrices } of cost.tables) {
+    for (const unit of units) {
+      prices[unit] ??= 0
+      heldPrices[unit] ??= 0
+    }
+  }
+  return { ...tariff, cost, json: jsonOf(tariff.json, cost.json) }
+}
+
+/** Prices beside costs, as they are stored together. */
+function jsonOf(price: string, cost: string): string {
+  return `{"price":${price},"cost":${cost}}`
 }
 
 /** The units of prices with their prices: few of all units have one. */
@@ -134,6 +204,10 @@ interface StoredTable {
   pico: Prices
 }
 
+function tableOfStored({ tier, above = 0, minimum = 0, pico }: StoredTable): PriceTable {
+  return { tier: tier ?? null, above, minimumPico: minimum, listed: pico }
+}
+
 function stored({ tier, above, minimumPico, listed }: PriceTable): StoredTable {
   return {
     ...(tier !== null && { tier }),
@@ -145,17 +219,10 @@ function stored({ tier, above, minimumPico, listed }: PriceTable): StoredTable {
 
 /** The prices that were stored with a charge. Older charges stored one object of nano-dollars for each unit. */
 export function tariffOfJson(json: string): Tariff {
-  const value = JSON.parse(json) as StoredTable[] | Prices
-  if (Array.isArray(value)) {
-    return tariffOfTables(
-      value.map(({ tier = null, above = 0, minimum = 0, pico }) => ({
-        tier,
-        above,
-        minimumPico: minimum,
-        listed: pico,
-      })),
-    )
-  }
+  const value = JSON.parse(json) as StoredTable[] | { price: StoredTable[]; cost: StoredTable[] } | Prices
+  if (Array.isArray(value)) return tariffOfTables(value.map(tableOfStored))
+  if ('price' in value)
+    return withCost(tariffOfTables(value.price.map(tableOfStored)), value.cost.map(tableOfStored))
   const listed: Prices = { ...value }
   for (const unit of units) {
     const nano = listed[unit]
@@ -185,6 +252,22 @@ export function billedTable(
   // Not reported, or without a price: some vendors report a tier under another name than that of the request.
   const asked = tableFor(tables, askedTier, inputTokens)
   return asked && tableNano(quantities, asked) > tableNano(quantities, usual) ? asked : usual
+}
+
+/** The bill of a usage: its price and, where it is known, what the vendor asks for the same. */
+export function billByTariff(
+  tariff: Tariff,
+  quantities: Quantities,
+  reportedTier: string | undefined,
+  askedTier: string | undefined,
+  longestPrompt?: number,
+): Bill {
+  const table = billedTable(tariff, quantities, reportedTier, askedTier, longestPrompt)
+  if (!tariff.cost) return { table, cost: undefined, json: table.json }
+  const cost = billedTable(tariff.cost, quantities, reportedTier, askedTier, longestPrompt)
+  // Most models have one table of each, and the text of both is there already.
+  const isWhole = tariff.tables.length === 1 && tariff.cost.tables.length === 1
+  return { table, cost, json: isWhole ? tariff.json : jsonOf(table.json, cost.json) }
 }
 
 function tableFor(

@@ -172,13 +172,15 @@ export interface Upstream {
   /**
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise. `done`
    * must be called once the body has been read or given up: it frees the slot of the request. `account` is the
-   * caller's: no connection goes from one account to another right after an answer.
+   * caller's: no connection goes from one account to another right after an answer. `failed` hears of each attempt
+   * after which another one follows here, as with another key.
    */
   send(
     call: Call,
     body: CallBody,
     signal: CancelSignal,
     account: string,
+    failed?: (error: GatewayError) => void,
   ): Promise<{ response: HttpResponse; done(): void }>
   fetchFile: FetchFile
   /** The error for a 200 with an error in the body; a status that the body names wins. */

@@ -1,7 +1,7 @@
-// The partitions of ended charges on PostgreSQL, one a month, made before their month begins. Without them charges go to
-// the partition for all others, and nothing but speed is lost.
+// The partitions of ended charges on PostgreSQL, one a month, made before their month begins, and dropped when all their
+// charges are closed. Without them charges go to the partition for all others, and nothing but speed is lost.
 
-import { apply, type Db } from './db'
+import { apply, type Db, type Statement, tryApply } from './db'
 
 /** Months that are made ahead, besides the one that has begun. */
 const MONTHS_AHEAD = 2
@@ -27,4 +27,36 @@ export async function makeChargePartitions(db: Db, now: number): Promise<void> {
       { sql: `alter table ended_charges attach partition ${name} for values from (${start}) to (${end})` },
     ])
   }
+}
+
+/** Drops partitions of months that ended before a time, if all their charges stand at a position or before it. */
+export async function dropClosedPartitions(
+  db: Db,
+  { position, endedBefore }: { position: number; endedBefore: number },
+): Promise<string[]> {
+  if (db.kind !== 'postgres') return []
+  const found = await db.query({
+    sql: `select cast(c.relname as text) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = to_regclass('ended_charges') order by 1`,
+  })
+  const dropped: string[] = []
+  for (const { name } of found as { name: string }[]) {
+    const [, year, month] = /^ended_charges_(\d{4})_(\d\d)$/.exec(name) ?? []
+    if (year === undefined || Date.UTC(Number(year), Number(month)) > endedBefore) continue
+    const holdsNone: Statement = {
+      sql: `select 1 as one where not exists (select 1 from ${name} where position > $1)`,
+      parameters: [position],
+      guard: true,
+    }
+    if ((await db.query(holdsNone)).length === 0) continue
+    const isDropped = await tryApply(db, [
+      // Settlements wait behind this lock: rather none today than a long one.
+      { sql: `set local lock_timeout = '100ms'` },
+      { sql: 'lock table ended_charges in access exclusive mode' },
+      holdsNone,
+      { sql: `drop table ${name}` },
+    ])
+    if (isDropped) dropped.push(name)
+  }
+  return dropped
 }

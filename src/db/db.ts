@@ -46,7 +46,10 @@ export interface Db {
   query(statement: Statement): Promise<Row[]>
   /** Changes rows: all statements in order and in one transaction, durable when the promise resolves. */
   batch(statements: readonly Statement[]): Promise<BatchResult>
-  /** Moves money: like `batch` with the statements of the movement. Only what an end paid is among the rows for sure. */
+  /**
+   * Moves money: like `batch` with the statements of the movement. Only what an end paid is among the rows for sure. A hold
+   * with nothing besides survives the end of the process at once, and a power failure once an end or a batch has followed.
+   */
   move(movement: Movement): Promise<BatchResult>
   /**
    * Rewrites the file so that nothing is left in it of what was deleted or replaced. Blocks the process meanwhile; absent

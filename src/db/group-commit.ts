@@ -1,10 +1,12 @@
 // Group commit: batches that arrive in one turn of the event loop (two under load) share one commit and so one wait for
-// the disk. There is no timer. It must never answer a batch before its commit.
+// the disk. There is no timer. It must never answer a batch before its commit, nor one that is to be synced before that.
 
 import type { BatchResult, Statement } from './db'
 
 export interface WaitingBatch {
   statements: readonly Statement[]
+  /** Whether it must be on the disk when it is answered. What needs not survives the process, and is synced with the next that does. */
+  synced: boolean
   resolve(result: BatchResult): void
   reject(error: unknown): void
 }
@@ -29,9 +31,9 @@ export class GroupCommit {
     this.translate = translate
   }
 
-  add(statements: readonly Statement[]): Promise<BatchResult> {
+  add(statements: readonly Statement[], synced = true): Promise<BatchResult> {
     return new Promise<BatchResult>((resolve, reject) => {
-      this.waiting.push({ statements, resolve, reject })
+      this.waiting.push({ statements, synced, resolve, reject })
       if (this.waiting.length === 1) setImmediate(this.gather)
     })
   }
@@ -59,4 +61,9 @@ export class GroupCommit {
     if (this.waiting.length < CROWD) this.flush()
     else setImmediate(this.flush)
   }
+}
+
+/** Whether a group must be on the disk when its commit returns. */
+export function mustSync(group: readonly WaitingBatch[]): boolean {
+  return group.some(({ synced }) => synced)
 }

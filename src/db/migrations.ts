@@ -1,9 +1,18 @@
 // The shape of the database, as numbered steps that run once each, in order.
 // A step that has been released must never change: add another one.
 
+import { ACCOUNT_PLANS } from './account-plans'
+import { CHARGE_COSTS } from './charge-costs'
+import { CLOSING_TABLES } from './closing-tables'
 import { COMPACT_CHARGES } from './compact-charges'
+import { CONSOLE_TABLES } from './console-tables'
 import { DatabaseUnavailable, type Db, type Statement } from './db'
+import { EVENT_TABLES } from './event-tables'
+import { IMPORTED_KEYS } from './imported-keys'
 import { MOVEMENT_FUNCTIONS } from './movement-functions'
+import { REQUEST_FIGURES } from './request-figures'
+import { STATEMENT_TABLES } from './statement-tables'
+import { USAGE_METADATA } from './usage-metadata'
 
 /** A statement that is not the same for all; absent where it has nothing to do. */
 export interface Variants {
@@ -410,6 +419,15 @@ export const migrations: readonly Step[] = [
       client_address text
     )`,
   ],
+  CHARGE_COSTS,
+  EVENT_TABLES,
+  CONSOLE_TABLES,
+  CLOSING_TABLES,
+  ACCOUNT_PLANS,
+  REQUEST_FIGURES,
+  USAGE_METADATA,
+  IMPORTED_KEYS,
+  STATEMENT_TABLES,
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

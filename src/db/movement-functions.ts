@@ -7,7 +7,9 @@ const TYPES = new Map(
   Object.entries({
     bigint:
       `held window_minute window_tokens created_at expires_at most_requests most_tokens most_running most_committed
-      price price_list tokens ended_at answer_status series usage_shape`.split(/\s+/),
+      price price_list tokens ended_at answer_status series usage_shape cost most_of_account metadata_id`.split(
+        /\s+/,
+      ),
     smallint: ['state', 'usage_source', 'ended_by'],
     boolean: ['frees_key'],
   }).flatMap(([type, names]) => names.map((name) => [name, type] as const)),
@@ -19,8 +21,21 @@ function rowsOf(columns: string): string {
   return `jsonb_to_recordset(list) as i(place int, ${typed.join(', ')})`
 }
 
+/** The versions of the functions: the second writes costs, the third counts in budgets of accounts, the fourth knows metadata. */
+type Version = 1 | 2 | 3 | 4
+
+/** The version of the function for holds that a version of the others calls: costs change nothing in holds. */
+const holdVersion = (version: Version) => (version === 2 ? 1 : version)
+
+/** A part of a function that it has from a version on. */
+function onlyFor(since: Version, version: Version, part: string): string {
+  return version >= since ? part : ''
+}
+
 const OPEN_COLUMNS = `id, account, key_id, model, operation, held, price_list, budget_period, window_minute, window_tokens,
   created_at, expires_at`
+const openColumns = (version: Version) =>
+  OPEN_COLUMNS + onlyFor(3, version, ', account_period') + onlyFor(4, version, ', metadata_id')
 const HOLD_COLUMNS = `account, key_id, held, budget_period, window_minute, window_tokens, created_at, most_requests,
   most_tokens, most_running, most_committed, idempotency_key`
 
@@ -28,7 +43,9 @@ const HOLD_COLUMNS = `account, key_id, held, budget_period, window_minute, windo
  * Holds. First each is decided in memory, one after the other, from what was there before and what those before it took;
  * then all that fit are written together. Answers for each the index of the guard that missed, as its batch would, or -1.
  */
-const HOLD = `create function hold_charges_1(list jsonb) returns int[] language plpgsql as $$
+const holdFunction = (
+  version: Version,
+) => `create function hold_charges_${holdVersion(version)}(list jsonb) returns int[] language plpgsql as $$
 declare
   h record;
   missed int[] := array_fill(0, array[jsonb_array_length(list)]);
@@ -43,7 +60,13 @@ declare
   admitted bigint;
   requests bigint;
   tokens bigint;
-  committed bigint;
+  committed bigint;${onlyFor(
+    3,
+    version,
+    `
+  at_account_period text;
+  of_account bigint;`,
+  )}
   taken text[];
   windows int := 0;
   counted int;
@@ -51,19 +74,38 @@ begin
   for h in
     select i.place, i.account, i.key_id, i.held, i.budget_period, i.window_minute, i.window_tokens, i.most_requests,
       i.most_tokens, i.most_running, i.most_committed, i.idempotency_key, a.balance - a.held as available,
-      i.created_at, w.requests, w.tokens, b.committed, s.charge as taken_by
-    from ${rowsOf(HOLD_COLUMNS)}
+      i.created_at, w.requests, w.tokens, b.committed, s.charge as taken_by${onlyFor(3, version, ', i.account_period, i.most_of_account, ab.committed as of_account')}
+    from ${rowsOf(HOLD_COLUMNS + onlyFor(3, version, ', account_period, most_of_account'))}
     left join accounts a on a.name = i.account
     left join rate_windows w on w.key_id = i.key_id and w.minute = i.window_minute
-    left join budgets b on b.key_id = i.key_id and b.period = i.budget_period
+    left join budgets b on b.key_id = i.key_id and b.period = i.budget_period${onlyFor(
+      3,
+      version,
+      `
+    left join budgets ab on ab.key_id = 'account:' || i.account and ab.period = i.account_period`,
+    )}
     left join saved_answers s on s.account = i.account and s.idempotency_key = i.idempotency_key
     order by i.account, i.key_id, i.window_minute, i.place
   loop
     if h.account is distinct from at_account then
       at_account := h.account;
       available := h.available;
-      taken := '{}';
-    end if;
+      taken := '{}';${onlyFor(
+        3,
+        version,
+        `
+      at_account_period := null;`,
+      )}
+    end if;${onlyFor(
+      3,
+      version,
+      `
+    if h.account_period is not null and h.account_period is distinct from at_account_period then
+      if at_account_period is not null then raise exception 'holds of one account in two periods'; end if;
+      at_account_period := h.account_period;
+      of_account := coalesce(h.of_account, 0);
+    end if;`,
+    )}
     if h.key_id is distinct from at_key then
       at_key := h.key_id;
       at_period := h.budget_period;
@@ -98,17 +140,29 @@ begin
     elsif running >= h.most_running then
       miss := 1 + (h.most_requests is not null)::int;
     elsif committed + h.held > h.most_committed then
-      miss := 1 + (h.most_requests is not null)::int + (h.most_running is not null)::int;
+      miss := 1 + (h.most_requests is not null)::int + (h.most_running is not null)::int;${onlyFor(
+        3,
+        version,
+        `
+    elsif of_account + h.held > h.most_of_account then
+      miss := 1 + (h.most_requests is not null)::int + (h.most_running is not null)::int
+        + (h.most_committed is not null)::int;`,
+      )}
     elsif h.taken_by is not null or h.idempotency_key = any (taken) then
       miss := 1 + (h.most_requests is not null)::int + (h.most_running is not null)::int
-        + (h.most_committed is not null)::int;
+        + (h.most_committed is not null)::int${onlyFor(3, version, ' + (h.most_of_account is not null)::int')};
     end if;
     missed[h.place] := miss;
     continue when miss >= 0;
     available := available - h.held;
     running := running + 1;
     admitted := admitted + 1;
-    committed := committed + h.held;
+    committed := committed + h.held;${onlyFor(
+      3,
+      version,
+      `
+    of_account := of_account + h.held;`,
+    )}
     if h.most_requests is not null then
       if counted = 0 then windows := windows + 1; end if;
       counted := counted + 1;
@@ -119,11 +173,11 @@ begin
   end loop;
   if -1 <> all (missed) then return missed; end if;
   with i as materialized (
-    select i.* from ${rowsOf(OPEN_COLUMNS)}
+    select i.* from ${rowsOf(openColumns(version))}
     where missed[i.place] = -1
   ),
   opened as (
-    insert into open_charges (${OPEN_COLUMNS}) select ${OPEN_COLUMNS} from i
+    insert into open_charges (${openColumns(version)}) select ${openColumns(version)} from i
   )
   update accounts set held = accounts.held + sums.held
   from (select account, sum(held) as held from i group by 1) sums where name = sums.account;
@@ -134,7 +188,17 @@ begin
     where missed[i.place] = -1 and i.most_committed is not null group by 1, 2
     on conflict (key_id, period) do update set committed = b.committed + excluded.committed;
   end if;
-  if list @? '$[*].idempotency_key' then
+${onlyFor(
+  3,
+  version,
+  `  if list @? '$[*].most_of_account' then
+    insert into budgets as b (key_id, period, committed)
+    select 'account:' || i.account, i.account_period, sum(i.held) from ${rowsOf('account, account_period, held, most_of_account')}
+    where missed[i.place] = -1 and i.most_of_account is not null group by 1, 2
+    on conflict (key_id, period) do update set committed = b.committed + excluded.committed;
+  end if;
+`,
+)}  if list @? '$[*].idempotency_key' then
     insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
     select i.account, i.idempotency_key, i.request_hash, i.id, i.created_at
     from ${rowsOf('account, idempotency_key, request_hash, id, created_at')}
@@ -156,13 +220,15 @@ end $$`
 
 const ENDED_COLUMNS = `id, series, price_list, state, held, usage_shape, usage, usage_source, ended_by, created_at,
   ended_at`
-const END_COLUMNS = `${ENDED_COLUMNS}, account, price`
+const endedColumns = (version: Version) => (version === 1 ? ENDED_COLUMNS : `${ENDED_COLUMNS}, cost`)
 
 /**
  * Settlements and releases, in the same way. Answers for each what the account paid, or -1 where the charge is not open
  * with that hold.
  */
-const END = `create function end_charges_1(list jsonb) returns bigint[] language plpgsql as $$
+const endFunction = (
+  version: Version,
+) => `create function end_charges_${version}(list jsonb) returns bigint[] language plpgsql as $$
 declare
   e record;
   paid bigint[] := array_fill(-1::bigint, array[jsonb_array_length(list)]);
@@ -196,11 +262,11 @@ begin
   get diagnostics closed = row_count;
   if closed <> ends then raise serialization_failure using message = 'a charge has ended meanwhile'; end if;
   with i as materialized (
-    select i.*, paid[i.place] as amount from ${rowsOf(END_COLUMNS)} where paid[i.place] >= 0
+    select i.*, paid[i.place] as amount from ${rowsOf(`${endedColumns(version)}, account, price`)} where paid[i.place] >= 0
   ),
   entered as (
-    insert into ended_charges (${ENDED_COLUMNS}, amount, shortfall)
-    select ${ENDED_COLUMNS}, amount, price - amount from i
+    insert into ended_charges (${endedColumns(version)}, amount, shortfall)
+    select ${endedColumns(version)}, amount, price - amount from i
   )
   update accounts set balance = balance - sums.amount, held = accounts.held - sums.held
   from (select account, sum(amount) as amount, sum(held) as held from i group by 1) sums where name = sums.account;
@@ -219,7 +285,18 @@ begin
       where paid[i.place] >= 0 and i.budget_period is not null group by 1, 2) sums
     where b.key_id = sums.key_id and b.period = sums.budget_period;
   end if;
-  if list @? '$[*].answer_status' then
+${onlyFor(
+  3,
+  version,
+  `  if list @? '$[*].account_period' then
+    update budgets b set committed = b.committed + sums.amount
+    from (select 'account:' || i.account as book, i.account_period, sum(paid[i.place] - i.held) as amount
+      from ${rowsOf('account, account_period, held')}
+      where paid[i.place] >= 0 and i.account_period is not null group by 1, 2) sums
+    where b.key_id = sums.book and b.period = sums.account_period;
+  end if;
+`,
+)}  if list @? '$[*].answer_status' then
     update saved_answers s set status = i.answer_status, content_type = i.answer_type, body = i.answer_body
     from ${rowsOf('id, answer_status, answer_type, answer_body')}
     where paid[i.place] >= 0 and s.charge = i.id and i.answer_status is not null;
@@ -254,17 +331,19 @@ end $$`
  * One movement that has statements besides, all or nothing. Answers the index of the guard that missed or -1, and what the
  * account paid.
  */
-const SINGLE = `create function move_single_1(single jsonb) returns jsonb language plpgsql as $$
+const singleFunction = (
+  version: Version,
+) => `create function move_single_${version}(single jsonb) returns jsonb language plpgsql as $$
 declare
   missed int := -1;
   paid bigint;
 begin
   begin
     if single ? 'end' then
-      paid := (end_charges_1(jsonb_build_array(single->'end')))[1];
+      paid := (end_charges_${version}(jsonb_build_array(single->'end')))[1];
       if paid < 0 then missed := 0; end if;
     elsif single ? 'hold' then
-      missed := (hold_charges_1(jsonb_build_array(single->'hold')))[1];
+      missed := (hold_charges_${holdVersion(version)}(jsonb_build_array(single->'hold')))[1];
     end if;
     if missed < 0 then
       missed := run_statements_1(single->'statements');
@@ -280,7 +359,9 @@ begin
 end $$`
 
 /** A whole group. Its settings keep the plans as they were meant, whatever the tables held when they were made. */
-const MOVE = `create function move_money_1(movements text) returns text language plpgsql
+const moveFunction = (
+  version: Version,
+) => `create function move_money_${version}(movements text) returns text language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -292,14 +373,46 @@ declare
 begin
   perform 1 from accounts where name = any (array(select jsonb_array_elements_text(groups->'accounts')))
     order by name for update;
-  if groups ? 'ends' then ends := end_charges_1(groups->'ends'); end if;
-  if groups ? 'holds' then holds := hold_charges_1(groups->'holds'); end if;
+  if groups ? 'ends' then ends := end_charges_${version}(groups->'ends'); end if;
+  if groups ? 'holds' then holds := hold_charges_${holdVersion(version)}(groups->'holds'); end if;
   if groups ? 'singles' then
     for single in select * from jsonb_array_elements(groups->'singles') loop
-      singles := singles || move_single_1(single);
+      singles := singles || move_single_${version}(single);
     end loop;
   end if;
   return json_build_object('ends', ends, 'holds', holds, 'singles', singles)::text;
 end $$`
 
-export const MOVEMENT_FUNCTIONS: readonly string[] = [HOLD, END, RUN, SINGLE, MOVE]
+export const MOVEMENT_FUNCTIONS: readonly string[] = [
+  holdFunction(1),
+  endFunction(1),
+  RUN,
+  singleFunction(1),
+  moveFunction(1),
+]
+
+/** The functions that write the cost of a charge too. */
+export const MOVEMENT_FUNCTIONS_WITH_COST: readonly string[] = [
+  endFunction(2),
+  singleFunction(2),
+  moveFunction(2),
+]
+
+/** The functions that count in budgets of accounts too. */
+export const MOVEMENT_FUNCTIONS_WITH_ACCOUNT_BUDGETS: readonly string[] = [
+  holdFunction(3),
+  endFunction(3),
+  singleFunction(3),
+  moveFunction(3),
+]
+
+/** The functions that write metadata of charges too. */
+export const MOVEMENT_FUNCTIONS_WITH_METADATA: readonly string[] = [
+  holdFunction(4),
+  endFunction(4),
+  singleFunction(4),
+  moveFunction(4),
+]
+
+/** The function that this gateway calls. */
+export const MOVE_MONEY = 'move_money_4'

@@ -10,6 +10,10 @@ const BUSY_TIMEOUT_MS = 5_000
 const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 const LOG_MAGIC = 0x377f0682
+/** Commits in a row that a process leaves to the system to sync, at most: see sqlite.ts. */
+export const MOST_UNSYNCED = 2
+/** Commits that a power failure may leave damaged: those of two processes, of which one takes over, and the one being written. */
+const MOST_TORN = 2 * MOST_UNSYNCED + 1
 
 /**
  * Writes a copy to a new file. Others may read and write meanwhile: the copy is of the moment at which it began. Blocks
@@ -45,8 +49,8 @@ export function fileFault(path: string): string | undefined {
 
 /**
  * Why the write-ahead log beside a database has lost commits that were synced to the disk; undefined if it has not. SQLite
- * itself reads such a log up to the damage and takes the rest for never written. A power failure alone leaves at most one
- * commit that is not whole, because each is synced before the next is written. Nobody may write meanwhile.
+ * itself reads such a log up to the damage and takes the rest for never written. A power failure alone leaves only a few
+ * commits that are not whole, because nearly each is synced before the next is written. Nobody may write meanwhile.
  */
 export function logFault(path: string): string | undefined {
   const log = `${path}-wal`
@@ -54,7 +58,7 @@ export function logFault(path: string): string | undefined {
   const size = statSync(log).size
   if (size > LOG_HEADER_BYTES && !existsSync(path)) return `${path} is missing, but its log ${log} is there`
   const lost = lostCommits(log, size)
-  if (lost < 2) return undefined
+  if (lost <= MOST_TORN) return undefined
   return `${log} is damaged: ${lost} commits in it can no longer be read`
 }
 
@@ -78,8 +82,9 @@ function lostCommits(log: string, size: number): number {
     for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
       const frame = readAt(file, at, isWhole ? frameBytes : FRAME_HEADER_BYTES)
       const isOfRound = header.compare(frame, 8, 16, 16, 24) === 0
-      if (isWhole && !isOfRound) break
-      if (isWhole) {
+      // An older round stands behind the present one, unless it is the mark of the round that is damaged.
+      if (!isOfRound) isWhole = false
+      else if (isWhole) {
         sum = checksum(sum, frame.subarray(0, 8), littleEndian)
         sum = checksum(sum, frame.subarray(FRAME_HEADER_BYTES), littleEndian)
         isWhole = equals(sum, frame, 16)

@@ -1,11 +1,12 @@
-// SQLite behind the database interface: one writer connection, WAL with full sync. A batch is atomic by itself, also where
-// it shares a commit with others, and its promise must never resolve before the commit.
+// SQLite behind the database interface: one writer connection, WAL. A batch is atomic by itself, also where it shares a
+// commit with others, and its promise must never resolve before the commit: synced, but for holds.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { clearCodec } from './codec'
 import { type BatchResult, batchOf, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
-import { type BatchOutcome, GroupCommit, type WaitingBatch } from './group-commit'
+import { type BatchOutcome, GroupCommit, mustSync, type WaitingBatch } from './group-commit'
 import { makePrivate } from './private-file'
+import { MOST_UNSYNCED } from './sqlite-file'
 
 /** A prepared statement, and whether it returns rows. */
 interface Known {
@@ -24,7 +25,7 @@ const IN_MEMORY = ':memory:'
  * of the process never does.
  */
 export function openSqlite(path: string, { durable = true, codec = clearCodec } = {}): Db {
-  const connection = new SqliteConnection(openDatabase(path, durable))
+  const connection = new SqliteConnection(openDatabase(path), durable)
   const commits = new GroupCommit((group) => {
     if (!db.onCommit) return connection.commit(group)
     const at = performance.now()
@@ -33,8 +34,8 @@ export function openSqlite(path: string, { durable = true, codec = clearCodec } 
     return outcomes
   }, unavailable)
   let isClosed = false
-  const batch = (statements: readonly Statement[]) =>
-    isClosed ? Promise.reject(closed()) : commits.add(statements)
+  const add = (statements: readonly Statement[], synced: boolean) =>
+    isClosed ? Promise.reject(closed()) : commits.add(statements, synced)
   const db: Db = {
     kind: 'sqlite',
     codec,
@@ -46,8 +47,10 @@ export function openSqlite(path: string, { durable = true, codec = clearCodec } 
         throw unavailable(error)
       }
     },
-    batch,
-    move: (movement) => batch(batchOf(movement)),
+    batch: (statements) => add(statements, true),
+    // A power failure ends what a lone hold is for, and its money is given back: it needs no sync. What ends it has one, which
+    // takes the hold along.
+    move: (movement) => add(batchOf(movement), movement.kind !== 'hold' || movement.also.length > 0),
     async compact() {
       try {
         connection.compact()
@@ -69,13 +72,12 @@ function closed(): DatabaseUnavailable {
   return new DatabaseUnavailable('the database is closed')
 }
 
-function openDatabase(path: string, durable: boolean): Database {
+function openDatabase(path: string): Database {
   if (path !== IN_MEMORY) makePrivate(path)
   const database = new Database(path, { create: true, strict: true })
   // Set first: switching to WAL can meet another process that does the same.
   database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   database.run('pragma journal_mode = wal')
-  database.run(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
   // A checkpoint takes milliseconds; with SQLite's default of 1,000 pages one request in a hundred would meet it.
   database.run('pragma wal_autocheckpoint = 2000')
   database.run('pragma journal_size_limit = 67108864')
@@ -88,9 +90,15 @@ class SqliteConnection {
   private readonly begin: Prepared
   private readonly end: Prepared
   private readonly prepared = new Map<string, Known>()
+  private readonly durable: boolean
+  private isSyncing: boolean | undefined
+  /** Commits since the last one that was synced. */
+  private unsynced = 0
 
-  constructor(database: Database) {
+  constructor(database: Database, durable: boolean) {
     this.database = database
+    this.durable = durable
+    this.sync(durable)
     this.begin = database.prepare('begin immediate')
     this.end = database.prepare('commit')
   }
@@ -101,6 +109,8 @@ class SqliteConnection {
 
   /** Commits all batches in one transaction. Returns the result of each, in order. Throws if nothing was changed. */
   commit(group: readonly WaitingBatch[]): BatchOutcome[] {
+    this.unsynced = mustSync(group) || this.unsynced === MOST_UNSYNCED ? 0 : this.unsynced + 1
+    this.sync(this.durable && this.unsynced === 0)
     try {
       return this.transact(() => group.map(({ statements }) => this.runBatch(statements)))
     } catch (error) {
@@ -120,6 +130,13 @@ class SqliteConnection {
     this.begin.finalize()
     this.end.finalize()
     this.database.close()
+  }
+
+  /** Says whether the next commits wait for the disk. */
+  private sync(isSyncing: boolean): void {
+    if (isSyncing === this.isSyncing) return
+    this.database.run(`pragma synchronous = ${isSyncing ? 'full' : 'normal'}`)
+    this.isSyncing = isSyncing
   }
 
   private prepare(sql: string): Known {

@@ -80,8 +80,8 @@ const environment = `## Environment
 | \`GATEWAY_DATABASE_URL\` | the database, as \`database\` |
 | \`GATEWAY_SECRETS_KEY\` | the key that encrypts, as \`secrets.key\` |
 | \`GATEWAY_HOST\`, \`GATEWAY_PORT\` | the address and port to listen on, as \`--host\` and \`--port\` |
-| \`HTTPS_PROXY\`, \`HTTP_PROXY\`, \`NO_PROXY\` | a proxy that upstreams are called through, and hosts that are called without |
-| \`BUN_CONFIG_MAX_HTTP_REQUESTS\` | requests through a proxy at a time; 256 without it |
+| \`GATEWAY_ADMIN_URL\`, \`GATEWAY_ADMIN_TOKEN\` | the gateway that commands work on over its admin API, as \`--server\` and \`--token\` |
+| \`HTTPS_PROXY\`, \`HTTP_PROXY\`, \`NO_PROXY\` | a proxy that speaks HTTP, for calls with and without TLS, and hosts, \`.domains\` and networks that are called without. This machine always is |
 | \`NODE_EXTRA_CA_CERTS\` | a file of further certificate authorities, for servers of your own |
 | \`XDG_DATA_HOME\`, \`XDG_CONFIG_HOME\` | where the system's user keeps data and settings |
 | \`OTEL_EXPORTER_OTLP_ENDPOINT\`, \`OTEL_EXPORTER_OTLP_HEADERS\`, \`OTEL_SERVICE_NAME\`, \`OTEL_TRACES_SAMPLER_ARG\` | the collector of traces and logs, as \`telemetry\` |

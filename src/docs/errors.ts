@@ -1,6 +1,7 @@
 // Describes every error that a caller can meet, by status, in each form of error bodies, with examples that the
 // gateway's own code makes. It must never describe a body by hand.
 
+import type { ErrorCode } from '../lib/error-codes'
 import { type Dialect, type ErrorDetails, errorBody, GatewayError } from '../lib/errors'
 import { anyOf, type DescribedAnswer, type Examples, headerOf, type Schema, schemaOf } from './schema'
 
@@ -266,7 +267,7 @@ export function errorAnswers(
 
 /** The 404 of an endpoint; its text differs everywhere. */
 export function notFoundAnswer(
-  code: string,
+  code: ErrorCode,
   message: string,
   dialects: readonly Dialect[] = ['openai'],
 ): DescribedAnswer {

@@ -5,7 +5,7 @@ import { logEvents } from '../lib/log-events'
 export function eventsPage(): string {
   const rows = Object.entries(logEvents)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([event, { level, meaning }]) => `| \`${event}\` | ${level} | ${meaning} |`)
+    .map(([event, { level, meaning, cure = '' }]) => `| \`${event}\` | ${level} | ${meaning} | ${cure} |`)
   return `# Events of the log
 
 Made by \`bun run docs\` from the table of events; change that.
@@ -13,8 +13,8 @@ Made by \`bun run docs\` from the table of events; change that.
 Each line has the time, a level, an event and its fields. \`log.level\` says which are written; a metric counts them all
 (\`gateway_events_total\`).
 
-| Event | Level | Meaning |
-| --- | --- | --- |
+| Event | Level | Meaning | What helps |
+| --- | --- | --- | --- |
 ${rows.join('\n')}
 `
 }

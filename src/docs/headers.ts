@@ -47,6 +47,14 @@ export const idempotencyKey: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
+export const usageMetadata: Parameter = {
+  name: 'X-Gateway-Metadata',
+  in: 'header',
+  description:
+    'What usage is counted by, of the names that the operator wants: `team=search, project=x`, or a JSON object. Never sent to vendors.',
+  schema: { type: 'string', maxLength: 4096 },
+}
+
 export const waiting: readonly Parameter[] = [
   {
     name: 'wait',

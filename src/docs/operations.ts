@@ -6,7 +6,7 @@ import { type Family, type Model, streamOf } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'
 import type { Dialect } from '../lib/errors'
 import { errorAnswers, rateLimitHeaders } from './errors'
-import { idempotencyKey, waiting } from './headers'
+import { idempotencyKey, usageMetadata, waiting } from './headers'
 import { repliesOf } from './replies'
 import { samplesOf } from './samples'
 import {
@@ -119,6 +119,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
       ...(operation.aliases && { 'x-aliases': operation.aliases }),
       parameters: [
         idempotencyKey,
+        usageMetadata,
         ...(operation.forwards ?? []).map((name) => ({
           name,
           in: 'header' as const,

@@ -1,7 +1,7 @@
 // Makes the paths at which holders of keys look at their own key: what it may do, has spent and can spend, and prices.
 
-import { query } from './described'
-import { errorAnswers } from './errors'
+import { id, query } from './described'
+import { errorAnswers, notFoundAnswer } from './errors'
 import { headerOf, type Schema } from './schema'
 
 const text = { type: 'string' }
@@ -37,6 +37,12 @@ const me = object({
   ...money,
   account_status: { enum: ['open', 'frozen', 'closed'] },
   account_display_name: maybeText,
+  plan: maybeText,
+  account_budget_usd: maybeText,
+  account_budget_period: maybeText,
+  account_budget_used_usd: maybeText,
+  allowance_usd: maybeText,
+  allowance_ends_at: maybeText,
   budget_used_usd: maybeText,
   budget_renewed_at: maybeText,
   spend_usd: object({ today: dollars, this_week: dollars, this_month: dollars, total: dollars }),
@@ -100,8 +106,100 @@ const dates = [
   }),
 ]
 
+const ownRequest = object({
+  id: text,
+  at: text,
+  operation: text,
+  model: maybeText,
+  stream: { type: 'boolean' },
+  status: count,
+  error_code: maybeText,
+  first_byte_ms: maybeCount,
+  duration_ms: maybeCount,
+  input_tokens: maybeCount,
+  output_tokens: maybeCount,
+  held_usd: maybeText,
+  amount_usd: maybeText,
+  usage_source: maybeText,
+  ended_by: maybeText,
+})
+const ownCharge = object({
+  id: text,
+  state: { enum: ['held', 'settled', 'released'] },
+  held_usd: dollars,
+  amount_usd: dollars,
+  usage: {},
+  usage_source: maybeText,
+  ended_by: maybeText,
+  created_at: maybeText,
+  ended_at: maybeText,
+})
+const ownTask = object({
+  id: text,
+  state: text,
+  model: text,
+  progress: { type: ['number', 'null'] },
+  held_usd: dollars,
+  amount_usd: dollars,
+  error: { type: ['object', 'null'] },
+  webhook_url: maybeText,
+  created_at: text,
+  ended_at: maybeText,
+  deadline_at: text,
+})
+const ownHold = object({
+  id: text,
+  model: text,
+  operation: text,
+  held_usd: dollars,
+  created_at: text,
+  expires_at: text,
+})
+const pageOf = (rows: Schema) =>
+  object({ object: { const: 'list' }, data: { type: 'array', items: rows }, next: maybeText })
+const pages = [
+  query('limit', 'Rows on a page.', { type: 'integer', minimum: 1, maximum: 200, default: 50 }),
+  query('after', 'The page after another one, by its `next`.', text),
+]
+const quote = object({
+  object: { const: 'quote' },
+  operation: text,
+  model: text,
+  most_usd: {
+    ...dollars,
+    description: 'The most that it can cost, in dollars. What is paid is what was used.',
+  },
+  quantities: { type: 'object', description: 'The most that it can use, by unit.' },
+  prices: { type: 'object', description: 'Dollars for one of each unit.' },
+})
+const quoteReply = {
+  ...quote,
+  properties: {
+    ...(quote.properties as Record<string, Schema>),
+    body: { type: 'object', description: 'The request to send, for one in plain words.' },
+  },
+}
+const quoteBody = {
+  type: 'object',
+  required: ['path', 'body'],
+  properties: {
+    path: { ...text, description: 'Where the request would be sent, such as `/v1/chat/completions`.' },
+    body: { type: 'object', description: 'The request as it would be sent.' },
+    plain: {
+      type: 'boolean',
+      default: false,
+      description:
+        'Whether the body is in plain words: `prompt`, and of `n`, `size`, `quality`, `resolution`, `duration` and `images` what `options` of `/v1/prices` names. The answer has the `body` to send.',
+    },
+  },
+}
+const quoteExample = {
+  path: '/v1/chat/completions',
+  body: { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] },
+}
+
 /** One GET of these paths, which differ in what they answer alone. */
-function get(operationId: string, summary: string, schema: Schema, more: object = {}) {
+function describedGet(operationId: string, summary: string, schema: Schema, more: object = {}) {
   return {
     get: {
       operationId,
@@ -120,26 +218,105 @@ function get(operationId: string, summary: string, schema: Schema, more: object 
   }
 }
 
+function withMissing({ get }: ReturnType<typeof describedGet>) {
+  const missing = notFoundAnswer('request_not_found', 'There is no request `req_1` of this key.')
+  return { get: { ...get, responses: { ...get.responses, '404': missing } } }
+}
+
+/** One POST without a body that makes a new secret. */
+function renew(operationId: string, summary: string, schema: Schema) {
+  return { post: describedGet(operationId, summary, schema).get }
+}
+
 export const ownKeyPaths = {
-  '/v1/me': get('getMe', 'This key: its limits, what it has spent, and what its account has', me),
-  '/v1/usage': get('getUsage', 'Requests of this key, and what was paid for them', usage, {
+  '/v1/me': describedGet('getMe', 'This key: its limits, what it has spent, and what its account has', me),
+  '/v1/usage': describedGet('getUsage', 'Requests of this key, and what was paid for them', usage, {
     parameters: dates,
   }),
-  '/v1/prices': get('getPrices', 'Prices of the models that this key may use', prices),
-  '/v1/dashboard/billing/subscription': get(
+  '/v1/prices': describedGet('getPrices', 'Prices of the models that this key may use', prices),
+  '/v1/requests': describedGet(
+    'listOwnRequests',
+    'Requests of this key, the last that ended first',
+    pageOf(ownRequest),
+    {
+      parameters: [
+        query('status', 'A status such as `429`, a class such as `5xx`, or `failed`.', text),
+        query('model', 'Only those of this model.', text),
+        query('operation', 'Only this operation, such as `chat`.', text),
+        query('since', 'From this time in UTC, such as `2026-10-01`.', text),
+        query('until', 'Before this time.', text),
+        ...pages,
+      ],
+    },
+  ),
+  '/v1/requests/{id}': withMissing(
+    describedGet(
+      'getOwnRequest',
+      'A request of this key, with what was held and paid for it',
+      object({
+        object: { const: 'request' },
+        id: text,
+        request: { oneOf: [ownRequest, { type: 'null' }] },
+        charges: { type: 'array', items: ownCharge },
+        task: { oneOf: [ownTask, { type: 'null' }] },
+      }),
+      { parameters: [id('The id of the request, as its header `x-request-id` had it.')] },
+    ),
+  ),
+  '/v1/tasks': describedGet('listOwnTasks', 'Video tasks of this key, newest first', pageOf(ownTask), {
+    parameters: [
+      query('state', 'Only tasks in this state.', { enum: ['submitted', 'succeeded', 'failed'] }),
+      ...pages,
+    ],
+  }),
+  '/v1/holds': describedGet(
+    'listOwnHolds',
+    'What is held for requests of this key that have not ended',
+    object({ object: { const: 'list' }, data: { type: 'array', items: ownHold } }),
+  ),
+  '/v1/quotes': {
+    post: {
+      operationId: 'createQuote',
+      tags: ['Keys'],
+      summary: 'The most that a request can cost, before it is sent',
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: quoteBody, examples: { chat: { value: quoteExample } } } },
+      },
+      responses: {
+        '200': {
+          description: 'What would be held for it, at most. Nothing is.',
+          headers: { 'x-request-id': headerOf('x-request-id') },
+          content: { 'application/json': { schema: quoteReply } },
+        },
+        ...errorAnswers(['always', 'withBody'], ['openai']),
+      },
+    },
+  },
+  '/v1/me/roll': renew(
+    'rollOwnKey',
+    'Replace the secret of this key. The old one is refused at once',
+    object({ object: { const: 'key_secret' }, name: text, key: text }),
+  ),
+  '/v1/me/roll-webhook': renew(
+    'rollOwnWebhookSecret',
+    'Replace the secret that signs the webhooks of this key. The old one signs too for a day',
+    object({ object: { const: 'webhook_secret' }, name: text, webhook_secret: text, old_until: text }),
+  ),
+  '/v1/dashboard/billing/subscription': describedGet(
     'getSubscription',
     'The most that this key can spend with what it has spent, for clients that show a balance',
     subscription,
     { 'x-aliases': ['/dashboard/billing/subscription'] },
   ),
-  '/v1/dashboard/billing/usage': get(
+  '/v1/dashboard/billing/usage': describedGet(
     'getBillingUsage',
     'Cents that this key has spent since ever: the limit of the subscription less this is what is left',
     object({ object: text, total_usage: number }),
     { 'x-aliases': ['/dashboard/billing/usage'] },
   ),
-  '/api/v1/credits': get('getCredits', 'Dollars that the account was given, and has spent', credits),
-  '/api/v1/key': get(
+  '/api/v1/credits': describedGet('getCredits', 'Dollars that the account was given, and has spent', credits),
+  '/api/v1/key': describedGet(
     'getCurrentKey',
     'This key, in the form that clients of model routers read',
     currentKey,

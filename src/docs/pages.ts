@@ -5,10 +5,12 @@ import { families } from '../families'
 import { upstreamKinds } from '../upstreams/kinds'
 import { configurationPage } from './configuration'
 import { dialectsPage } from './dialects'
+import { errorCodesPage } from './error-codes'
 import { eventsPage } from './events'
 
 export const pages: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': () => configurationPage(families, upstreamKinds),
   'docs/dialects.md': () => dialectsPage(families),
+  'docs/operate/error-codes.md': errorCodesPage,
   'docs/operate/events.md': eventsPage,
 }

@@ -33,7 +33,7 @@ export const SAMPLE_KEY = 'sk-…'
 
 /** Samples of a request. `request` is a body of the operation; in a form, files are lists of their names. */
 export function samplesOf(
-  operation: Operation,
+  operation: Pick<Operation, 'name' | 'path' | 'body'>,
   request: Readonly<Record<string, unknown>>,
   address = USUAL_ADDRESS,
 ): Sample[] {

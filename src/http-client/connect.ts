@@ -1,9 +1,12 @@
 // Opens a connection for one request, within a deadline. It must never send a byte before the server has proved its
 // identity, nor leave a connection open that nobody waits for any more.
 
-import type { Socket } from 'bun'
+import type { Socket, SocketHandler } from 'bun'
+import { inBrackets } from '../lib/url-host'
 import { Connection, type ConnectionOwner, type Exchange } from './connection'
+import type { HttpProxy } from './proxy'
 import { NotConnected, type TlsOptions } from './transport'
+import { openTunnel } from './tunnel'
 
 /** The address of a server, and the proof of its identity. */
 export interface ServerAddress {
@@ -11,6 +14,10 @@ export interface ServerAddress {
   port: number
   /** Undefined for a server without TLS. */
   tls: ({ serverName: string } & TlsOptions) | undefined
+  /** The IP address that a certificate must be of, where the server has no name. */
+  certifiedAddress?: string | undefined
+  /** The proxy that the connection goes through; undefined for none. */
+  proxy?: HttpProxy | undefined
   /** The longest time until the connection is ready, in milliseconds. */
   timeoutMs: number
 }
@@ -25,32 +32,58 @@ export async function connect(
   owner: ConnectionOwner,
 ): Promise<void> {
   const attempt = new Attempt(exchange, address, owner)
-  const { hostname, port, tls } = address
+  const { hostname, port, tls, proxy } = address
+  const socket = handlersOf(attempt, address)
   try {
-    await Bun.connect<Connection>({
-      hostname,
-      port,
-      ...(tls && { tls }),
-      socket: {
-        open: (socket) => attempt.opened(socket),
-        handshake(socket, isAuthorized, error) {
-          if (isAuthorized) attempt.ready(socket.data)
-          else attempt.fail(notTrusted(error))
+    if (proxy && tls) {
+      await openTunnel(proxy, `${inBrackets(hostname)}:${port}`, {
+        connected: (raw) => attempt.passes(raw),
+        opened(raw) {
+          try {
+            raw.upgradeTLS<Connection>({ data: undefined as never, tls, socket })
+          } catch (error) {
+            // A certificate of the configuration that cannot be used.
+            attempt.fail(new NotConnected(`TLS cannot begin: ${error}`, 'TLS'))
+          }
         },
-        data: (socket, bytes) => socket.data.received(bytes),
-        drain: (socket) => socket.data.drained(),
-        close(socket, error) {
-          attempt.fail(new NotConnected('the server closed the connection before a request', 'ECONNRESET'))
-          socket.data?.ended(error)
-        },
-        error(socket, error) {
-          socket.data?.ended(error)
-          socket.terminate()
-        },
-      },
-    })
+        failed: (error) => attempt.fail(error),
+      })
+    } else {
+      const place = proxy ?? { hostname, port }
+      await Bun.connect<Connection>({
+        hostname: place.hostname,
+        port: place.port,
+        ...(tls && { tls }),
+        socket,
+      })
+    }
   } catch (error) {
-    attempt.fail(new NotConnected(String(error), String((error as { code?: unknown }).code)))
+    const { message: reason = String(error) } = error as Partial<Error>
+    const message = proxy ? `the proxy cannot be reached (${reason})` : String(error)
+    attempt.fail(new NotConnected(message, String((error as { code?: unknown }).code)))
+  }
+}
+
+function handlersOf(attempt: Attempt, { certifiedAddress, proxy }: ServerAddress): SocketHandler<Connection> {
+  return {
+    open: (socket) => attempt.opened(socket),
+    handshake(socket, isAuthorized, error) {
+      if (!isAuthorized) attempt.fail(notTrusted(error))
+      // In a tunnel nobody else knows the address of a server without a name.
+      else if (proxy && certifiedAddress && !socket.getPeerX509Certificate().checkIP(certifiedAddress))
+        attempt.fail(new NotConnected(`the server's certificate is not of ${certifiedAddress}`, 'CERT'))
+      else attempt.ready(socket.data)
+    },
+    data: (socket, bytes) => socket.data.received(bytes),
+    drain: (socket) => socket.data.drained(),
+    close(socket, error) {
+      attempt.fail(new NotConnected('the server closed the connection before a request', 'ECONNRESET'))
+      socket.data?.ended(error)
+    },
+    error(socket, error) {
+      socket.data?.ended(error)
+      socket.terminate()
+    },
   }
 }
 
@@ -61,6 +94,8 @@ class Attempt {
   private readonly owner: ConnectionOwner
   private readonly timer: Timer
   private connection: Connection | undefined
+  /** The connection to the proxy, while there is no tunnel through it. */
+  private passage: Socket<undefined> | undefined
   private isOver = false
   private readonly cut = () => this.fail(this.exchange.signal.reason)
 
@@ -72,6 +107,11 @@ class Attempt {
       this.fail(new NotConnected(`no connection within ${address.timeoutMs} ms`, 'ETIMEDOUT'))
     }, address.timeoutMs)
     exchange.signal.addEventListener('abort', this.cut)
+  }
+
+  passes(socket: Socket<undefined>): void {
+    this.passage = socket
+    if (this.isOver) socket.terminate()
   }
 
   opened(socket: Socket<Connection>): void {
@@ -96,6 +136,7 @@ class Attempt {
     if (this.isOver) return
     this.end()
     this.connection?.close()
+    this.passage?.terminate()
     this.exchange.reject(error)
   }
 

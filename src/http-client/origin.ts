@@ -3,12 +3,15 @@
 // request twice or follow a redirect.
 
 import { isIP } from 'node:net'
+import { inBrackets, withoutBrackets } from '../lib/url-host'
 import { connect, type ServerAddress } from './connect'
 import type { Connection, Exchange } from './connection'
 import { IdleConnections } from './idle-connections'
+import { PROXY_REFUSED, readProxy } from './proxy'
 import { RequestHeads } from './request-head'
 import type { HttpResponse } from './response'
-import type { HttpRequest, OpenOptions, Origin, Transport } from './transport'
+import { type HttpRequest, NotConnected, type OpenOptions, type Origin, type Transport } from './transport'
+import { proxyRefusal } from './tunnel'
 
 export interface OriginOptions extends OpenOptions {
   connectTimeoutMs?: number
@@ -24,7 +27,7 @@ const IDLE_MS = { 'http:': 4_000, 'https:': 30_000 }
 /** A longer body uses a new connection, and so does one in pieces: a server that refuses it may not read it all. */
 const MOST_KEPT_LENGTH = 1024 * 1024
 
-/** The transport with the program's own connections. */
+/** The transport that goes through the proxies only that a server's own settings name. */
 export const directTransport: Transport = { open: openOrigin }
 
 export function openOrigin(address: string, options: OriginOptions = {}): Origin {
@@ -35,15 +38,44 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
 
 function serverOf({ protocol, hostname: host, port }: URL, options: OriginOptions): ServerAddress {
   const isSecure = protocol === 'https:'
-  const hostname = host.replace(/^\[|\]$/g, '')
+  const hostname = withoutBrackets(host)
   // Without the dot that ends a full name, which is missing in certificates. An IP address is no name (RFC 6066,
   // section 3).
   const serverName = isIP(hostname) ? '' : hostname.replace(/\.$/, '')
+  const named = options.address ?? hostname
   return {
-    hostname: options.address ?? hostname,
+    hostname: named,
     port: Number(port) || (isSecure ? 443 : 80),
     tls: isSecure ? { serverName, ...options.tls } : undefined,
+    certifiedAddress: serverName === '' ? hostname : undefined,
+    proxy: options.proxy ? readProxy(options.proxy) : undefined,
     timeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+  }
+}
+
+/** Whether a proxy reads the requests to a server, and passes them on. */
+function isPassedOn({ proxy, tls }: ServerAddress): boolean {
+  return proxy !== undefined && tls === undefined
+}
+
+function proxiedWay(server: ServerAddress) {
+  if (!isPassedOn(server)) return undefined
+  const { hostname, port, proxy } = server
+  return {
+    origin: `http://${inBrackets(hostname)}${port === 80 ? '' : `:${port}`}`,
+    authorization: proxy?.authorization,
+  }
+}
+
+/** Takes a 407 for what it is: the proxy's own answer to a request that it has not passed on. */
+function unlessProxyRefuses(resolve: (response: HttpResponse) => void, reject: (error: unknown) => void) {
+  return (response: HttpResponse): void => {
+    if (response.status !== 407) {
+      resolve(response)
+      return
+    }
+    response.body.cancel()
+    reject(new NotConnected(proxyRefusal('407'), PROXY_REFUSED))
   }
 }
 
@@ -54,7 +86,7 @@ class DirectOrigin implements Origin {
 
   constructor(host: string, server: ServerAddress, idleMs: number) {
     this.server = server
-    this.heads = new RequestHeads(host)
+    this.heads = new RequestHeads(host, proxiedWay(server))
     this.idle = new IdleConnections(idleMs)
   }
 
@@ -62,7 +94,16 @@ class DirectOrigin implements Origin {
     return new Promise<HttpResponse>((resolve, reject) => {
       const { signal, body, partition, decompress } = request
       if (signal.aborted) return reject(signal.reason)
-      this.place({ head: this.heads.of(request), body, signal, partition, decompress, resolve, reject })
+      const answered = isPassedOn(this.server) ? unlessProxyRefuses(resolve, reject) : resolve
+      this.place({
+        head: this.heads.of(request),
+        body,
+        signal,
+        partition,
+        decompress,
+        resolve: answered,
+        reject,
+      })
     })
   }
 

@@ -1,21 +1,31 @@
 // Writes the heads of requests to one server (RFC 9112, section 3). It must never let a path or a field bring a line
 // break of its own.
 
+import { authorizationLine } from './proxy'
 import type { HttpRequest } from './transport'
+
+/** A way through a proxy that reads requests and passes them on. */
+interface ProxiedWay {
+  /** The server's origin, which stands before each path. */
+  origin: string
+  authorization: string | undefined
+}
 
 export class RequestHeads {
   private readonly host: string
+  private readonly way: ProxiedWay | undefined
   /** Lines of headers that were written before, by their object. */
   private readonly known = new WeakMap<object, string>()
 
-  constructor(host: string) {
+  constructor(host: string, way?: ProxiedWay) {
     this.host = host
+    this.way = way
   }
 
   /** The request line and all fields, with the empty line after them. */
   of({ method, path, headers, body }: HttpRequest): string {
     if (!/^\/[!-~]*$/.test(path)) throw new Error(`not a path: ${JSON.stringify(path)}`)
-    const start = `${method} ${path} HTTP/1.1\r\n${this.linesOf(headers)}`
+    const start = `${method} ${this.way?.origin ?? ''}${path} HTTP/1.1\r\n${this.linesOf(headers)}`
     if (typeof body === 'string') return `${start}content-length: ${Buffer.byteLength(body)}\r\n\r\n`
     return body === null && (method === 'POST' || method === 'PUT')
       ? `${start}content-length: 0\r\n\r\n`
@@ -25,7 +35,8 @@ export class RequestHeads {
   private linesOf(headers: HttpRequest['headers']): string {
     let lines = this.known.get(headers)
     if (lines === undefined) {
-      lines = `host: ${this.host}\r\n${linesFor(headers)}`
+      const proof = this.way ? authorizationLine(this.way) : ''
+      lines = `host: ${this.host}\r\n${proof}${linesFor(headers)}`
       this.known.set(headers, lines)
     }
     return lines

@@ -1,5 +1,4 @@
-// The way to servers: one interface over this program's own connections or Bun's fetch. An implementation must never
-// send a request twice or follow a redirect.
+// The way to servers. An implementation must never send a request twice or follow a redirect.
 
 import type { CancelSignal } from '../lib/cancel-token'
 import type { HttpResponse } from './response'

@@ -1,7 +1,10 @@
-// Finds a caller's key in a request. It must never be read from an address, which logs and proxies keep.
+// Finds a caller's key in a request. It must never be read from an address, which logs and proxies keep, nor from a cookie
+// where a header names a key.
 
+import type { Authorization } from '../accounts/keys'
 import type { Config } from '../config/schema'
 import type { Dialect } from '../lib/errors'
+import { sessionTokenOf } from './session-cookie'
 
 const BEARER_TOKEN = /^bearer +\S/i
 
@@ -10,7 +13,7 @@ const BEARER_TOKEN = /^bearer +\S/i
  * providers of many clients send nothing else; `server.acceptXApiKey` extends that to all paths, or ends it. A bearer
  * token wins if both are sent.
  */
-export function authorizationOf(
+export function keyHeaderOf(
   headers: Headers,
   { server }: Pick<Config, 'server'>,
   dialect: Dialect,
@@ -20,4 +23,13 @@ export function authorizationOf(
   if (!accepted || (authorization !== null && BEARER_TOKEN.test(authorization))) return authorization
   const key = headers.get('x-api-key')
   return key === null ? authorization : `Bearer ${key}`
+}
+
+/** The key as a header names it, or the session of the console's own page. Throws 403 for a session from elsewhere. */
+export function authorizationOf(
+  request: Request,
+  config: Pick<Config, 'server'>,
+  dialect: Dialect,
+): Authorization {
+  return keyHeaderOf(request.headers, config, dialect) ?? sessionTokenOf(request, 'key', config)
 }

@@ -3,19 +3,16 @@
 import { invalidRequest } from '../lib/errors'
 import type { Item } from '../responses/content'
 import type { ItemPage } from '../responses/conversation-rows'
+import { limitOfQuery } from './query-limit'
 
 /** Items on a page, and the most that may be requested. */
-const PAGE_SIZE = 20
-const MAX_PAGE_SIZE = 100
+const LIMITS = { usual: 20, most: 100 }
 /** Longest id that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 128
 
 /** The newest come first unless asked otherwise. Throws 400 for what is no page. */
 export function itemPageOf(query: URLSearchParams): ItemPage {
-  const limit = Number(query.get('limit') ?? PAGE_SIZE)
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
-    throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_PAGE_SIZE}.`)
-  }
+  const limit = limitOfQuery(query, LIMITS)
   const order = query.get('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') {
     throw invalidRequest('order', "Invalid value for 'order'. Supported are asc and desc.")

@@ -1,5 +1,6 @@
 // Reads times that callers give in a query or a body. It must never guess a zone: times are in UTC.
 
+import { isoTime } from '../db/iso-time'
 import { invalidRequest } from '../lib/errors'
 
 /** A time in UTC in milliseconds since 1970. Throws 400 for what is none. */
@@ -13,4 +14,29 @@ export function timeOfQuery(name: string, text: string | undefined): number | un
       `Invalid '${name}': expected a time in UTC such as 2026-10-31 or 2026-10-31T14:00Z.`,
     )
   return at
+}
+
+/** A time from which on and one before which something counts, in milliseconds since 1970. */
+export interface QueryPeriod {
+  since?: number
+  until?: number
+}
+
+interface PeriodFields {
+  since?: string | null | undefined
+  until?: string | null | undefined
+}
+
+/** The period that a query names. Throws 400 for times that are none, and for a period that is over before it begins. */
+export function periodOfQuery(fields: PeriodFields): QueryPeriod
+export function periodOfQuery(fields: PeriodFields, defaultSince: number): QueryPeriod & { since: number }
+export function periodOfQuery(fields: PeriodFields, defaultSince?: number): QueryPeriod {
+  const given = timeOfQuery('since', fields.since ?? undefined)
+  const since = given ?? defaultSince
+  const until = timeOfQuery('until', fields.until ?? undefined)
+  if (since !== undefined && until !== undefined && until <= since) {
+    const byDefault = given === undefined ? `, which is ${isoTime(since)} by default` : ''
+    throw invalidRequest('until', `Invalid 'until': expected a time after 'since'${byDefault}.`)
+  }
+  return { ...(since !== undefined && { since }), ...(until !== undefined && { until }) }
 }

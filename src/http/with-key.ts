@@ -13,6 +13,22 @@ export interface KeyedWorld extends Pick<System, 'newId' | 'log'> {
   config: Pick<Config, 'server'>
 }
 
+/** Answers what a key may see of itself, also one that rests. */
+export async function answerIdentified(
+  world: KeyedWorld,
+  request: Request,
+  show: (key: Key) => object | Promise<object>,
+): Promise<Response> {
+  const requestId = world.newId('req')
+  try {
+    const key = await world.authenticator.identify(authorizationOf(request, world.config, 'openai'))
+    const headers = { 'x-request-id': requestId, 'cache-control': 'no-store' }
+    return Response.json(await show(key), { headers })
+  } catch (error) {
+    return errorResponse(error, 'openai', requestId, world.log)
+  }
+}
+
 export async function answerKeyed(
   world: KeyedWorld,
   request: Request,
@@ -21,9 +37,7 @@ export async function answerKeyed(
 ): Promise<Response> {
   const requestId = world.newId('req')
   try {
-    const key = await world.authenticator.authenticate(
-      authorizationOf(request.headers, world.config, dialect),
-    )
+    const key = await world.authenticator.authenticate(authorizationOf(request, world.config, dialect))
     return await work(key, requestId)
   } catch (error) {
     return errorResponse(error, dialect, requestId, world.log)

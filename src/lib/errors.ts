@@ -1,12 +1,14 @@
 // The one error that callers may see, and how it reads in each dialect of error bodies.
 // It must never carry a secret, a prompt or an operator's detail: what is in it reaches the caller.
 
+import type { ErrorCode, RelayedCode } from './error-codes'
+
 /** The form of an error body: OpenAI's object, the flat form of some image APIs, or that of POST /v1/messages. */
 export type Dialect = 'openai' | 'flat' | 'messages'
 
 export interface ErrorDetails {
   /** A stable machine-readable word, such as `insufficient_balance`. */
-  code: string
+  code: ErrorCode | RelayedCode
   /** The fault, and what to do about it. */
   message: string
   /** OpenAI's coarse error class; `invalid_request_error` where nothing fits better. */
@@ -23,7 +25,7 @@ export interface ErrorDetails {
 }
 
 export class GatewayError extends Error {
-  readonly code: string
+  readonly code: ErrorCode | RelayedCode
   readonly type: string
   readonly param: string | null
   readonly headers: Record<string, string>
@@ -65,8 +67,34 @@ export function canRepeatHelp(status: number, headers: Record<string, string> = 
 const MAX_WAIT_SECONDS = 60
 
 /** 400: the caller's request cannot be served as it is; `param` names the field. */
-export function invalidRequest(param: string | null, message: string, code = 'invalid_value'): GatewayError {
+export function invalidRequest(
+  param: string | null,
+  message: string,
+  code: ErrorCode = 'invalid_value',
+): GatewayError {
   return new GatewayError(400, { code, message, param })
+}
+
+/** Things that have a code for their absence. */
+type Named = ErrorCode extends infer Code ? (Code extends `${infer What}_not_found` ? What : never) : never
+
+/** 404: there is no such thing; `what` is a word such as `key`. */
+export function notFound(what: Named, id: string | undefined): GatewayError {
+  return new GatewayError(404, {
+    code: `${what}_not_found`,
+    type: 'invalid_request_error',
+    message: `There is no ${what} \`${(id ?? '').slice(0, 128)}\`.`,
+  })
+}
+
+/** 409: the state of things does not allow it, and a repeat does not help. */
+export function conflict(code: ErrorCode, message: string): GatewayError {
+  return new GatewayError(409, {
+    code,
+    type: 'invalid_request_error',
+    message,
+    headers: { [SHOULD_RETRY]: 'false' },
+  })
 }
 
 /**

@@ -20,6 +20,11 @@ export interface CallerTrace {
   state: string | null
 }
 
+/** The trace that a request says it belongs to. */
+export function callerTraceOf(headers: Headers): CallerTrace {
+  return { parent: headers.get('traceparent'), state: headers.get('tracestate') }
+}
+
 const FORM = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-.*)?$/
 const MAX_STATE_LENGTH = 512
 

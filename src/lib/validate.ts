@@ -3,6 +3,7 @@
 
 import { Kind, type TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
+import type { ErrorCode } from './error-codes'
 import { type GatewayError, invalidRequest } from './errors'
 import { isObject } from './objects'
 
@@ -172,7 +173,7 @@ function boundOf(schema: TSchema, value: unknown): string {
   return 'the value is not of the expected form.'
 }
 
-function boundCode(schema: TSchema, value: unknown): string {
+function boundCode(schema: TSchema, value: unknown): ErrorCode {
   if (typeof value === 'number') {
     const kind = schema.type === 'integer' ? 'integer' : 'decimal'
     return value < (schema.minimum ?? Number.NEGATIVE_INFINITY)

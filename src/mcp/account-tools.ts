@@ -2,9 +2,10 @@
 // not use, nor name another price than the gateway would hold.
 
 import { Type } from '@sinclair/typebox'
+import type { Key } from '../accounts/keys'
 import { balanceOf } from '../billing/balances'
 import { quoteOf } from '../billing/metering'
-import { idOfName, type ListedModel, modelsOf } from '../catalogue/models'
+import { formsFor, idOfName, type ListedModel, modelsOf } from '../catalogue/models'
 import { describePriceList } from '../config/prices'
 import type { Model } from '../contract/family'
 import type { OperationName } from '../contract/operations'
@@ -54,7 +55,7 @@ export const listModels: FreeTool = {
     }
     const models = listed
       .filter((model) => !given(id) || model.id === id)
-      .map((model) => describeModel(catalogue, model, given(id)))
+      .map((model) => describeModel(catalogue, key, model, given(id)))
     return {
       structured: { models: models.filter(({ tools }) => !given(tool) || Object.hasOwn(tools, tool)) },
     }
@@ -136,11 +137,12 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
 
 function describeModel(
   catalogue: ToolWorld['catalogue'],
+  key: Key,
   { id, ownedBy }: ListedModel,
   withSchemas: boolean,
 ) {
   const route = catalogue.routes.get(id)?.models
-  const forms = (route ?? [id]).flatMap((each) => catalogue.models.get(each) ?? [])
+  const forms = (route ?? [id]).flatMap((each) => formsFor(catalogue, key, each))
   const [first] = forms
   const tools: Record<string, { takes?: readonly string[]; request?: object }> = {}
   for (const { family, referenceImages } of forms) {

@@ -80,13 +80,15 @@ export async function prepare(tool: PaidTool, world: ToolWorld, call: ToolCall):
 function send(
   gateway: Gateway,
   { operation, content, reword }: Prepared,
-  { requestId, authorization, signal, gatewayUrl, arguments: args }: ToolCall,
+  { requestId, authorization, clientAddress, trace, signal, gatewayUrl, arguments: args }: ToolCall,
   maxCostNano: number | undefined,
 ): Promise<Response> {
   return gateway.handle({
     operation,
     requestId,
     authorization,
+    clientAddress,
+    trace,
     idempotencyKey: (args.idempotency_key as string | null | undefined) ?? null,
     waitMs: 0,
     headers: {},

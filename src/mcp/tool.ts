@@ -8,6 +8,7 @@ import type { Catalogue } from '../catalogue/models'
 import { invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
+import type { CallerTrace } from '../lib/trace-context'
 import { createValidator } from '../lib/validate'
 import type { AudioReader } from '../media/audio'
 import type { Gateway } from '../request/line'
@@ -28,6 +29,10 @@ export interface ToolCall {
   key: Key
   authorization: string | null
   requestId: string
+  /** Null if it is unknown. */
+  clientAddress: string | null
+  /** The trace that the call is a part of. */
+  trace(): CallerTrace
   /** Fires when the caller leaves. */
   signal(): AbortSignal
   /** The origin at which callers reach this gateway. */

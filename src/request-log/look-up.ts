@@ -1,7 +1,8 @@
 // Looks requests up: lists of rows, and everything that is known of one, with its money and its task. For commands and
 // for pages alike. It must never write, and never show a body or a secret.
 
-import { type ChargeView, type Cost, chargesOf, costsSince } from '../billing/usage-report'
+import { type Closing, closingAt } from '../billing/closings'
+import { beginOf, type ChargeView, type Cost, chargesOf, costsSince } from '../billing/usage-report'
 import type { Db } from '../db/db'
 import { findTask } from '../tasks/find'
 import type { Task } from '../tasks/task'
@@ -23,6 +24,8 @@ export interface RequestDetails {
   attempts: readonly FailedAttempt[]
   /** Usually one; a video that succeeded late has a second. None where nothing was held. */
   charges: readonly ChargeView[]
+  /** The closed month whose archive has its charge, if it had one; undefined where charges are in the database. */
+  closing: Closing | undefined
   task: Task | undefined
   webhook: { webhook: Webhook; attempts: WebhookAttempt[] } | undefined
 }
@@ -47,12 +50,15 @@ export async function findRequest(
 ): Promise<RequestDetails | undefined> {
   const row = await requests.find(id)
   const charges = await chargesOf(db, id)
-  if (!row && charges.length === 0) return undefined
+  const begin = row?.at ?? beginOf(id)
+  const closing = charges.length === 0 && begin > 0 ? await closingAt(db, begin) : undefined
+  if (!row && charges.length === 0 && !closing) return undefined
   const task = charges.some(({ operation }) => operation === 'video') ? await taskOfCharge(db, id) : undefined
   return {
     row,
     attempts: typeof row?.attempts === 'string' ? (JSON.parse(row.attempts) as FailedAttempt[]) : [],
     charges,
+    closing,
     task,
     webhook: task && (await webhookOf(db, task.id)),
   }

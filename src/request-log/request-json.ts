@@ -5,10 +5,12 @@ import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { deliveryJson, taskJson } from '../tasks/task-json'
 import type { RequestDetails } from './look-up'
-import type { LoggedRequest } from './row'
+import type { FailedAttempt, LoggedColumns, LoggedRequest } from './row'
 
 /** The name of a key by its id; null for an unknown one. */
 export type NameOf = (keyId: unknown) => string | null
+
+type Shown = Omit<LoggedColumns, 'id' | 'at' | 'stream' | 'amount' | 'held' | 'attempts'>
 
 export function requestJson(row: LoggedRequest, nameOf: NameOf) {
   const { number: _, id, at, stream, amount, held, attempts, ...rest } = row
@@ -16,11 +18,11 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     id,
     at: isoTime(at),
     key: nameOf(row.key_id),
-    ...rest,
+    ...(rest as object as Shown),
     stream: stream === 1,
     held_usd: usdOf(held),
     amount_usd: usdOf(amount),
-    attempts: typeof attempts === 'string' ? JSON.parse(attempts) : [],
+    attempts: (typeof attempts === 'string' ? JSON.parse(attempts) : []) as FailedAttempt[],
   }
 }
 
@@ -29,11 +31,17 @@ export function usdOf(nano: unknown): string | null {
   return typeof nano === 'number' ? formatUsd(nano) : null
 }
 
-export function detailsJson(id: string, { row, charges, task, webhook }: RequestDetails, nameOf: NameOf) {
+export function detailsJson(
+  id: string,
+  { row, charges, closing, task, webhook }: RequestDetails,
+  nameOf: NameOf,
+) {
   return {
     id,
     request: row ? requestJson(row, nameOf) : null,
     charges: charges.map(chargeJson),
+    archive: closing?.archive ?? null,
+    archive_month: closing?.month ?? null,
     task: task ? taskJson(task) : null,
     webhook: webhook ? deliveryJson(webhook) : null,
   }
@@ -50,6 +58,9 @@ function chargeJson(charge: ChargeView) {
     held_usd: formatUsd(charge.heldNano),
     amount_usd: formatUsd(charge.amountNano),
     shortfall_usd: formatUsd(charge.shortfallNano),
+    cost_usd: usdOf(charge.costNano),
+    margin_usd: charge.costNano === null ? null : formatUsd(charge.amountNano - charge.costNano),
+    metadata: parsedJson(charge.metadata),
     usage_source: charge.usageSource,
     usage: parsedJson(charge.usageJson),
     prices: parsedJson(charge.pricesJson),

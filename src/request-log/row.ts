@@ -159,6 +159,11 @@ export const COLUMNS = [
   ['attempts', 'text'],
 ] as const
 
+/** A row with the types of its columns. */
+export type LoggedColumns = {
+  [Column in (typeof COLUMNS)[number] as Column[0]]: (Column[1] extends 'text' ? string : number) | null
+}
+
 /** The values of a row in the order of the columns. */
 export function valuesOf(logRow: RequestLogRow): Value[] {
   return [

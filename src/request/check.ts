@@ -29,6 +29,8 @@ export interface CheckedRequest {
   source: JsonBody | undefined
   /** Identifies the request among those of the same key: the body, or a hash of it. */
   fingerprint: string
+  /** The metadata that its usage is counted by, as JSON; absent if there is none, or none is wanted. */
+  metadata?: string | undefined
 }
 
 /** Longest part of the caller's text that an error repeats, in characters. */

@@ -34,7 +34,7 @@ export async function endAnswered(
   const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
   let paidNano = 0
   if (measured) paidNano = await reservations.settle(reservation, outcome, measured, saved)
-  else await reservations.release(reservation, outcome.endedBy)
+  else await reservations.release(reservation, outcome.endedBy, outcome)
   if (outcome.usage === 'invalid') {
     world.log('upstream_usage_invalid', {
       request: charge.id,

@@ -1,8 +1,8 @@
 // THE LINE: one request, straight from key to reply, in nine steps. HTTP routes and tools all go through `handle`.
-// Steps never go back and know no vendor. Nothing is sent to a vendor without a durable hold, and whatever happens
+// Steps never go back and know no vendor. Nothing is sent to a vendor without a hold in the database, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
-import type { Key } from '../accounts/keys'
+import type { Authorization, Key } from '../accounts/keys'
 import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
 import { resolveModels } from '../catalogue/models'
@@ -31,6 +31,7 @@ import { BodyRecord } from './body-record'
 import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
 import { keepResults } from './kept-answer'
+import { metadataOf } from './metadata'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { RunningRequests } from './running-requests'
@@ -43,7 +44,7 @@ export interface Incoming {
   requestId: string
   /** The caller's address, as the request log has it; absent for a tool. */
   clientAddress?: string | null
-  authorization: string | null
+  authorization: Authorization
   idempotencyKey: string | null
   /** How long the caller waits for a task to end, by the address or a header of the request, in milliseconds. */
   waitMs: number
@@ -60,6 +61,8 @@ export interface Incoming {
   gatewayUrl(): string
   /** The trace that the caller's request is a part of. Read only while requests are traced. */
   trace?(): CallerTrace
+  /** The caller's metadata for reports of usage. Read only where it is wanted. */
+  metadata?(): string | null
   /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
   rest?(): void
   /** Rewrites a request that is not in the form of its model's family. */
@@ -164,6 +167,8 @@ async function handle(
       ? await beginAnswer(world, read, incoming.idempotencyKey)
       : undefined
     request = checkRequest(read, incoming, logRow.at)
+    const { metadata: wanted } = world.config.usage ?? {}
+    if (wanted) request.metadata = metadataOf(wanted, read.given.body, incoming.metadata?.())
     if (!read.answer) beginSealing(world, request)
     if (request.family.kind === 'task') await checkTask(world, request, logRow)
     else describe(logRow, request)

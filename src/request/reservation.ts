@@ -4,7 +4,7 @@
 
 import { freeKey, type IdempotencyKey, type SavedAnswer, saveAnswer } from '../billing/idempotency'
 import { type Charge, refreshHold, release, type Settled, settle } from '../billing/ledger'
-import { type Measure, type Outcome, tableOf } from '../billing/metering'
+import { billOf, type Measure, type Outcome } from '../billing/metering'
 import { type EndedBy, shuttingDown, timedOut } from '../contract/failures'
 import type { Model } from '../contract/family'
 import { tableNano } from '../contract/prices'
@@ -54,6 +54,8 @@ interface PendingEnd {
 /** How long `drain` waits for cut requests to be settled, in milliseconds. */
 const SETTLE_MS = 5_000
 const DRAIN_LOOK_MS = 20
+/** Pause between tries to store the ends of charges while the gateway stops, in milliseconds. */
+const PENDING_LOOK_MS = 500
 
 export class Reservations {
   /** True when the gateway stops: no request begins any more. */
@@ -104,11 +106,11 @@ export class Reservations {
     return settled?.paidNano ?? 0
   }
 
-  /** Releases the charge of a request that has nothing to pay for. */
-  async release(reservation: Reservation, endedBy: EndedBy): Promise<void> {
+  /** Releases the charge of a request that has nothing to pay for. The outcome tells what the vendor asks nevertheless. */
+  async release(reservation: Reservation, endedBy: EndedBy, outcome?: Outcome): Promise<void> {
     this.close(reservation)
     await this.end(reservation, () =>
-      this.asHeld(reservation, () => this.releaseCharge(reservation, endedBy)),
+      this.asHeld(reservation, () => this.releaseCharge(reservation, endedBy, outcome)),
     )
   }
 
@@ -148,8 +150,13 @@ export class Reservations {
     return this.pending.some((end) => end.charge === charge)
   }
 
-  /** Waits for all reservations to end, then cuts the rest. Returns how many were cut, by an earlier call too. */
+  /**
+   * Waits for all reservations to end, then cuts the rest; a database that is away has the same time to come back for
+   * charges whose end it could not store. Returns how many were cut, by an earlier call too.
+   */
   async drain(graceMs: number): Promise<number> {
+    const { monotonic, after } = this.world
+    const endsAt = monotonic() + graceMs
     this.isDraining = true
     await this.waitUntilEmpty(graceMs)
     for (const { cancelToken } of this.open.all()) {
@@ -158,6 +165,10 @@ export class Reservations {
     }
     await this.waitUntilEmpty(SETTLE_MS)
     await this.endLater()
+    while (this.pending.length > 0 && monotonic() < endsAt) {
+      await new Promise<void>((resolve) => after(PENDING_LOOK_MS, resolve))
+      await this.endLater()
+    }
     return this.cut
   }
 
@@ -218,14 +229,12 @@ export class Reservations {
     saved: SavedAnswer,
   ): Promise<Settled | undefined> {
     const { endedBy, usageJson, failed } = outcome
-    const table = tableOf(parsed, model, quantities, outcome)
-    // Another model of a route may have answered than the one in the hold, and one table of prices applies.
-    const isAsHeld = model.id === charge.model && table.json === charge.pricesJson
-    const answered = isAsHeld ? charge : { ...charge, model: model.id, pricesJson: table.json }
+    const { table, cost, json } = billOf(parsed, model, quantities, outcome)
     const priceNano = tableNano(quantities, table)
     const settlement = {
       // What the vendor made and the caller did not get is not paid beyond the hold.
       priceNano: endedBy === 'balance' ? Math.min(priceNano, charge.heldNano) : priceNano,
+      costNano: cost ? tableNano(quantities, cost) : null,
       usageSource: source,
       usageJson,
       endedBy,
@@ -238,13 +247,25 @@ export class Reservations {
       ? [isWhole ? saveAnswer(this.world.db, charge.id, saved) : freeKey(charge.id)]
       : []
     if (toKeep) also.push(...endStatements(this.world, toKeep, isWhole))
-    return settle(this.world.db, answered, settlement, also)
+    return settle(this.world.db, asBilled(charge, model, json), settlement, also)
   }
 
-  private releaseCharge({ charge, idempotencyKey, task }: Reservation, endedBy: EndedBy): Promise<boolean> {
+  private releaseCharge(
+    { parsed, charge, model, idempotencyKey, task }: Reservation,
+    endedBy: EndedBy,
+    outcome?: Outcome,
+  ): Promise<boolean> {
     const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
     if (task) also.push(deleteTask(task.id))
-    return release(this.world.db, charge, { endedBy, endedAt: this.world.now() }, also)
+    const ending = { endedBy, endedAt: this.world.now() }
+    // The caller pays nothing for what did not arrive, but the vendor asks for what it reports.
+    const usage = outcome?.usage
+    if (!model.costList || !outcome || typeof usage !== 'object')
+      return release(this.world.db, charge, ending, also)
+    const { cost, json } = billOf(parsed, model, usage, outcome)
+    const costNano = cost ? tableNano(usage, cost) : null
+    const known = { ...ending, costNano, usageJson: outcome.usageJson }
+    return release(this.world.db, asBilled(charge, model, json), known, also)
   }
 
   private async waitUntilEmpty(timeoutMs: number): Promise<void> {
@@ -254,4 +275,10 @@ export class Reservations {
       await new Promise<void>((resolve) => after(DRAIN_LOOK_MS, resolve))
     }
   }
+}
+
+/** A charge by the model that answered: another one of a route may have, and one table of its prices applies. */
+function asBilled(charge: Charge, model: Model, pricesJson: string): Charge {
+  const isAsHeld = model.id === charge.model && pricesJson === charge.pricesJson
+  return isAsHeld ? charge : { ...charge, model: model.id, pricesJson }
 }

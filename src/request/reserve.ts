@@ -5,6 +5,7 @@ import { balanceOf } from '../billing/balances'
 import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../billing/idempotency'
 import { type Charge, hold } from '../billing/ledger'
 import {
+  accountPeriodOf,
   budgetLeftNano,
   budgetPeriodOf,
   conditionsOf,
@@ -13,6 +14,8 @@ import {
   windowMinuteOf,
 } from '../billing/limits'
 import { quoteNano, tariffOf } from '../billing/metering'
+import { referencesOf } from '../billing/references'
+import { DEFAULT_MOST_METADATA } from '../config/usage'
 import { notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
@@ -57,6 +60,11 @@ export async function reserve(
   const { key, family } = request
   const now = world.now()
   const charge = chargeOf(request, logRow.id, now, world.process)
+  if (request.metadata !== undefined) {
+    const most = world.config.usage?.maxMetadata ?? DEFAULT_MOST_METADATA
+    const known = referencesOf(db).metadataId(request.metadata, most)
+    charge.metadataId = typeof known === 'number' ? known : await known
+  }
   if (from.maxCostNano !== undefined && mostNano(request) > from.maxCostNano)
     throw tooDear(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
@@ -66,7 +74,7 @@ export async function reserve(
   const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
   if ('held' in result) return reservationOf(request, charge, idempotencyKey, logRow, task)
   const { refusedBy } = result
-  if (refusedBy === 'balance' || refusedBy === 'budget') {
+  if (refusedBy === 'balance' || refusedBy === 'budget' || refusedBy === 'account budget') {
     const outputTokens = world.config.limitToBalance ? await affordableTokens(db, request, charge) : undefined
     if (outputTokens !== undefined) {
       request.parsed.outputTokens = outputTokens
@@ -103,6 +111,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number, process: str
     createdAt: now,
     expiresAt: now + Math.ceil(mostOf(request, longestMs) * (1 + HOLD_MARGIN_SHARE)) + HOLD_MARGIN_MS,
     budgetPeriod: budgetPeriodOf(key, now),
+    accountPeriod: accountPeriodOf(key, now),
     windowMinute: windowMinuteOf(key, now),
     windowTokens: isCounted(key) ? estimateTokens(request) : 0,
     process,

@@ -2,7 +2,7 @@
 // must never crowd out paid requests: it counts in the key's limit of requests, and only a few texts are counted at a
 // time.
 
-import type { Authenticator } from '../accounts/keys'
+import type { Authenticator, Authorization } from '../accounts/keys'
 import { countFreeRequest } from '../billing/limits'
 import { type Catalogue, resolveModels } from '../catalogue/models'
 import { callerLeft, garbage, timedOut } from '../contract/failures'
@@ -21,7 +21,7 @@ import { completeInput } from './answer-context'
 import { type CheckedRequest, checkRequest, readRequest } from './check'
 
 interface CountRequest {
-  authorization: string | null
+  authorization: Authorization
   /** Headers for vendors of the operation. */
   headers: Readonly<Record<string, string>>
   /** Reads the body. `check` may get the model that a large body names, before the rest of it is read. */

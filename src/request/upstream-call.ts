@@ -8,7 +8,7 @@ import type { CallBody, Upstream } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
 import { editObject } from '../lib/json'
 import { type TraceContext, traceHeaders } from '../lib/trace-context'
-import { noteSent } from '../request-log/row'
+import { noteFailedAttempt, noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
 import { requestIdOf } from '../upstreams/request-id'
 import type { Reservation } from './reservation'
@@ -37,6 +37,11 @@ export async function send(
       bodyOf(world, reservation, adapted),
       cancelToken.signal,
       charge.account,
+      (error) => {
+        const now = world.monotonic()
+        noteFailedAttempt(logRow, error, now)
+        noteSent(logRow, now)
+      },
     )
     logRow.upstreamRequestId = requestIdOf(sent.response)
     return sent

@@ -19,7 +19,7 @@ import type { AddressRules } from '../webhooks/address'
 
 export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
-  config: Pick<Config, 'server' | 'limitToBalance'>
+  config: Pick<Config, 'server' | 'limitToBalance' | 'usage'>
   db: Db
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null

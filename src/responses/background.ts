@@ -5,6 +5,7 @@
 import { UnreadableText } from '../db/codec'
 import type { Db } from '../db/db'
 import { apply, tryApply } from '../db/db'
+import type { ErrorCode } from '../lib/error-codes'
 import { asObject } from '../lib/objects'
 import { createEventSplitter, dataOfEvent, fromLatin1, objectIn, splitEvents, toLatin1 } from '../lib/sse'
 import type { After, Log } from '../lib/system'
@@ -310,7 +311,7 @@ function ended({ response, items, isCancelled }: Running): Fields {
 
 function failed(response: Fields): Fields {
   const error = {
-    code: 'server_error',
+    code: 'server_error' satisfies ErrorCode,
     message: 'The process that made this response has stopped. Send the request again.',
   }
   return { ...response, status: 'failed', error }

@@ -59,6 +59,8 @@ export interface SandboxOptions {
   /** Keeps every request in `calls`; off by default, because a long demo must not grow. */
   record?: boolean
   port?: number
+  /** The time of all vendors, in milliseconds since 1970. Default: the machine's. */
+  now?: () => number
   /** Pause between the chunks of a stream, in milliseconds. */
   tokenDelayMs?: number
   /** Simulates unknown models as a model of the same kind; otherwise they are refused as by the real vendor. */
@@ -172,7 +174,7 @@ async function respond(
   call: SandboxCall,
   origin: string,
   uses: UseCounter,
-  { tokenDelayMs = 0, anyModel = false }: SandboxOptions,
+  { tokenDelayMs = 0, anyModel = false, now = Date.now }: SandboxOptions,
   ended: AbortSignal,
   finished: () => void,
 ): Promise<Response> {
@@ -183,7 +185,7 @@ async function respond(
     const message = `No vendor at this path. There are: ${vendorNames.join(', ')}.`
     return deliver(jsonReply(404, { error: { message } }), { directives: {}, tokenDelayMs, ended, finished })
   }
-  const request = readRequest(call, `${origin}/${call.vendor}${FILES}`)
+  const request = readRequest(call, `${origin}/${call.vendor}${FILES}`, now())
   const file =
     request.path.startsWith(FILES) && simulator.file?.(request.path.slice(FILES.length), request.query)
   if (file)
@@ -212,7 +214,7 @@ async function answerOf(simulator: Simulator, request: VendorRequest, anyModel: 
   return other ? simulator.answer(other) : reply
 }
 
-function readRequest(call: SandboxCall, filesUrl: string): VendorRequest {
+function readRequest(call: SandboxCall, filesUrl: string, now: number): VendorRequest {
   const { method, headers, body } = call
   const [path = '', query = ''] = call.path.split('?', 2)
   return {
@@ -224,6 +226,7 @@ function readRequest(call: SandboxCall, filesUrl: string): VendorRequest {
     json: parseJson(body),
     form: call.form,
     filesUrl,
+    now,
     directives: {},
   }
 }

@@ -20,6 +20,8 @@ export interface VendorRequest {
   form: readonly FormField[] | undefined
   /** Base of this vendor's own files: `http://…/files`. */
   filesUrl: string
+  /** The vendor's time, in milliseconds since 1970. */
+  now: number
   directives: Directives
 }
 

@@ -31,6 +31,7 @@ export interface TaskFilter {
   state?: TaskState | typeof UNKNOWN
   model?: string
   account?: string
+  keyId?: string
   since?: number
   /** Only tasks after this one in the list. */
   after?: Pick<Task, 'id' | 'createdAt'>
@@ -50,6 +51,7 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   else if (filter.state !== undefined) where('state = ?', filter.state)
   if (filter.model !== undefined) where('model = ?', filter.model)
   if (filter.account !== undefined) where('account = ?', filter.account)
+  if (filter.keyId !== undefined) where('key_id = ?', filter.keyId)
   if (filter.since !== undefined) where('created_at >= ?', filter.since)
   const { after, oldestFirst } = filter
   if (after) {

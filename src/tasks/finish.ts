@@ -9,9 +9,10 @@ import {
   settle,
   type UsageSource,
 } from '../billing/ledger'
-import { billedTable, tableNano, tariffOfJson } from '../contract/prices'
+import { billByTariff, tableNano, tariffOfJson } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'
+import type { ErrorCode } from '../lib/error-codes'
 import { insertWebhook } from '../webhooks/rows'
 import { documentOf, type Task, taskTextPlace } from './task'
 import { CANCELED } from './transitions'
@@ -38,18 +39,29 @@ interface Failure {
 /** The document of an end that reads nothing that was stored before, because that may have made other ends throw. */
 export const NOTHING_READ: object = {}
 
+interface Reason {
+  code: ErrorCode
+  message: string
+}
+
 /** Reasons why a task has failed by decision of the gateway. */
 export const TIMED_OUT = {
   code: 'timed_out',
   message:
     'The upstream did not finish this task within the time that is allowed for it. Nothing was charged.',
-}
-export const LOST = { code: 'task_lost', message: 'The upstream does not know this task any more.' }
-export const STOPPED = { code: CANCELED, message: 'The task was canceled. Nothing was charged.' }
+} satisfies Reason
+export const LOST = {
+  code: 'task_lost',
+  message: 'The upstream does not know this task any more.',
+} satisfies Reason
+export const STOPPED = {
+  code: CANCELED,
+  message: 'The task was canceled. Nothing was charged.',
+} satisfies Reason
 const NOT_BEGUN = {
   code: 'not_begun',
   message: 'The upstream never began this task. Nothing was charged.',
-}
+} satisfies Reason
 
 export type TaskEnding = Success | Failure
 
@@ -63,12 +75,23 @@ export interface EndOptions {
  * has ended already: then nothing was changed.
  */
 export async function endTask(db: Db, task: Task, ending: TaskEnding, options: EndOptions): Promise<boolean> {
+  return (await settleTask(db, task, ending, options)) !== undefined
+}
+
+/** Ends a task as `endTask` does, and says what was paid; undefined if nothing was changed. */
+export async function settleTask(
+  db: Db,
+  task: Task,
+  ending: TaskEnding,
+  options: EndOptions,
+): Promise<Settled | undefined> {
   // A charge ends with its task: if it is not open any more, something else has ended the task.
   const charge = await findOpenCharge(db, task.keyId, task.charge)
-  if (!charge) return false
-  if (ending.state === 'succeeded') return (await succeed(db, task, charge, ending, options)) !== undefined
+  if (!charge) return undefined
+  if (ending.state === 'succeeded') return succeed(db, task, charge, ending, options)
   const also = endStatements(db, task, charge, ending, 0, options)
-  return release(db, charge, { endedBy: 'upstream', endedAt: options.now }, also)
+  const isReleased = await release(db, charge, { endedBy: 'upstream', endedAt: options.now }, also)
+  return isReleased ? { paidNano: 0, shortfallNano: 0 } : undefined
 }
 
 /** Ends a task that never reached the vendor, as an operator found out. False if the vendor's id is known. */
@@ -86,22 +109,26 @@ export async function succeed(
   options: EndOptions & { first?: readonly Statement[] },
 ): Promise<Settled | undefined> {
   const quantities = ending.quantities ?? task.quantities
-  const costNano = tableNano(
+  const { table, cost } = billByTariff(
+    tariffOfJson(charge.pricesJson),
     quantities,
-    billedTable(tariffOfJson(charge.pricesJson), quantities, ending.serviceTier, undefined),
+    ending.serviceTier,
+    undefined,
   )
+  const priceNano = tableNano(quantities, table)
   const settled = await settle(
     db,
     charge,
     {
-      priceNano: costNano,
+      priceNano,
+      costNano: cost ? tableNano(quantities, cost) : null,
       usageSource: ending.usageSource ?? 'counted',
       usageJson: ending.usageJson,
       endedBy: 'done',
       endedAt: options.now,
       tokens: 0,
     },
-    endStatements(db, task, charge, ending, costNano, options),
+    endStatements(db, task, charge, ending, priceNano, options),
     options.first,
   )
   // Only now is it known what the account could not pay. The books have it already; this is for readers of the task.
@@ -114,7 +141,7 @@ function endStatements(
   task: Task,
   charge: Charge,
   ending: TaskEnding,
-  costNano: number,
+  priceNano: number,
   { now, webhookId }: EndOptions,
 ): Statement[] {
   const error = ending.state === 'failed' ? ending.error : undefined
@@ -141,7 +168,7 @@ function endStatements(
         now,
         stored(made?.videoUrl, 'video_url'),
         made?.quantities ? JSON.stringify(made.quantities) : null,
-        costNano,
+        priceNano,
         charge.id,
         task.state,
       ],

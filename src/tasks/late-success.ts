@@ -4,7 +4,7 @@
 
 import { findKey } from '../accounts/keys'
 import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger'
-import { budgetPeriodOf } from '../billing/limits'
+import { accountPeriodOf, budgetPeriodOf } from '../billing/limits'
 import { type Db, tryApply } from '../db/db'
 import { findTask } from './find'
 import { type EndOptions, type Success, succeed } from './finish'
@@ -59,5 +59,6 @@ async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge
   if (!released) return undefined
   const key = await findKey(db, task.keyId)
   const budgetPeriod = key ? budgetPeriodOf(key, released.createdAt) : null
-  return { ...released, id: `${released.id}:late`, heldNano: 0, budgetPeriod, expiresAt }
+  const accountPeriod = key ? accountPeriodOf(key, released.createdAt) : null
+  return { ...released, id: `${released.id}:late`, heldNano: 0, budgetPeriod, accountPeriod, expiresAt }
 }

@@ -6,7 +6,7 @@ import { DatabaseUnavailable } from '../db/db'
 import { formatUsd } from '../lib/money'
 import type { System } from '../lib/system'
 import { askUpstream, modelOf, stopAtUpstream } from './ask-upstream'
-import { type EndOptions, endTask, NOTHING_READ, STOPPED, type TaskEnding, TIMED_OUT } from './finish'
+import { type EndOptions, NOTHING_READ, STOPPED, settleTask, type TaskEnding, TIMED_OUT } from './finish'
 import { type KeepVideoWorld, keepVideo } from './keep-video'
 import { succeedLate } from './late-success'
 import { postpone } from './leases'
@@ -15,6 +15,8 @@ import { lastDocumentOf, type Task } from './task'
 
 export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId' | 'log'> {
   catalogue: Pick<Catalogue, 'models' | 'upstreams'>
+  /** Counts what videos cost; absent or null where nobody reads metrics. */
+  metrics?: { addVideo(task: Task, paidNano: number): void } | null
 }
 
 /** Tasks with an error of our own whose reason is remembered, so that it is logged once. */
@@ -95,9 +97,10 @@ export class TaskPolls {
   private async end(task: Task, ending: TaskEnding): Promise<void> {
     const { db, now, newId, log } = this.world
     const options = { now: now(), webhookId: newId('msg') }
-    const ended = await endTask(db, task, ending, options)
+    const ended = await settleTask(db, task, ending, options)
     this.faulty.delete(task.id)
     if (!ended) return this.endLate(task, ending, options)
+    this.world.metrics?.addVideo(task, ended.paidNano)
     log('task_ended', { task: task.id, state: ending.state, ...(ending.state === 'failed' && ending.error) })
   }
 
@@ -106,6 +109,7 @@ export class TaskPolls {
     const { db, log } = this.world
     const settled = ending.state === 'succeeded' ? await succeedLate(db, task, ending, options) : undefined
     if (!settled) return log('task_end_lost', { task: task.id, state: ending.state })
+    this.world.metrics?.addVideo(task, settled.paidNano)
     log('task_succeeded_late', {
       task: task.id,
       paid_usd: formatUsd(settled.paidNano),

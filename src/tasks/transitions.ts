@@ -2,15 +2,17 @@
 // Pure data. Every change must name in its SQL the state that it expects of the row; a test brings a task into each
 // stage, tries every change on real databases, and compares.
 
+import type { ErrorCode } from '../lib/error-codes'
+
 /**
  * The state that callers see. Submitted lasts until the vendor's task has ended, whatever the vendor calls its states.
  */
 export type TaskState = 'submitted' | 'succeeded' | 'failed'
 
 /** The error code of a task whose submit had no answer: the vendor may be working on it or not. */
-export const UNKNOWN = 'unknown'
+export const UNKNOWN = 'unknown' satisfies ErrorCode
 /** The error code of a task that was stopped on purpose, by command or at the vendor. */
-export const CANCELED = 'canceled'
+export const CANCELED = 'canceled' satisfies ErrorCode
 
 /** The stage of a task, finer than its state. */
 export type Stage =

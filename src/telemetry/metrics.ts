@@ -35,6 +35,11 @@ export class Metrics {
   /** Counts ended requests. */
   readonly fold = (rows: readonly RequestLogRow[]): void => this.requests.fold(rows)
 
+  /** Counts what a video cost, which is known when its task has ended. */
+  addVideo({ model, upstream }: { model: string; upstream: string }, paidNano: number): void {
+    this.requests.addCost(model, upstream, paidNano)
+  }
+
   /** A log whose lines are counted. */
   counted(log: Log): Log {
     return (event, fields) => {

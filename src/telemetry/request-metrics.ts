@@ -78,7 +78,7 @@ export class RequestMetrics {
   ])
   private readonly cost = new Counter(
     'gateway_cost_usd_total',
-    'Dollars that answered requests have paid. Videos are paid when their task ends, and are not in it.',
+    'Dollars that answered requests have paid; of videos when their task has ended.',
     ['model', 'upstream'],
   )
   private readonly attempts = new Counter(
@@ -122,6 +122,10 @@ export class RequestMetrics {
 
   readonly fold = (rows: readonly RequestLogRow[]): void => {
     for (const row of rows) this.add(row)
+  }
+
+  addCost(model: string, upstream: string, paidNano: number): void {
+    this.cost.of(model, upstream).value += paidNano / NANO_PER_USD
   }
 
   private add(row: RequestLogRow): void {

@@ -3,6 +3,7 @@
 // the caller's.
 
 import type { UpstreamError } from '../contract/upstream'
+import type { RelayedCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { BREAKER_OPEN_MS } from './breaker'
 import { callerWords } from './caller-view'
@@ -63,7 +64,7 @@ function redirected(name: string): GatewayError {
 
 function tooMany({ code, message }: UpstreamError, retryAfter = '1'): GatewayError {
   return new GatewayError(429, {
-    code: code ?? 'Throttling.RateQuota',
+    code: relayedCode(code) ?? 'Throttling.RateQuota',
     message,
     headers: { 'retry-after': retryAfter },
   })
@@ -92,12 +93,17 @@ function callersMistake(
   { code, type, message, param, relayed }: UpstreamError,
 ): GatewayError {
   return new GatewayError(status === 422 ? 400 : status, {
-    code: code ?? 'upstream_refused',
+    code: relayedCode(code) ?? 'upstream_refused',
     type: type ?? 'invalid_request_error',
     message,
     param,
     relayed: relayed && { ...relayed, message },
   })
+}
+
+/** A vendor's code as it was spelled. */
+function relayedCode(code: string | null): RelayedCode | null {
+  return code as RelayedCode | null
 }
 
 /** The error for an answer of status 200 that has neither a result nor a reason. */

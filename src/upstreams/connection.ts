@@ -7,6 +7,7 @@ import type { HttpResponse } from '../http-client/response'
 import { MalformedResponse } from '../http-client/response-parser'
 import { NotConnected, type Origin, type Transport } from '../http-client/transport'
 import type { CancelSignal } from '../lib/cancel-token'
+import type { GatewayError } from '../lib/errors'
 import type { System } from '../lib/system'
 import { awsCredentials, type Environment } from './aws-credentials'
 import { notHttp, unreachable } from './caller-errors'
@@ -93,7 +94,13 @@ export class UpstreamConnection {
   }
 
   /** Resolves with a 2xx answer without keys in it, whose body is still to be read; throws a GatewayError otherwise. */
-  async send(call: Call, body: CallBody, signal: CancelSignal, account: string): Promise<HttpResponse> {
+  async send(
+    call: Call,
+    body: CallBody,
+    signal: CancelSignal,
+    account: string,
+    failed?: (error: GatewayError) => void,
+  ): Promise<HttpResponse> {
     for (let attempts = 1; ; attempts++) {
       const key = this.keys.next()
       let response: HttpResponse
@@ -107,18 +114,19 @@ export class UpstreamConnection {
         if (error instanceof NoToken) throw this.refusals.withoutToken(error)
         if (error instanceof MalformedResponse) throw notHttp(this.name, error)
         const unsent = error instanceof NotConnected
-        if (attempts < MAX_ATTEMPTS && unsent && error.code === 'ECONNREFUSED') continue
-        throw unreachable(this.name, error, unsent)
+        const failure = unreachable(this.name, error, unsent)
+        if (attempts >= MAX_ATTEMPTS || !unsent || error.code !== 'ECONNREFUSED') throw failure
+        failed?.(failure)
+        continue
       }
       if (response.ok) return response
       const refusal = await this.refusals.read(response)
-      if (this.tokens && refusal.status === 401) {
-        // The token may have been taken back before its end: a new one is tried once.
-        this.tokens.forget(key)
-        if (attempts === 1) continue
-      }
-      const mayHelp = this.keys.refused(key, refusal)
+      const isTokenRefused = this.tokens !== undefined && refusal.status === 401
+      if (isTokenRefused) this.tokens?.forget(key)
+      // A token may have been taken back before its end: a new one is tried once.
+      const mayHelp = (isTokenRefused && attempts === 1) || this.keys.refused(key, refusal)
       if (!mayHelp || attempts >= MAX_ATTEMPTS) throw refusal.error
+      failed?.(refusal.error)
     }
   }
 

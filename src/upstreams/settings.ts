@@ -76,7 +76,7 @@ export const UpstreamEntry = Type.Object(
       Fields,
     ),
     proxy: optionalSetting(
-      'The proxy that it is called through: `http://user:password@proxy.example.com:3128`. `null`: none, whatever the environment says. Default: that of the environment.',
+      'The proxy that it is called through, which speaks HTTP itself: `http://user:password@proxy.example.com:3128`. `null`: none, whatever the environment says. Default: that of the environment.',
       Type.Union([Type.String({ pattern: '^https?://' }), Type.Null()]),
     ),
     tls: optionalSetting(
@@ -119,6 +119,10 @@ export const UpstreamEntry = Type.Object(
     discover: optionalSetting(
       "For a kind whose models are all free (docs/vendors.md): `true` serves all models that the server has, as `NAME/model`, free, and looks every minute for new ones; `'local/*'` names them otherwise. Models of the configuration win. Default false.",
       Type.Union([Type.Boolean(), Type.String({ pattern: '^[^*]*[*]$' })]),
+    ),
+    markup: optionalSetting(
+      'What callers pay above the cost of its models that have a `cost` and no price: `20%`. Default: the `markup` of all.',
+      Type.String(),
     ),
     sharedAccount: optionalSetting(
       "`false` where one customer alone uses the vendor's account: fields that name what is kept in it, such as files and earlier answers, are then taken. Default true: they are refused, because an id would reach what is another's.",

@@ -91,6 +91,7 @@ class LimitedUpstream implements Upstream {
     body: CallBody,
     signal: CancelSignal,
     account: string,
+    failed?: (error: GatewayError) => void,
   ): Promise<{ response: HttpResponse; done(): void }> {
     if (this.running >= this.concurrency) throw overConcurrency(this.name, this.concurrency)
     if (!this.breaker.allows()) throw leftAlone(this.name)
@@ -101,7 +102,7 @@ class LimitedUpstream implements Upstream {
       isDone = true
     }
     try {
-      const response = await this.connection.send(call, body, signal, account)
+      const response = await this.connection.send(call, body, signal, account, failed)
       this.breaker.report('answered')
       return { response, done }
     } catch (error) {

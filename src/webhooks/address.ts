@@ -3,6 +3,7 @@
 
 import ipaddr from 'ipaddr.js'
 import { invalidRequest } from '../lib/errors'
+import { withoutBrackets } from '../lib/url-host'
 
 /** The decision on an address: where to connect, the best first, or why not. */
 export type Target = { url: URL; host: string; addresses: string[] } | { refused: string }
@@ -62,7 +63,7 @@ export async function checkWebhook(body: unknown, rules: AddressRules): Promise<
 
 /** The host without the brackets of IPv6 and without the dot that ends a full name. */
 function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  return withoutBrackets(url.hostname).replace(/\.$/, '')
 }
 
 /** The addresses of a name; none if there is no answer in time. A name server may be as slow as its owner likes. */

@@ -1,4 +1,4 @@
-// One attempt to deliver a webhook, signed as Standard Webhooks 1.0 says and sent to a checked address. It must never
+// One attempt to deliver a webhook to a checked address, and the signature of Standard Webhooks 1.0. It must never
 // follow a redirect, connect to any other address, or read an answer that does not end.
 
 import { createHmac } from 'node:crypto'
@@ -13,13 +13,12 @@ export interface AttemptWorld {
   addressRules: AddressRules
 }
 
-interface SignedMessage {
-  id: string
+interface WebhookMessage {
+  /** The account that it is of: connections are not shared with others. */
   account: string
   url: string
   body: string
-  /** Secrets in force, the newest first. */
-  secrets: readonly string[]
+  headers: Record<string, string>
   /** When the attempt is made, in milliseconds since 1970. */
   at: number
 }
@@ -42,7 +41,7 @@ const ADDRESS_IS_DEAD = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 
 /** Makes one attempt. It never throws: no answer is a result too. */
 export async function attemptDelivery(
   world: AttemptWorld,
-  message: SignedMessage,
+  message: WebhookMessage,
   signal: AbortSignal,
 ): Promise<AttemptAnswer> {
   const target = await resolveTarget(message.url, world.addressRules)
@@ -59,15 +58,15 @@ export async function attemptDelivery(
 /** Sends to the first address that accepts the connection. */
 async function send(
   { receivers }: AttemptWorld,
-  message: SignedMessage,
+  message: WebhookMessage,
   { url, addresses }: Exclude<Target, { refused: string }>,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
-  const { id, account, body, secrets, at } = message
+  const { account, body, headers } = message
   const request: HttpRequest = {
     method: 'POST',
     path: url.pathname + url.search,
-    headers: signatureHeaders(id, body, secrets, at),
+    headers: { ...headers, 'accept-encoding': 'identity', 'user-agent': 'gateway-webhooks/1' },
     body,
     signal,
     partition: account,
@@ -98,15 +97,14 @@ export function signatureHeaders(
   }
   return {
     'content-type': 'application/json',
-    'accept-encoding': 'identity',
-    'user-agent': 'gateway-webhooks/1',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': secrets.map(sign).join(' '),
   }
 }
 
-function noAnswer(why: string): AttemptAnswer {
+/** The result of an attempt that got no answer. */
+export function noAnswer(why: string): AttemptAnswer {
   return { status: null, text: kept(why), retryAfterMs: 0 }
 }
 

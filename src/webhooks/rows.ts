@@ -1,20 +1,28 @@
 // Webhooks as rows: where each goes, what was tried, and when to try again. A row is written in the transaction that
-// ends its task, so that no end goes unreported. Nothing here must ever call the network.
+// ends its task, so that no end goes unreported. Events for operators wait in the same table, and are tried in the same
+// way. Nothing here must ever call the network.
 
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import type { EncodedTable } from '../db/reencryption'
 
+/** How a delivery stands. */
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
+
 export interface Webhook {
   /** Stays the same over all attempts, so that receivers can drop repeats. */
   id: string
+  /** The task that has ended; empty for an event, as are account, key and address. */
   task: string
+  /** The recipient of an event, by its name in the configuration; null for the webhook of a task. */
+  recipient: string | null
   account: string
   keyId: string
   url: string
+  /** The host of the address, or the recipient: few deliveries go to one at a time. */
   host: string
   /** The body as it is stored; `bodyOfWebhook` reads it. */
   storedBody: string
-  state: 'pending' | 'delivered' | 'failed'
+  state: (typeof DELIVERY_STATES)[number]
   /** All attempts. */
   attempts: number
   /** Failed attempts since the start of the schedule. */
@@ -70,6 +78,20 @@ export function insertWebhook(
       codec.encode(bodyOf(state, document, now), placeOf(id)),
       now,
     ],
+  }
+}
+
+/** The statement that adds an event for a recipient. */
+export function insertEvent(
+  { codec }: Pick<Db, 'codec'>,
+  { id, recipient, body }: { id: string; recipient: string; body: string },
+  now: number,
+): Statement {
+  return {
+    sql: `insert into webhooks (id, task, recipient, account, key_id, url, host, body, state, attempts, step, next_at,
+        lease_until, fence, created_at)
+      values ($1, '', $2, '', '', '', $2, $3, 'pending', 0, 0, $4, 0, 0, $4)`,
+    parameters: [id, recipient, codec.encode(body, placeOf(id)), now],
   }
 }
 
@@ -192,14 +214,21 @@ const LAST_OF_TASK = 'select id from webhooks where task = $1 order by created_a
  * none.
  */
 export async function redeliver(db: Db, task: string): Promise<boolean> {
-  return tryApply(db, [
-    {
-      sql: `update webhooks set state = 'pending', step = 0, next_at = created_at, lease_until = 0, fence = fence + 1, ended_at = null
-        where id = (${LAST_OF_TASK})`,
-      parameters: [task],
-      guard: true,
-    },
-  ])
+  return tryApply(db, [restart(`id = (${LAST_OF_TASK})`, task)])
+}
+
+/** Sends an event again from the start of its schedule. False if there is none of this id. */
+export async function redeliverEvent(db: Db, id: string): Promise<boolean> {
+  return tryApply(db, [restart('id = $1 and recipient is not null', id)])
+}
+
+function restart(which: string, parameter: string): Statement {
+  return {
+    sql: `update webhooks set state = 'pending', step = 0, next_at = created_at, lease_until = 0, fence = fence + 1, ended_at = null
+      where ${which}`,
+    parameters: [parameter],
+    guard: true,
+  }
 }
 
 export async function webhookOf(
@@ -219,7 +248,43 @@ export async function webhookOf(
   return { webhook, attempts: attempts.map(attemptOfRow) }
 }
 
-/** Webhooks, newest first, before the one with the id `after`. */
+/** An event with the answer to its last attempt. */
+export interface SentEvent extends Webhook {
+  lastStatus: number | null
+  lastAnswer: string | null
+}
+
+/** Events, newest first, before the one with the id `after`. */
+export async function listEvents(
+  db: Db,
+  {
+    state,
+    recipient,
+    after,
+    limit,
+  }: {
+    state?: string | undefined
+    recipient?: string | undefined
+    after?: string | undefined
+    limit: number
+  },
+): Promise<SentEvent[]> {
+  const rows = await db.query({
+    sql: `select webhooks.*, a.status as last_status, a.answer as last_answer from webhooks
+      left join webhook_attempts a on a.webhook = webhooks.id and a.number = webhooks.attempts
+      where recipient is not null and (state = $1 or cast($1 as text) is null)
+      and (recipient = $2 or cast($2 as text) is null) and (id < $3 or cast($3 as text) is null)
+      order by id desc limit $4`,
+    parameters: [state ?? null, recipient ?? null, after ?? null, limit],
+  })
+  return rows.map((row) => ({
+    ...webhookOfRow(row),
+    lastStatus: row.last_status as number | null,
+    lastAnswer: row.last_answer as string | null,
+  }))
+}
+
+/** Webhooks of tasks, newest first, before the one with the id `after`. */
 export async function listWebhooks(
   db: Db,
   {
@@ -230,7 +295,7 @@ export async function listWebhooks(
   }: { state?: string | undefined; account?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<Webhook[]> {
   const rows = await db.query({
-    sql: `select * from webhooks where (state = $1 or cast($1 as text) is null)
+    sql: `select * from webhooks where recipient is null and (state = $1 or cast($1 as text) is null)
       and (account = $2 or cast($2 as text) is null) and (id < $3 or cast($3 as text) is null)
       order by id desc limit $4`,
     parameters: [state ?? null, account ?? null, after ?? null, limit],
@@ -242,6 +307,7 @@ function webhookOfRow(row: Row): Webhook {
   return {
     id: row.id as string,
     task: row.task as string,
+    recipient: row.recipient as string | null,
     account: row.account as string,
     keyId: row.key_id as string,
     url: row.url as string,

@@ -1,19 +1,31 @@
-// Delivers webhooks: takes those that are due, on a schedule of three days, and records the result of each attempt. It
-// must never let a receiver that is slow, or has thousands of webhooks, delay those of others.
+// Delivers webhooks and events: takes those that are due, on a schedule of three days, and records the result of each
+// attempt. It must never let a receiver that is slow, or has thousands of webhooks, delay those of others.
 
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Transport } from '../http-client/transport'
 import type { System } from '../lib/system'
 import { type Ticker, watchWhileNeeded } from '../lib/ticker'
-import { type AttemptAnswer, type AttemptWorld, attemptDelivery } from './attempt'
+import { type AttemptAnswer, type AttemptWorld, attemptDelivery, signatureHeaders } from './attempt'
 import { Receivers } from './receivers'
 import { bodyOfWebhook, claimWebhooks, firstDueAt, recordAttempt, unclaimWebhook, type Webhook } from './rows'
 import { webhookSecretsOf } from './secrets'
 
-interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 'newId'> {
+export interface WebhookWorld extends Pick<AttemptWorld, 'addressRules'>, Omit<System, 'newId'> {
   db: Db
   transport: Transport
   ticker: Ticker
+  /** Makes one attempt to deliver an event. Never throws for what the recipient does. */
+  sendEvent(event: DueEvent, world: AttemptWorld, signal: AbortSignal): Promise<AttemptAnswer>
+}
+
+/** An event that is due for a recipient. */
+export interface DueEvent {
+  /** Stays the same over all attempts. */
+  id: string
+  recipient: string
+  body: string
+  /** When the attempt is made, in milliseconds since 1970. */
+  at: number
 }
 
 export interface WebhookSender {
@@ -216,9 +228,15 @@ class Sender implements WebhookSender {
     const durationMs = Math.round(monotonic() - startedAt)
     const made = { at, status: answer.status, answer: answer.text, durationMs }
     const recorded = await recordAttempt(db, webhook, made, next)
-    const { id, task, attempts } = webhook
-    const about = { webhook: id, task, number: attempts + 1, status: answer.status }
-    log('webhook_attempt', { ...about, state: recorded ? next.state : 'taken over' })
+    const { id, task, recipient, attempts } = webhook
+    const about = { webhook: id, ...(recipient === null ? { task } : { recipient }), number: attempts + 1 }
+    log('webhook_attempt', {
+      ...about,
+      status: answer.status,
+      state: recorded ? next.state : 'taken over',
+    })
+    if (recorded && recipient !== null && next.state === 'failed')
+      log('event_not_delivered', { event: id, recipient, status: answer.status, answer: answer.text })
   }
 
   /**
@@ -227,12 +245,16 @@ class Sender implements WebhookSender {
    */
   private async attempt(webhook: Webhook, at: number, signal: AbortSignal): Promise<AttemptAnswer> {
     const { db, wall, addressRules } = this.world
-    const { id, account, url } = webhook
+    const world = { receivers: this.receivers, addressRules }
+    const { id, account, url, recipient } = webhook
+    const sentAt = wall()
     try {
       const body = bodyOfWebhook(db, webhook)
+      if (recipient !== null)
+        return await this.world.sendEvent({ id, recipient, body, at: sentAt }, world, signal)
       const secrets = await webhookSecretsOf(db, webhook.keyId, at)
-      const message = { id, account, url, body, secrets, at: wall() }
-      return await attemptDelivery({ receivers: this.receivers, addressRules }, message, signal)
+      const headers = signatureHeaders(id, body, secrets, sentAt)
+      return await attemptDelivery(world, { account, url, body, headers, at: sentAt }, signal)
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
       this.logFailure(webhook, error)

@@ -65,7 +65,7 @@ test('a server whose log has lost commits does not start, and says what to do', 
   await run('keys create alice --balance 5')
   const file = join(data, 'gateway.sqlite')
   const live = openAddress(file)
-  for (let number = 0; number < 5; number++)
+  for (let number = 0; number < 12; number++)
     await live.batch([
       { sql: 'insert into times (name, at, reference) values ($1, 0, 0)', parameters: [`${number}`] },
     ])

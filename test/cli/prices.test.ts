@@ -161,6 +161,7 @@ test('models list shows what each model serves, at what price, and why it is not
     },
     price_source: null,
     price_as_of: null,
+    cost: null,
   })
   expect(find('long')).toMatchObject({
     price: {

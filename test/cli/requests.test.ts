@@ -2,6 +2,7 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { startTestGateway } from '../support/gateway'
+import { completion, startVendor } from '../support/vendor'
 
 setDefaultTimeout(60_000)
 
@@ -51,4 +52,33 @@ test('show has the money and, where they are asked for, the bodies; tail shows w
   tail.kill()
   await tail.exited
   await gateway.close()
+})
+
+test('show has the attempts with other keys of the same upstream', async () => {
+  const vendor = startVendor()
+  vendor.answer = ({ headers }) =>
+    headers.get('authorization') === 'Bearer good'
+      ? Response.json(completion('hello', 1, 1))
+      : Response.json(
+          { error: { message: 'No.' } },
+          { status: 401, headers: { 'x-request-id': 'refused-1' } },
+        )
+  const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
+  const gateway = await startTestGateway({
+    upstreams: { house: { ...vendor.upstream, apiKey: ['bad', 'good'] } },
+    models: { keyed: { family: 'openai-chat', upstream: 'house', price } },
+    config: { metrics: { port: 0 } },
+  })
+  const response = await gateway.chat({ model: 'keyed' })
+  expect(response.status).toBe(200)
+  const id = response.headers.get('x-request-id') as string
+  await gateway.server.world.requestLog.flush()
+  const { stdout } = await run(gateway.dataDir, 'show', id)
+  expect(stdout).toMatch(
+    /^ *before +keyed on house: 503 upstream_unavailable after \d+ ms, its id refused-1$/m,
+  )
+  const { request } = JSON.parse((await run(gateway.dataDir, 'show', id, '--json')).stdout)
+  expect(request.attempts).toMatchObject([{ upstream: 'house', status: 503 }])
+  await gateway.close()
+  await vendor.stop()
 })

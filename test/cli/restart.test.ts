@@ -10,10 +10,13 @@ import {
   copyFileSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   writeFileSync,
 } from 'node:fs'
+import { Agent, get } from 'node:https'
 import { dirname, join } from 'node:path'
+import type { Config } from '../../src/config/schema'
 import { migrations } from '../../src/db/migrations'
 import { openAddress, postgresUrl, temporaryFolder } from '../support/databases'
 import {
@@ -23,10 +26,12 @@ import {
   install,
   isAlive,
   type Running,
+  type StartOptions,
   stopWell,
 } from '../support/executable'
 import { freePort } from '../support/free-port'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import { chatRequest, RawCaller } from '../support/raw-caller'
 
 setDefaultTimeout(180_000)
 
@@ -77,8 +82,15 @@ onLinux('gateway restart', () => {
     expect((await stream).trimEnd()).toEndWith('data: [DONE]')
     await waitFor(() => child.exitCode !== null)
     expect(child.exitCode).toBe(0)
+    // One that waits for its callers does not answer in the place of its successor.
+    const kept = await RawCaller.connect(url)
+    const long = say('[sandbox tokens=2000 token_delay_ms=40] Hello!')
+    kept.send(chatRequest(secret, { model: 'test-chat', stream: true, messages: long }))
+    await waitFor(() => kept.head().startsWith('HTTP/1.1 200'))
     const second = await restart(installation)
+    expect(isAlive(first.pid)).toBe(true)
     expect(second.pid).not.toBe(first.pid)
+    kept.leave('rst')
     expect((await ask({ url }, secret)).status).toBe(200)
     await stop(second.pid)
     expect(await installation.problems()).toEqual([])
@@ -224,6 +236,136 @@ onLinux('serve --take-over', () => {
   })
 })
 
+onLinux('connections of what was replaced end with an answer that says so', () => {
+  /** Longer than the system holds back a connection that sends nothing. */
+  const SILENCE_MS = 3_000
+  const request = (secret: string, more: object = {}) =>
+    chatRequest(secret, { model: 'test-chat', messages: say('Hello!'), ...more })
+
+  async function askLast(caller: RawCaller, secret: string): Promise<void> {
+    const before = caller.bytes
+    caller.send(request(secret))
+    await waitFor(() => caller.closed)
+    expect(caller.error).toBeUndefined()
+    expect(caller.bytes).toBeGreaterThan(before)
+    const answer = caller.tail().slice(caller.tail().lastIndexOf('HTTP/1.1 '))
+    expect(answer).toStartWith('HTTP/1.1 200')
+    expect(answer.toLowerCase()).toContain('connection: close')
+  }
+
+  async function check(installation: Installation, options: StartOptions, url: string): Promise<void> {
+    const secret = await installation.makeKey('alice', '100')
+    const first = await installation.serve(options)
+    const connect = () => RawCaller.connect(url)
+    const [used, unused, streaming] = [await connect(), await connect(), await connect()]
+    for (const caller of [used, unused]) caller.send(request(secret))
+    streaming.send(request(secret, STREAM))
+    await waitFor(() => [used, unused, streaming].every((caller) => caller.head().startsWith('HTTP/1.1 200')))
+    const silent = await connect()
+    const second = await installation.serve({ ...options, flags: ['--take-over'] })
+    await askLast(used, secret)
+    await Bun.sleep(SILENCE_MS)
+    await askLast(silent, secret)
+    await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'), 30_000)
+    await askLast(streaming, secret)
+    await waitFor(() => unused.closed, 30_000)
+    expect(unused.error).toBeUndefined()
+    expect((await first.ended).code).toBe(0)
+    await stopWell(installation, second)
+  }
+
+  test('at a port', async () => {
+    const port = await freePort()
+    await check(await install(), { port }, `http://127.0.0.1:${port}`)
+  })
+
+  test('with TLS', async () => {
+    const fixture = (name: string) => join(import.meta.dir, `../fixtures/tls/${name}.pem`)
+    const tls = { certFile: fixture('one.example'), keyFile: fixture('key') }
+    const installation = await install({ config: { server: { tls } } })
+    const port = await freePort()
+    const first = await installation.serve({ port })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
+    const look = () =>
+      new Promise<object>((resolve, reject) => {
+        const asked = get({ port, host: '127.0.0.1', path: '/health/live', agent }, (answer) => {
+          const { statusCode: status, headers } = answer
+          const said = { status, connection: headers.connection, isReused: asked.reusedSocket }
+          answer.resume().on('end', () => resolve(said))
+        })
+        asked.on('error', reject)
+      })
+    await look()
+    expect(await look()).toMatchObject({ status: 200, isReused: true })
+    const second = await installation.serve({ port, flags: ['--take-over'] })
+    expect(await look()).toEqual({ status: 200, connection: 'close', isReused: true })
+    expect(await look()).toMatchObject({ status: 200, isReused: false })
+    expect((await first.ended).code).toBe(0)
+    agent.destroy()
+    await stopWell(installation, second)
+  })
+
+  test('also where a reload has the same process listen anew', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve({ port: await freePort() })
+    const [used, streaming] = [await RawCaller.connect(server.url), await RawCaller.connect(server.url)]
+    used.send(request(secret))
+    streaming.send(request(secret, STREAM))
+    await waitFor(() => [used, streaming].every((caller) => caller.head().startsWith('HTTP/1.1 200')))
+    const silent = await RawCaller.connect(server.url)
+    const text = readFileSync(installation.configFile, 'utf8')
+    writeFileSync(installation.configFile, text.replace('{', '{"server":{"headersTimeoutMs":15000},'))
+    expect((await installation.command(['config', 'reload'])).code).toBe(0)
+    await waitFor(() => listenersAt(Number(new URL(server.url).port)) === 1)
+    await askLast(used, secret)
+    await Bun.sleep(SILENCE_MS)
+    await askLast(silent, secret)
+    await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'), 30_000)
+    await askLast(streaming, secret)
+    const next = await RawCaller.connect(server.url)
+    next.send(request(secret))
+    await waitFor(() => next.head().startsWith('HTTP/1.1 200'))
+    expect(next.head().toLowerCase()).not.toContain('connection: close')
+    next.leave('fin')
+    await stopWell(installation, server)
+  })
+
+  test('and a reload does not have it listen again', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const port = await freePort()
+    const first = await installation.serve({ port })
+    const caller = await RawCaller.connect(first.url)
+    caller.send(
+      request(secret, { stream: true, messages: say('[sandbox tokens=2000 token_delay_ms=40] Hello!') }),
+    )
+    await waitFor(() => caller.head().startsWith('HTTP/1.1 200'))
+    const second = await installation.serve({ port, flags: ['--take-over'] })
+    const text = readFileSync(installation.configFile, 'utf8')
+    writeFileSync(installation.configFile, text.replace('{', '{"server":{"headersTimeoutMs":15000},'))
+    first.kill('SIGHUP')
+    await waitFor(() => first.stderr().includes('"config_reloaded"'))
+    expect(listenersAt(port)).toBe(1)
+    caller.leave('rst')
+    expect((await first.ended).code).toBe(0)
+    await stopWell(installation, second)
+  })
+
+  test('at a unix socket', async () => {
+    const path = join(temporaryFolder(), 'http.sock')
+    const installation = await install({ config: { server: { unixSocket: path } } })
+    await check(installation, { isPlaceConfigured: true }, `unix:${path}`)
+  })
+})
+
+/** How many sockets listen on a port, as Linux lists them. */
+function listenersAt(port: number): number {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0')
+  const lines = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/net/${name}`, 'utf8').split('\n'))
+  return lines.filter((line) => new RegExp(`^ *\\d+: [0-9A-F]+:${hex} [0-9A-F:]+ 0A `).test(line)).length
+}
+
 function filesBelow(folder: string): string[] {
   return [folder, ...readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)))]
 }
@@ -294,8 +436,8 @@ describe('a version that knows another shape of the database', () => {
 })
 
 /** Standard error of a server that is stopped as soon as it serves. */
-async function warningsOf(host: string): Promise<string> {
-  const installation = await install()
+async function warningsOf(host: string, config: Partial<Config> = {}): Promise<string> {
+  const installation = await install({ config })
   const server: Running = await installation.serve({ flags: ['--host', host] })
   server.kill('SIGTERM')
   return (await server.ended).stderr
@@ -304,4 +446,6 @@ async function warningsOf(host: string): Promise<string> {
 test('an address that is open to the network without TLS is warned of', async () => {
   expect(await warningsOf('0.0.0.0')).toContain('open to the network without TLS')
   expect(await warningsOf('127.0.0.1')).not.toContain('without TLS')
+  const admin = { host: '0.0.0.0', port: 0 }
+  expect(await warningsOf('127.0.0.1', { admin })).toContain('tokens of admins can be read on the way')
 })

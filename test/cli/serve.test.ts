@@ -383,8 +383,7 @@ test('behind a proxy vendors are reached through it, and what NO_PROXY names wit
   expect(asked).toEqual(['POST http://vendor.invalid/v1/chat/completions', 'POST /v1/chat/completions'])
   server.stop()
   const { code, stderr } = await server.ended
-  expect(code).toBe(0)
-  expect(stderr).toContain('at most 256 requests at a time')
+  expect({ code, stderr: stderr.includes('proxy') }).toEqual({ code: 0, stderr: false })
   proxy.close()
   proxy.closeAllConnections()
 })

@@ -394,7 +394,7 @@ describe('a task that failed', () => {
     await line.json(`tasks cancel ${stopped}`)
     await line.json(`tasks reconcile ${lost} --not-begun`)
     const why =
-      'was not changed: it was cancelled, its id at the vendor is unknown, or it has changed meanwhile.'
+      'was not changed: it was cancelled, its id at the vendor is unknown, its charge is in an archive, or it has changed meanwhile.'
     await line.allFail(1, [
       [`tasks reconcile ${stopped} --ask-again`, `${stopped} ${why}`],
       [`tasks reconcile ${lost} --ask-again`, `${lost} ${why}`],

@@ -8,9 +8,11 @@ import { createAdminDocument } from '../../src/admin/document'
 import { adminOperations as operations } from '../../src/admin/operations'
 import { newId, randomBytes } from '../../src/app/world'
 import { audit } from '../../src/billing/audit'
+import { endTask, STOPPED } from '../../src/tasks/finish'
 import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { misfits } from '../support/json-schema'
+import { followTask, readTask, sendTask } from '../support/task-rows'
 
 interface Reply {
   status: number
@@ -22,10 +24,12 @@ interface Reply {
 const gateways = new Map<string, TestGateway>()
 const tokens = new Map<string, Record<Role, string>>()
 const document = createAdminDocument('0.0.0')
+/** A recipient that nobody listens for. */
+const config = { events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } } }
 
 beforeAll(async () => {
   for (const database of databaseKinds) {
-    const gateway = await startTestGateway({ database, balance: '10' })
+    const gateway = await startTestGateway({ database, balance: '10', config })
     gateways.set(database, gateway)
     const made = {} as Record<Role, string>
     for (const role of ROLES) {
@@ -35,7 +39,7 @@ beforeAll(async () => {
     }
     tokens.set(database, made)
   }
-})
+}, 60_000)
 afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
 }, 30_000)
@@ -73,8 +77,34 @@ function caller(database: string) {
   }
 }
 
-/** A request of each operation that succeeds, in this order; `writes` names what the audit trail says. */
-const journey: { id: string; path: string; body?: unknown; writes?: string }[] = [
+/** Makes what the journey needs: a request that ended, and two tasks, of which the submit of one was not answered. */
+async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
+  const asked = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'test-chat', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  await asked.text()
+  const { db, now } = server.world
+  const fields = { createdAt: now(), webhookUrl: 'http://127.0.0.1:1/', upstream: 'nobody' }
+  const followed = await followTask(db, { ...fields, id: newId('video'), charge: newId('req') })
+  const sent = await sendTask(db, { ...fields, id: newId('video'), charge: newId('req') })
+  return { request: asked.headers.get('x-request-id'), followed: followed.id, sent: sent.id }
+}
+
+/** Answers of operations by their ids, and ids of what was there before. */
+type Known = Record<string, Reply['body']>
+
+interface Step {
+  id: string
+  path: string | ((known: Known) => string)
+  body?: unknown
+  /** Action in the audit trail; absent for what changes nothing. */
+  writes?: string
+}
+
+/** A request of each operation that succeeds, in this order. */
+const journey: Step[] = [
   { id: 'createKey', path: '/keys', body: { name: 'ann', models: ['test-chat'] }, writes: 'key.create' },
   { id: 'listAccounts', path: '/accounts?limit=1' },
   { id: 'getAccount', path: '/accounts/ann' },
@@ -97,11 +127,48 @@ const journey: { id: string; path: string; body?: unknown; writes?: string }[] =
   { id: 'rollKey', path: '/keys/ann/roll', writes: 'key.roll' },
   { id: 'rollWebhookSecret', path: '/keys/ann/roll-webhook', writes: 'key.roll_webhook' },
   { id: 'revokeKey', path: '/keys/ann/revoke', writes: 'key.revoke' },
+  {
+    id: 'createCodes',
+    path: '/codes',
+    body: { amount_usd: '5', count: 2, expires_at: null },
+    writes: 'codes.create',
+  },
+  { id: 'listCodes', path: '/codes?limit=1' },
+  {
+    id: 'revokeCode',
+    path: ({ createCodes }) => `/codes/${createCodes.data[0].code}/revoke`,
+    writes: 'code.revoke',
+  },
   { id: 'listRequests', path: '/requests?status=failed' },
+  { id: 'getRequest', path: ({ request }) => `/requests/${request}` },
+  {
+    id: 'issueStatements',
+    path: '/statements',
+    body: { month: '2026-01', account: 'ann' },
+  },
+  { id: 'listStatements', path: '/statements' },
+  { id: 'verifyStatements', path: '/statements/verification' },
   { id: 'getUsage', path: '/usage?by=model' },
   { id: 'listTasks', path: '/tasks' },
+  { id: 'getTask', path: ({ followed }) => `/tasks/${followed}` },
+  { id: 'cancelTask', path: ({ followed }) => `/tasks/${followed}/cancel`, writes: 'task.cancel' },
+  {
+    id: 'reconcileTask',
+    path: ({ sent }) => `/tasks/${sent}/reconcile`,
+    body: { finding: 'not_begun' },
+    writes: 'task.reconcile',
+  },
+  { id: 'redeliverWebhook', path: ({ sent }) => `/tasks/${sent}/redeliver`, writes: 'task.redeliver' },
   { id: 'listWebhooks', path: '/webhooks' },
   { id: 'listArtifacts', path: '/artifacts' },
+  { id: 'listConditions', path: '/conditions' },
+  { id: 'testEvent', path: '/events/test', body: { recipient: 'nobody' }, writes: 'event.test' },
+  { id: 'listEvents', path: '/events?delivery=pending' },
+  {
+    id: 'redeliverEvent',
+    path: ({ testEvent }) => `/events/${testEvent.id}/redeliver`,
+    writes: 'event.redeliver',
+  },
   { id: 'listModels', path: '/models' },
   { id: 'getModel', path: '/models/test-chat' },
   { id: 'listUpstreams', path: '/upstreams' },
@@ -109,10 +176,17 @@ const journey: { id: string; path: string; body?: unknown; writes?: string }[] =
   { id: 'getConfiguration', path: '/configuration' },
   { id: 'compareConfiguration', path: '/configuration/changes' },
   { id: 'reloadConfiguration', path: '/configuration/reload', writes: 'configuration.reload' },
+  { id: 'makeBackup', path: '/backups', writes: 'backup.make' },
   { id: 'listBackups', path: '/backups' },
+  { id: 'listSessions', path: '/sessions?kind=admin' },
   { id: 'listAdmins', path: '/admins' },
+  { id: 'createAdmin', path: '/admins', body: { name: 'spare', role: 'viewer' }, writes: 'admin.create' },
   { id: 'revokeAdmin', path: '/admins/spare/revoke', writes: 'admin.revoke' },
   { id: 'listAudit', path: '/audit' },
+  { id: 'quotePrice', path: '/models/test-chat/quote?quantities=input_token:1000' },
+  { id: 'testUpstream', path: '/upstreams/openai/test', writes: 'upstream.test' },
+  { id: 'getOverview', path: '/overview' },
+  { id: 'search', path: '/search?q=an' },
   { id: 'closeAccount', path: '/accounts/ann/close', writes: 'account.close' },
 ]
 
@@ -120,25 +194,19 @@ test('the document is valid OpenAPI, and names each operation once', async () =>
   const copy = structuredClone(document) as object as Record<string, unknown>
   expect(await new Validator().validate(copy)).toMatchObject({ valid: true })
   expect(new Set(operations.map(({ id }) => id)).size).toBe(operations.length)
-  const tried = new Set(journey.map(({ id }) => id))
-  // Tested apart: they need a task, a request or a worker.
-  const apart = ['getTask', 'cancelTask', 'reconcileTask', 'redeliverWebhook', 'getRequest', 'makeBackup']
-  expect(
-    operations
-      .map(({ id }) => id)
-      .filter((id) => !tried.has(id))
-      .sort(),
-  ).toEqual(apart.sort())
+  const tried = journey.map(({ id }) => id)
+  // Tested where sessions, statements and kept results are made.
+  const apart: string[] = ['getArtifactContent', 'getStatement', 'revokeSession']
+  expect(operations.map(({ id }) => id).filter((id) => !tried.includes(id))).toEqual(apart)
 })
 
 for (const database of databaseKinds) {
   test(`each operation is refused without the role, and each change is in the audit trail (${database})`, async () => {
     const call = caller(database)
-    const { db } = (gateways.get(database) as TestGateway).server.world
-    const spare = { id: newId('adm'), name: 'spare', role: 'viewer' as const, expiresAt: null, createdAt: 1 }
-    await createAdmin(db, { ...spare, token: makeToken(randomBytes) })
+    const known: Known = await makeKnown(gateways.get(database) as TestGateway)
     const entries = async () => (await call('GET', '/audit?limit=1000')).body.data
-    for (const { id, path, body, writes } of journey) {
+    for (const { id, path: place, body, writes } of journey) {
+      const path = typeof place === 'string' ? place : place(known)
       const operation = operations.find((each) => each.id === id)
       if (!operation) throw new Error(`there is no operation ${id}`)
       const before = await entries()
@@ -149,6 +217,7 @@ for (const database of databaseKinds) {
       expect(await entries()).toEqual(before)
       const { status, body: answer } = await call(operation.method, path, { role: operation.role, body })
       expect({ id, status, answer }).toMatchObject({ id, status: 200 })
+      known[id] = answer
       const { responses } = (document.paths[`/admin/v1${operation.path}`]?.[operation.method.toLowerCase()] ??
         {}) as { responses: Record<string, { content: Record<string, { schema: object }> }> }
       const schema = responses['200']?.content['application/json']?.schema ?? {}
@@ -165,6 +234,11 @@ for (const database of databaseKinds) {
       if (writes)
         expect(added[0]).toMatchObject({ actor: operation.role, request_id: expect.stringMatching(/^req_/) })
     }
+    // No vendor works on it, so nobody else ends it.
+    const { db, now } = (gateways.get(database) as TestGateway).server.world
+    const ending = { state: 'failed', document: {}, error: STOPPED } as const
+    const options = { now: now(), webhookId: newId('msg') }
+    expect(await endTask(db, await readTask(db, known.followed), ending, options)).toBe(true)
     // No secret of a key stands in the trail.
     expect(JSON.stringify(await entries())).not.toMatch(/sk-[0-9A-Za-z]{30}|adm-[0-9A-Za-z]{30}|whsec_/)
   })
@@ -228,6 +302,24 @@ for (const database of databaseKinds) {
     const csv = await call('GET', '/accounts/pages/ledger?format=csv')
     expect(csv.text.trim().split('\r\n').length).toBe(8)
     expect((await call('GET', '/usage?by=account&format=csv')).text).toStartWith('account,requests')
+  })
+
+  test(`a period that is over before it begins is refused (${database})`, async () => {
+    const call = caller(database)
+    for (const path of ['/usage', '/usage?format=csv', '/requests', '/accounts/ann/ledger', '/overview'])
+      for (const until of ['2026-10-01', '2026-10-02T00:00Z']) {
+        const join = path.includes('?') ? '&' : '?'
+        const { status, body } = await call('GET', `${path}${join}since=2026-10-02&until=${until}`)
+        expect({ path, status, message: body.error?.message }).toEqual({
+          path,
+          status: 400,
+          message: "Invalid 'until': expected a time after 'since'.",
+        })
+      }
+    const { body } = await call('GET', '/usage?until=2020-01-01')
+    expect(body.error.message).toMatch(
+      /^Invalid 'until': expected a time after 'since', which is \d{4}-\d\d-\d\dT\S+Z by default\.$/,
+    )
   })
 
   test(`nothing that is asked by its document or against it ends in a fault (${database})`, async () => {

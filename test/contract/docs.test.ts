@@ -101,8 +101,9 @@ test('every route is in the document, and nothing else is', () => {
         // What browsers ask before a page may call is no request of the API.
         method !== 'OPTIONS' &&
         !path.startsWith('/docs/viewer.') &&
-        // It has a document of its own.
+        // It has a document of its own, and the console is for browsers.
         !path.startsWith('/admin/v1') &&
+        !path.startsWith('/console') &&
         !path.startsWith('/v1/v1/') &&
         path !== '/v1/mcp',
     )

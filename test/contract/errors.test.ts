@@ -130,19 +130,19 @@ describe('the catcher', () => {
   const cause = 'why'
   const thrown: Record<string, { error: unknown; status: number; words: string; events: string[] }> = {
     'a refusal': {
-      error: new GatewayError(400, { code: 'bad', message: 'Bad.', cause }),
+      error: new GatewayError(400, { code: 'invalid_value', message: 'Bad.', cause }),
       status: 400,
       words: 'Bad.',
       events: [],
     },
     'a failure with a cause': {
-      error: new GatewayError(502, { code: 'worse', message: 'Worse.', cause }),
+      error: new GatewayError(502, { code: 'upstream_error', message: 'Worse.', cause }),
       status: 502,
       words: 'Worse.',
       events: ['request_failed'],
     },
     'a failure without one': {
-      error: new GatewayError(502, { code: 'worse', message: 'Worse.' }),
+      error: new GatewayError(502, { code: 'upstream_error', message: 'Worse.' }),
       status: 502,
       words: 'Worse.',
       events: [],
@@ -191,7 +191,7 @@ describe('the catcher', () => {
   }
 
   test('has the dialect of the contract, where it is known', () => {
-    const error = new GatewayError(400, { code: 'bad', message: 'Bad.' })
+    const error = new GatewayError(400, { code: 'invalid_value', message: 'Bad.' })
     error.dialect = 'messages'
     const { body, headers } = answerOfError(error, 'openai', 'req_1', () => {})
     expect(body).toMatchObject({ type: 'error', request_id: 'req_1' })

@@ -101,6 +101,11 @@ for (const [database, gateway] of gateways) {
         query,
         status: 400,
       })
+    for (const path of ['/v1/usage', '/v1/requests'])
+      for (const until of ['2026-10-01', '2026-10-02'])
+        expect((await get(gateway, `${path}?since=2026-10-02&until=${until}`)).body).toMatchObject({
+          error: { param: 'until', message: "Invalid 'until': expected a time after 'since'." },
+        })
     expect((await get(gateway, '/v1/me', 'sk-wrong')).status).toBe(401)
   })
 
@@ -124,7 +129,13 @@ for (const [database, gateway] of gateways) {
     expect(await freezeAccount(db, 'resting', now())).toBe(true)
     expect(await freezeAccount(db, 'resting', now())).toBe(false)
     expect(await chat()).toEqual([403, 'account_frozen'])
-    await describeAccount(db, { account: 'resting', displayName: 'Resting Ltd', note: 'a note' })
+    await describeAccount(db, {
+      account: 'resting',
+      displayName: 'Resting Ltd',
+      note: 'a note',
+      plan: null,
+      budget: null,
+    })
     const { body: me } = await get(gateway, '/v1/me', secret)
     expect(me).toMatchObject({ account_status: 'frozen', account_display_name: 'Resting Ltd' })
     expect(JSON.stringify(me)).not.toContain('a note')

@@ -455,7 +455,7 @@ describe('refused by its place:', () => {
     ],
   ] as [Json, string, string, typeof local?][])('%j', (body, param, code, model = local) => {
     const error = refusalOf(body, model)
-    expect({ status: error.status, param: error.param, code: error.code }).toEqual({
+    expect({ status: error.status, param: error.param, code: error.code as string }).toEqual({
       status: 400,
       param,
       code,

@@ -399,7 +399,7 @@ describe('refused by its place:', () => {
     [{ text: { verbosity: 'some' } }, 'text.verbosity', 'invalid_value'],
   ])('%j', (body, param, code) => {
     const error = refusalOf(body as Json)
-    expect({ status: error.status, param: error.param, code: error.code }).toEqual({
+    expect({ status: error.status, param: error.param, code: error.code as string }).toEqual({
       status: 400,
       param,
       code,

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { operations } from '../../src/contract/operations'
-import { startTestGateway, type TestGateway } from '../support/gateway'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)
@@ -14,13 +14,14 @@ let paths: [path: string, methods: string[]][]
 beforeAll(async () => {
   gateway = await startTestGateway({ balance: '10' })
   const document = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as Json
-  paths = Object.entries(document.paths as Record<string, object>).map(([path, methods]) => [
-    path,
-    Object.keys(methods),
-  ])
+  paths = Object.entries(document.paths as Record<string, object>)
+    .filter(([path]) => path !== ROLL)
+    .map(([path, methods]) => [path, Object.keys(methods)])
 })
 afterAll(() => gateway.close())
 
+/** Replaces the secret that the others are asked with. */
+const ROLL = '/v1/me/roll'
 const REPEATABLE = [408, 409, 429, 500, 502, 503, 504, 529]
 
 /** Asks, and checks what every error must say. Returns the status. */
@@ -80,6 +81,19 @@ describe('every route', () => {
         seen.add(await ask(method, concrete(path), { headers: bearer(gateway.secret) }))
     }
     expect(seen).toContain(405)
+  })
+
+  test('that replaces the key', async () => {
+    const { secret } = await gateway.makeKey('rolled', '1')
+    const rows: [method: string, headers: Record<string, string>, status: number][] = [
+      ['POST', {}, 401],
+      ['POST', bearer('sk-wrong'), 401],
+      ['PUT', bearer(secret), 405],
+      ['POST', bearer(secret), 200],
+    ]
+    for (const [method, headers, status] of rows)
+      expect([method, await ask(method, ROLL, { headers })]).toEqual([method, status])
+    await waitFor(async () => (await ask('GET', '/v1/me', { headers: bearer(secret) })) === 401)
   })
 
   test('with the address of a WebSocket', async () => {

@@ -170,6 +170,9 @@ describe('the guard by itself', () => {
       isAnswered: ({ descriptor }) => descriptor % 2 === 0,
       end: ({ descriptor }) => ended.add(descriptor),
       steer: () => false,
+      listeners: () => [],
+      stopListening: () => false,
+      hasCallers: () => false,
     }
     const stop = guardConnections({ sockets, door, config: config(server), log: () => {} })
     // The first two are over when the third begins.

@@ -205,15 +205,16 @@ describe.skipIf(!databaseKinds.includes('postgres'))('a move to PostgreSQL', () 
   })
 })
 
+const bucket = {
+  bucket: 'safe',
+  endpoint: store.endpoint,
+  region: 'eu-central-1',
+  accessKeyId: storeKey,
+  secretAccessKey: 'secret',
+  prefix: 'nightly/',
+}
+
 describe('a place', () => {
-  const bucket = {
-    bucket: 'safe',
-    endpoint: store.endpoint,
-    region: 'eu-central-1',
-    accessKeyId: storeKey,
-    secretAccessKey: 'secret',
-    prefix: 'nightly/',
-  }
   const places = {
     'a folder': () => folderPlace(join(temporaryFolder(), 'new')),
     'a bucket': () => bucketPlace(bucket),
@@ -245,8 +246,14 @@ describe('a place', () => {
 })
 
 describe('a server that makes backups by itself', () => {
-  function open(db: Db, file: string, dataDir: string, clock: { now: number }) {
-    const config = { backup: { every: '6h', keep: 2 }, upstreams: {}, models: {} } as Config
+  function open(
+    db: Db,
+    file: string,
+    dataDir: string,
+    clock: { now: number },
+    backup: Config['backup'] = { every: '6h', keep: 2 },
+  ) {
+    const config = { backup, upstreams: {}, models: {} } as Config
     const events: string[] = []
     const log = (event: string) => events.push(event)
     const parts = { configNow: () => config, dataDir, databaseFile: file, db, now: () => clock.now, log }
@@ -274,6 +281,39 @@ describe('a server that makes backups by itself', () => {
     }
     expect(await place.names()).toEqual([nameOfBackup(START + 6 * hour), nameOfBackup(START + 12 * hour)])
     expect(nodes.flatMap(({ events }) => events)).toEqual(['backup_made', 'backup_made', 'backup_made'])
+    await db.close()
+  })
+
+  test('makes each when it is due, however short processes live, and lists a bucket once', async () => {
+    const { db, address } = await fill('sqlite')
+    const s3 = { ...bucket, prefix: 'minutely/' }
+    const countBefore = store.calls.length
+    const clock = { now: START }
+    const backup = { every: '1m', keep: 2, s3 }
+    const lifeMs = 30_000
+    const lives = 6
+    let made = 0
+    for (let life = 0; life < lives; life++) {
+      const { schedule, events } = open(db, address, temporaryFolder(), clock, backup)
+      for (const lateMs of [0, lifeMs / 2]) {
+        clock.now = START + life * lifeMs + lateMs
+        await schedule.beat()
+      }
+      made += events.filter((event) => event === 'backup_made').length
+    }
+    expect(made).toBe(3)
+    // Once by each process, and by each backup for those that are too old.
+    const lists = store.calls.slice(countBefore).filter((call) => call === 'GET')
+    expect(lists.length).toBe(lives + made)
+    // One that was made otherwise is counted, also where the database is older than it.
+    await db.batch([{ sql: `delete from times where name = 'backup'` }])
+    const { schedule, events } = open(db, address, temporaryFolder(), clock, backup)
+    await schedule.beat()
+    expect(events).toEqual([])
+    // A place without one is due.
+    const moved = open(db, address, temporaryFolder(), clock, { every: '1m' })
+    await moved.schedule.beat()
+    expect(moved.events).toEqual(['backup_made'])
     await db.close()
   })
 

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ledgerOf } from '../../src/billing/account-ledger'
 import { CODE_ATTEMPTS, createCodes, makeCode, revokeCode } from '../../src/billing/codes'
+import { MOVE_MONEY } from '../../src/db/movement-functions'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
 import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
@@ -28,7 +29,7 @@ for (const { database, name, isGrouped } of settings) {
     let now = Math.floor(Date.now() / 60_000) * 60_000 + 30_000
     beforeAll(async () => {
       gateway = await startTestGateway({ database, outside: { now: () => now } })
-      if (!isGrouped) await gateway.server.world.db.batch([{ sql: 'drop function move_money_1' }])
+      if (!isGrouped) await gateway.server.world.db.batch([{ sql: `drop function ${MOVE_MONEY}` }])
     })
     afterAll(() => gateway.close())
 

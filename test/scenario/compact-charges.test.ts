@@ -65,7 +65,8 @@ describe.each(databaseKinds)('charges of an older database on %s', (kind) => {
       (await db.query({ sql: 'select * from charges order by id' })).map(withWholeUsage)
     const before = await db.query({ sql: 'select * from charges order by id' })
     await migrate(db)
-    expect(await read()).toEqual(before)
+    // Nobody knew what vendors asked for them.
+    expect(await read()).toEqual(before.map((row) => ({ ...row, cost: null })))
     expect((await audit(db, START)).problems).toEqual([])
     const open = await findOpenCharge(db, 'k1', 'open')
     expect(open).toMatchObject({ pricesJson: '{"x":3}', heldNano: 7 })

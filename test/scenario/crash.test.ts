@@ -3,7 +3,7 @@
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
-import { statSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, connect as openSocket, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Row } from '../../src/db/db'
@@ -503,6 +503,7 @@ describe('a full disk', () => {
     ])
     expect((await ask(server, secret)).status).toBe(503)
     expect(installation.sandbox.calls).toHaveLength(2)
+    await waitFor(async () => (await readiness(server)).checks.database === 'takes no changes')
 
     disk.free()
     expect(disk.logBytes()).toBeLessThan(FILE_BYTES_MOST)
@@ -512,9 +513,45 @@ describe('a full disk', () => {
     expect(await settled()).toMatchObject({ state: 'settled', usage_source: 'upstream', ended_by: 'done' })
     expect(installation.sandbox.calls).toHaveLength(3)
     expect(await countCharges(installation)).toBe(3)
+    await waitFor(async () => (await readiness(server)).status === 'ready')
     await stopWell(installation, server)
   })
+
+  /** Mounting takes root, in a container with the right to. */
+  const canMount = process.getuid?.() === 0 && Bun.spawnSync(['unshare', '-m', 'true']).exitCode === 0
+
+  test.skipIf(!canMount)('that fills makes the gateway not ready, while it still serves', async () => {
+    const installation = await install()
+    const { dataDir } = installation
+    mkdirSync(dataDir, { recursive: true })
+    // Eight million bytes more than must be free, which only the process sees.
+    const mount = `mount -t tmpfs -o size=72000000 none ${dataDir}`
+    const server = await installation.serve({
+      before: `set -- unshare -m sh -c '${mount} && exec "$@"' sh "$@"`,
+    })
+    expect(await readiness(server)).toMatchObject({ status: 'ready', checks: { disk: 'ok' } })
+    const filler = `/proc/${server.pid}/root${dataDir}/filler`
+    writeFileSync(filler, Buffer.alloc(8_000_000))
+    await waitFor(async () => (await readiness(server)).status === 'not ready')
+    expect((await readiness(server)).checks).toEqual({
+      database: 'ok',
+      disk: 'nearly full',
+      configuration: 'ok',
+    })
+    expect((await fetch(`${server.url}/health/live`)).status).toBe(200)
+    rmSync(filler)
+    await waitFor(async () => (await readiness(server)).status === 'ready')
+    server.kill('SIGTERM')
+    expect((await server.ended).code).toBe(0)
+  })
 })
+
+async function readiness({ url }: Running) {
+  const response = await fetch(`${url}/health/ready`)
+  const answer = (await response.json()) as { status: string; checks: Record<string, string> }
+  expect(response.status).toBe(answer.status === 'ready' ? 200 : 503)
+  return answer
+}
 
 /**
  * Makes the database's log longer than a file of the server may be: a reader that never ends keeps the log from being

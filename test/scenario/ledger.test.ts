@@ -73,14 +73,16 @@ for (const kind of databaseKinds) {
 
 const commonAnswers = [
   'hold: {"held":true}',
-  ...['balance', 'rate', 'concurrency', 'budget'].map((name) => `hold: {"refusedBy":"${name}"}`),
+  ...['balance', 'rate', 'concurrency', 'budget', 'account budget'].map(
+    (name) => `hold: {"refusedBy":"${name}"}`,
+  ),
   'settle: {"paidNano":n,"shortfallNano":0}',
   'settle: undefined',
   'settle beyond: {"paidNano":n,"shortfallNano":0}',
   'settle beyond: {"paidNano":n,"shortfallNano":n}',
   'settle beyond: undefined',
   'extend: {"held":true}',
-  ...['balance', 'budget', 'charge'].map((name) => `extend: {"refusedBy":"${name}"}`),
+  ...['balance', 'budget', 'account budget', 'charge'].map((name) => `extend: {"refusedBy":"${name}"}`),
   'release: true',
   'release: false',
   'expire: n',
@@ -557,7 +559,8 @@ test.each([
   ['month', '2026-12-01T00:00:00Z', '2026-12', '2027-01-01'],
 ] as const)('a budget of a %s at %s counts in %s and is renewed on %s', (budgetPeriod, now, name, end) => {
   const period = periodOf(makeKey({ budgetPeriod, budgetNano: 1 }), Date.parse(now))
-  expect(period).toEqual({ name, endsAt: Date.parse(end) })
+  expect(period).toMatchObject({ name, endsAt: Date.parse(end) })
+  expect(period.beginsAt <= Date.parse(now) && Date.parse(now) < period.endsAt).toBe(true)
 })
 
 interface Tampering {

@@ -2,13 +2,15 @@
 // that no caller can make it grow.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { faultsOf } from '../../src/config/schema'
+import { faultsOf, type ModelConfig } from '../../src/config/schema'
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
 import { Counter, Histogram, type MetricSample } from '../../src/telemetry/instruments'
 import { RequestMetrics } from '../../src/telemetry/request-metrics'
-import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { startTestGateway, type TestGateway, videoModels, waitFor } from '../support/gateway'
+import { toolModels } from '../support/mcp'
 import { parseMetrics, type Scraped } from '../support/metrics'
 import { startVendor } from '../support/vendor'
+import { endOf, makeClock, requestFor } from '../support/video-requests'
 
 setDefaultTimeout(60_000)
 
@@ -75,6 +77,39 @@ describe('metrics', () => {
     ])
     await gateway.close()
     await broken.stop()
+  })
+
+  test('have the cost of pictures and speech at once, and that of a video when its task has ended', async () => {
+    const clock = makeClock()
+    const video = 'gkx-imagine-video'
+    const gateway = await startTestGateway({
+      balance: '100',
+      models: { ...toolModels, [video]: videoModels[video] as ModelConfig },
+      outside: { now: clock.now },
+      config: { metrics: { port: 0 } },
+    })
+    const paid = async (model: string) =>
+      (await scrape(gateway)).value('gateway_cost_usd_total', { model }) ?? 0
+    const charged = async (model: string) => {
+      const rows = (await gateway.charges()).filter((row) => row.model === model && row.state === 'settled')
+      return rows.reduce((sum, row) => sum + Number(row.amount), 0) / 1e9
+    }
+    await (await gateway.post('/v1/audio/speech', { model: 'qnx3-tts-flash', input: 'Hello!' })).arrayBuffer()
+    const prompt = 'a cat'
+    expect(
+      (await gateway.post('/v1/images/generations', { model: 'gkx-imagine-image', prompt })).status,
+    ).toBe(200)
+    for (const model of ['qnx3-tts-flash', 'gkx-imagine-image']) {
+      expect(await paid(model)).toBeGreaterThan(0)
+      expect(await paid(model)).toBeCloseTo(await charged(model), 9)
+    }
+    const submitted = await gateway.post('/v1/videos/generations', requestFor(video))
+    const { id } = (await submitted.json()) as { id: string }
+    expect(await paid(video)).toBe(0)
+    expect((await endOf(gateway, clock, id)).status).toBe('succeeded')
+    expect(await paid(video)).toBeGreaterThan(0)
+    expect(await paid(video)).toBeCloseTo(await charged(video), 9)
+    await gateway.close()
   })
 
   test('come in the form that is asked for', async () => {
@@ -194,6 +229,18 @@ describe('health', () => {
     })
     expect((await look('/live')).status).toBe(200)
     db.batch = batch
+    await gateway.close()
+  })
+
+  test('is not ready without a model that can be served', async () => {
+    const gateway = await startTestGateway()
+    gateway.server.world.prepare({ upstreams: {}, models: {} })()
+    const look = async () => {
+      const response = await fetch(`${gateway.url}/health/ready`)
+      return { status: response.status, body: await response.json() }
+    }
+    const checks = { database: 'ok', disk: 'ok', configuration: 'no model can be served' }
+    expect(await look()).toEqual({ status: 503, body: { status: 'not ready', checks } })
     await gateway.close()
   })
 })

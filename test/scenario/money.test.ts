@@ -2,6 +2,7 @@
 // the calls to vendors and the charges, and closing a gateway audits its books.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { addCredit, hold } from '../../src/billing/ledger'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Family, Model } from '../../src/contract/family'
@@ -10,7 +11,7 @@ import type { Row } from '../../src/db/db'
 import { openPostgres } from '../../src/db/postgres'
 import { families } from '../../src/families'
 import { NANO_PER_USD } from '../../src/lib/money'
-import { type DatabaseKind, databaseKinds } from '../support/databases'
+import { type DatabaseKind, databaseKinds, openAddress } from '../support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { generators } from '../support/generated-bodies'
 import { type HeldVendor, startHeldVendor } from '../support/held-vendor'
@@ -797,54 +798,78 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
   })
 })
 
+function fullDiskTests(): void {
+  test('a full disk: nothing is sent without a hold, and all is settled when there is space again', async () => {
+    // More than the pages have room for that the database has already.
+    const requests = 400
+    const gateway = await startTestGateway({ models })
+    const { db } = gateway.server.world
+    await fillDisk(db)
+    const statuses: number[] = []
+    for (let index = 0; index < requests; index++) {
+      const response = await gateway.post(...flatRequest(index))
+      const text = await response.text()
+      statuses.push(response.status)
+      if (response.status === 200) continue
+      expect(JSON.parse(text).error).toMatchObject({ code: 'database_unavailable', type: 'server_error' })
+      expect(response.headers.get('retry-after')).toBe('1')
+    }
+    const served = statuses.filter((status) => status === 200).length
+    expect(statuses.filter((status) => status === 503)).toHaveLength(requests - served)
+    expect(served).toBeLessThan(requests)
+    expect(gateway.sandbox.calls).toHaveLength(served)
+    await db.query({ sql: 'pragma max_page_count = 1000000' })
+    expect((await gateway.post(...flatRequest(0))).status).toBe(200)
+    await waitFor(async () => (await gateway.balance()).heldNano === 0)
+    expect((await gateway.balance()).balanceNano).toBe(100 * NANO_PER_USD - (served + 1) * CENT)
+    await gateway.close()
+  })
+
+  test('a disk that fills while a request runs: its answer comes and is paid later', async () => {
+    // An answer that needs new pages when it is saved.
+    const vendor = startHeldVendor(() => Response.json(completion('x'.repeat(100_000), 10, 20)))
+    const gateway = await startTestGateway(heldBy(vendor))
+    const { db } = gateway.server.world
+    const running = gateway.chat({ model: 'held-chat' }, { 'idempotency-key': 'late' })
+    await waitFor(() => vendor.requests === 1)
+    await fillDisk(db)
+    vendor.letGo()
+    const response = await running
+    expect(response.status).toBe(200)
+    await response.text()
+    expect(gateway.log.some(({ event }) => event === 'charge_not_ended_yet')).toBe(true)
+    expect((await gateway.charges())[0]).toMatchObject({ state: 'held' })
+    await db.query({ sql: 'pragma max_page_count = 1000000' })
+    await waitFor(async () => (await gateway.charges())[0]?.state === 'settled')
+    expect(await gateway.balance()).toMatchObject({ balanceNano: 100 * NANO_PER_USD - CENT, heldNano: 0 })
+    await gateway.close()
+    await vendor.stop()
+  })
+
+  test('a stop waits for a database that cannot be written, and what was answered is paid', async () => {
+    const vendor = startHeldVendor(() => Response.json(completion('x'.repeat(100_000), 10, 20)))
+    const gateway = await startTestGateway(heldBy(vendor))
+    const { db } = gateway.server.world
+    const running = gateway.chat({ model: 'held-chat' }, { 'idempotency-key': 'late' })
+    await waitFor(() => vendor.requests === 1)
+    await fillDisk(db)
+    vendor.letGo()
+    await (await running).text()
+    const stopped = gateway.server.stop(60_000)
+    // Time to end in, if it waited for nothing.
+    await Bun.sleep(500)
+    await db.query({ sql: 'pragma max_page_count = 1000000' })
+    expect(await stopped).toBe(0)
+    const left = openAddress(join(gateway.server.world.dataDir, 'gateway.sqlite'))
+    expect(await left.query({ sql: 'select state from charges' })).toEqual([{ state: 'settled' }])
+    await left.close()
+    await vendor.stop()
+  })
+}
+
 function outageTests(kind: DatabaseKind): void {
   if (kind === 'sqlite') {
-    test('a full disk: nothing is sent without a hold, and all is settled when there is space again', async () => {
-      // More than the pages have room for that the database has already.
-      const requests = 400
-      const gateway = await startTestGateway({ models })
-      const { db } = gateway.server.world
-      await fillDisk(db)
-      const statuses: number[] = []
-      for (let index = 0; index < requests; index++) {
-        const response = await gateway.post(...flatRequest(index))
-        const text = await response.text()
-        statuses.push(response.status)
-        if (response.status === 200) continue
-        expect(JSON.parse(text).error).toMatchObject({ code: 'database_unavailable', type: 'server_error' })
-        expect(response.headers.get('retry-after')).toBe('1')
-      }
-      const served = statuses.filter((status) => status === 200).length
-      expect(statuses.filter((status) => status === 503)).toHaveLength(requests - served)
-      expect(served).toBeLessThan(requests)
-      expect(gateway.sandbox.calls).toHaveLength(served)
-      await db.query({ sql: 'pragma max_page_count = 1000000' })
-      expect((await gateway.post(...flatRequest(0))).status).toBe(200)
-      await waitFor(async () => (await gateway.balance()).heldNano === 0)
-      expect((await gateway.balance()).balanceNano).toBe(100 * NANO_PER_USD - (served + 1) * CENT)
-      await gateway.close()
-    })
-
-    test('a disk that fills while a request runs: its answer comes and is paid later', async () => {
-      // An answer that needs new pages when it is saved.
-      const vendor = startHeldVendor(() => Response.json(completion('x'.repeat(100_000), 10, 20)))
-      const gateway = await startTestGateway(heldBy(vendor))
-      const { db } = gateway.server.world
-      const running = gateway.chat({ model: 'held-chat' }, { 'idempotency-key': 'late' })
-      await waitFor(() => vendor.requests === 1)
-      await fillDisk(db)
-      vendor.letGo()
-      const response = await running
-      expect(response.status).toBe(200)
-      await response.text()
-      expect(gateway.log.some(({ event }) => event === 'charge_not_ended_yet')).toBe(true)
-      expect((await gateway.charges())[0]).toMatchObject({ state: 'held' })
-      await db.query({ sql: 'pragma max_page_count = 1000000' })
-      await waitFor(async () => (await gateway.charges())[0]?.state === 'settled')
-      expect(await gateway.balance()).toMatchObject({ balanceNano: 100 * NANO_PER_USD - CENT, heldNano: 0 })
-      await gateway.close()
-      await vendor.stop()
-    })
+    fullDiskTests()
     return
   }
 

@@ -153,7 +153,7 @@ group('a server without the function', () => {
 const USAGE = '{"a":1}'
 const COMMON = [
   'hold: {"held":true}',
-  ...['balance', 'rate', 'concurrency', 'budget', 'idempotency'].map(
+  ...['balance', 'rate', 'concurrency', 'budget', 'account budget', 'idempotency'].map(
     (name) => `hold: {"refusedBy":"${name}"}`,
   ),
   'hold with more: {"held":true}',
@@ -172,6 +172,9 @@ const LIMITS = [
   { tokensPerMinute: 2_000, budgetNano: 40_000, budgetPeriod: 'day' },
   { requestsPerMinute: 400, concurrency: 2, budgetNano: 1_500, budgetPeriod: 'month' },
 ] as const
+
+/** Budgets of the accounts, which all keys of each share. */
+const BUDGETS = [null, { amountNano: 30_000, period: 'day' }, { amountNano: 90_000, period: 'week' }] as const
 
 /** Without money again and again, an account refuses what its limits would have refused. */
 async function deposit(db: Db, id: string): Promise<void> {
@@ -197,8 +200,8 @@ async function prepare(db: Db): Promise<void> {
 /** Random requests of few accounts and keys, so that they meet each other and their limits. */
 class Requests {
   private readonly keys = ACCOUNTS.flatMap((account, index) => [
-    makeKey({ id: `${account} free`, account }),
-    makeKey({ id: `${account} limited`, account, ...LIMITS[index] }),
+    makeKey({ id: `${account} free`, account, accountBudget: BUDGETS[index] ?? null }),
+    makeKey({ id: `${account} limited`, account, accountBudget: BUDGETS[index] ?? null, ...LIMITS[index] }),
   ])
   private now = START
   private count = 0
@@ -262,8 +265,9 @@ class Requests {
         random.chance(0.5) ? saveAnswer({ codec: clearCodec }, charge.id, answer) : freeKey(charge.id),
       )
     const order: Work['order'] = name ? [2] : [0, charge.account, charge.keyId, charge.id]
+    const costNano = random.chance(0.5) ? null : random.below(500)
     if (random.chance(0.3)) {
-      const end = { endedBy: 'upstream', endedAt: now } as const
+      const end = { endedBy: 'upstream', endedAt: now, costNano } as const
       return { name: `release${name}`, order, run: (db) => release(db, charge, end, also) }
     }
     const price = random.chance(0.3) ? charge.heldNano + random.below(500) : random.below(charge.heldNano + 1)
@@ -271,6 +275,7 @@ class Requests {
       endedAt: now,
       tokens: random.below(300),
       usageJson: USAGE,
+      costNano,
     })
     return { name: `settle${name}`, order, run: (db) => settle(db, charge, settlement, also) }
   }

@@ -5,7 +5,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { outside } from '../../src/app/world'
 import { addCredit, hold, settle } from '../../src/billing/ledger'
-import { measure, type Outcome, plausible, quoteNano, tableOf } from '../../src/billing/metering'
+import { billOf, measure, type Outcome, plausible, quoteNano } from '../../src/billing/metering'
 import type { Family, Model, ParsedRequest } from '../../src/contract/family'
 import { tableNano } from '../../src/contract/prices'
 import type { Db } from '../../src/db/db'
@@ -220,7 +220,10 @@ for (const kind of databaseKinds) {
         way.read?.(whole)
         const measured = await measure(outcome, parsed, model, played.tokenCounter)
         if (!measured) continue
-        const priceNano = tableNano(measured.quantities, tableOf(parsed, model, measured.quantities, outcome))
+        const priceNano = tableNano(
+          measured.quantities,
+          billOf(parsed, model, measured.quantities, outcome).table,
+        )
         const settled = await settle(db, charge, makeSettlement(priceNano, { endedBy: 'balance' }))
         expect(settled).toEqual({ paidNano: priceNano, shortfallNano: 0 })
         expect(priceNano).toBeLessThanOrEqual(charge.heldNano)

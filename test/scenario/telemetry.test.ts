@@ -3,66 +3,12 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { beginTrace, traceHeaders } from '../../src/lib/trace-context'
+import { attributeOf, startCollector } from '../support/collector'
 import { startTestGateway, waitFor } from '../support/gateway'
+import { postMessage, toolMessage, toolModels } from '../support/mcp'
 import { completion, startVendor } from '../support/vendor'
 
 setDefaultTimeout(60_000)
-
-interface Attribute {
-  key: string
-  value: { stringValue?: string; intValue?: string; doubleValue?: number; boolValue?: boolean }
-}
-interface Envelope {
-  resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Record_[] }[] }[]
-  resourceLogs: { resource: { attributes: Attribute[] }; scopeLogs: { logRecords: Record_[] }[] }[]
-}
-interface Record_ {
-  traceId?: string
-  spanId?: string
-  parentSpanId?: string
-  name?: string
-  eventName?: string
-  kind?: number
-  startTimeUnixNano?: string
-  endTimeUnixNano?: string
-  attributes: Attribute[]
-}
-
-function startCollector(status: () => number = () => 200) {
-  const spans: Record_[] = []
-  const logs: Record_[] = []
-  const services = new Set<string>()
-  const headers: Headers[] = []
-  const note = (attributes: Attribute[]) => {
-    for (const { key, value } of attributes) if (key === 'service.name') services.add(value.stringValue ?? '')
-  }
-  const server = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    async fetch(request) {
-      headers.push(request.headers)
-      const { pathname } = new URL(request.url)
-      if (status() !== 200) return new Response(null, { status: status() })
-      const body = (await request.json()) as Envelope
-      for (const { resource, scopeSpans } of pathname === '/v1/traces' ? body.resourceSpans : []) {
-        note(resource.attributes)
-        for (const scope of scopeSpans) spans.push(...scope.spans)
-      }
-      for (const { resource, scopeLogs } of pathname === '/v1/logs' ? body.resourceLogs : []) {
-        note(resource.attributes)
-        for (const scope of scopeLogs) logs.push(...scope.logRecords)
-      }
-      return Response.json({})
-    },
-  })
-  const endpoint = `http://127.0.0.1:${server.port}`
-  return { endpoint, spans, logs, services, headers, stop: () => server.stop(true) }
-}
-
-function attribute(record: Record_ | undefined, key: string): unknown {
-  const value = record?.attributes.find((each) => each.key === key)?.value
-  return value && Object.values(value)[0]
-}
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
@@ -100,12 +46,12 @@ test('a request is two spans in the trace of its caller, and the vendor is told 
   expect(call).toMatchObject({ traceId: TRACE, parentSpanId: own?.spanId, kind: 3, name: 'chat traced' })
   expect(told[0]?.get('traceparent')).toBe(`00-${TRACE}-${call?.spanId}-01`)
   expect(told[0]?.get('tracestate')).toBe('vendor=1')
-  expect(attribute(own, 'gateway.request_id')).toBe(response.headers.get('x-request-id'))
-  expect(attribute(call, 'gen_ai.operation.name')).toBe('chat')
-  expect(attribute(call, 'gen_ai.provider.name')).toBe('house')
-  expect(attribute(call, 'gen_ai.usage.input_tokens')).toBe('7')
-  expect(attribute(call, 'gen_ai.usage.output_tokens')).toBe('4')
-  expect(attribute(call, 'gen_ai.response.id')).toBe('vendor-1')
+  expect(attributeOf(own, 'gateway.request_id')).toBe(response.headers.get('x-request-id'))
+  expect(attributeOf(call, 'gen_ai.operation.name')).toBe('chat')
+  expect(attributeOf(call, 'gen_ai.provider.name')).toBe('house')
+  expect(attributeOf(call, 'gen_ai.usage.input_tokens')).toBe('7')
+  expect(attributeOf(call, 'gen_ai.usage.output_tokens')).toBe('4')
+  expect(attributeOf(call, 'gen_ai.response.id')).toBe('vendor-1')
   const times = [own?.startTimeUnixNano, call?.startTimeUnixNano, call?.endTimeUnixNano, own?.endTimeUnixNano]
   expect([...times].map(BigInt as never).sort((one, other) => Number(one) - Number(other))).toEqual(
     times.map(BigInt as never),
@@ -178,4 +124,29 @@ test('a context that is none begins a trace of its own', () => {
   const later = beginTrace({ parent: `cc-${TRACE}-${PARENT}-01-more`, state: 'a\r\nb' }, hexId, () => false)
   expect(later).toMatchObject({ traceId: TRACE, parentId: PARENT, isSampled: true, state: null })
   expect(traceHeaders(later)).toEqual({ traceparent: `00-${TRACE}-${later.callSpanId}-01` })
+})
+
+test('a call of a tool is logged with the address of its client, in the trace of its caller', async () => {
+  const collector = startCollector()
+  const gateway = await startTestGateway({
+    models: toolModels,
+    config: { telemetry: { endpoint: collector.endpoint }, server: { trustedProxies: ['127.0.0.0/8'] } },
+  })
+  const message = toolMessage('speak', { model: 'qnx3-tts-flash', input: 'Hello!' })
+  const headers = { traceparent: `00-${TRACE}-${PARENT}-01`, 'x-forwarded-for': '192.0.2.7' }
+  const answer = await (await postMessage(gateway.url, gateway.secret, message, headers)).text()
+  expect(answer).toContain('cost_usd')
+  const rows = await gateway.requestLog()
+  expect(rows.at(-1)).toMatchObject({ operation: 'speech', status: 200, client_address: '192.0.2.7' })
+  await waitFor(() => collector.spans.length >= 2)
+  expect(collector.spans[0]).toMatchObject({
+    traceId: TRACE,
+    parentSpanId: PARENT,
+    name: 'speech qnx3-tts-flash',
+  })
+  expect(attributeOf(collector.spans[0], 'client.address')).toBe('192.0.2.7')
+  const [call] = gateway.sandbox.calls
+  expect(call?.headers.traceparent).toBe(`00-${TRACE}-${collector.spans[1]?.spanId}-01`)
+  await gateway.close()
+  collector.stop()
 })

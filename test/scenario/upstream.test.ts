@@ -631,9 +631,10 @@ describe('several keys of one vendor', () => {
       const tried: string[] = []
       for (let count = 0; count < 4; count++) tried.push((await send('test-keys2', answers)).keys)
       expect(tried.join(' ')).toMatch(/^(ab b b b|b ab b b)$/)
-      shiftMs += 299_000
+      // The machine's own time counts too, and a busy one takes seconds for this.
+      shiftMs += 270_000
       expect((await send('test-keys2', answers)).keys).toBe('b')
-      shiftMs += 2_000
+      shiftMs += 31_000
       const again = [await send('test-keys2', answers), await send('test-keys2', answers)]
       expect(again.map(({ status: answered }) => answered)).toEqual([200, 200])
       expect(again.map(({ keys }) => keys).join('')).toContain('a')

@@ -42,7 +42,8 @@ async function charge(db: Db, random: Random): Promise<void> {
   if (random.chance(0.2)) await release(db, each, { endedBy: 'client', endedAt })
   else {
     const usageSource = random.pick(['upstream', 'counted', 'estimated'] as const)
-    await settle(db, each, makeSettlement(random.below(150), { endedAt, usageSource }))
+    const costNano = random.chance(0.3) ? null : random.below(150)
+    await settle(db, each, makeSettlement(random.below(150), { endedAt, usageSource, costNano }))
   }
 }
 
@@ -66,6 +67,8 @@ async function reference(
       estimated: 0,
       amountNano: 0,
       shortfallNano: 0,
+      costNano: 0,
+      costedNano: 0,
     }
     const more = {
       requests: 1,
@@ -75,6 +78,8 @@ async function reference(
       estimated: Number(row.usage_source === 'estimated'),
       amountNano: row.amount as number,
       shortfallNano: row.shortfall as number,
+      costNano: (row.cost ?? 0) as number,
+      costedNano: row.cost === null ? 0 : (row.amount as number),
     }
     for (const [field, figure] of Object.entries(more)) sum[field] = (sum[field] as number) + figure
     sums.set(name, sum)
@@ -184,6 +189,21 @@ async function expectLedger(db: Db, account: string, since: number, until: numbe
   expect(await endOfLedger(db, account, { since, until }, 3)).toEqual(entries.slice(-3))
 }
 
+function emptyPeriodContract(kind: DatabaseKind): void {
+  test('a period without any time in it has no usage', async () => {
+    const db = await openTestDatabase(kind)
+    const random = createRandom(seed)
+    await addCredit(db, { id: 'alice', account: 'alice', amountNano: 50_000, now: START, note: null })
+    for (let count = 0; count < 20; count++) await charge(db, random)
+    await addToTotals(db)
+    for (const since of [0, START, START + 1, START + 2 * DAY_MS + 1])
+      for (const back of [0, 1, HOUR_MS, 3 * DAY_MS])
+        for (const by of usageDimensions)
+          expect(await usageBy(db, by, { since, until: since - back })).toEqual([])
+    await db.close()
+  })
+}
+
 function ledgerContract(kind: DatabaseKind): void {
   test('has every movement of a period once, and the balance before it', async () => {
     const random = createRandom(seed)
@@ -207,3 +227,4 @@ function ledgerContract(kind: DatabaseKind): void {
 
 describe.each(databaseKinds)('the ledger of an account on %s', ledgerContract)
 describe.each(databaseKinds)('totals of usage on %s', totalsContract)
+describe.each(databaseKinds)('usage of nothing on %s', emptyPeriodContract)

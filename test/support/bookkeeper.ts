@@ -34,7 +34,7 @@ export interface Bookkeeper {
   expire(now: number): number
   credit(account: string, amount: number): void
   adjust(account: string, amount: number): boolean
-  /** `key period` to what is committed in it. */
+  /** `key period` and `account:name period` to what is committed in it. */
   budgets: Map<string, number>
   /** `key minute` to the requests and tokens in it. */
   windows: Map<string, { requests: number; tokens: number }>
@@ -62,8 +62,7 @@ export function createBookkeeper(): Bookkeeper {
       ({ keyId, expiresAt }) => keyId === charge.keyId && expiresAt > charge.createdAt,
     )
     if (running.length >= (key.concurrency ?? Infinity)) return 'concurrency'
-    const committed = budgets.get(`${charge.keyId} ${charge.budgetPeriod}`) ?? 0
-    return committed + charge.heldNano > (key.budgetNano ?? Infinity) ? 'budget' : undefined
+    return overBudget(budgets, charge, key, charge.heldNano)
   }
 
   const count = (charge: Charge, requests: number, tokens: number, committed: number) =>
@@ -103,8 +102,8 @@ export function createBookkeeper(): Bookkeeper {
       const book = sheet(charge.account)
       if (book.open.get(charge.id)?.heldNano !== charge.heldNano) return { refusedBy: 'charge' }
       if (book.balance - book.held < amount) return { refusedBy: 'balance' }
-      const committed = budgets.get(`${charge.keyId} ${charge.budgetPeriod}`) ?? 0
-      if (committed + amount > (key.budgetNano ?? Infinity)) return { refusedBy: 'budget' }
+      const refusedBy = overBudget(budgets, charge, key, amount)
+      if (refusedBy) return { refusedBy }
       const { heldNano, windowTokens } = charge
       const extended = { ...charge, heldNano: heldNano + amount, windowTokens: windowTokens + tokens }
       book.open.set(charge.id, extended)
@@ -142,6 +141,20 @@ export function createBookkeeper(): Bookkeeper {
   }
 }
 
+/** The budget that an amount would exceed: that of the key, or that of its account. */
+function overBudget(
+  budgets: Map<string, number>,
+  charge: Charge,
+  key: Key,
+  amount: number,
+): string | undefined {
+  const { account, accountPeriod, keyId, budgetPeriod } = charge
+  const isOver = (name: string, most = Infinity) => (budgets.get(name) ?? 0) + amount > most
+  if (isOver(`${keyId} ${budgetPeriod}`, key.budgetNano ?? Infinity)) return 'budget'
+  const most = key.accountBudget?.amountNano
+  return isOver(`account:${account} ${accountPeriod}`, most) ? 'account budget' : undefined
+}
+
 function emptySheet(): Sheet {
   return { balance: 0, held: 0, funded: 0, earned: 0, shortfall: 0, open: new Map(), finished: [] }
 }
@@ -149,7 +162,7 @@ function emptySheet(): Sheet {
 /** Adds to the counters of the charge's key. */
 function addToCounters(
   { budgets, windows }: Pick<Bookkeeper, 'budgets' | 'windows'>,
-  { keyId, windowMinute, budgetPeriod }: Charge,
+  { account, keyId, windowMinute, budgetPeriod, accountPeriod }: Charge,
   more: { requests: number; tokens: number; committed: number },
 ): void {
   if (windowMinute !== null) {
@@ -157,7 +170,7 @@ function addToCounters(
     const { requests, tokens } = windows.get(name) ?? { requests: 0, tokens: 0 }
     windows.set(name, { requests: requests + more.requests, tokens: tokens + more.tokens })
   }
-  if (budgetPeriod === null) return
-  const name = `${keyId} ${budgetPeriod}`
-  budgets.set(name, (budgets.get(name) ?? 0) + more.committed)
+  const add = (name: string) => budgets.set(name, (budgets.get(name) ?? 0) + more.committed)
+  if (budgetPeriod !== null) add(`${keyId} ${budgetPeriod}`)
+  if (accountPeriod) add(`account:${account} ${accountPeriod}`)
 }

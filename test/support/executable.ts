@@ -51,6 +51,8 @@ export interface StartOptions {
 /** A place where the executable is installed: its configuration, its data, and simulated vendors. */
 export interface Installation {
   sandbox: Sandbox
+  /** The executable. */
+  path: string
   dataDir: string
   configFile: string
   /** Runs a command such as `keys list`. */
@@ -147,6 +149,7 @@ export async function install(
 
   return {
     sandbox,
+    path,
     dataDir,
     configFile,
     command,
@@ -179,7 +182,7 @@ async function listening(child: Subprocess): Promise<Running> {
   })
   const deadline = performance.now() + START_DEADLINE_MS
   for (;;) {
-    const url = /^Gateway listening on ((?:http|unix):\S+)/m.exec(stdout.text())?.[1]
+    const url = /^Gateway listening on ((?:https?|unix):\S+)/m.exec(stdout.text())?.[1]
     if (url) {
       return {
         url,

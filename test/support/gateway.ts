@@ -135,9 +135,7 @@ export const videoModels: Record<string, ModelConfig> = {
 }
 
 export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
-  const sandbox =
-    options.sandbox ??
-    startSandbox({ record: true, ...(options.tokenDelayMs ? { tokenDelayMs: options.tokenDelayMs } : {}) })
+  const sandbox = options.sandbox ?? startOwnSandbox(options)
   const databaseUrl =
     options.databaseUrl ??
     (options.database === 'postgres' ? await postgresUrl({ template: TABLES }) : undefined)
@@ -220,6 +218,10 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     },
   }
   return gateway
+}
+
+function startOwnSandbox({ tokenDelayMs = 0, outside: { now } = {} }: TestGatewayOptions): Sandbox {
+  return startSandbox({ record: true, tokenDelayMs, ...(now && { now }) })
 }
 
 /** All clocks of a gateway as one that a test moves. */

@@ -188,6 +188,8 @@ function keyOf(index: number): Key {
     concurrency: limited && index % 8 === 0 ? 3 : null,
     budgetNano: budgeted ? 100_000_000_000 : null,
     budgetPeriod: budgeted ? (index % 3 === 1 ? 'day' : 'month') : null,
+    accountBudget:
+      index % 4 === 1 ? { amountNano: 100_000_000_000, period: index % 3 ? 'day' : 'week' } : null,
   })
 }
 

@@ -2,7 +2,7 @@
 
 import { type Key, unlimited } from '../../src/accounts/keys'
 import type { Charge, Settlement } from '../../src/billing/ledger'
-import { budgetPeriodOf, isCounted, windowMinuteOf } from '../../src/billing/limits'
+import { accountPeriodOf, budgetPeriodOf, isCounted, windowMinuteOf } from '../../src/billing/limits'
 
 export const START = Date.UTC(2026, 2, 10, 12)
 
@@ -49,6 +49,8 @@ export function makeKey(fields: Partial<Key> = {}): Key {
     revokedAt: null,
     pausedAt: null,
     accountState: 'open',
+    planName: null,
+    accountBudget: null,
     createdAt: START,
     ...fields,
   }
@@ -58,6 +60,7 @@ export function makeKey(fields: Partial<Key> = {}): Key {
 export function countersOf(key: Key, tokens: number, now: number) {
   return {
     budgetPeriod: budgetPeriodOf(key, now),
+    accountPeriod: accountPeriodOf(key, now),
     windowMinute: windowMinuteOf(key, now),
     windowTokens: isCounted(key) ? tokens : 0,
   }

@@ -1,4 +1,5 @@
-// Reads the text form of Prometheus, as far as the tests ask: names and samples with their labels.
+// Reads the text forms of Prometheus and OpenMetrics: names and samples with their labels. A line that is of neither form,
+// or a sample that no type stands above, is a fault.
 
 export interface Scraped {
   names: ReadonlySet<string>
@@ -14,13 +15,21 @@ interface Sample {
   value: number
 }
 
+const SAMPLE = /^([a-z_]+)(?:\{((?:\w+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (\S+)$/
+
 export function parseMetrics(text: string): Scraped {
   const samples = text.split('\n').flatMap((line): Sample[] => {
-    const [, name, labels = '', value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
-    if (name === undefined) return []
+    if (line === '' || /^# (HELP|UNIT) [a-z_]+ .*$/.test(line)) return []
+    if (/^# TYPE [a-z_]+ (counter|gauge|histogram|info)$/.test(line) || line === '# EOF') return []
+    const [, name, labels = '', value] = SAMPLE.exec(line) ?? []
+    if (name === undefined || Number.isNaN(Number(value))) throw new Error(`this is no sample: ${line}`)
     return [{ name, labels: labelsOf(labels), value: Number(value) }]
   })
   const names = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name))
+  for (const { name } of samples) {
+    const family = name.replace(/_(bucket|sum|count|total)$/, '')
+    if (!names.has(name) && !names.has(family)) throw new Error(`${name} has no type`)
+  }
   const value: Scraped['value'] = (name, labels) => {
     const found = samples.filter(
       (sample) =>

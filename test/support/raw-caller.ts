@@ -13,6 +13,8 @@ export class RawCaller {
   bytes = 0
   /** The server has closed the connection. */
   closed = false
+  /** The code of the fault that broke the connection, such as ECONNRESET. */
+  error: string | undefined
   #head = ''
   #tail = ''
 
@@ -23,8 +25,9 @@ export class RawCaller {
       if (this.#head.length < TAIL_LENGTH) this.#head += text
       this.#tail = (this.#tail + text).slice(-TAIL_LENGTH)
     })
-    // A reset is what the tests are about.
-    socket.on('error', () => {})
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.error = error.code ?? error.message
+    })
     socket.on('end', () => {
       this.closed = true
     })
@@ -33,10 +36,12 @@ export class RawCaller {
     })
   }
 
+  /** Connects to `http://127.0.0.1:8080`, or to `unix:/run/gateway.sock`. */
   static connect(url: string): Promise<RawCaller> {
-    const { hostname, port } = new URL(url)
+    const { protocol, hostname, port, pathname } = new URL(url)
+    const place = protocol === 'unix:' ? { path: pathname } : { host: hostname, port: Number(port) }
     return new Promise((resolve, reject) => {
-      const socket = createConnection({ host: hostname, port: Number(port), allowHalfOpen: true })
+      const socket = createConnection({ ...place, allowHalfOpen: true })
       socket.once('error', reject)
       socket.once('connect', () => {
         socket.off('error', reject)

@@ -6,13 +6,13 @@ import type { Outcome } from '../../src/billing/metering'
 import { buildCatalogue } from '../../src/catalogue/models'
 import type { EndedBy } from '../../src/contract/failures'
 import type { Model } from '../../src/contract/family'
-import { bodyOf } from '../../src/http-client/fetch-origin'
 import { HttpBody } from '../../src/http-client/response'
 import type { Ticker } from '../../src/lib/ticker'
 import { type RelayOptions, relayEvents } from '../../src/request/relay'
 import { createStreamMeter, type StreamMeter, type StreamMeterOptions } from '../../src/request/stream-meter'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { testModels } from './gateway'
+import { bodyOf } from './stream-body'
 
 /** A clock and its ticker that only a test moves. */
 export interface HandClock {

@@ -11,6 +11,7 @@ import { createAddresses } from '../../src/artifacts/addresses'
 import { createArtifacts } from '../../src/artifacts/artifacts'
 import { releaseExpired } from '../../src/billing/ledger'
 import type { Config } from '../../src/config/schema'
+import { Notices } from '../../src/events/notices'
 import type { HttpRequest, Transport } from '../../src/http-client/transport'
 import { createSealer, KEY_BYTES } from '../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../src/request/line'
@@ -69,6 +70,7 @@ const mp3Encoder: World['mp3Encoder'] = {
 }
 
 const requestLog: World['requestLog'] = {
+  storeFigures: async () => {},
   write() {},
   bodies: null,
   recent: async () => [],
@@ -138,6 +140,8 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     artifacts,
     sealer,
     backgroundResponses,
+    notices: new Notices(),
+    sendEvent: async () => ({ status: 200, text: '', retryAfterMs: 0 }),
     randomBytes: (count: number) => Uint8Array.from({ length: count }, () => random.below(256)),
     now,
     monotonic,

@@ -17,10 +17,14 @@ const levels: readonly (readonly string[])[] = [
   ['src/upstreams/kinds', 'src/upstreams', 'src/config', 'src/billing'],
   ['src/artifacts', 'src/responses', 'src/accounts', 'src/catalogue', 'src/docs', 'src/payments'],
   ['src/tasks', 'src/backup'],
+  ['src/events', 'src/retention'],
   ['src/request-log', 'src/telemetry'],
   ['src/request'],
   ['src/mcp', 'src/http', 'src/http/routes'],
   ['src/admin'],
+  // The page in the browser: of the gateway it knows the forms of answers, as types, and how money is written.
+  ['src/console'],
+  ['src/console-server'],
   ['src/app'],
   // Outside of the gateway: simulated vendors, the catalogue as it is delivered, and the command line over all.
   ['src/sandbox', 'gateway.config.ts'],
@@ -57,6 +61,9 @@ const LISTS = /^src\/(families|upstreams\/kinds)\/index\.ts$/
 /** Packages that only some files may know. */
 const packageOwners: Record<string, RegExp> = {
   aws4: /^src\/upstreams\/kinds\/bedrock\.ts$/,
+  preact: /^src\/console\//,
+  '@preact/signals': /^src\/console\//,
+  uplot: /^src\/console\/parts\/chart\.tsx$/,
   elysia: /^src\/(http\/|app\/routes\.ts$)/,
   citty: /^cli\//,
   'gpt-tokenizer': /^src\/media\/token-worker\.ts$/,
@@ -69,10 +76,11 @@ const packageOwners: Record<string, RegExp> = {
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
   'bun:sqlite': /^(src\/db\/sqlite(-file)?\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,
+  nodemailer: /^src\/events\/mail\.ts$/,
 }
 
-/** Imports that are read or sent as they are: the facts about the program, and the documentation's page. */
-const NOT_CODE = /^(\.\.\/)+(package\.json|docs\/page\/\w+\.js|docs\/guides\/\w+\.md)$/
+/** Imports that are read or sent as they are: the facts about the program, and the pages of the documentation and the console. */
+const NOT_CODE = /^(\.\.\/)+(package\.json|console\/index\.html|docs\/page\/\w+\.js|docs\/guides\/\w+\.md)$/
 
 export function importFaults(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map(({ path }) => path))
@@ -91,6 +99,13 @@ export function importFaults(files: readonly SourceFile[]): string[] {
       }
       if (target !== undefined && listed.has(target) && !LISTS.test(file.path)) {
         faults.push(`${file.path} must not import ${target}, which stands alone`)
+      }
+    }
+    if (from === 'src/console') {
+      for (const target of targetsOf(file, known)) {
+        // Programs and settings that are shown in it are texts made by pure functions.
+        if (/^src\/((console|lib)\/|docs\/(clients|samples)\.ts$)/.test(target)) continue
+        faults.push(`${file.path} must not import ${target} but for its types: that runs in the gateway`)
       }
     }
     for (const target of targetsWithTypesOf(file, known)) {
@@ -141,8 +156,8 @@ const wordings: readonly Wording[] = [
     why: 'only the command line touches the process and its environment',
   },
   {
-    // Samples are programs for readers, and are only written here.
-    files: /^src\/(?!app\/world\.ts|docs\/samples\.ts|sandbox\/)/,
+    // Samples are programs for readers, and are only written here. The console runs in the browser.
+    files: /^src\/(?!app\/world\.ts|console\/|docs\/samples\.ts|sandbox\/)/,
     never: /\bDate\.now\b|\bnew Date\(\)|(?<![.\w])fetch\(/,
     why: 'the clock and the network come in through the world',
   },
@@ -150,7 +165,7 @@ const wordings: readonly Wording[] = [
     files: /^src\/(families|upstreams\/kinds|contract|lib)\//,
     // Ciphers and hashes of `node:crypto` are pure; its random bytes are passed in.
     never:
-      /\b(Date|performance|(?<!node:)crypto|console|setTimeout|setInterval)\b|\bMath\.random\b|(?<![.\w])fetch\b|(\brandom|\* as ).* from "node:crypto"/,
+      /\b(Date|performance|(?<!node:)crypto|console(?=\.(log|error|warn|info|debug)\b)|setTimeout|setInterval)\b|\bMath\.random\b|(?<![.\w])fetch\b|(\brandom|\* as ).* from "node:crypto"/,
     why: 'this code is pure: no clock, no chance, no network, no output',
   },
 ]
@@ -185,8 +200,9 @@ function vendorsOf(files: readonly SourceFile[]): RegExp {
   return new RegExp(words.join('|'), 'i')
 }
 
-/** Samples name the packages of official clients, and the reference of the configuration has examples. */
-const VENDOR_FILES = /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/(samples|configuration)\.ts$)/
+/** Samples and settings of clients name the packages and variables of official ones, and the reference of the configuration has examples. */
+const VENDOR_FILES =
+  /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/(clients|configuration|samples)\.ts$)/
 
 /** Vendors are named in families, upstreams, sandbox and samples only. Two of them have given their names to what others speak too. */
 export function vendorFaults(files: readonly SourceFile[]): string[] {
@@ -246,7 +262,7 @@ export function proseFaults(files: readonly SourceFile[]): string[] {
 
 /**
  * Names that two files of the gateway export, which a reader could take for one another. The sandbox stands outside: each
- * of its vendors has words of its own.
+ * of its vendors has words of its own. The console is a program of its own, in the browser.
  */
 export function doubledNames(files: readonly SourceFile[]): string[] {
   const declared = /^export (?:async )?(?:function\*?|const|let|class|interface|type) (\w+)/gm
@@ -254,11 +270,12 @@ export function doubledNames(files: readonly SourceFile[]): string[] {
   const faults: string[] = []
   for (const { path, text } of files) {
     if (!/^src\/(?!sandbox\/)/.test(path)) continue
+    const program = path.startsWith('src/console/') ? 'console' : 'gateway'
     for (const [, name = ''] of text.matchAll(declared)) {
-      const home = homes.get(name) ?? path
+      const home = homes.get(`${program} ${name}`) ?? path
       if (home !== path)
         faults.push(`${path} exports ${name}, as ${home} does: give one of them another name`)
-      homes.set(name, home)
+      homes.set(`${program} ${name}`, home)
     }
   }
   return faults
@@ -327,15 +344,20 @@ function folderOf(path: string): string | undefined {
   return around.sort((one, other) => other.length - one.length)[0]
 }
 
-const transpiler = new Bun.Transpiler({ loader: 'ts' })
+const transpilers = { ts: new Bun.Transpiler({ loader: 'ts' }), tsx: new Bun.Transpiler({ loader: 'tsx' }) }
+
+function transpilerOf(path: string): Bun.Transpiler {
+  return path.endsWith('.tsx') ? transpilers.tsx : transpilers.ts
+}
 
 /** The program without types and comments. */
-function codeOf({ text }: SourceFile): string {
-  return transpiler.transformSync(withoutShebang(text))
+function codeOf({ path, text }: SourceFile): string {
+  return transpilerOf(path).transformSync(withoutShebang(text))
 }
 
 function importsOf(file: SourceFile, known: ReadonlySet<string>) {
-  return transpiler.scanImports(withoutShebang(file.text)).map(({ path: specifier }) => ({
+  const imports = transpilerOf(file.path).scanImports(withoutShebang(file.text))
+  return imports.map(({ path: specifier }) => ({
     specifier,
     target: specifier.startsWith('.') ? targetOf(file.path, specifier, known) : undefined,
   }))
@@ -354,7 +376,7 @@ function targetsWithTypesOf({ path, text }: SourceFile, known: ReadonlySet<strin
 function targetOf(from: string, specifier: string, known: ReadonlySet<string>): string | undefined {
   const { pathname } = new URL(specifier, `file:///${from}`)
   const path = pathname.slice(1)
-  return [path, `${path}.ts`, `${path}/index.ts`].find((candidate) => known.has(candidate))
+  return [path, `${path}.ts`, `${path}.tsx`, `${path}/index.ts`].find((candidate) => known.has(candidate))
 }
 
 function packageOf(specifier: string): string {

@@ -12,7 +12,7 @@ import type { Transport } from '../../src/http-client/transport'
 import { createTicker } from '../../src/lib/ticker'
 import type { Lookup } from '../../src/webhooks/address'
 import { insertWebhook, webhookOf } from '../../src/webhooks/rows'
-import { createWebhookSender, type WebhookSender } from '../../src/webhooks/sender'
+import { createWebhookSender, type WebhookSender, type WebhookWorld } from '../../src/webhooks/sender'
 import { type DatabaseKind, openTestDatabase } from './databases'
 import { waitFor } from './gateway'
 
@@ -29,6 +29,7 @@ export interface SendingOptions {
   /** A database that another sender has used. */
   db?: Db
   transport?: Transport
+  sendEvent?: WebhookWorld['sendEvent']
 }
 
 export interface Sending {
@@ -69,6 +70,7 @@ export async function openSending(kind: DatabaseKind, options: SendingOptions = 
     random: () => random,
     log: (event, fields) => log.push({ event, ...fields }),
     addressRules: { allow, lookup, ...(lookupTimeoutMs !== undefined && { lookupTimeoutMs }) },
+    sendEvent: options.sendEvent ?? (async () => ({ status: 200, text: '', retryAfterMs: 0 })),
     transport: noting(options.transport ?? outside.transport, fetched),
   })
   if (!options.db) await makeKey(db, 'key_1', SECRET)

@@ -186,7 +186,7 @@ describe('signatures', () => {
       }
       expect(
         signatureFault(
-          { method: 'POST', path, query: new URLSearchParams(), headers, text: body },
+          { method: 'POST', path, query: new URLSearchParams(), headers, text: body, now: Date.now() },
           credentials,
         ),
       ).toBe(undefined)
@@ -230,7 +230,14 @@ describe('signatures', () => {
       at: new Date().toISOString(),
     }
     const headers = { host: 'h', ...bedrock.sign?.(Object.values(keys).join(':'), request, {}) }
-    const call = { method: 'GET', path: '/models', query: new URLSearchParams(), headers, text: '' }
+    const call = {
+      method: 'GET',
+      path: '/models',
+      query: new URLSearchParams(),
+      headers,
+      text: '',
+      now: Date.now(),
+    }
     expect(signatureFault(call, keys)).toBe(undefined)
   })
 
@@ -258,6 +265,7 @@ describe('signatures', () => {
       path: request.path,
       query: new URLSearchParams(),
       text: request.body,
+      now: Date.now(),
       headers: { host: 'h', 'content-type': 'application/json', 'content-length': '7', ...signed },
     }
     expect(signatureFault(call, keys)).toBe(undefined)

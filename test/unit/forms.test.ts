@@ -553,7 +553,11 @@ describe('what is refused', () => {
     test(name, async () => {
       const error = await refuse(body(), contentType)
       expect(error.message).toContain(words)
-      expect({ status: error.status, code: error.code, param: error.param }).toEqual({ status, code, param })
+      expect({ status: error.status, code: error.code as string, param: error.param }).toEqual({
+        status,
+        code,
+        param,
+      })
     })
   }
 

@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Socket as BunSocket } from 'bun'
 import { Connection, ConnectionBroken } from '../../src/http-client/connection'
-import { createFetchTransport, openFetchOrigin } from '../../src/http-client/fetch-origin'
 import { type OriginOptions, openOrigin } from '../../src/http-client/origin'
 import { BodyTooLarge, type HttpResponse } from '../../src/http-client/response'
 import { MalformedResponse } from '../../src/http-client/response-parser'
@@ -620,105 +619,6 @@ describe('a packed body', () => {
     })()
     await expect(reading).rejects.toBeInstanceOf(BodyTooLarge)
     expect(bytes).toBeLessThanOrEqual(256 * MEBIBYTE)
-    await waitFor(() => server.open() === 0)
-  })
-})
-
-describe('by way of fetch, as behind a proxy', () => {
-  async function startFetching() {
-    const server = await startScriptedServer()
-    const origin = openFetchOrigin(`${server.url}/v1`, { fetch: (url, init) => fetch(url, init) })
-    cleanUps.push(origin.close, server.stop)
-    return { server, origin }
-  }
-
-  test('an address that was checked is connected to, and the host is still what the request names', async () => {
-    const fetched: { url: string; init: BunFetchRequestInit }[] = []
-    const { open } = createFetchTransport({
-      fetch: async (url, init) => {
-        fetched.push({ url, init })
-        return new Response('ok', { headers: { 'content-length': '2' } })
-      },
-    })
-    const targets = [
-      ['http://hook.example:8080/x', '192.0.2.1'],
-      ['https://hook.example./x', '2001:db8::1'],
-    ] as const
-    for (const [url, address] of targets)
-      await open(url, { address }).send(post('{}', { path: '/ended?task=1' }))
-    await open('https://hook.example').send(post('{}', { path: '/ended' }))
-    expect(fetched.map(({ url }) => url)).toEqual([
-      'http://192.0.2.1:8080/ended?task=1',
-      'https://[2001:db8::1]/ended?task=1',
-      'https://hook.example/ended',
-    ])
-    const hosts = fetched.map(({ init }) => (init.headers as Record<string, string>).host)
-    expect(hosts).toEqual(['hook.example:8080', 'hook.example.', undefined] as string[])
-    expect(fetched.map(({ init }) => init.tls)).toEqual([
-      undefined,
-      { serverName: 'hook.example' },
-      undefined,
-    ] as never)
-  })
-
-  test('requests and answers are the same', async () => {
-    const { server, origin } = await startFetching()
-    server.answer = (socket) =>
-      void socket.write(
-        'HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n',
-      )
-    const response = await origin.send(post('{"a":1}', { headers: { accept: 'text/plain' } }))
-    expect(response.status).toBe(429)
-    expect(response.ok).toBe(false)
-    expect(response.header('retry-after')).toBe('7')
-    expect(await textOf(response)).toBe('no')
-    expect(server.requests[0]).toStartWith('POST /v1/chat HTTP/1.1\r\n')
-    expect(server.requests[0]).toEndWith('\r\n\r\n{"a":1}')
-  })
-
-  test('each has a connection of its own', async () => {
-    const { server, origin } = await startFetching()
-    for (let count = 0; count < 3; count++) expect(await send(origin)).toBe('ok')
-    expect(server.connections).toBe(3)
-  })
-
-  test('an answer that does not say where it ends is not taken for whole', async () => {
-    const { server, origin } = await startFetching()
-    const ends: ((socket: Socket) => void)[] = [
-      (socket) => socket.end(),
-      (socket) => socket.resetAndDestroy(),
-    ]
-    for (const end of ends) {
-      server.answer = (socket) => {
-        socket.write('HTTP/1.1 200 OK\r\n\r\nhalf')
-        setTimeout(() => end(socket), 20)
-      }
-      await expect(textOf(await origin.send(post()))).rejects.toThrow()
-    }
-  })
-
-  test('what breaks after it was sent is not sent again', async () => {
-    const { server, origin } = await startFetching()
-    await send(origin)
-    server.answer = (socket) => void socket.resetAndDestroy()
-    const error = await origin.send(post()).catch((reason: unknown) => reason)
-    expect(error).toBeInstanceOf(Error)
-    expect(error).not.toBeInstanceOf(NotConnected)
-    expect(server.requests).toHaveLength(2)
-  })
-
-  test('nothing was sent where nobody listens, and a call can be canceled', async () => {
-    const nobody = openFetchOrigin(`http://127.0.0.1:${await freePort()}`, {
-      fetch: (url, init) => fetch(url, init),
-    })
-    expect(await nobody.send(post()).catch((error) => error)).toBeInstanceOf(NotConnected)
-    const { server, origin } = await startFetching()
-    server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
-    const cancelToken = new CancelToken()
-    const response = await origin.send(post('{}', { signal: cancelToken }))
-    const text = textOf(response)
-    cancelToken.abort(new Error('the caller left'))
-    await expect(text).rejects.toThrow('the caller left')
     await waitFor(() => server.open() === 0)
   })
 })

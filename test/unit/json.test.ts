@@ -393,7 +393,7 @@ describe('the sentences of the validator', () => {
         fault,
         message: few?.message.replaceAll('list[2]', 'list[2000]') ?? '',
         param: few?.param?.replace('list[2]', 'list[2000]') ?? null,
-        code: few?.code ?? '',
+        code: few?.code ?? 'invalid_value',
       })
     }
     const inner = [...Array(1_000).fill('x'), 5]

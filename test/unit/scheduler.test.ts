@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createKey, unlimited } from '../../src/accounts/keys'
 import { startScheduler } from '../../src/app/scheduler'
 import { openWorld, outside, type World } from '../../src/app/world'
+import type { BackupSchedule } from '../../src/backup/schedule'
 import type { Reencryption } from '../../src/db/reencryption'
 import type { Transport } from '../../src/http-client/transport'
 import type { Gateway } from '../../src/request/line'
@@ -20,6 +21,7 @@ let world: World
 let sentAt: number[]
 let log: { event: string; fields: Record<string, unknown> }[]
 let stop: () => Promise<void>
+let leave: () => Promise<void>
 
 beforeEach(async () => {
   time = createTime()
@@ -56,22 +58,31 @@ afterEach(async () => {
   await world.close()
 })
 
-function start(poller: Poller = createPoller(world)): void {
+/** How often each of the rare jobs has run. */
+const runs = { encrypt: 0, renew: 0, backUp: 0, discover: 0 }
+
+function start(
+  poller: Poller = createPoller(world),
+  backups: Pick<BackupSchedule, 'beat' | 'stop'> = { beat: async () => void runs.backUp++, stop() {} },
+): void {
   const gateway = { runs: () => false, endLater: async () => {} } as unknown as Gateway
-  const reencryption = { beat: async () => {}, stop() {} } as unknown as Reencryption
-  const entrance = { renew: async () => {} }
-  const backups = { beat: async () => {}, stop() {} }
+  const reencryption = { beat: async () => runs.encrypt++, stop() {} } as unknown as Reencryption
+  const entrance = { renew: async () => void runs.renew++ }
+  const retention = { beat: async () => {}, stop() {} }
   const leftBehind = { look: async () => {} }
-  const discovery = { look: async () => {} }
-  stop = startScheduler(world, {
+  const discovery = { look: async () => void runs.discover++ }
+  const scheduler = startScheduler(world, {
     gateway,
     poller,
     reencryption,
     entrance,
     leftBehind,
     backups,
+    retention,
     discovery,
-  }).stop
+  })
+  stop = () => scheduler.stop()
+  leave = () => scheduler.leave()
 }
 
 describe('the scheduler', () => {
@@ -113,6 +124,38 @@ describe('the scheduler', () => {
     // The next attempt is minutes away.
     await time.pass(1_000)
     expect(await time.pass(60_000)).toBeLessThanOrEqual(60)
+  })
+
+  test('runs rare jobs soon after the start, for processes that are replaced before a minute is over', async () => {
+    Object.assign(runs, { encrypt: 0, renew: 0, backUp: 0, discover: 0 })
+    start()
+    await time.pass(10_000)
+    expect(runs).toEqual({ encrypt: 1, renew: 1, backUp: 1, discover: 1 })
+    await time.pass(60_000)
+    expect(runs).toEqual({ encrypt: 2, renew: 2, backUp: 2, discover: 2 })
+  })
+
+  test('lets a backup end in a process that has left its jobs to another', async () => {
+    const backup = Promise.withResolvers<void>()
+    let isStopped = false
+    const backups = {
+      beat: () => backup.promise,
+      stop: () => {
+        isStopped = true
+        backup.resolve()
+      },
+    }
+    start(undefined, backups)
+    await time.pass(10_000)
+    await leave()
+    let hasEnded = false
+    const ended = stop().then(() => {
+      hasEnded = true
+    })
+    await time.pass(10_000)
+    expect({ isStopped, hasEnded }).toEqual({ isStopped: false, hasEnded: false })
+    backup.resolve()
+    await ended
   })
 
   test('runs a job that has failed again', async () => {

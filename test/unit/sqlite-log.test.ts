@@ -10,6 +10,8 @@ import { createRandom, seedOf } from '../support/random'
 
 const seed = seedOf('LOG_SEED')
 const COMMITS = 12
+/** Commits that a power failure may leave damaged. */
+const MOST_TORN = 5
 const FRAME_BYTES = 24 + 4096
 
 /** A database of which everything still stands in its log, as a killed process leaves it. */
@@ -62,12 +64,12 @@ describe('the log of a database', () => {
     expect(logFault(join(temporaryFolder(), 'none.sqlite'))).toBeUndefined()
   })
 
-  test(`that is damaged anywhere before its last commit is told (LOG_SEED=${seed})`, () => {
+  test(`that is damaged anywhere before its last commits is told (LOG_SEED=${seed})`, () => {
     const random = createRandom(seed)
     for (let round = 0; round < 30; round++) {
       const path = crashed()
       const ends = commitEnds(`${path}-wal`)
-      const at = random.below(ends.at(-2) as number)
+      const at = random.below(ends.at(-1 - MOST_TORN) as number)
       flip(`${path}-wal`, at)
       expect(logFault(path)).toContain('is damaged')
       // SQLite itself says nothing.
@@ -75,14 +77,25 @@ describe('the log of a database', () => {
     }
   })
 
-  test('may end with one commit that is not whole, as a power failure leaves it', () => {
-    const path = crashed()
-    const [last, before] = commitEnds(`${path}-wal`).reverse() as [number, number]
-    flip(`${path}-wal`, before + 100)
-    expect(logFault(path)).toBeUndefined()
-    for (const size of [last - 1, before + 10, before]) {
-      truncateSync(`${path}-wal`, size)
+  test('of which the mark of a round is damaged in one frame is told', () => {
+    for (const byte of [8, 15]) {
+      const path = crashed()
+      flip(`${path}-wal`, 32 + 3 * FRAME_BYTES + byte)
+      expect(logFault(path)).toContain('is damaged')
+    }
+  })
+
+  test('may end with a few commits that are not whole, as a power failure leaves it', () => {
+    for (let torn = 1; torn <= MOST_TORN; torn++) {
+      const path = crashed()
+      const ends = commitEnds(`${path}-wal`)
+      const before = ends.at(-1 - torn) as number
+      flip(`${path}-wal`, before + 100)
       expect(logFault(path)).toBeUndefined()
+      for (const size of [(ends.at(-1) as number) - 1, before + 10, before]) {
+        truncateSync(`${path}-wal`, size)
+        expect(logFault(path)).toBeUndefined()
+      }
     }
   })
 

@@ -4,38 +4,45 @@
 import { Type } from '@sinclair/typebox'
 import {
   type Account,
+  accountBudget,
   accountJson,
-  closeAccount,
+  accountStatusOf,
+  assertOpen,
+  checkPlan,
+  closeUnused,
   describeAccount,
-  findAccount,
   freezeAccount,
   listAccounts,
   MAX_DISPLAY_NAME_LENGTH,
   MAX_NOTE_LENGTH,
+  requireAccount,
   unfreezeAccount,
 } from '../../accounts/accounts'
-import { entryJson, findTransfer, type LedgerEntry, ledgerOf } from '../../billing/account-ledger'
-import { balanceOf } from '../../billing/balances'
-import { addCredit, adjust } from '../../billing/ledger'
-import { timeOfQuery } from '../../http/query-time'
-import { GatewayError, invalidRequest } from '../../lib/errors'
-import { formatUsd, MAX_NANO, parseUsd } from '../../lib/money'
+import { endOfLedger, entryJson, type LedgerEntry, ledgerOf } from '../../billing/account-ledger'
+import { balanceJson } from '../../billing/balances'
+import { BUDGET_PERIODS } from '../../billing/limits'
+import { moveMoney, type Transfer, transferId } from '../../billing/transfers'
+import type { Db } from '../../db/db'
+import { periodOfQuery } from '../../http/query-time'
+import { invalidRequest } from '../../lib/errors'
+import { formatUsd, parseUsd } from '../../lib/money'
 import { csvResponse, LEDGER_TITLES, ledgerLine } from '../csv'
 import {
   type Asked,
   changing,
   closedBody,
-  conflict,
   limitOf,
   Nullable,
-  notFound,
+  OneOf,
   open,
   operation,
   PageOf,
   pageOf,
   pageQuery,
   periodQuery,
+  placeOfCursor,
   timedCursor,
+  unknownCursor,
 } from '../operation'
 
 const Dollars = Type.String({ description: 'Dollars, as text.' })
@@ -45,9 +52,12 @@ const AccountReply = Type.Object(
     balance_usd: Dollars,
     held_usd: Dollars,
     available_usd: Dollars,
-    status: Type.Union(['open', 'frozen', 'closed'].map((word) => Type.Literal(word))),
+    status: OneOf(['open', 'frozen', 'closed']),
     display_name: Nullable(Type.String()),
     note: Nullable(Type.String()),
+    plan: Nullable(Type.String()),
+    budget_usd: Nullable(Dollars),
+    budget_period: Nullable(Type.String()),
     frozen_at: Nullable(Type.String()),
     closed_at: Nullable(Type.String()),
     created_at: Type.String(),
@@ -72,20 +82,12 @@ const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the
 
 const tag = 'Accounts'
 
+/** Most movements that are the last ones: they are in memory at once. */
+const MOST_LAST = 100_000
 /** How far back a page of the ledger begins to look for the entry before it, in milliseconds: clocks of nodes differ. */
 const CLOCKS_MS = 60_000
 
-export async function requireAccount(asked: Asked): Promise<Account> {
-  const { account } = asked.params
-  const found = await findAccount(asked.world.db, account ?? '')
-  if (!found) throw notFound('account', account)
-  return found
-}
-
-function requireOpen(account: Account): Account {
-  if (account.closedAt === null) return account
-  throw conflict('account_closed', `Account ${account.account} is closed for ever.`)
-}
+const accountOf = ({ world, params }: Asked) => requireAccount(world.db, params.account ?? '')
 
 const targetOf = ({ account }: Pick<Account, 'account'>) => `account:${account}`
 
@@ -113,7 +115,7 @@ const show = operation({
   tag,
   summary: 'One account',
   reply: AccountReply,
-  run: async (asked) => accountJson(await requireAccount(asked)),
+  run: async (asked) => accountJson(await accountOf(asked)),
 })
 
 const update = operation({
@@ -122,22 +124,34 @@ const update = operation({
   path: '/accounts/{account}',
   role: 'operator',
   tag,
-  summary: 'Say what an account is called, and note something of it',
+  summary: 'Say what an account is called, note something of it, and give it a plan and a budget',
   body: Type.Object(
     {
       display_name: Type.Optional(
         Nullable(Type.String({ minLength: 1, maxLength: MAX_DISPLAY_NAME_LENGTH })),
       ),
       note: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: MAX_NOTE_LENGTH }))),
+      plan: Type.Optional(
+        Nullable(Type.String({ maxLength: 64, description: 'A plan of the configuration.' })),
+      ),
+      budget_usd: Type.Optional(
+        Nullable(Type.String({ maxLength: 40, description: 'The most that it may spend in a period.' })),
+      ),
+      budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
     },
     closedBody,
   ),
   reply: AccountReply,
   async run(asked, _query, body) {
-    const before = await requireAccount(asked)
-    const { display_name: displayName = before.displayName, note = before.note } = body
-    const after = { ...before, displayName, note }
-    const shown = (account: Account) => ({ display_name: account.displayName, note: account.note })
+    const before = await accountOf(asked)
+    const { display_name: displayName = before.displayName, note = before.note, plan = before.plan } = body
+    const budget = accountBudget(before.budget, body.budget_usd, body.budget_period)
+    checkPlan(plan, asked.world.config)
+    const after = { ...before, displayName, note, plan, budget }
+    const shown = (account: Account) => {
+      const { display_name, note, plan, budget_usd, budget_period } = accountJson(account)
+      return { display_name, note, plan, budget_usd, budget_period }
+    }
     const db = changing(asked, {
       action: 'account.update',
       target: targetOf(before),
@@ -145,16 +159,17 @@ const update = operation({
       after: shown(after),
     })
     await describeAccount(db, after)
-    return accountJson(await requireAccount(asked))
+    return accountJson(await accountOf(asked))
   },
 })
 
 /** An operation that takes an account from one state to another, and changes nothing where it is there already. */
-function transition(
-  name: 'freeze' | 'unfreeze' | 'close',
+function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
+  name: Name,
   summary: string,
   role: 'operator' | 'owner',
-  change: (asked: Asked, account: Account) => Promise<boolean>,
+  status: 'open' | 'frozen' | 'closed',
+  change: (db: Db, account: string, now: number) => Promise<unknown>,
 ) {
   return operation({
     id: `${name}Account`,
@@ -165,48 +180,41 @@ function transition(
     summary,
     reply: AccountReply,
     async run(asked) {
-      const account = await requireAccount(asked)
-      if (name === 'close' && account.closedAt !== null) return accountJson(account)
-      await change(asked, requireOpen(account))
-      return accountJson(await requireAccount(asked))
+      const before = await accountOf(asked)
+      if (accountStatusOf(before) === status) return accountJson(before)
+      assertOpen(before)
+      const db = changing(asked, {
+        action: `account.${name}`,
+        target: targetOf(before),
+        before: { status: accountStatusOf(before), balance_usd: formatUsd(before.balanceNano) },
+        after: { status },
+      })
+      await change(db, before.account, asked.world.now())
+      return accountJson(await accountOf(asked))
     },
   })
 }
-
-const change = (asked: Asked, account: Account, action: string, status: string) =>
-  changing(asked, {
-    action: `account.${action}`,
-    target: targetOf(account),
-    before: { status: accountJson(account).status, balance_usd: formatUsd(account.balanceNano) },
-    after: { status },
-  })
 
 const freeze = transition(
   'freeze',
   'Refuse all keys of an account until it is unfrozen',
   'operator',
-  (asked, account) =>
-    freezeAccount(change(asked, account, 'freeze', 'frozen'), account.account, asked.world.now()),
+  'frozen',
+  freezeAccount,
 )
 const unfreeze = transition(
   'unfreeze',
   'Take the keys of a frozen account again',
   'operator',
-  (asked, account) => unfreezeAccount(change(asked, account, 'unfreeze', 'open'), account.account),
+  'open',
+  (db, account) => unfreezeAccount(db, account),
 )
 const close = transition(
   'close',
   'Refuse all keys of an account for ever, while nothing is held on it',
   'owner',
-  async (asked, account) => {
-    const db = change(asked, account, 'close', 'closed')
-    if (await closeAccount(db, account.account, asked.world.now())) return true
-    const { heldNano } = await requireAccount(asked)
-    throw conflict(
-      'account_in_use',
-      `$${formatUsd(heldNano)} is held on account ${account.account} for running requests. Freeze it, wait for them to end, and close it then.`,
-    )
-  },
+  'closed',
+  (db, account, now) => closeUnused(db, { account }, now),
 )
 
 const ledger = operation({
@@ -219,26 +227,30 @@ const ledger = operation({
   query: Type.Object({
     ...periodQuery,
     ...pageQuery,
-    format: Type.Optional(
-      Type.Union([Type.Literal('json'), Type.Literal('csv')], {
-        description: '`csv` is the whole period as a file. Default `json`.',
+    last: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MOST_LAST,
+        description: 'Only so many, the last ones, on one page; without `after`.',
       }),
     ),
+    format: Type.Optional(OneOf(['json', 'csv'], '`csv` is the whole period as a file. Default `json`.')),
   }),
   reply: PageOf(EntryReply),
   async run(asked, query) {
-    const { account } = await requireAccount(asked)
+    if (query.last !== undefined && query.after !== undefined) throw unknownCursor()
+    const { account } = await accountOf(asked)
     const { db } = asked.world
-    const since = timeOfQuery('since', query.since) ?? 0
-    const until = timeOfQuery('until', query.until)
-    const before = until === undefined ? {} : { until }
+    const period = periodOfQuery(query, 0)
+    const last = query.last && (await endOfLedger(db, account, period, query.last))
     if (query.format === 'csv') {
-      const pages = ledgerOf(db, account, { since, ...before })
+      const pages = last ? [last] : ledgerOf(db, account, period)
       return csvResponse(`${account}.csv`, LEDGER_TITLES, pages, ledgerLine)
     }
+    if (last) return { data: last.map(entryJson), next: null }
     const limit = limitOf(query)
-    const entries = await entriesAfter(asked, account, { since, ...before }, query.after, limit + 1)
-    return pageOf(entries, limit, entryJson, ({ at, id }) => `${at}.${id}`)
+    const entries = await entriesAfter(asked, account, period, query.after, limit + 1)
+    return pageOf(entries, limit, entryJson, ({ at, id }) => timedCursor(at, id))
   },
 })
 
@@ -249,7 +261,7 @@ async function entriesAfter(
   after: string | undefined,
   most: number,
 ): Promise<LedgerEntry[]> {
-  const place = after === undefined ? undefined : timedCursor(after)
+  const place = placeOfCursor(after)
   const since = place ? Math.max(period.since, place.at - CLOCKS_MS) : period.since
   const entries: LedgerEntry[] = []
   let isPast = place === undefined
@@ -263,8 +275,6 @@ async function entriesAfter(
   return entries
 }
 
-const TransferBody = { amount_usd: Amount }
-
 const credit = operation({
   id: 'creditAccount',
   method: 'POST',
@@ -273,15 +283,13 @@ const credit = operation({
   tag,
   summary: 'Add dollars to an account',
   isIdempotent: true,
-  body: Type.Object({ ...TransferBody, note: Type.Optional(Nullable(Note)) }, closedBody),
+  body: Type.Object({ amount_usd: Amount, note: Type.Optional(Nullable(Note)) }, closedBody),
   reply: TransferReply,
   async run(asked, _query, body) {
-    const amountNano = amountOf(body.amount_usd)
-    if (amountNano <= 0) throw invalidRequest('amount_usd', "Invalid 'amount_usd': expected more than 0.")
-    const account = requireOpen(await requireAccount(asked))
-    return once(asked, account, 'credit', amountNano, body.note ?? null, (db, transfer) =>
-      addCredit(db, transfer),
-    )
+    const amountNano = positiveAmountOf(body.amount_usd)
+    const account = await accountOf(asked)
+    assertOpen(account)
+    return transfer(asked, account, { kind: 'credit', amountNano, note: body.note ?? null })
   },
 })
 
@@ -294,92 +302,43 @@ const adjustment = operation({
   summary: 'Correct a balance up or down; down at most by what is available',
   isIdempotent: true,
   body: Type.Object(
-    { ...TransferBody, note: Type.String({ minLength: 1, maxLength: MAX_NOTE_LENGTH, description: 'Why.' }) },
+    {
+      amount_usd: Amount,
+      note: Type.String({ minLength: 1, maxLength: MAX_NOTE_LENGTH, description: 'Why.' }),
+    },
     closedBody,
   ),
   reply: TransferReply,
-  async run(asked, _query, body) {
-    const amountNano = amountOf(body.amount_usd)
+  async run(asked, _query, { amount_usd: amount, note }) {
+    const amountNano = amountOf(amount)
     if (amountNano === 0)
       throw invalidRequest('amount_usd', "Invalid 'amount_usd': expected another amount than 0.")
-    const account = await requireAccount(asked)
-    const { note } = body
-    return once(asked, account, 'adjust', amountNano, note, (db, transfer) =>
-      adjust(db, { ...transfer, note }),
-    )
+    return transfer(asked, await accountOf(asked), { kind: 'adjust', amountNano, note })
   },
 })
 
-interface Transfer {
-  id: string
-  account: string
-  amountNano: number
-  now: number
-  note: string | null
-}
-
-/** Moves money once for each Idempotency-Key: the key is the id of the transfer, so that the database keeps two apart. */
-async function once(
+/** Moves money, with its entry in the audit trail, and answers the balance. */
+export async function transfer(
   asked: Asked,
   account: Account,
-  kind: 'credit' | 'adjust',
-  amountNano: number,
-  note: string | null,
-  move: (db: Asked['world']['db'], transfer: Transfer) => Promise<boolean>,
-): Promise<object> {
+  { kind, amountNano, note }: Pick<Transfer, 'kind' | 'amountNano' | 'note'>,
+) {
   const { world, idempotencyKey } = asked
   const id = idempotencyKey === null ? world.newId('tr') : transferId(idempotencyKey)
-  const transfer: Transfer = { id, account: account.account, amountNano, now: world.now(), note }
-  const known = idempotencyKey === null ? undefined : await findTransfer(world.db, id)
-  if (!known) {
-    if (account.balanceNano + amountNano > MAX_NANO)
-      throw conflict('balance_too_large', `An account can have at most $${formatUsd(MAX_NANO)}.`)
-    const db = changing(asked, {
-      action: `account.${kind}`,
-      target: targetOf(account),
-      before: { balance_usd: formatUsd(account.balanceNano) },
-      after: { transfer: id, amount_usd: formatUsd(amountNano), note },
-    })
-    if (await move(db, transfer)) return transferJson(asked, transfer, false)
-  }
-  const first = known ?? (await findTransfer(world.db, id))
-  if (!first) {
-    const available = formatUsd((await requireAccount(asked)).availableNano)
-    throw conflict(
-      'insufficient_balance',
-      `Account ${account.account} has only $${available} available. Nothing was changed.`,
-    )
-  }
-  const isSame =
-    first.account === account.account &&
-    first.kind === kind &&
-    first.amountNano === amountNano &&
-    first.note === note
-  if (isSame) return transferJson(asked, transfer, true)
-  throw new GatewayError(422, {
-    code: 'idempotency_key_reused',
-    type: 'invalid_request_error',
-    message: 'This Idempotency-Key was used for another transfer. Nothing was changed. Use a new one.',
+  const amount = formatUsd(amountNano)
+  const db = changing(asked, {
+    action: `account.${kind}`,
+    target: targetOf(account),
+    before: { balance_usd: formatUsd(account.balanceNano) },
+    after: { transfer: id, amount_usd: amount, note },
   })
-}
-
-function transferId(idempotencyKey: string): string {
-  const hash = new Bun.CryptoHasher('sha256').update(idempotencyKey).digest('hex')
-  return `tr_${hash.slice(0, 40)}`
-}
-
-async function transferJson({ world }: Asked, transfer: Transfer, isReplayed: boolean): Promise<object> {
-  const { id, account, amountNano, note } = transfer
-  const balance = await balanceOf(world.db, account)
+  const replayed = await moveMoney(db, account, { id, kind, amountNano, note, now: world.now() })
   return {
     id,
-    amount_usd: formatUsd(amountNano),
+    amount_usd: amount,
     note,
-    replayed: isReplayed,
-    account,
-    balance_usd: formatUsd(balance?.balanceNano ?? 0),
-    held_usd: formatUsd(balance?.heldNano ?? 0),
-    available_usd: formatUsd(balance?.availableNano ?? 0),
+    replayed,
+    ...balanceJson(await requireAccount(world.db, account.account)),
   }
 }
 
@@ -390,6 +349,13 @@ export function amountOf(text: string, field = 'amount_usd'): number {
     field,
     `Invalid '${field}': expected dollars with at most nine decimals, such as 5 or 0.25.`,
   )
+}
+
+/** The amount of a field `amount_usd` that gives money. */
+export function positiveAmountOf(text: string): number {
+  const amountNano = amountOf(text)
+  if (amountNano > 0) return amountNano
+  throw invalidRequest('amount_usd', "Invalid 'amount_usd': expected more than 0.")
 }
 
 export const accountOperations = [list, show, update, freeze, unfreeze, close, ledger, credit, adjustment]

@@ -2,19 +2,21 @@
 // of the configuration must never be shown.
 
 import { Type } from '@sinclair/typebox'
+import { NAME_RULE } from '../../accounts/names'
 import { timeOfBackup } from '../../backup/place'
 import { openPlace, placeOf } from '../../backup/schedule'
 import { type Change, visibleConfig } from '../../config/changes'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
 import { GatewayError } from '../../lib/errors'
-import { adminJson, findAdmin, listAdmins, revokeAdmin } from '../admins'
+import { adminJson, draftAdmin, listAdmins, ROLES, requireAdmin, revokeAdmin, storeAdmin } from '../admins'
 import { auditJson, listAudit } from '../audit-trail'
 import {
   changing,
+  closedBody,
   limitOf,
   Nullable,
-  notFound,
+  OneOf,
   open,
   operation,
   optionalText,
@@ -23,6 +25,7 @@ import {
   pageQuery,
   periodQuery,
   recordOnly,
+  Text,
 } from '../operation'
 
 const tag = 'Gateway'
@@ -35,13 +38,13 @@ const ChangesReply = Type.Object(
   open,
 )
 
-function changesJson(result: { changes: Change[] } | { faults: string[] }): object {
-  if ('faults' in result) return { ok: false, faults: result.faults, changes: [] }
-  const changes = result.changes.map(({ needsRestart, ...change }) => ({
+function changesJson(result: { changes: Change[] } | { faults: string[] }) {
+  const { faults, changes } = { faults: [], changes: [], ...result }
+  const shown = changes.map(({ needsRestart, ...change }: Change) => ({
     ...change,
     needs_restart: needsRestart,
   }))
-  return { ok: true, faults: [], changes }
+  return { ok: faults.length === 0, faults: faults as string[], changes: shown }
 }
 
 const whoami = operation({
@@ -102,13 +105,14 @@ const listBackups = operation({
   query: Type.Object(pageQuery),
   reply: PageOf(Type.Object({ name: Type.String(), made_at: Type.String() }, open)),
   async run({ world }, query) {
-    const names = await openPlace(placeOf(world.config, world.dataDir)).names()
+    const place = openPlace(placeOf(world.config, world.dataDir))
+    const names = await place.names()
     const { after } = query
     const rows = names.toReversed().filter((name) => after === undefined || name < after)
     return pageOf(
       rows,
       limitOf(query),
-      (name) => ({ name, made_at: isoTime(timeOfBackup(name)) }),
+      (name) => ({ name, made_at: isoTime(timeOfBackup(name)), place: place.title }),
       (name) => name,
     )
   },
@@ -135,7 +139,8 @@ const makeBackup = operation({
       target: `backup:${report.name}`,
       after: { bytes: report.bytes },
     })
-    return { ...report, database_bytes: databaseBytes }
+    const place = openPlace(placeOf(asked.world.config, asked.world.dataDir)).title
+    return { ...report, database_bytes: databaseBytes, place }
   },
 })
 
@@ -159,6 +164,45 @@ const admins = operation({
   },
 })
 
+/** How long a token is valid unless somebody says otherwise, in milliseconds. */
+const TOKEN_MS = 90 * 86_400_000
+
+const createOne = operation({
+  id: 'createAdmin',
+  method: 'POST',
+  path: '/admins',
+  role: 'owner',
+  tag,
+  summary: 'Make a token for the admin API. It is in this answer only',
+  body: Type.Object(
+    {
+      name: Text(`A name of its own: ${NAME_RULE}. Names are not reused.`),
+      role: OneOf(ROLES),
+      expires_at: Type.Optional(
+        Nullable(Text('Refused from this time in UTC; null: never. Default: in 90 days.')),
+      ),
+    },
+    closedBody,
+  ),
+  reply: Type.Object({ token: Type.String(), id: Type.String(), name: Type.String() }, open),
+  async run(asked, _query, { name, role, expires_at: expires }) {
+    const { world } = asked
+    const expiresAt =
+      expires === undefined
+        ? world.now() + TOKEN_MS
+        : (timeOfQuery('expires_at', expires ?? undefined) ?? null)
+    const drafted = draftAdmin(world, { name, role, expiresAt })
+    const db = changing(asked, {
+      action: 'admin.create',
+      target: `admin:${name}`,
+      after: { role, expires_at: isoTime(expiresAt) },
+    })
+    await storeAdmin(db, drafted)
+    const { token, id } = drafted
+    return { token, ...adminJson(await requireAdmin(world.db, id), world.now()) }
+  },
+})
+
 const revoke = operation({
   id: 'revokeAdmin',
   method: 'POST',
@@ -169,15 +213,14 @@ const revoke = operation({
   reply: AdminReply,
   async run(asked) {
     const { world, params } = asked
-    const admin = await findAdmin(world.db, params.admin ?? '')
-    if (!admin) throw notFound('admin', params.admin)
+    const admin = await requireAdmin(world.db, params.admin ?? '')
     const db = changing(asked, {
       action: 'admin.revoke',
       target: `admin:${admin.name}`,
       before: { role: admin.role },
     })
     await revokeAdmin(db, admin.id, world.now())
-    return adminJson((await findAdmin(world.db, admin.id)) ?? admin, world.now())
+    return adminJson(await requireAdmin(world.db, admin.id), world.now())
   },
 })
 
@@ -226,6 +269,7 @@ export const gatewayOperations = [
   listBackups,
   makeBackup,
   admins,
+  createOne,
   revoke,
   trail,
 ]

@@ -2,17 +2,34 @@
 
 import type { AdminOperation } from '../operation'
 import { accountOperations } from './accounts'
+import { codeOperations } from './codes'
+import { eventOperations } from './events'
 import { gatewayOperations } from './gateway'
 import { keyOperations } from './keys'
 import { offerOperations } from './offer'
+import { overviewOperations } from './overview'
 import { requestOperations } from './requests'
+import { sessionOperations } from './sessions'
+import { statementOperations } from './statements'
 import { taskOperations } from './tasks'
+import { tryOutOperations } from './try-out'
 
-export const adminOperations: readonly AdminOperation[] = [
+const operations = [
   ...accountOperations,
   ...keyOperations,
+  ...codeOperations,
   ...requestOperations,
   ...taskOperations,
   ...offerOperations,
+  ...eventOperations,
+  ...statementOperations,
+  ...sessionOperations,
+  ...tryOutOperations,
   ...gatewayOperations,
+  ...overviewOperations,
 ]
+
+/** One of the operations, with its types. */
+export type KnownOperation = (typeof operations)[number]
+
+export const adminOperations: readonly AdminOperation[] = operations

@@ -2,38 +2,43 @@
 // and must never be in another, nor in the audit trail.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { findAccount } from '../../accounts/accounts'
+import { requireAccount } from '../../accounts/accounts'
+import {
+  checkKeySettings,
+  draftKey,
+  giveNewSecret,
+  giveNewWebhookSecret,
+  requireKey,
+  requireUsableKey,
+  storeKey,
+} from '../../accounts/key-changes'
 import { keyJson, keyWithMoneyJson } from '../../accounts/key-json'
 import {
-  createKey,
-  findKey,
   type Key,
   type KeySettings,
   listKeysAfter,
-  makeSecret,
   pauseKey,
   resumeKey,
   revokeKey,
-  rollKey,
   unlimited,
   updateKey,
 } from '../../accounts/keys'
-import { isName, NAME_RULE } from '../../accounts/names'
+import { NAME_RULE } from '../../accounts/names'
 import { balanceOf } from '../../billing/balances'
+import { BUDGET_PERIODS } from '../../billing/limits'
+import { assertRoom } from '../../billing/transfers'
 import { budgetUsedNano } from '../../billing/usage-report'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../../webhooks/secrets'
 import {
   type Asked,
   changing,
   closedBody,
-  conflict,
   limitOf,
   Nullable,
-  notFound,
+  OneOf,
   open,
   operation,
   optionalText,
@@ -42,7 +47,7 @@ import {
   pageQuery,
   Text,
 } from '../operation'
-import { amountOf } from './accounts'
+import { amountOf, transfer } from './accounts'
 
 const tag = 'Keys'
 const Limit = Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 })))
@@ -54,9 +59,7 @@ const settings = {
   tokens_per_minute: Limit,
   concurrency: Limit,
   budget_usd: Type.Optional(Nullable(Text('Dollars; needs `budget_period`.'))),
-  budget_period: Type.Optional(
-    Nullable(Type.Union(['day', 'week', 'month'].map((word) => Type.Literal(word as 'day')))),
-  ),
+  budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
   expires_at: Type.Optional(Nullable(Text('A time in UTC: `2026-12-31T00:00Z`.'))),
 }
 const Settings = Type.Object(settings, closedBody)
@@ -67,7 +70,7 @@ const KeyReply = Type.Object(
     name: Type.String(),
     account: Type.String(),
     hint: Type.String(),
-    status: Type.Union(['active', 'paused', 'expired', 'revoked'].map((word) => Type.Literal(word))),
+    status: OneOf(['active', 'paused', 'expired', 'revoked']),
     models: Nullable(Type.Array(Type.String())),
     requests_per_minute: Nullable(Type.Integer()),
     tokens_per_minute: Nullable(Type.Integer()),
@@ -86,21 +89,11 @@ const NewKeyReply = Type.Object(
   open,
 )
 
-async function requireKey({ world, params }: Asked): Promise<Key> {
-  const key = await findKey(world.db, params.key ?? '')
-  if (!key) throw notFound('key', params.key)
-  return key
-}
-
-async function requireUsable(asked: Asked): Promise<Key> {
-  const key = await requireKey(asked)
-  if (key.revokedAt === null) return key
-  throw conflict('key_revoked', `Key ${key.name} was revoked at ${isoTime(key.revokedAt)}: make another one.`)
-}
-
+const keyOf = ({ world, params }: Asked) => requireKey(world.db, params.key ?? '')
+const usableKeyOf = ({ world, params }: Asked) => requireUsableKey(world.db, params.key ?? '')
 const targetOf = ({ name }: Pick<Key, 'name'>) => `key:${name}`
 
-async function withMoney({ world }: Asked, key: Key): Promise<object> {
+async function withMoney({ world }: Asked, key: Key) {
   const [balance, usedNano] = await Promise.all([
     balanceOf(world.db, key.account),
     budgetUsedNano(world.db, key, world.now()),
@@ -143,7 +136,7 @@ const show = operation({
   tag,
   summary: 'One key by its name or id, with the money of its account',
   reply: KeyReply,
-  run: async (asked) => withMoney(asked, await requireKey(asked)),
+  run: async (asked) => withMoney(asked, await keyOf(asked)),
 })
 
 const create = operation({
@@ -157,6 +150,7 @@ const create = operation({
     {
       name: Text(`Its name: ${NAME_RULE}.`),
       account: optionalText('The account that pays. Default: one of its own name.'),
+      balance_usd: optionalText('Dollars to add to the account, such as `5`.'),
       ...settings,
     },
     closedBody,
@@ -164,34 +158,25 @@ const create = operation({
   reply: NewKeyReply,
   async run(asked, _query, body) {
     const { world } = asked
-    const { name, account = name, ...rest } = body
-    for (const [field, text] of [
-      ['name', name],
-      ['account', account],
-    ] as const)
-      if (!isName(text)) throw invalidRequest(field, `Invalid '${field}': expected ${NAME_RULE}.`)
-    if ((await findAccount(world.db, account))?.closedAt)
-      throw conflict('account_closed', `Account ${account} is closed for ever.`)
-    const read = settingsOf(asked, unlimited, rest)
-    const secret = makeSecret(world.randomBytes)
-    const webhookSecret = makeWebhookSecret(world.randomBytes)
-    const key = {
-      id: world.newId('key'),
-      name,
-      account,
-      secret,
-      webhookSecret,
-      createdAt: world.now(),
-      ...read,
-    }
+    const { name, account = name, balance_usd: deposit = '0', ...rest } = body
+    const depositNano = amountOf(deposit, 'balance_usd')
+    if (depositNano < 0) throw invalidRequest('balance_usd', "Invalid 'balance_usd': expected 0 or more.")
+    const drafted = await draftKey(world.db, world, name, account)
+    const settings = settingsOf(asked, unlimited, rest)
+    const payer = await balanceOf(world.db, account)
+    if (payer) assertRoom(payer, depositNano)
     const db = changing(asked, {
       action: 'key.create',
-      target: targetOf(key),
-      after: { id: key.id, account, ...settingsJson(read) },
+      target: targetOf(drafted),
+      after: { id: drafted.id, account, ...settingsJson(settings) },
     })
-    if (!(await createKey(db, key)))
-      throw conflict('key_exists', `A key named ${name} exists already; names are not reused.`)
-    const made = await requireKey({ ...asked, params: { key: key.id } })
+    await storeKey(db, drafted, settings)
+    if (depositNano > 0) {
+      const of = await requireAccount(world.db, account)
+      await transfer(asked, of, { kind: 'credit', amountNano: depositNano, note: `with key ${name}` })
+    }
+    const { secret, webhookSecret } = drafted
+    const made = await requireKey(world.db, drafted.id)
     return { key: secret, webhook_secret: webhookSecret, ...(await withMoney(asked, made)) }
   },
 })
@@ -206,7 +191,7 @@ const update = operation({
   body: Settings,
   reply: KeyReply,
   async run(asked, _query, body) {
-    const key = await requireUsable(asked)
+    const key = await usableKeyOf(asked)
     const after = settingsOf(asked, key, body)
     const db = changing(asked, {
       action: 'key.update',
@@ -215,13 +200,13 @@ const update = operation({
       after: settingsJson(after),
     })
     await updateKey(db, key.id, after)
-    return withMoney(asked, await requireKey(asked))
+    return withMoney(asked, await keyOf(asked))
   },
 })
 
 /** An operation that takes a key from one state to another, and changes nothing where it is there already. */
-function transition(
-  name: 'pause' | 'resume' | 'revoke',
+function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
+  name: Name,
   summary: string,
   change: (db: Asked['world']['db'], key: Key, now: number) => Promise<boolean>,
 ) {
@@ -234,12 +219,12 @@ function transition(
     summary,
     reply: KeyReply,
     async run(asked) {
-      const key = name === 'revoke' ? await requireKey(asked) : await requireUsable(asked)
+      const key = name === 'revoke' ? await keyOf(asked) : await usableKeyOf(asked)
       const now = asked.world.now()
       const { status } = keyJson(key, now)
       const db = changing(asked, { action: `key.${name}`, target: targetOf(key), before: { status } })
       await change(db, key, now)
-      return keyJson(await requireKey(asked), now)
+      return keyJson(await keyOf(asked), now)
     },
   })
 }
@@ -259,12 +244,10 @@ const roll = operation({
   summary: 'Give a key a new secret, which is in this answer only; the old one is refused',
   reply: NewKeyReply,
   async run(asked) {
-    const key = await requireUsable(asked)
-    const secret = makeSecret(asked.world.randomBytes)
+    const key = await usableKeyOf(asked)
     const db = changing(asked, { action: 'key.roll', target: targetOf(key), before: { hint: key.hint } })
-    if (!(await rollKey(db, key.id, secret)))
-      throw conflict('key_revoked', `Key ${key.name} has just been revoked.`)
-    return { key: secret, ...(await withMoney(asked, await requireKey(asked))) }
+    const secret = await giveNewSecret(db, key, asked.world)
+    return { key: secret, ...(await withMoney(asked, await keyOf(asked))) }
   },
 })
 
@@ -277,36 +260,26 @@ const rollWebhook = operation({
   summary: 'Replace the secret that signs webhooks; the old one signs too, for a day',
   reply: Type.Object({ id: Type.String(), webhook_secret: Type.String(), old_until: Type.String() }, open),
   async run(asked) {
-    const key = await requireUsable(asked)
-    const now = asked.world.now()
-    const secret = makeWebhookSecret(asked.world.randomBytes)
+    const key = await usableKeyOf(asked)
     const db = changing(asked, { action: 'key.roll_webhook', target: targetOf(key) })
-    if (!(await rollWebhookSecret(db, key.id, secret, now)))
-      throw conflict('key_revoked', `Key ${key.name} has just been revoked.`)
-    return { id: key.id, name: key.name, webhook_secret: secret, old_until: isoTime(now + OVERLAP_MS) }
+    const { secret, oldUntil } = await giveNewWebhookSecret(db, key, asked.world)
+    return { id: key.id, name: key.name, webhook_secret: secret, old_until: isoTime(oldUntil) }
   },
 })
 
 /** The settings of a key after a body is applied. */
 function settingsOf({ world }: Asked, before: KeySettings, body: Static<typeof Settings>): KeySettings {
   const { models = before.models } = body
-  const unknown = (body.models ?? []).find((id) => !Object.hasOwn(world.config.models, id))
-  if (unknown !== undefined)
-    throw invalidRequest('models', `Invalid 'models': there is no model \`${unknown.slice(0, 128)}\`.`)
   const budgetNano =
     body.budget_usd === undefined
       ? before.budgetNano
       : body.budget_usd === null
         ? null
         : amountOf(body.budget_usd, 'budget_usd')
-  const budgetPeriod = budgetNano === null ? null : (body.budget_period ?? before.budgetPeriod)
-  if (budgetNano !== null && (budgetNano <= 0 || budgetPeriod === null))
-    throw invalidRequest(
-      'budget_usd',
-      "A budget is more than 0, and needs 'budget_period': day, week or month.",
-    )
-  if (budgetNano === null && body.budget_period)
-    throw invalidRequest('budget_period', "'budget_period' needs 'budget_usd'.")
+  const kept = budgetNano === null ? null : before.budgetPeriod
+  const { budget_period: budgetPeriod = kept } = body
+  // Models that were taken from the configuration since then stay as they are.
+  checkKeySettings({ models: body.models ?? null, budgetNano, budgetPeriod }, world.config.models)
   return {
     models: models && [...new Set(models)],
     requestsPerMinute: given(body.requests_per_minute, before.requestsPerMinute),

@@ -2,19 +2,13 @@
 // health. It must never call a vendor, nor show a key of one.
 
 import { Type } from '@sinclair/typebox'
+import { describeCosts } from '../../config/costs'
 import { describePriceList, priceListOf } from '../../config/prices'
 import { isRoute, type ModelConfig, type RouteConfig, sharesOf } from '../../config/schema'
-import {
-  type AdminWorld,
-  limitOf,
-  Nullable,
-  notFound,
-  open,
-  operation,
-  PageOf,
-  pageOf,
-  pageQuery,
-} from '../operation'
+import { type PriceList, variantsOf } from '../../contract/prices'
+import { type Unit, units } from '../../contract/units'
+import { notFound } from '../../lib/errors'
+import { type AdminWorld, limitOf, Nullable, open, operation, PageOf, pageOf, pageQuery } from '../operation'
 
 const ModelReply = Type.Object(
   { id: Type.String(), available: Type.Boolean(), reason: Nullable(Type.String()) },
@@ -32,7 +26,7 @@ const UpstreamReply = Type.Object(
   open,
 )
 
-function modelJson({ catalogue, config }: AdminWorld, id: string, entry: ModelConfig | RouteConfig): object {
+function modelJson({ catalogue, config }: AdminWorld, id: string, entry: ModelConfig | RouteConfig) {
   const reason = catalogue.hidden.get(id) ?? null
   const aliases = Object.entries(config.aliases ?? {}).flatMap(([alias, target]) =>
     target === id ? [alias] : [],
@@ -40,6 +34,7 @@ function modelJson({ catalogue, config }: AdminWorld, id: string, entry: ModelCo
   const common = { id, aliases, available: reason === null, reason }
   if (isRoute(entry)) return { ...common, route: entry.route, owned_by: entry.ownedBy ?? 'route' }
   const forms = catalogue.models.get(id) ?? []
+  const list = priceListOf(entry)
   return {
     ...common,
     operations: [...new Set(forms.map(({ family }) => family.operation))],
@@ -47,19 +42,24 @@ function modelJson({ catalogue, config }: AdminWorld, id: string, entry: ModelCo
     upstreams: sharesOf(entry).map(([name]) => name),
     upstream_model: entry.upstreamModel ?? id,
     owned_by: forms[0]?.ownedBy ?? entry.ownedBy ?? null,
-    price: describePriceList(priceListOf(entry)),
+    price: describePriceList(list),
+    price_units: unitsOf(list),
+    price_variants: variantsOf(list),
     price_source: entry.price?.source ?? null,
     price_as_of: entry.price?.as_of ?? null,
+    cost: describeCosts(
+      entry,
+      sharesOf(entry).map(([name]) => name),
+    ),
   }
 }
 
-function upstreamJson({ catalogue, config }: AdminWorld, name: string): object {
+function upstreamJson({ catalogue, config }: AdminWorld, name: string) {
   const upstream = catalogue.upstreams.get(name)
   const entry = config.upstreams[name]
   const served = Object.values(config.models).filter(
     (model) => !isRoute(model) && sharesOf(model).some(([each]) => each === name),
   )
-  const { breaker, running, concurrency } = upstream?.health() ?? {}
   return {
     name,
     kind: entry?.kind ?? '',
@@ -67,8 +67,13 @@ function upstreamJson({ catalogue, config }: AdminWorld, name: string): object {
     base_url: entry?.baseUrl?.replace(/\?.*/s, '') ?? null,
     models: served.length,
     // Without a key it is not there to be asked.
-    health: upstream ? { breaker, running, concurrency } : null,
+    health: upstream ? upstream.health() : null,
   }
+}
+
+/** Units that a request of the model may be billed by. */
+function unitsOf({ isFree, tables: [base] }: PriceList): Unit[] {
+  return isFree ? [] : units.filter((unit) => base?.listed[unit] !== undefined)
 }
 
 const listModels = operation({

@@ -3,16 +3,18 @@
 import { Type } from '@sinclair/typebox'
 import { findKey, type Key, keyNames } from '../../accounts/keys'
 import {
+  METADATA_DIMENSION,
   nameOfUsage,
   totalUsage,
   type UsagePeriod,
   usageBy,
+  usageDimensionOf,
   usageDimensions,
-  usageJson,
+  usageWithCostJson,
 } from '../../billing/usage-report'
 import { isoTime } from '../../db/iso-time'
-import { timeOfQuery } from '../../http/query-time'
-import { invalidRequest } from '../../lib/errors'
+import { periodOfQuery } from '../../http/query-time'
+import { invalidRequest, notFound } from '../../lib/errors'
 import { type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
 import { findRequest, listRequests } from '../../request-log/look-up'
 import { detailsJson, type NameOf, requestJson } from '../../request-log/request-json'
@@ -21,7 +23,7 @@ import {
   type Asked,
   limitOf,
   Nullable,
-  notFound,
+  OneOf,
   open,
   operation,
   optionalText,
@@ -35,6 +37,7 @@ const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
 /** Hours are listed for no longer than this, in days. */
 const MAX_HOURLY_DAYS = 93
+const MOST_USAGE_ROWS = 20_000
 
 const filterQuery = {
   key: optionalText('Only those of this key, by name or id.'),
@@ -74,9 +77,10 @@ const list = operation({
         "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",
       )
     const keyId = await keyIdOf(asked, key)
-    const times = { since: timeOfQuery('since', since), until: timeOfQuery('until', until) }
     const filter = Object.fromEntries(
-      Object.entries({ ...equal, status, keyId, ...times }).filter(([, value]) => value !== undefined),
+      Object.entries({ ...equal, status, keyId, ...periodOfQuery({ since, until }) }).filter(
+        ([, value]) => value !== undefined,
+      ),
     ) as RequestFilter
     const { db, requestLog } = asked.world
     const page = await listRequests({ db, requests: requestLog }, filter, {
@@ -86,7 +90,8 @@ const list = operation({
       throw error instanceof UnknownCursor ? unknownCursor() : error
     })
     const nameOf = await namesOf(asked)
-    return { data: page.rows.map((row) => requestJson(row, nameOf)), next: page.next }
+    const data = page.rows.map((row) => requestJson(row, nameOf))
+    return { data, next: page.next, looked: page.looked }
   },
 })
 
@@ -107,15 +112,15 @@ const show = operation({
   },
 })
 
-const FIGURES = [
-  'requests',
-  'running',
-  'released',
-  'counted',
-  'estimated',
-  'amount_usd',
-  'shortfall_usd',
-] as const
+/** A dimension of usage; metadata by its names. */
+const Dimension = (description: string) =>
+  Type.Union(
+    [
+      ...usageDimensions.map((word) => Type.Literal(word)),
+      Type.String({ pattern: METADATA_DIMENSION.source, description: 'Metadata: `metadata.team`.' }),
+    ],
+    { description },
+  )
 
 const usage = operation({
   id: 'getUsage',
@@ -123,20 +128,15 @@ const usage = operation({
   path: '/usage',
   role: 'viewer',
   tag: 'Usage',
-  summary: 'Requests and what was paid for them, by key, account, model, operation, day or hour',
+  summary:
+    'Requests and what was paid for them, by one or two of key, account, model, operation, day and hour',
   query: Type.Object({
-    by: Type.Optional(
-      Type.Union(
-        usageDimensions.map((word) => Type.Literal(word)),
-        { description: 'What to sum by. Default `key`.' },
-      ),
-    ),
+    by: Type.Optional(Dimension('What to sum by. Default `key`.')),
+    and: Type.Optional(Dimension('A second dimension: a row for each pair. Default: none.')),
     key: filterQuery.key,
     account: filterQuery.account,
     ...periodQuery,
-    format: Type.Optional(
-      Type.Union([Type.Literal('json'), Type.Literal('csv')], { description: 'Default `json`.' }),
-    ),
+    format: Type.Optional(OneOf(['json', 'csv'], 'Default `json`.')),
   }),
   reply: Type.Object(
     {
@@ -150,29 +150,42 @@ const usage = operation({
   ),
   async run(asked, query) {
     const { db, now } = asked.world
-    const { by = 'key', account } = query
-    const since = timeOfQuery('since', query.since) ?? now() - DEFAULT_DAYS * DAY_MS
-    const until = timeOfQuery('until', query.until)
-    if (by === 'hour' && (until ?? now()) - since > MAX_HOURLY_DAYS * DAY_MS)
+    const { account } = query
+    const by = usageDimensionOf(query.by ?? 'key') ?? 'key'
+    const and = query.and === undefined ? undefined : usageDimensionOf(query.and)
+    const times = periodOfQuery(query, now() - DEFAULT_DAYS * DAY_MS)
+    const { since, until } = times
+    if ((by === 'hour' || and === 'hour') && (until ?? now()) - since > MAX_HOURLY_DAYS * DAY_MS)
       throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
     const keyId = await keyIdOf(asked, query.key)
     const period: UsagePeriod = {
-      since,
-      ...(until !== undefined && { until }),
+      ...times,
       ...(keyId !== undefined && { keyId }),
       ...(account !== undefined && { account }),
     }
-    const used = await usageBy(db, by, period)
-    const rows = used.map((each) => ({ [by]: nameOfUsage(each, by), ...usageJson(each) }))
+    const used = await usageBy(db, by, period, and)
+    const rows = used.map((each) => ({
+      [by]: nameOfUsage(each, by),
+      ...(and && { [and]: nameOfUsage({ name: each.second ?? '' }, and) }),
+      ...usageWithCostJson(each),
+    }))
+    const total = usageWithCostJson(totalUsage(used))
     if (query.format === 'csv') {
-      return csvResponse('usage.csv', [by, ...FIGURES], [rows], (row) => Object.values(row))
+      const titles = [by, ...(and ? [and] : []), ...Object.keys(total)]
+      return csvResponse('usage.csv', titles, [rows], (row) => Object.values(row))
     }
+    if (rows.length > MOST_USAGE_ROWS)
+      throw invalidRequest(
+        'since',
+        `These are more than ${MOST_USAGE_ROWS} rows: choose a shorter period, or ask for them with format=csv.`,
+      )
     return {
       since: isoTime(since),
       until: isoTime(until ?? null),
       by,
+      and: and ?? null,
       rows,
-      total: usageJson(totalUsage(used)),
+      total,
     }
   },
 })

@@ -1,26 +1,25 @@
 // Tasks, their webhooks and their kept results over the admin API. A vendor must never be called here: the poller does
 // that, and finds its orders in the database.
 
+import { strict as assert } from 'node:assert'
 import { Type } from '@sinclair/typebox'
-import { listArtifacts } from '../../artifacts/rows'
+import { findArtifact, listArtifacts } from '../../artifacts/rows'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
-import { findTask, listTasks } from '../../tasks/find'
-import { endNotBegun } from '../../tasks/finish'
-import { askAgain } from '../../tasks/late-success'
-import { requestCancel } from '../../tasks/leases'
-import { acceptTask } from '../../tasks/rows'
+import { sendArtifact } from '../../http/routes/artifacts'
+import { notFound } from '../../lib/errors'
+import { listTasks } from '../../tasks/find'
+import { FINDINGS, orderCancel, orderRedelivery, reconcileTask, requireTaskOfAny } from '../../tasks/orders'
 import type { Task } from '../../tasks/task'
 import { deliveryJson, taskJson, taskStateOf } from '../../tasks/task-json'
 import { UNKNOWN } from '../../tasks/transitions'
-import { listWebhooks, redeliver, webhookOf } from '../../webhooks/rows'
+import { DELIVERY_STATES, listWebhooks, webhookOf } from '../../webhooks/rows'
 import {
   type Asked,
   changing,
   closedBody,
-  conflict,
   limitOf,
-  notFound,
+  OneOf,
   open,
   operation,
   optionalText,
@@ -28,6 +27,7 @@ import {
   pageOf,
   pageQuery,
   periodQuery,
+  placeOfCursor,
   Text,
   timedCursor,
 } from '../operation'
@@ -36,18 +36,9 @@ const tag = 'Tasks'
 const TaskReply = Type.Object({ id: Type.String(), state: Type.String(), account: Type.String() }, open)
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
 
-async function requireTask({ world, params }: Asked): Promise<Task> {
-  const task = await findTask(world.db, null, params.task ?? '')
-  if (!task) throw notFound('task', params.task)
-  return task
-}
+const taskOf = ({ world, params }: Asked) => requireTaskOfAny(world.db, params.task ?? '')
 
-function requireRunning(task: Task): Task {
-  if (task.state === 'submitted') return task
-  throw conflict('task_ended', `${task.id} has ended: it ${taskStateOf(task)}.`)
-}
-
-async function withDelivery({ world }: Asked, task: Task): Promise<object> {
+async function withDelivery({ world }: Asked, task: Task) {
   const delivery = await webhookOf(world.db, task.id)
   const document = task.document === null ? null : JSON.parse(task.document)
   return {
@@ -70,12 +61,7 @@ const list = operation({
   tag,
   summary: 'Tasks, newest first',
   query: Type.Object({
-    state: Type.Optional(
-      Type.Union(
-        STATES.map((word) => Type.Literal(word)),
-        { description: 'Only tasks in this state.' },
-      ),
-    ),
+    state: Type.Optional(OneOf(STATES, 'Only tasks in this state.')),
     model: optionalText('Only tasks of this model.'),
     account: optionalText('Only tasks of this account.'),
     since: periodQuery.since,
@@ -85,7 +71,7 @@ const list = operation({
   async run({ world }, query) {
     const limit = limitOf(query)
     const since = timeOfQuery('since', query.since)
-    const place = query.after === undefined ? undefined : timedCursor(query.after)
+    const place = placeOfCursor(query.after)
     const rows = await listTasks(world.db, {
       limit: limit + 1,
       ...(query.state !== undefined && { state: query.state }),
@@ -94,7 +80,7 @@ const list = operation({
       ...(since !== undefined && { since }),
       ...(place && { after: { createdAt: place.at, id: place.id } }),
     })
-    return pageOf(rows, limit, taskJson, ({ createdAt, id }) => `${createdAt}.${id}`)
+    return pageOf(rows, limit, taskJson, ({ createdAt, id }) => timedCursor(createdAt, id))
   },
 })
 
@@ -106,7 +92,7 @@ const show = operation({
   tag,
   summary: "One task by our id or the vendor's, with the deliveries of its webhook",
   reply: TaskReply,
-  run: async (asked) => withDelivery(asked, await requireTask(asked)),
+  run: async (asked) => withDelivery(asked, await taskOf(asked)),
 })
 
 const cancel = operation({
@@ -119,16 +105,10 @@ const cancel = operation({
     'Ask the vendor to stop a task. The answer shows it as it stands; `cancel_answer` says why a vendor did not',
   reply: TaskReply,
   async run(asked) {
-    const task = requireRunning(await requireTask(asked))
-    if (task.upstreamId === null)
-      throw conflict(
-        'task_unknown',
-        `The vendor's id of ${task.id} is not known, so it cannot be stopped: reconcile it.`,
-      )
+    const task = await taskOf(asked)
     const db = changing(asked, { action: 'task.cancel', target: `task:${task.id}`, before: stateJson(task) })
-    // Has no effect on a task that has ended meanwhile; the answer shows that.
-    await requestCancel(db, task.id, asked.world.now())
-    return withDelivery(asked, await requireTask(asked))
+    await orderCancel(db, task, asked.world.now())
+    return withDelivery(asked, await taskOf(asked))
   },
 })
 
@@ -141,12 +121,9 @@ const reconcile = operation({
   summary: 'Settle a task whose submit got no answer, or have the vendor asked about a failed one once more',
   body: Type.Object(
     {
-      finding: Type.Union(
-        ['found', 'not_begun', 'ask_again'].map((word) => Type.Literal(word as 'found')),
-        {
-          description:
-            '`found`: the vendor has it under `upstream_id`, so follow it. `not_begun`: the vendor does not have it, so release the hold. `ask_again`: ask about a failed one once more; a finished video is charged.',
-        },
+      finding: OneOf(
+        FINDINGS,
+        '`found`: the vendor has it under `upstream_id`, so follow it. `not_begun`: the vendor does not have it, so release the hold. `ask_again`: ask about a failed one once more; a finished video is charged.',
       ),
       upstream_id: Type.Optional(Text("The vendor's id, with `found`.")),
     },
@@ -154,36 +131,17 @@ const reconcile = operation({
   ),
   reply: TaskReply,
   async run(asked, _query, body) {
-    const { finding, upstream_id: upstreamId } = body as { finding: string; upstream_id?: string }
-    const task = await requireTask(asked)
-    if ((finding === 'found') !== (upstreamId !== undefined))
-      throw conflict(
-        'upstream_id_missing',
-        "'upstream_id' goes with the finding `found`, and only with that.",
-      )
-    if (finding === 'ask_again' && task.state !== 'failed')
-      throw conflict('task_not_failed', `${task.id} has not failed: its state is ${taskStateOf(task)}.`)
-    if (finding !== 'ask_again' && requireRunning(task).upstreamId !== null)
-      throw conflict('task_known', `${task.id} already has the vendor's id ${task.upstreamId}.`)
+    const { finding, upstream_id: upstreamId } = body
+    const task = await taskOf(asked)
     const { world } = asked
-    const now = world.now()
     const db = changing(asked, {
       action: 'task.reconcile',
       target: `task:${task.id}`,
       before: stateJson(task),
       after: { finding, ...(upstreamId !== undefined && { upstream_id: upstreamId }) },
     })
-    const isDone =
-      finding === 'ask_again'
-        ? await askAgain(db, task, now)
-        : upstreamId === undefined
-          ? await endNotBegun(db, task, { now, webhookId: world.newId('msg') })
-          : await acceptTask(db, task.id, upstreamId, now)
-    if (isDone) return withDelivery(asked, await requireTask(asked))
-    throw conflict(
-      'task_not_changed',
-      `${task.id} was not changed: it has changed meanwhile, or the id belongs to another task.`,
-    )
+    await reconcileTask(db, task, { finding, upstreamId }, { now: world.now(), newId: world.newId })
+    return withDelivery(asked, await taskOf(asked))
   },
 })
 
@@ -196,15 +154,14 @@ const redeliverWebhook = operation({
   summary: 'Send the webhook of an ended task again, with the same id, from the start of its schedule',
   reply: TaskReply,
   async run(asked) {
-    const task = await requireTask(asked)
+    const task = await taskOf(asked)
     const db = changing(asked, {
       action: 'task.redeliver',
       target: `task:${task.id}`,
       before: stateJson(task),
     })
-    if (await redeliver(db, task.id)) return withDelivery(asked, task)
-    const why = task.webhookUrl === null ? 'it was submitted without a webhook_url' : 'it has not ended yet'
-    throw conflict('webhook_missing', `${task.id} has no webhook to deliver: ${why}.`)
+    await orderRedelivery(db, task)
+    return withDelivery(asked, task)
   },
 })
 
@@ -216,12 +173,7 @@ const webhooks = operation({
   tag,
   summary: 'Webhooks, newest first, with how their delivery stands',
   query: Type.Object({
-    state: Type.Optional(
-      Type.Union(
-        ['pending', 'delivered', 'failed'].map((word) => Type.Literal(word as 'pending')),
-        { description: 'Only those in this state.' },
-      ),
-    ),
+    state: Type.Optional(OneOf(DELIVERY_STATES, 'Only those in this state.')),
     account: optionalText('Only those of this account.'),
     ...pageQuery,
   }),
@@ -253,12 +205,17 @@ const artifacts = operation({
   role: 'viewer',
   tag,
   summary: 'Kept results, newest first',
-  query: Type.Object({ account: optionalText('Only those of this account.'), ...pageQuery }),
+  query: Type.Object({
+    account: optionalText('Only those of this account.'),
+    charge: optionalText('Only those of this charge, which has the id of its request.'),
+    ...pageQuery,
+  }),
   reply: PageOf(Type.Object({ id: Type.String(), account: Type.String(), bytes: Type.Integer() }, open)),
   async run({ world }, query) {
     const limit = limitOf(query)
     const rows = await listArtifacts(world.db, {
       account: query.account,
+      charge: query.charge,
       after: query.after,
       limit: limit + 1,
     })
@@ -275,4 +232,29 @@ const artifacts = operation({
   },
 })
 
-export const taskOperations = [list, show, cancel, reconcile, redeliverWebhook, webhooks, artifacts]
+const artifactContent = operation({
+  id: 'getArtifactContent',
+  method: 'GET',
+  path: '/artifacts/{artifact}/content',
+  role: 'viewer',
+  tag,
+  summary: 'The bytes of a kept result, or the part that a Range header asks for',
+  reply: Type.Object({}, open),
+  async run({ world, params, request, actor }) {
+    assert(request, 'a file is asked for over HTTP')
+    const artifact = await findArtifact(world.db, params.artifact ?? '', world.now())
+    if (!artifact) throw notFound('artifact', params.artifact ?? '')
+    return sendArtifact(world, artifact, request, actor.requestId ?? '')
+  },
+})
+
+export const taskOperations = [
+  list,
+  show,
+  cancel,
+  reconcile,
+  redeliverWebhook,
+  webhooks,
+  artifacts,
+  artifactContent,
+]

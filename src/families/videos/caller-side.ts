@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import type { Durations, Model, PlainRequest, Quantities, TaskOutcome } from '../../contract/family'
+import type { ErrorCode } from '../../lib/error-codes'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize, type Size } from '../../lib/pixel-size'
 import { optionalField } from '../body'
@@ -88,7 +89,7 @@ export function textOf(value: unknown): string | undefined {
 /** The failure for a vendor that reports success but no video. */
 export function withoutVideo(document: object): TaskOutcome {
   const message = 'The upstream calls the task done but gave no video. Nothing was charged.'
-  return { status: 'failed', document, error: { code: 'no_video', message } }
+  return { status: 'failed', document, error: { code: 'no_video' satisfies ErrorCode, message } }
 }
 
 /** The largest number of pixels of each resolution that sizes are priced by. */

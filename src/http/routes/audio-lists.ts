@@ -30,7 +30,7 @@ export function audioListRoutes(world: KeyedWorld & { catalogue: Pick<Catalogue,
       Response.json(read(speakingOf(world.catalogue).filter(({ id }) => !key || mayUse(key, id))), {
         headers: { 'x-request-id': requestId },
       })
-    const isKeyed = authorizationOf(request.headers, world.config, 'openai') !== null
+    const isKeyed = authorizationOf(request, world.config, 'openai') !== null
     return isKeyed ? answerKeyed(world, request, 'openai', show) : show(undefined, world.newId('req'))
   }
 

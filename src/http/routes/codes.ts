@@ -6,6 +6,7 @@ import type { Key } from '../../accounts/keys'
 import { balanceOf } from '../../billing/balances'
 import { CODE_ATTEMPTS, type Code, countCodeAttempt, redeemCode } from '../../billing/codes'
 import type { Db } from '../../db/db'
+import type { ErrorCode } from '../../lib/error-codes'
 import { GatewayError, invalidRequest, SHOULD_RETRY } from '../../lib/errors'
 import { parseBody, scanBody } from '../../lib/json-body'
 import { formatUsd } from '../../lib/money'
@@ -79,7 +80,7 @@ function refusalOfCode(
 }
 
 /** An error that the same request meets again. */
-function refused(status: number, code: string, message: string): GatewayError {
+function refused(status: number, code: ErrorCode, message: string): GatewayError {
   return new GatewayError(status, { code, message, param: 'code', headers: { [SHOULD_RETRY]: 'false' } })
 }
 

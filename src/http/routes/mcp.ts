@@ -5,10 +5,12 @@ import { Elysia } from 'elysia'
 import { answerOfError } from '../../contract/caught'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { parseBody, scanBody } from '../../lib/json-body'
+import { callerTraceOf } from '../../lib/trace-context'
 import type { ToolWorld } from '../../mcp/tool'
 import type { Gateway } from '../../request/line'
-import { authorizationOf } from '../authorization'
+import { keyHeaderOf } from '../authorization'
 import type { BodyReader } from '../body'
+import { clientAddressOf } from '../client-address'
 import { exempt, type Listener, rest } from '../connection'
 import { gatewayUrlOf } from '../gateway-url'
 import { tolerated } from '../paths'
@@ -70,16 +72,15 @@ export function mcpRoutes(
     // Browsers send a preflight without a key.
     if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
     if (request.method !== 'POST') throw notPost(request.method)
-    const authorization = authorizationOf(request.headers, world.config, 'openai')
+    const authorization = keyHeaderOf(request.headers, world.config, 'openai')
     const key = await world.authenticator.authenticate(authorization)
     const bytes = await bodies.read(request, 'mcp', () => exempt(listener, request))
     const value = parse(bytes)
     const { answerMessage, supportedVersions } = await load()
     const refused = unsupportedVersion(request, value, supportedVersions)
     if (refused) return refused
-    const signal = () => request.signal
-    const gatewayUrl = () => gatewayUrlOf(world.config.server?.publicUrl, request, listener)
-    return answerMessage({ request, value, caller: { key, authorization, requestId, signal, gatewayUrl } })
+    const caller = callerOf(request, listener, world.config)
+    return answerMessage({ request, value, caller: { ...caller, key, authorization, requestId } })
   }
 
   function errorResponse(thrown: unknown, requestId: string): Response {
@@ -92,6 +93,16 @@ export function mcpRoutes(
     app.all(path, ({ request, server }) => answer(request, server), { parse: 'none' })
   }
   return app
+}
+
+/** The caller of a request, as far as its key does not say it. */
+function callerOf(request: Request, listener: Listener | null, config: KeyedWorld['config']) {
+  return {
+    clientAddress: clientAddressOf(request, listener, config),
+    trace: () => callerTraceOf(request.headers),
+    signal: () => request.signal,
+    gatewayUrl: () => gatewayUrlOf(config.server?.publicUrl, request, listener),
+  }
 }
 
 function parse(bytes: Uint8Array): object {

@@ -2,6 +2,7 @@
 // get the list in the form that they know.
 
 import { Elysia } from 'elysia'
+import type { Key } from '../../accounts/keys'
 import { cardOf, type ModelCard } from '../../catalogue/model-card'
 import type { Catalogue } from '../../catalogue/models'
 import { idOfName, type ListedModel, modelsOf } from '../../catalogue/models'
@@ -9,35 +10,40 @@ import { operations } from '../../contract/operations'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import { tolerated } from '../paths'
+import { limitOfQuery } from '../query-limit'
 import { queryOf } from '../target'
 import { answerKeyed, type KeyedWorld } from '../with-key'
 
 const MESSAGES_VERSION = 'anthropic-version'
 /** Models on a page of the list for clients of messages, and the most that they may request. */
-const PAGE_SIZE = 20
-const MAX_PAGE_SIZE = 1_000
+const LIMITS = { usual: 20, most: 1_000 }
 
-type Show = (model: ListedModel) => object
+type Card = (model: ListedModel) => ModelCard | undefined
+type Show = (model: ListedModel, card: Card) => object
 
 export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogue: Catalogue }) {
   // The catalogue does not say when a model was made; the start of this process is as good a time as any.
   const startedAt = world.now()
   const created = Math.floor(startedAt / 1000)
   const createdAt = new Date(created * 1000).toISOString().replace('.000Z', 'Z')
-  /** Cards that were made, by catalogue: another one comes with a reload. */
-  const made = new WeakMap<Catalogue, Map<string, ModelCard | undefined>>()
-  const card = ({ id }: ListedModel): ModelCard | undefined => {
+  /** Cards that were made, by catalogue and plan: others come with a reload. */
+  const made = new WeakMap<Catalogue, WeakMap<object, Map<string, ModelCard | undefined>>>()
+  const cardsFor = (key: Key): Card => {
     const { catalogue } = world
-    const cards = made.get(catalogue) ?? new Map<string, ModelCard | undefined>()
-    made.set(catalogue, cards)
-    if (!cards.has(id)) cards.set(id, cardOf(catalogue, id))
-    return cards.get(id)
+    const byPlan = made.get(catalogue) ?? new WeakMap<object, Map<string, ModelCard | undefined>>()
+    made.set(catalogue, byPlan)
+    const cards = byPlan.get(key.plan ?? catalogue) ?? new Map<string, ModelCard | undefined>()
+    byPlan.set(key.plan ?? catalogue, cards)
+    return ({ id }) => {
+      if (!cards.has(id)) cards.set(id, cardOf(catalogue, key, id))
+      return cards.get(id)
+    }
   }
-  const show: Show = (model) => {
+  const show: Show = (model, card) => {
     const { id, ownedBy } = model
     return { id, object: 'model', created, owned_by: ownedBy, name: id, ...card(model) }
   }
-  const showForMessages: Show = (model) => ({
+  const showForMessages: Show = (model, card) => ({
     type: 'model',
     id: model.id,
     display_name: model.id,
@@ -46,27 +52,31 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
     max_tokens: card(model)?.max_completion_tokens ?? null,
   })
 
-  function answer(request: Request, read: (models: ListedModel[], forMessages: boolean) => unknown) {
+  function answer(
+    request: Request,
+    read: (models: ListedModel[], forMessages: boolean, card: Card) => unknown,
+  ) {
     const forMessages = request.headers.has(MESSAGES_VERSION)
     return answerKeyed(world, request, forMessages ? 'messages' : 'openai', (key, requestId) => {
       const headers = { 'x-request-id': requestId, ...(forMessages && { 'request-id': requestId }) }
-      return Response.json(read(modelsOf(world.catalogue, key), forMessages), { headers })
+      return Response.json(read(modelsOf(world.catalogue, key), forMessages, cardsFor(key)), { headers })
     })
   }
 
   const list = (request: Request) =>
-    answer(request, (all, forMessages) => {
+    answer(request, (all, forMessages, card) => {
       const query = queryOf(request)
       const isWanted = filterOf(query)
       const models = all.filter((model) => isWanted(card(model)))
-      return forMessages ? pageOf(models, query, showForMessages) : { object: 'list', data: models.map(show) }
+      const shown = (model: ListedModel) => (forMessages ? showForMessages : show)(model, card)
+      return forMessages ? pageOf(models, query, shown) : { object: 'list', data: models.map(shown) }
     })
 
   const find = (request: Request, id: string) =>
-    answer(request, (models, forMessages) => {
+    answer(request, (models, forMessages, card) => {
       const meant = idOfName(world.catalogue, id)
       const model = models.find((candidate) => candidate.id === meant)
-      if (model) return (forMessages ? showForMessages : show)(model)
+      if (model) return (forMessages ? showForMessages : show)(model, card)
       throw new GatewayError(404, {
         code: 'model_not_found',
         message: `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it.`,
@@ -105,11 +115,8 @@ function filterOf(query: URLSearchParams): (card: ModelCard | undefined) => bool
 }
 
 /** A page of the list, with the ids at its ends, from which a client continues. */
-function pageOf(models: ListedModel[], query: URLSearchParams, show: Show) {
-  const limit = Number(query.get('limit') ?? PAGE_SIZE)
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
-    throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_PAGE_SIZE}.`)
-  }
+function pageOf(models: ListedModel[], query: URLSearchParams, show: (model: ListedModel) => object) {
+  const limit = limitOfQuery(query, LIMITS)
   const after = placeOf(models, 'after_id', query)
   const before = placeOf(models, 'before_id', query)
   const rest = models.slice(after === undefined ? 0 : after + 1, before)

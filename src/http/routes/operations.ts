@@ -1,6 +1,7 @@
 // A route for each operation of the table. All of them must lead into the one request line.
 
 import { Elysia } from 'elysia'
+import type { Authorization } from '../../accounts/keys'
 import { type Catalogue, idOfName } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import type { Model } from '../../contract/family'
@@ -15,7 +16,7 @@ import {
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { fieldOf, scanBody } from '../../lib/json-body'
 import type { System } from '../../lib/system'
-import type { CallerTrace } from '../../lib/trace-context'
+import { type CallerTrace, callerTraceOf } from '../../lib/trace-context'
 import { waitOfRequest } from '../../lib/waiting'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import { authorizationOf } from '../authorization'
@@ -86,7 +87,7 @@ export class HttpIncoming implements Incoming {
   readonly operation: Operation
   readonly requestId: string
   readonly clientAddress: string | null
-  readonly authorization: string | null
+  readonly authorization: Authorization
   readonly idempotencyKey: string | null
   readonly waitMs: number
   readonly headers: Readonly<Record<string, string>>
@@ -107,7 +108,7 @@ export class HttpIncoming implements Incoming {
     this.operation = operation
     this.requestId = requestId
     this.clientAddress = clientAddressOf(request, listener, world.config)
-    this.authorization = authorizationOf(headers, world.config, operation.dialect)
+    this.authorization = authorizationOf(request, world.config, operation.dialect)
     this.idempotencyKey = headers.get('idempotency-key')
     this.waitMs = operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0
     this.headers = forwardedOf(operation, headers)
@@ -132,8 +133,11 @@ export class HttpIncoming implements Incoming {
   }
 
   trace(): CallerTrace {
-    const { headers } = this.request
-    return { parent: headers.get('traceparent'), state: headers.get('tracestate') }
+    return callerTraceOf(this.request.headers)
+  }
+
+  metadata(): string | null {
+    return this.request.headers.get('x-gateway-metadata')
   }
 
   gatewayUrl(): string {

@@ -6,30 +6,30 @@ import { Elysia } from 'elysia'
 import { findAccount } from '../../accounts/accounts'
 import { keyStatusOf, keyWithMoneyJson } from '../../accounts/key-json'
 import type { Key } from '../../accounts/keys'
-import type { Balance } from '../../billing/balances'
-import { periodOf } from '../../billing/limits'
+import { allowanceOf } from '../../billing/allowances'
+import { type Balance, bookOf } from '../../billing/balances'
+import { accountPeriodOf, committedNano, periodOf } from '../../billing/limits'
 import {
   budgetUsedNano,
   nameOfUsage,
   totalUsage,
   type UsageDimension,
-  type UsagePeriod,
   usageBy,
+  usageDimensionOf,
   usageJson,
 } from '../../billing/usage-report'
 import { cardOf } from '../../catalogue/model-card'
-import { type Catalogue, modelsOf } from '../../catalogue/models'
+import { type Catalogue, formsFor, modelsOf } from '../../catalogue/models'
+import type { Model } from '../../contract/family'
 import type { Db } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd, NANO_PER_USD } from '../../lib/money'
 import type { System } from '../../lib/system'
-import { authorizationOf } from '../authorization'
-import { errorResponse } from '../errors'
 import { tolerated } from '../paths'
-import { timeOfQuery } from '../query-time'
+import { periodOfQuery } from '../query-time'
 import { queryOf } from '../target'
-import type { KeyedWorld } from '../with-key'
+import { answerIdentified, type KeyedWorld } from '../with-key'
 
 const DAY_MS = 86_400_000
 /** The period of a usage report that names none. */
@@ -43,7 +43,8 @@ type OwnKeyWorld = KeyedWorld & Pick<System, 'now'> & { db: Db; catalogue: Catal
 export function ownKeyRoutes(world: OwnKeyWorld) {
   const app = new Elysia({ name: 'own-key' })
   const get = (paths: readonly string[], show: (key: Key, request: Request) => Promise<object> | object) => {
-    for (const path of paths) app.get(path, ({ request }) => answer(world, request, show))
+    for (const path of paths)
+      app.get(path, ({ request }) => answerIdentified(world, request, (key) => show(key, request)))
   }
   get(tolerated('/v1/me'), (key) => describeKey(world, key))
   get(tolerated('/v1/usage'), (key, request) => describeUsage(world, key, queryOf(request)))
@@ -58,27 +59,13 @@ export function ownKeyRoutes(world: OwnKeyWorld) {
   return app
 }
 
-async function answer(
-  world: OwnKeyWorld,
-  request: Request,
-  show: (key: Key, request: Request) => Promise<object> | object,
-): Promise<Response> {
-  const requestId = world.newId('req')
-  try {
-    const authorization = authorizationOf(request.headers, world.config, 'openai')
-    const key = await world.authenticator.identify(authorization)
-    const headers = { 'x-request-id': requestId, 'cache-control': 'no-store' }
-    return Response.json(await show(key, request), { headers })
-  } catch (error) {
-    return errorResponse(error, 'openai', requestId, world.log)
-  }
-}
-
 async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> {
   const at = now()
-  const [account, usedNano, spend] = await Promise.all([
+  const [account, usedNano, accountUsedNano, allowance, spend] = await Promise.all([
     accountOf(db, key),
     budgetUsedNano(db, key, at),
+    accountUsed(db, key, at),
+    allowanceOf(db, key.account, at),
     spendOf(db, { keyId: key.id }, at),
   ])
   return {
@@ -86,6 +73,12 @@ async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> 
     ...keyWithMoneyJson(key, account, at),
     account_status: key.accountState,
     account_display_name: account.displayName,
+    plan: key.planName,
+    account_budget_usd: key.accountBudget && formatUsd(key.accountBudget.amountNano),
+    account_budget_period: key.accountBudget?.period ?? null,
+    account_budget_used_usd: accountUsedNano === null ? null : formatUsd(accountUsedNano),
+    allowance_usd: allowance ? formatUsd(allowance.amountNano) : null,
+    allowance_ends_at: isoTime(allowance?.endsAt ?? null),
     budget_used_usd: key.budgetNano === null ? null : formatUsd(usedNano),
     budget_renewed_at: key.budgetNano === null ? null : isoTime(periodOf(key, at).endsAt),
     spend_usd: {
@@ -99,15 +92,17 @@ async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> 
 
 async function describeUsage({ db, now }: OwnKeyWorld, key: Key, query: URLSearchParams): Promise<object> {
   const at = now()
-  const by = DIMENSIONS.find((each) => each === (query.get('by') ?? 'model'))
-  if (!by) throw invalidRequest('by', `Invalid 'by'. Supported values are: ${DIMENSIONS.join(', ')}.`)
-  const since = timeOfQuery('since', query.get('since') ?? undefined) ?? at - DEFAULT_DAYS * DAY_MS
-  const until = timeOfQuery('until', query.get('until') ?? undefined)
-  if (until !== undefined && until <= since) throw invalidRequest('until', "'until' must be after 'since'.")
+  const by = usageDimensionOf(query.get('by') ?? 'model')
+  if (!by || by === 'key' || by === 'account')
+    throw invalidRequest('by', `Invalid 'by'. Supported values are: ${DIMENSIONS.join(', ')}, metadata.NAME.`)
+  const period = periodOfQuery(
+    { since: query.get('since'), until: query.get('until') },
+    at - DEFAULT_DAYS * DAY_MS,
+  )
+  const { since, until } = period
   if (by === 'hour' && (until ?? at) - since > MAX_HOURLY_DAYS * DAY_MS)
     throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
-  const period: UsagePeriod = { since, ...(until !== undefined && { until }), keyId: key.id }
-  const used = await usageBy(db, by, period)
+  const used = await usageBy(db, by, { ...period, keyId: key.id })
   return {
     object: 'usage',
     since: isoTime(since),
@@ -120,13 +115,31 @@ async function describeUsage({ db, now }: OwnKeyWorld, key: Key, query: URLSearc
 
 function describeAllPrices({ catalogue }: OwnKeyWorld, key: Key): object {
   const data = modelsOf(catalogue, key).flatMap(({ id }) => {
-    const card = cardOf(catalogue, id)
+    const card = cardOf(catalogue, key, id)
     if (!card) return []
     const { operations, pricing, prices } = card
     const route = catalogue.routes.get(id)?.models
-    return [{ id, operations, pricing, prices: prices ?? null, ...(route && { route }) }]
+    const options = optionsOf((route ?? [id]).flatMap((each) => formsFor(catalogue, key, each)))
+    return [{ id, operations, pricing, prices: prices ?? null, options, ...(route && { route }) }]
   })
   return { object: 'list', currency: 'USD', data }
+}
+
+/** Fields that a request in plain words may have beside its text, and their values where they are known, by operation. */
+function optionsOf(forms: readonly Model[]): Record<string, object> {
+  const options: Record<string, object> = {}
+  for (const model of forms) {
+    const { family, sizes, durations, dimensions, inputModalities } = model
+    options[family.operation] ??= {
+      fields: (family.plain?.fields ?? []).filter((name) => name !== 'uploads'),
+      ...(sizes && { sizes }),
+      ...(durations && { durations }),
+      ...(dimensions && { dimensions }),
+      ...(inputModalities && { input: inputModalities }),
+      ...(family.kind === 'speech' && { voices: family.voices(model) }),
+    }
+  }
+  return options
 }
 
 /** The old form of OpenAI, in which what is left is the limit less the usage. Both are of the key since ever. */
@@ -198,14 +211,23 @@ async function accountOf(db: Db, key: Key) {
   return account
 }
 
-/** The most that a key can spend now: what its account has available, or its budget has left. */
+/** The most that a key can spend now: what its account has available, or its budget or that of the account has left. */
 async function leftNano(db: Db, key: Key, now: number): Promise<number> {
-  const [{ availableNano }, usedNano] = await Promise.all([
+  const [{ availableNano }, usedNano, accountUsedNano] = await Promise.all([
     accountOf(db, key) satisfies Promise<Balance>,
     budgetUsedNano(db, key, now),
+    accountUsed(db, key, now),
   ])
-  if (key.budgetNano === null) return availableNano
-  return Math.max(0, Math.min(availableNano, key.budgetNano - usedNano))
+  const left = [availableNano]
+  if (key.budgetNano !== null) left.push(key.budgetNano - usedNano)
+  if (key.accountBudget) left.push(key.accountBudget.amountNano - (accountUsedNano ?? 0))
+  return Math.max(0, Math.min(...left))
+}
+
+/** Nano-dollars that are spent or held of the account's budget in its period; null without one. */
+async function accountUsed(db: Db, key: Key, now: number): Promise<number | null> {
+  const period = accountPeriodOf(key, now)
+  return period === null ? null : committedNano(db, bookOf(key.account), period)
 }
 
 interface Spend {

@@ -46,7 +46,7 @@ export function tokenCountRoutes(
       rest(listener, request, world.config)
       try {
         const tokens = await countTokens({
-          authorization: authorizationOf(request.headers, world.config, dialect),
+          authorization: authorizationOf(request, world.config, dialect),
           headers: forwardedOf(operation, request.headers),
           body: (check) => bodies.read(request, operation.name, () => exempt(listener, request), check),
           signal: request.signal,

@@ -98,7 +98,7 @@ export function createVideoSubmission(
 
   const remix = (request: Request, id: string, listener: Listener | null) =>
     submit(request, listener, async (parts) => {
-      const asked = authorizationOf(request.headers, world.config, operation.dialect)
+      const asked = authorizationOf(request, world.config, operation.dialect)
       const { account } = await world.authenticator.authenticate(asked)
       const task = await requireTask(world.db, account, id)
       return new RemixIncoming({ task, url: freshAddressOf(task, world.now()) }, ...parts)

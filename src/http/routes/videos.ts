@@ -14,6 +14,7 @@ import { findTask, listTasks, requireTask } from '../../tasks/find'
 import { showTask, type Task } from '../../tasks/task'
 import type { BodyReader } from '../body'
 import { exempt, type Listener } from '../connection'
+import { limitOfQuery } from '../query-limit'
 import { queryOf } from '../target'
 import { answerKeyed } from '../with-key'
 import { sendVideo } from './video-content'
@@ -23,8 +24,7 @@ import { createVideoSubmission, type SubmitWorld } from './video-submit'
 const PATH = '/v1/videos'
 /** The path segment of the operation itself, which is no video. */
 const RESERVED = 'generations'
-const DEFAULT_LIMIT = 20
-const MAX_LIMIT = 100
+const LIMITS = { usual: 20, most: 100 }
 
 export function videoRoutes(
   world: SubmitWorld & DeleteWorld & { catalogue: Pick<Catalogue, 'models'> },
@@ -91,9 +91,7 @@ function idIn({ id }: { id: string }): string {
 }
 
 async function pageOf(world: { db: Db }, account: string, query: URLSearchParams) {
-  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw invalidRequest('limit', `Invalid 'limit': expected a whole number from 1 to ${MAX_LIMIT}.`)
+  const limit = limitOfQuery(query, LIMITS)
   const order = query.get('order') ?? 'desc'
   if (order !== 'desc' && order !== 'asc')
     throw invalidRequest('order', `Invalid value for 'order'. Supported values are: 'asc', 'desc'.`)

@@ -10,6 +10,8 @@ export interface SignedCall {
   query: URLSearchParams
   headers: Readonly<Record<string, string>>
   text: string
+  /** When it arrives, in milliseconds since 1970. */
+  now: number
 }
 
 export interface Credentials {
@@ -36,7 +38,7 @@ export function signatureFault(call: SignedCall, known: Credentials): string | u
   }
   if (service !== 'bedrock' || !date.startsWith(day)) return 'Credential should be scoped to correct service.'
   const at = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
-  if (!(Math.abs(Date.now() - at) <= MOST_SKEW_MS)) return 'Signature expired.'
+  if (!(Math.abs(call.now - at) <= MOST_SKEW_MS)) return 'Signature expired.'
   const signed = names.split(';')
   const sensitive = Object.keys(headers).filter((name) => name.startsWith('x-amz-'))
   if (![...NEEDED, ...sensitive].every((name) => signed.includes(name))) return 'A header is not signed.'

@@ -1,7 +1,7 @@
 // The clients that `gateway env` knows, and what each reads to use this gateway: variables of a shell, a command, or a
 // file of settings. What is written here must be tried with the client itself, as printed.
 
-import type { OperationName } from '../../src/contract/operations'
+import type { OperationName } from '../contract/operations'
 
 /** The facts that the settings of every client are made of. */
 export interface ClientParts {

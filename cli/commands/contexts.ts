@@ -1,0 +1,148 @@
+// gateway contexts: saves gateways somewhere else, and which of them commands work on. It must never print a token.
+
+import { resolve } from 'node:path'
+import { defineCommand } from 'citty'
+import { isName, NAME_RULE } from '../../src/accounts/names'
+import { type Context, type Contexts, contextsFile, readContexts, writeContexts } from '../lib/contexts'
+import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
+import { didYouMean } from '../lib/near-names'
+import { checked, clientOf, readToken } from '../lib/remote'
+import { paint, print, printJson, say } from '../view/output'
+import { renderTable } from '../view/table'
+
+/** The word for the database of this machine. */
+const NONE = 'none'
+
+const nameArg = { type: 'positional', required: true, description: 'The name of the context' } as const
+const jsonArg = { json: { type: 'boolean', description: 'Print one JSON document instead of text' } } as const
+
+const add = defineCommand({
+  meta: {
+    name: 'add',
+    description: 'Save a gateway with the token of an admin, and work on it from now on.',
+    examples: [
+      'gateway contexts add rack --server https://gateway.example.com --token @token.txt',
+      'GATEWAY_ADMIN_TOKEN=adm-… gateway contexts add rack --server https://10.0.0.5:9090 --ca-file ca.pem',
+    ],
+  },
+  args: {
+    name: { ...nameArg, description: 'Its name: letters, digits and . _ @ -' },
+    server: { type: 'string', required: true, valueHint: 'URL', description: 'The address of its admin API' },
+    token: {
+      type: 'string',
+      valueHint: 'TOKEN|@FILE',
+      description: 'The token of an admin, or its file; @- is standard input (default: GATEWAY_ADMIN_TOKEN)',
+    },
+    'ca-file': {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'Certificates of the authority that vouches for it, where the system does not know that',
+    },
+    'allow-http': {
+      type: 'boolean',
+      description: 'Send the token in clear text, for everybody on the way to read',
+    },
+    ...jsonArg,
+  },
+  async run({ args }) {
+    const { name } = args
+    if (!isName(name) || name === NONE)
+      throw new WrongUsage(`A name has ${NAME_RULE}, which "${name}" has not.`)
+    const token = readToken(args.token ?? process.env.GATEWAY_ADMIN_TOKEN ?? '')
+    if (!token) throw new WrongUsage('Give the token of an admin: --token @FILE, or GATEWAY_ADMIN_TOKEN.')
+    const context = checked({
+      server: args.server,
+      token,
+      ...(args['ca-file'] && { caFile: resolve(args['ca-file']) }),
+      ...(args['allow-http'] && { allowHttp: true }),
+    })
+    // Wrong ones are not kept.
+    const me = await clientOf(context)
+      .call('getMe')
+      .catch((error) => {
+        throw new CommandFailed(`${lineOf(error)}. Nothing was saved.`)
+      })
+    const saved = readContexts()
+    writeContexts({ current: name, contexts: { ...saved.contexts, [name]: context } })
+    if (args.json) return printJson(contextJson(name, context, name))
+    print(`Commands now work on ${name} (${context.server}), as ${me.name} with the role ${me.role}.`)
+    say(
+      `Saved with its token to ${contextsFile()}. Back to the database of this machine: gateway contexts use none`,
+    )
+  },
+})
+
+const list = defineCommand({
+  meta: { name: 'list', description: 'List the saved gateways.', examples: ['gateway contexts list'] },
+  args: jsonArg,
+  run({ args }) {
+    const { current, contexts } = readContexts()
+    const rows = Object.entries(contexts).map(([name, context]) => contextJson(name, context, current))
+    if (args.json) return printJson(rows)
+    if (rows.length === 0)
+      return say('There are no contexts. Save one: gateway contexts add NAME --server URL')
+    const columns = [{ title: 'NAME' }, { title: 'IN USE' }, { title: 'SERVER', flexible: true }]
+    print(
+      renderTable(
+        columns,
+        rows.map(({ name, server, current }) => [name, current ? paint('green', 'yes') : '', server]),
+      ),
+    )
+    if (current === null) say('\nCommands work on the database of this machine.')
+  },
+})
+
+const use = defineCommand({
+  meta: {
+    name: 'use',
+    description: 'Work on a saved gateway from now on; the word none: on the database of this machine.',
+    examples: ['gateway contexts use rack', 'gateway contexts use none'],
+  },
+  args: { name: nameArg, ...jsonArg },
+  run({ args }) {
+    const saved = readContexts()
+    const current = args.name === NONE ? null : requireSaved(saved, args.name)
+    writeContexts({ ...saved, current })
+    if (args.json) return printJson({ current })
+    print(
+      current === null
+        ? 'Commands now work on the database of this machine.'
+        : `Commands now work on ${current} (${saved.contexts[current]?.server}).`,
+    )
+  },
+})
+
+const remove = defineCommand({
+  meta: {
+    name: 'remove',
+    description: 'Forget a saved gateway and its token, which stays valid: `admins revoke` refuses it.',
+    examples: ['gateway contexts remove rack'],
+  },
+  args: { name: nameArg, ...jsonArg },
+  run({ args }) {
+    const saved = readContexts()
+    const { [requireSaved(saved, args.name)]: _removed, ...contexts } = saved.contexts
+    const current = saved.current === args.name ? null : saved.current
+    writeContexts({ current, contexts })
+    if (args.json) return printJson({ current })
+    print(`Removed ${args.name}.`)
+    if (saved.current !== current) say('Commands now work on the database of this machine.')
+  },
+})
+
+export const contexts = defineCommand({
+  meta: {
+    name: 'contexts',
+    description: 'Gateways somewhere else that commands work on, over their admin API.',
+  },
+  subCommands: { add, list, use, remove },
+})
+
+function requireSaved({ contexts }: Contexts, name: string): string {
+  if (Object.hasOwn(contexts, name)) return name
+  throw new CommandFailed(`There is no context ${name}.${didYouMean(name, Object.keys(contexts))}`)
+}
+
+function contextJson(name: string, { server, caFile }: Context, current: string | null) {
+  return { name, server, current: name === current, ca_file: caFile ?? null }
+}

@@ -1,0 +1,186 @@
+// gateway events: what operators are told of, what was sent to whom, and a try of the recipients. An address or a secret of
+// a recipient must never be shown.
+
+import { defineCommand } from 'citty'
+import { newId, outside } from '../../src/app/world'
+import { eventSettingsOf } from '../../src/config/events'
+import type { Config } from '../../src/config/schema'
+import { sendEvent, testEvent } from '../../src/events/send'
+import { textOfEvent } from '../../src/events/text'
+import { Receivers } from '../../src/webhooks/receivers'
+import { DELIVERY_STATES } from '../../src/webhooks/rows'
+import { CommandFailed } from '../lib/errors'
+import { withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { commandArgs, loadConfig } from '../lib/settings'
+import { limitArg, parseLimit, parseWord } from '../lib/values'
+import { print, printJson, say } from '../view/output'
+import { renderTable } from '../view/table'
+import { shortTime } from '../view/times'
+
+const DEFAULT_LIMIT = 50
+const TEST_TIMEOUT_MS = 20_000
+const NO_EVENTS = 'The configuration has no `events`: nobody is told of anything.'
+
+const list = defineCommand({
+  meta: {
+    name: 'list',
+    description: 'Show events that were sent in the last 30 days, newest first.',
+    examples: ['gateway events list', 'gateway events list --delivery failed --json | jq -r .[].last_answer'],
+  },
+  args: {
+    to: { type: 'string', valueHint: 'NAME', description: 'Only those for this recipient' },
+    delivery: {
+      type: 'string',
+      valueHint: DELIVERY_STATES.join('|'),
+      description: 'Only those whose delivery stands so',
+    },
+    limit: limitArg(DEFAULT_LIMIT),
+    ...gatewayArgs,
+  },
+  async run({ args }) {
+    const limit = parseLimit(args, DEFAULT_LIMIT)
+    const state =
+      args.delivery === undefined ? undefined : parseWord('delivery', args.delivery, DELIVERY_STATES)
+    await withGateway(args, async (gateway) => {
+      const query = { delivery: state, recipient: args.to }
+      const events = await gateway.rows('listEvents', { query }, limit)
+      if (args.json) return printJson(events)
+      if (events.length === 0) return say('There are no such events.')
+      print(
+        renderTable(
+          [
+            { title: 'TIME (UTC)' },
+            { title: 'EVENT', flexible: true },
+            { title: 'TO', flexible: true },
+            { title: 'DELIVERY' },
+            { title: 'LAST ANSWER', flexible: true },
+          ],
+          events.map(({ created_at, type, state: which, items, recipient, delivery, last_answer }) => [
+            shortTime(Date.parse(created_at)),
+            `${type} ${items.length === 1 ? items[0]?.subject : items.length} ${which}`,
+            recipient ?? '',
+            delivery,
+            last_answer?.replaceAll(/\s+/g, ' ') ?? '',
+          ]),
+        ),
+      )
+    })
+  },
+})
+
+const conditions = defineCommand({
+  meta: {
+    name: 'conditions',
+    description: 'Show what lasts now: low balances, vendors that are down, backups that fail.',
+    examples: ['gateway events conditions'],
+  },
+  args: gatewayArgs,
+  async run({ args }) {
+    await withGateway(args, async (gateway) => {
+      const { data: lasting } = await gateway.call('listConditions')
+      if (args.json) return printJson(lasting)
+      if (gateway.local && !gateway.local.config.events) say(NO_EVENTS)
+      if (lasting.length === 0) return say('There is nothing to tell.')
+      print(
+        renderTable(
+          [{ title: 'SINCE (UTC)' }, { title: 'EVENT' }, { title: 'IN WORDS', flexible: true }],
+          lasting.map(({ since, type, subject, account, details }) => {
+            const item = { subject, ...(account !== null && { account }), since, ...details }
+            const body = { id: '', type, timestamp: since, data: { state: 'began' as const, items: [item] } }
+            return [shortTime(Date.parse(since)), type, textOfEvent(body).lines[0] ?? '']
+          }),
+        ),
+      )
+    })
+  },
+})
+
+const test = defineCommand({
+  meta: {
+    name: 'test',
+    description: 'Send a test to one recipient or to all, from this machine, and show what each answers.',
+    examples: ['gateway events test', 'gateway events test ops'],
+  },
+  args: {
+    recipient: {
+      type: 'positional',
+      required: false,
+      description: 'The name of the recipient in events.to; all without it',
+    },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    const { config } = await loadConfig(args)
+    const names = recipientsOf(config, args.recipient)
+    const results = await Promise.all(names.map(async (name) => tryOne(config, name)))
+    if (args.json) printJson(results)
+    else
+      print(
+        renderTable(
+          [{ title: 'TO', flexible: true }, { title: 'RESULT' }, { title: 'ANSWER', flexible: true }],
+          results.map(({ recipient, ok, answer }) => [
+            recipient,
+            ok ? 'sent' : 'not sent',
+            answer.replaceAll(/\s+/g, ' '),
+          ]),
+        ),
+      )
+    if (results.some(({ ok }) => !ok)) process.exitCode = 1
+  },
+})
+
+/** An answer with its status in front; mail servers write it there themselves. */
+function answerOf(status: number | null, text: string): string {
+  return status === null || text.includes(String(status)) ? text : `${status} ${text}`.trim()
+}
+
+function recipientsOf({ events }: Config, name: string | undefined): string[] {
+  if (!events) throw new CommandFailed(`${NO_EVENTS} docs/operate/notifications.md says how to set them up.`)
+  const names = Object.keys(events.to)
+  if (name === undefined) return names
+  if (names.includes(name)) return [name]
+  throw new CommandFailed(`There is no recipient "${name}" in events.to. There are: ${names.join(', ')}.`)
+}
+
+async function tryOne(config: Config, recipient: string) {
+  const receivers = new Receivers(outside.transport)
+  const id = newId('evt')
+  const at = Date.now()
+  try {
+    const { status, text } = await sendEvent(
+      eventSettingsOf(config.events ?? { to: {} }),
+      { id, recipient, body: JSON.stringify(testEvent(id, at)), at },
+      { receivers, addressRules: { allow: config.webhooks?.allow ?? [], lookup: outside.lookup } },
+      AbortSignal.timeout(TEST_TIMEOUT_MS),
+    )
+    const ok = status !== null && status >= 200 && status < 300
+    return { recipient, ok, status, answer: answerOf(status, text) }
+  } finally {
+    receivers.close()
+  }
+}
+
+const redeliver = defineCommand({
+  meta: {
+    name: 'redeliver',
+    description: 'Send an event again, with the same id, from the start of its schedule.',
+    examples: ['gateway events redeliver evt_01a1…'],
+  },
+  args: {
+    id: { type: 'positional', required: true, description: 'The event' },
+    ...gatewayArgs,
+  },
+  async run({ args }) {
+    await withGateway(args, async (gateway) => {
+      await gateway.call('redeliverEvent', { params: { event: args.id } })
+      if (args.json) return printJson({ id: args.id })
+      print(`${args.id} is sent again by the next server that runs.`)
+    })
+  },
+})
+
+export const events = defineCommand({
+  meta: { name: 'events', description: 'What operators are told of by webhook, chat or mail, and to whom.' },
+  subCommands: { list, conditions, test, redeliver },
+})

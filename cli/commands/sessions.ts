@@ -1,0 +1,72 @@
+// gateway sessions: lists who is signed in to the console, and ends sessions.
+
+import { defineCommand } from 'citty'
+import { withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { limitArg, parseLimit } from '../lib/values'
+import { print, printJson, say } from '../view/output'
+import { renderTable } from '../view/table'
+import { shortTime } from '../view/times'
+
+const DEFAULT_LIMIT = 50
+
+const list = defineCommand({
+  meta: {
+    name: 'list',
+    description: 'List sessions of the console, newest first, also those that have ended.',
+    examples: ['gateway sessions list', 'gateway sessions list --json | jq .[0].client_address'],
+  },
+  args: {
+    limit: limitArg(DEFAULT_LIMIT),
+    ...gatewayArgs,
+  },
+  async run({ args }) {
+    const limit = parseLimit(args, DEFAULT_LIMIT)
+    await withGateway(args, async (gateway) => {
+      const rows = await gateway.rows('listSessions', {}, limit)
+      if (args.json) return printJson(rows)
+      if (rows.length === 0) return say('Nobody has signed in to the console.')
+      const titles = ['SESSION', 'KIND', 'NAME', 'STATUS', 'BEGUN (UTC)', 'USED (UTC)', 'FROM']
+      print(
+        renderTable(
+          titles.map((title) => ({ title, flexible: title === 'NAME' })),
+          rows.map((row) => [
+            row.id,
+            row.kind,
+            row.name,
+            row.status,
+            shortTime(Date.parse(row.created_at ?? '')),
+            shortTime(Date.parse(row.used_at ?? '')),
+            row.client_address ?? '',
+          ]),
+        ),
+      )
+    })
+  },
+})
+
+const revoke = defineCommand({
+  meta: {
+    name: 'revoke',
+    description: 'End a session of the console.',
+    examples: ['gateway sessions revoke ses_019a…'],
+  },
+  args: {
+    session: { type: 'positional', required: true, description: 'The id of the session' },
+    ...gatewayArgs,
+  },
+  async run({ args }) {
+    await withGateway(args, async (gateway) => {
+      const before = (await gateway.rows('listSessions')).find(({ id }) => id === args.session)
+      const session = await gateway.call('revokeSession', { params: { session: args.session } })
+      if (args.json) return printJson(session)
+      const isFirst = before?.status !== 'ended'
+      print(isFirst ? `The session of ${session.name} has ended.` : 'It had ended before.')
+    })
+  },
+})
+
+export const sessions = defineCommand({
+  meta: { name: 'sessions', description: 'Who is signed in to the web console.' },
+  subCommands: { list, revoke },
+})

@@ -1,0 +1,157 @@
+// What another gateway holds, in the words of this one: every reader finds it in its own way, and one writer carries it
+// over. What cannot be carried stands in a list with the reason, so that nothing is lost in silence.
+
+import type { KeySettings } from '../../src/accounts/keys'
+import type { PriceConfig } from '../../src/config/prices'
+
+export interface FoundAccount {
+  /** Their id of it, which names its opening credit for ever. */
+  id: string
+  name: string
+  displayName: string | null
+  /** Nano-dollars that it can spend there now. */
+  balanceNano: number
+  isFrozen: boolean
+  /** The group whose factor on prices it pays. */
+  plan: string | null
+}
+
+export interface FoundKey {
+  name: string
+  account: string
+  /** SHA-256 of the whole secret as callers send it, in hexadecimal. */
+  hash: string
+  hint: string
+  isPaused: boolean
+  createdAt: number | null
+  settings: KeySettings
+}
+
+export interface FoundUpstream {
+  name: string
+  kind: string
+  baseUrl: string | undefined
+  apiVersion?: string
+  /** Keys with the variables that the configuration reads them from. A key that stands in the environment has no value. */
+  keys: { variable: string; value: string | undefined }[]
+}
+
+export interface FoundModel {
+  id: string
+  family: string
+  /** Upstreams that are equal, with the share of each. */
+  upstreams: Record<string, number>
+  upstreamModel: string
+  price: PriceConfig | 'free'
+}
+
+/** A thing that stays behind, and why. */
+export interface Left {
+  what: string
+  why: string
+}
+
+export interface Found {
+  accounts: FoundAccount[]
+  keys: FoundKey[]
+  upstreams: FoundUpstream[]
+  models: FoundModel[]
+  /** Models that are tried one after another, by the id that callers ask for. */
+  routes: Record<string, string[]>
+  aliases: Record<string, string>
+  /** Factors on prices by the names of plans. */
+  plans: Record<string, string>
+  left: Left[]
+}
+
+export function nothingFound(): Found {
+  return { accounts: [], keys: [], upstreams: [], models: [], routes: {}, aliases: {}, plans: {}, left: [] }
+}
+
+/** The budget of a key here, and in what it is not the one that it had. */
+export interface FoundBudget {
+  settings: Partial<Pick<KeySettings, 'budgetNano' | 'budgetPeriod'>>
+  /** Whether it may use nothing any more. */
+  isSpent: boolean
+  why?: string
+}
+
+/** A limit in all becomes a budget of a month, which is the same for the first month and never more at a time. */
+export function budgetOfRest(leftNano: number): FoundBudget {
+  if (leftNano <= 0) return { isSpent: true, settings: {}, why: 'has used all that it may: it is paused' }
+  return {
+    isSpent: false,
+    settings: { budgetNano: leftNano, budgetPeriod: 'month' },
+    why: 'what it may still use in all becomes its budget of each month',
+  }
+}
+
+/** The ids of the models that a key may use, as far as they are carried over. */
+export function idsOfModels(
+  names: readonly string[],
+  ids: ReadonlyMap<string, string>,
+  leave: (why: string) => void,
+): string[] {
+  const missing = names.filter((name) => !ids.has(name))
+  if (missing.length > 0) leave(`may use models that are not carried over: ${missing.join(', ')}`)
+  return names.flatMap((name) => ids.get(name) ?? [])
+}
+
+const MOST_NAME_LENGTH = 64
+
+/** Names that are allowed here and differ, in the order in which they are asked for. */
+export class Names {
+  private readonly taken = new Set<string>()
+
+  /** The name nearest to a text; `otherwise` where nothing of it is left. */
+  take(text: string, otherwise: string): string {
+    const plain = text
+      .normalize('NFKD')
+      .replaceAll(/\p{M}/gu, '')
+      .replaceAll(/[^A-Za-z0-9._@-]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '')
+    const base = (plain || otherwise).slice(0, MOST_NAME_LENGTH - 8)
+    for (let count = 1; ; count++) {
+      const name = count === 1 ? base : `${base}-${count}`
+      if (this.taken.has(name.toLowerCase())) continue
+      this.taken.add(name.toLowerCase())
+      return name
+    }
+  }
+}
+
+/** A model id as this gateway writes them; undefined for a name that cannot be one. */
+export function modelIdOf(name: string): string | undefined {
+  const id = name.toLowerCase()
+  return /^[a-z0-9][a-z0-9._:/-]{0,119}$/.test(id) ? id : undefined
+}
+
+/** Decimals of a price of a million tokens: a pico-dollar for one. */
+const PRICE_DECIMALS = 6
+
+/** Dollars of a million as a decimal; undefined for what is no price. */
+export function priceText(usd: number): string | undefined {
+  if (!Number.isFinite(usd) || usd < 0 || usd > 1_000_000) return undefined
+  const [whole = '0', fraction = ''] = usd.toFixed(PRICE_DECIMALS).split('.')
+  return `${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`
+}
+
+/** Prices of tokens in dollars for a million; undefined if one of them is none. */
+export function tokenPrice(
+  family: string,
+  usd: { input: number; output: number; cached?: number | undefined; written?: number | undefined },
+): PriceConfig | 'free' | undefined {
+  const { input, output, cached, written } = usd
+  const isChat = !family.endsWith('-embeddings')
+  const amounts = {
+    per_1m_input_tokens: priceText(input),
+    ...(isChat && {
+      per_1m_output_tokens: priceText(output),
+      ...(cached !== undefined && { per_1m_cached_input_tokens: priceText(cached) }),
+      ...(written !== undefined && { per_1m_cache_write_tokens: priceText(written) }),
+    }),
+  }
+  if (Object.values(amounts).some((amount) => amount === undefined)) return undefined
+  const isFree = [input, ...(isChat ? [output, cached ?? 0, written ?? 0] : [])].every((usd) => usd === 0)
+  return isFree ? 'free' : (amounts as PriceConfig)
+}

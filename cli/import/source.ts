@@ -1,0 +1,128 @@
+// The database of another gateway, opened to be read: a SQLite file, or an address of PostgreSQL or MySQL. It must never be
+// written to, and its address, which may hold a password, must never be shown.
+
+import { Database } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
+import { SQL } from 'bun'
+import { CommandFailed, lineOf } from '../lib/errors'
+
+export type SourceRow = Readonly<Record<string, unknown>>
+
+export interface SourceDatabase {
+  /** All rows of a table in the order of a column; none if there is no such table, unless it must be there. */
+  rows(table: string, orderBy: string, need?: 'needed'): Promise<SourceRow[]>
+  close(): Promise<void>
+}
+
+const ADDRESS = /^(postgres(ql)?|mysql|mariadb):\/\//
+
+export function openSource(place: string): SourceDatabase {
+  return ADDRESS.test(place) ? openServer(place) : openFile(place)
+}
+
+function without(table: string, need: 'needed' | undefined): SourceRow[] {
+  if (!need) return []
+  throw new CommandFailed(`This is no database of that gateway: it has no table ${table}.`)
+}
+
+function openFile(file: string): SourceDatabase {
+  if (!existsSync(file))
+    throw new CommandFailed(
+      `There is no file ${file}. Give the SQLite file of the other gateway, or its address: postgres://… or mysql://…`,
+    )
+  const database = new Database(file, { readonly: true, safeIntegers: false })
+  return {
+    async rows(table, orderBy, need) {
+      try {
+        const known = database.query('select 1 from sqlite_master where name = ?').get(table)
+        if (!known) return without(table, need)
+        return database.query(`select * from "${table}" order by "${orderBy}"`).all() as SourceRow[]
+      } catch (error) {
+        if (error instanceof CommandFailed) throw error
+        throw new CommandFailed(`${file} cannot be read as a SQLite database: ${lineOf(error)}.`)
+      }
+    },
+    async close() {
+      database.close()
+    },
+  }
+}
+
+function openServer(address: string): SourceDatabase {
+  const database = new SQL(address, { max: 1 })
+  const quote = address.startsWith('postgres') ? '"' : '`'
+  const quoted = (name: string) => `${quote}${name}${quote}`
+  return {
+    async rows(table, orderBy, need) {
+      try {
+        const known = await database.unsafe(
+          `select 1 as known from information_schema.tables where table_name = '${table}' limit 1`,
+        )
+        if (known.length === 0) return without(table, need)
+        return await database.unsafe(`select * from ${quoted(table)} order by ${quoted(orderBy)}`)
+      } catch (error) {
+        if (error instanceof CommandFailed) throw error
+        throw new CommandFailed(`The other gateway's database cannot be read: ${hidden(error, address)}.`)
+      }
+    },
+    close: () => database.close(),
+  }
+}
+
+/** An error without the password of the address. */
+function hidden(error: unknown, address: string): string {
+  const password = URL.parse(address)?.password
+  const text = lineOf(error)
+  return password ? text.replaceAll(decodeURIComponent(password), '…').replaceAll(password, '…') : text
+}
+
+/** The text of a column; empty if it has none. */
+export function textIn(row: SourceRow, column: string): string {
+  const value = row[column]
+  return value === null || value === undefined ? '' : String(value).trim()
+}
+
+/** The number of a column; undefined if it has none. */
+export function numberIn(row: SourceRow, column: string): number | undefined {
+  const value = row[column]
+  if (value === null || value === undefined || value === '') return undefined
+  const number = Number(value)
+  return Number.isFinite(number) ? number : undefined
+}
+
+/** The switch of a column: SQLite and MySQL write numbers. */
+export function isIn(row: SourceRow, column: string): boolean {
+  const value = row[column]
+  return value === true || value === 1 || value === 1n || value === '1' || value === 't' || value === 'true'
+}
+
+/** The time of a column in milliseconds since 1970; null if it has none. */
+export function timeIn(row: SourceRow, column: string): number | null {
+  const value = row[column]
+  const at = value instanceof Date ? value.getTime() : Date.parse(utc(String(value ?? '')))
+  return Number.isNaN(at) ? null : at
+}
+
+/** A time without a zone is of UTC. */
+function utc(text: string): string {
+  return /\d{2}:\d{2}(:[\d.]+)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : text
+}
+
+/** The JSON of a column, which some databases answer parsed. */
+export function jsonIn(row: SourceRow, column: string): unknown {
+  const value = row[column]
+  if (typeof value !== 'string') return value ?? undefined
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}
+
+/** The texts of a column: a list of PostgreSQL, JSON, or words with commas between. */
+export function listIn(row: SourceRow, column: string): string[] {
+  const value = jsonIn(row, column) ?? row[column]
+  if (Array.isArray(value)) return value.map(String)
+  const text = textIn(row, column).replaceAll(/^\{|\}$/g, '')
+  return text.split(',').flatMap((word) => word.trim().replaceAll('"', '') || [])
+}

@@ -1,0 +1,82 @@
+// Saved gateways that commands can work on over the admin API: addresses with their tokens, in one file that only its
+// owner may read. A token must never be printed.
+
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isObject } from '../../src/lib/objects'
+import { ownFolders, surroundings } from './config-file'
+import { CommandFailed, lineOf } from './errors'
+
+/** A gateway somewhere else. */
+export interface Context {
+  /** Address without /admin/v1. */
+  server: string
+  token: string
+  /** A file with the certificates of authorities that vouch for it, besides those of the system. */
+  caFile?: string | undefined
+  /** Whether the token may go over the network in clear text. */
+  allowHttp?: boolean | undefined
+}
+
+export interface Contexts {
+  /** The context of commands that name none; null for the database of this machine. */
+  current: string | null
+  contexts: Record<string, Context>
+}
+
+const OTHERS = 0o077
+
+export function contextsFile(): string {
+  return join(ownFolders(surroundings())[0] ?? '.', 'contexts.json')
+}
+
+export function readContexts(): Contexts {
+  const file = contextsFile()
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (!found) return { current: null, contexts: {} }
+  // Windows has no such mode.
+  if (process.platform !== 'win32' && (found.mode & OTHERS) !== 0)
+    throw new CommandFailed(
+      `Other users of this machine can read the tokens in ${file}. Close it with: chmod 600 ${file}`,
+    )
+  try {
+    const read: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (isObject(read) && isObject(read.contexts)) return read as object as Contexts
+  } catch (error) {
+    throw new CommandFailed(`${file} cannot be read: ${lineOf(error)}.`)
+  }
+  throw new CommandFailed(`${file} is no file of contexts. Remove it, and add them again.`)
+}
+
+/** Replaces the file at once: a reader has the old one or the new one. */
+export function writeContexts(contexts: Contexts): void {
+  const file = contextsFile()
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const part = `${file}.part`
+  // One that was left behind may have another mode.
+  rmSync(part, { force: true })
+  writeFileSync(part, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 })
+  renameSync(part, file)
+}
+
+interface DatabaseFlags {
+  config?: string | undefined
+  'data-dir'?: string | undefined
+  sandbox?: boolean | undefined
+}
+
+/** Whether flags name the database of this machine, which then counts before a context. */
+export function namesDatabase(flags: DatabaseFlags): boolean {
+  return flags.config !== undefined || flags['data-dir'] !== undefined || flags.sandbox === true
+}
+
+/** Fails for a command that works on a database only, while another gateway is what commands work on. */
+export function assertOnDatabase(flags: DatabaseFlags): void {
+  if (namesDatabase(flags)) return
+  const named = process.env.GATEWAY_ADMIN_URL ? 'GATEWAY_ADMIN_URL' : readContexts().current
+  if (!named) return
+  const leave = named === 'GATEWAY_ADMIN_URL' ? 'unset it' : 'leave it: gateway contexts use none'
+  throw new CommandFailed(
+    `This command works on a database only, and ${named} has commands work on another gateway. Name the database with --data-dir or --config, or ${leave}`,
+  )
+}

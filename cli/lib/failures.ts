@@ -1,0 +1,44 @@
+// Tells people of errors of operations, with the command that helps. Texts that fit as they are stay as they are.
+
+import type { CallFailed } from '../../src/admin/client'
+import { commandLineOf } from '../program'
+import { CommandFailed, WrongUsage } from './errors'
+import type { SettingsFlags } from './settings'
+
+/** Texts by codes; `name` is what the command was asked about. */
+const texts: Record<string, (name: string, flags: SettingsFlags) => string> = {
+  key_not_found: (name) => `There is no key "${name}"; \`keys list\` shows all.`,
+  account_not_found: (name, flags) =>
+    `There is no account "${name}". An account is made with a key: ${commandLineOf('keys create NAME --account ACCOUNT', flags)}`,
+  task_not_found: (name) => `There is no task "${name}"; \`tasks list\` shows the newest.`,
+  task_unknown: (name) =>
+    `The vendor's id of ${name} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
+  admin_not_found: (name) => `There is no admin "${name}"; \`admins list\` shows all.`,
+  session_not_found: (name) => `There is no session "${name}"; \`sessions list\` shows all.`,
+  event_not_found: (name) => `There is no event "${name}".`,
+  code_not_found: (name, flags) =>
+    `There is no code "${name}". List them: ${commandLineOf('codes list', flags)}`,
+  request_not_found: (name) =>
+    `There is no request ${name}: it is not in the log, or no longer, and nothing was held for it.`,
+}
+
+/** The error of an operation as the failure of a command. The code stays readable for who acts on it. */
+export class OperationFailed extends CommandFailed {
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** Errors for what was asked wrongly are wrong usage; all others are failures of the command. */
+export function failureOf(
+  { status, code, message }: CallFailed,
+  name: string,
+  flags: SettingsFlags,
+): OperationFailed | WrongUsage {
+  if (status === 400) return new WrongUsage(message)
+  const text = Object.hasOwn(texts, code) ? texts[code] : undefined
+  return new OperationFailed(code, text ? text(name, flags) : message)
+}

@@ -1,0 +1,175 @@
+// Runs the operations of the admin API for a command: on the database of this machine, or on a gateway somewhere else. Every
+// change on the database is in the audit trail, with the user of the system who made it.
+
+import type { AdminClient, OperationCall, OperationId, ReplyOf } from '../../src/admin/client'
+import { CallFailed, createLocalClient } from '../../src/admin/client'
+import type { AdminWorld, ProcessControl } from '../../src/admin/operation'
+import { gatewayTime } from '../../src/app/clock'
+import { openRequestReader } from '../../src/app/request-store'
+import { newId, outside, randomBytes } from '../../src/app/world'
+import { buildCatalogue } from '../../src/catalogue/models'
+import type { Config } from '../../src/config/schema'
+import type { Db } from '../../src/db/db'
+import type { RequestReader } from '../../src/request-log/request-log'
+import { say } from '../view/output'
+import { commandLineActor } from './actor'
+import type { Context } from './contexts'
+import { needServer } from './control'
+import { CommandFailed } from './errors'
+import { failureOf } from './failures'
+import { clientOf, type GatewayFlags, remoteOf } from './remote'
+import { openDataDir, withDatabase } from './settings'
+
+/** A gateway that a command works on. */
+export interface Gateway extends AdminClient {
+  /** The database of this machine and its configuration; null for a gateway somewhere else. */
+  local: { db: Db; config: Config; dataDir: string } | null
+  /** Rows of a list, so many at most. */
+  rows<Id extends ListId>(id: Id, call?: OperationCall<Id>, most?: number): Promise<RowOf<Id>[]>
+  /** Rows of a list, page by page. */
+  pages<Id extends ListId>(id: Id, call?: OperationCall<Id>): AsyncGenerator<RowOf<Id>[]>
+}
+
+type ListId = {
+  [Id in OperationId]: ReplyOf<Id> extends { data: unknown[]; next: string | null } ? Id : never
+}[OperationId]
+type RowOf<Id extends ListId> = ReplyOf<Id> extends { data: (infer Row)[] } ? Row : never
+
+const PAGE = 1_000
+
+export async function withGateway<Result>(
+  flags: GatewayFlags,
+  work: (gateway: Gateway) => Promise<Result>,
+): Promise<Result> {
+  const remote = remoteOf(flags)
+  if (!remote)
+    return withDatabase(flags, (db, config) => onDatabase(flags, db, config, work), { isChosen: true })
+  let hasChanged = false
+  const noteChange = (id: OperationId) => {
+    hasChanged ||= !/^(list|get|compare)/.test(id)
+  }
+  try {
+    return await work(remoteGateway(remote, flags, noteChange))
+  } finally {
+    if (hasChanged) say(`Written to ${remote.server}.`)
+  }
+}
+
+/** A gateway somewhere else. `onAnswer` learns which operations it has answered. */
+export function remoteGateway(
+  remote: Context,
+  flags: GatewayFlags,
+  onAnswer: (id: OperationId) => void = () => {},
+): Gateway {
+  const client = clientOf(remote)
+  const noted: AdminClient['call'] = async (id, call) => {
+    const answer = await client.call(id, call)
+    onAnswer(id)
+    return answer
+  }
+  return gatewayOf({ ...client, call: noted }, null, flags)
+}
+
+async function onDatabase<Result>(
+  flags: GatewayFlags,
+  db: Db,
+  config: Config,
+  work: (gateway: Gateway) => Promise<Result>,
+): Promise<Result> {
+  const dataDir = openDataDir(flags)
+  const aheadMs = (await gatewayTime(db, Date.now())) - Date.now()
+  const now = () => Date.now() + aheadMs
+  let opened: Promise<RequestReader> | undefined
+  const open = () =>
+    (opened ??= openRequestReader(config, { db, dataDir, transport: outside.transport, now }))
+  const world: AdminWorld = {
+    db,
+    dataDir,
+    config,
+    get catalogue() {
+      return buildCatalogue(config, outside)
+    },
+    artifacts: null,
+    requestLog: {
+      list: async (filter, wish) => (await open()).list(filter, wish),
+      find: async (id) => (await open()).find(id),
+      // The process that serves has them.
+      storeFigures: async () => {},
+    },
+    randomBytes,
+    now,
+    monotonic: () => performance.now(),
+    after(milliseconds, run) {
+      const timer = setTimeout(run, milliseconds)
+      return () => clearTimeout(timer)
+    },
+    newId,
+    log: () => {},
+  }
+  const actor = commandLineActor()
+  const { name } = actor
+  const admin = {
+    id: name,
+    name,
+    role: 'owner' as const,
+    hint: '',
+    expiresAt: null,
+    revokedAt: null,
+    createdAt: 0,
+  }
+  const client = createLocalClient({ world, control: controlOf(dataDir), admin, actor, request: null })
+  try {
+    return await work(gatewayOf(client, { db, config, dataDir }, flags))
+  } finally {
+    await (await opened)?.close()
+  }
+}
+
+/** The process that serves from this data directory, if one does. */
+function controlOf(dataDir: string): ProcessControl {
+  return {
+    compare: () => needServer(dataDir, 'GET /config/changes'),
+    reload: () => needServer(dataDir, 'POST /config/reload'),
+    makeBackup: () => Promise.reject(new Error('a command makes backups itself')),
+  }
+}
+
+function gatewayOf(client: AdminClient, local: Gateway['local'], flags: GatewayFlags): Gateway {
+  const explained = <Result>(work: Promise<Result>, params: Readonly<Record<string, string>> = {}) =>
+    work.catch((error) => {
+      throw error instanceof CallFailed ? failureOf(error, Object.values(params)[0] ?? '', flags) : error
+    })
+  const call: AdminClient['call'] = (id, asked) => explained(client.call(id, asked), asked?.params)
+  const pages: Gateway['pages'] = async function* (id, asked) {
+    for (let after: string | undefined; ; ) {
+      const query = { limit: PAGE, ...asked?.query, after }
+      const page = (await call(id, { ...asked, query } as never)) as { data: never[]; next: string | null }
+      if (page.data.length > 0) yield page.data
+      if (page.next === null) return
+      after = page.next
+    }
+  }
+  return {
+    local,
+    call,
+    pages,
+    csv: (id, asked) => explained(client.csv(id, asked), asked?.params),
+    async rows(id, asked, most = Number.POSITIVE_INFINITY) {
+      const rows: RowOf<typeof id>[] = []
+      const query = { ...asked?.query, limit: Math.min(PAGE, most) }
+      for await (const page of pages(id, { ...asked, query } as never)) {
+        rows.push(...page)
+        if (rows.length >= most) break
+      }
+      return rows.slice(0, most)
+    },
+  }
+}
+
+/** The database of this machine for what only works there. Fails for a gateway somewhere else. */
+export function needDatabase({ local }: Gateway, what: string): NonNullable<Gateway['local']> {
+  if (local) return local
+  throw new CommandFailed(
+    `${what} works on the database only, not over the admin API: run it on the machine of the gateway.`,
+  )
+}

@@ -1,0 +1,19 @@
+// Plans as commands name them.
+
+import { type Plan, plansOf } from '../../src/config/plans'
+import type { Config } from '../../src/config/schema'
+import { CommandFailed } from './errors'
+
+export const planArg = {
+  type: 'string',
+  valueHint: 'PLAN',
+  description: 'At the prices of this plan, and only what it may use',
+} as const
+
+/** A plan of the configuration by its name. */
+export function requirePlan({ plans }: Config, name: string): Plan {
+  const plan = plansOf(plans).get(name)
+  if (plan) return plan
+  const known = Object.keys(plans ?? {}).join(', ') || 'none'
+  throw new CommandFailed(`There is no plan "${name}". The configuration has: ${known}.`)
+}

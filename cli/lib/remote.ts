@@ -1,0 +1,117 @@
+// Decides whether a command works on the database of this machine or on a gateway over its admin API, and makes the client
+// for that. A token must never be printed, nor go over a network in clear text unless somebody has allowed it.
+
+import { readFileSync } from 'node:fs'
+import { version } from '../../package.json'
+import { type AdminClient, createRemoteClient } from '../../src/admin/client'
+import { isLoopback } from '../../src/lib/url-host'
+import { type Context, namesDatabase, readContexts } from './contexts'
+import { CommandFailed, lineOf, WrongUsage } from './errors'
+import { commandArgs, type SettingsFlags } from './settings'
+
+/** Flags of commands that can work on a gateway somewhere else. */
+export const gatewayArgs = {
+  ...commandArgs,
+  server: {
+    type: 'string',
+    valueHint: 'URL',
+    description:
+      'Work on the gateway at this address, over its admin API (default: the database of this machine)',
+  },
+  token: {
+    type: 'string',
+    valueHint: 'TOKEN|@FILE',
+    description: 'The token of an admin for it, or its file (default: GATEWAY_ADMIN_TOKEN)',
+  },
+  context: {
+    type: 'string',
+    valueHint: 'NAME',
+    description: 'Work on a gateway of `contexts list`; none: on the database of this machine',
+  },
+} as const
+
+export interface GatewayFlags extends SettingsFlags {
+  server?: string | undefined
+  token?: string | undefined
+  context?: string | undefined
+}
+
+/** The gateway that flags, the environment or the context in use name; undefined for the database of this machine. */
+export function remoteOf(flags: GatewayFlags): Context | undefined {
+  if (flags.server !== undefined && flags.context !== undefined)
+    throw new WrongUsage('Choose one of --server and --context.')
+  const isOpen = flags.context === undefined && !namesDatabase(flags)
+  const server = flags.server ?? (isOpen ? process.env.GATEWAY_ADMIN_URL : undefined)
+  const saved = server ? undefined : contextOf(flags)
+  if (!server && !saved) {
+    if (flags.token !== undefined) throw new WrongUsage('--token goes with --server URL or --context NAME.')
+    return undefined
+  }
+  const given = flags.token ?? (saved ? undefined : process.env.GATEWAY_ADMIN_TOKEN)
+  const token = given === undefined ? saved?.token : readToken(given)
+  if (!token)
+    throw new WrongUsage(
+      'The admin API takes a token: set GATEWAY_ADMIN_TOKEN, or give --token @FILE. `gateway admins create` makes one.',
+    )
+  return checked({ ...saved, server: saved?.server ?? (server as string), token })
+}
+
+/** The context in use where flags do not name the database of this machine. */
+function contextOf({ context, ...flags }: GatewayFlags): Context | undefined {
+  if (context === 'none' || (context === undefined && namesDatabase(flags))) return undefined
+  const { current, contexts } = readContexts()
+  const name = context ?? current
+  if (name === null) return undefined
+  if (Object.hasOwn(contexts, name)) return contexts[name]
+  const names = Object.keys(contexts)
+  throw new WrongUsage(
+    `There is no context ${name}. ${names.length === 0 ? 'Add it: gateway contexts add.' : `There are: ${names.join(', ')}.`}`,
+  )
+}
+
+/** A token as it is given: itself, or the content of a file. */
+export function readToken(given: string): string {
+  if (!given.startsWith('@')) return given.trim()
+  const file = given.slice(1)
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8').trim()
+  } catch (error) {
+    throw new CommandFailed(`The token cannot be read from ${file}: ${lineOf(error)}.`)
+  }
+}
+
+/** The context with its address in one form. Fails for an address that is none, or that would give the token away. */
+export function checked(context: Context): Context {
+  const url = URL.parse(context.server)
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.username)
+    throw new WrongUsage(
+      `--server takes an address such as https://gateway.example.com, not "${context.server}".`,
+    )
+  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !context.allowHttp)
+    throw new CommandFailed(
+      `${url.origin} would get the token in clear text, for everybody on the way to read. Use https, or allow it: gateway contexts add NAME --server ${url.origin} --allow-http`,
+    )
+  return {
+    ...context,
+    server: `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/admin\/v1$/, ''),
+  }
+}
+
+export function clientOf({ server, token, caFile }: Context): AdminClient {
+  const tls = caFile === undefined ? undefined : { ca: authoritiesOf(caFile) }
+  return createRemoteClient({
+    url: `${server}/admin/v1`,
+    token,
+    version,
+    send: (url, request) => fetch(url, { ...request, ...(tls && { tls }) }),
+    wait: Bun.sleep,
+  })
+}
+
+function authoritiesOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new CommandFailed(`The certificates of authorities cannot be read from ${file}: ${lineOf(error)}.`)
+  }
+}

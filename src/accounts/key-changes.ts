@@ -1,0 +1,103 @@
+// What operators do with keys, and its rules: made, changed, replaced. A secret is in the result that makes it, and must
+// never be kept.
+
+import type { Db } from '../db/db'
+import { isoTime } from '../db/iso-time'
+import { conflict, invalidRequest, notFound } from '../lib/errors'
+import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../webhooks/secrets'
+import { assertOpen, findAccount } from './accounts'
+import { createKey, findKey, type Key, type KeySettings, makeSecret, type NewKey, rollKey } from './keys'
+import { isName, NAME_RULE } from './names'
+import type { SessionToken } from './sessions'
+
+interface Source {
+  now(): number
+  newId(prefix: string): string
+  randomBytes(count: number): Uint8Array
+}
+
+/** A key by its name or id. Rejects with 404. */
+export async function requireKey(db: Db, nameOrId: string): Promise<Key> {
+  const key = await findKey(db, nameOrId)
+  if (!key) throw notFound('key', nameOrId)
+  return key
+}
+
+/** A key that is not revoked. Rejects with 404 or 409. */
+export async function requireUsableKey(db: Db, nameOrId: string): Promise<Key> {
+  const key = await requireKey(db, nameOrId)
+  if (key.revokedAt === null) return key
+  throw conflict('key_revoked', `Key ${key.name} was revoked at ${isoTime(key.revokedAt)}: make another one.`)
+}
+
+/** Throws 400 for settings that make no sense, and for models that this gateway does not have. */
+export function checkKeySettings(
+  { models, budgetNano, budgetPeriod }: Pick<KeySettings, 'models' | 'budgetNano' | 'budgetPeriod'>,
+  known: Readonly<Record<string, unknown>>,
+): void {
+  const unknown = (models ?? []).find((id) => !Object.hasOwn(known, id))
+  if (unknown !== undefined)
+    throw invalidRequest('models', `Invalid 'models': there is no model \`${unknown.slice(0, 128)}\`.`)
+  if (budgetNano === null && budgetPeriod !== null)
+    throw invalidRequest('budget_period', "'budget_period' needs 'budget_usd'.")
+  if (budgetNano !== null && (budgetNano <= 0 || budgetPeriod === null))
+    throw invalidRequest(
+      'budget_usd',
+      "A budget is more than 0, and needs 'budget_period': day, week or month.",
+    )
+}
+
+/** A key to be stored, with new secrets. Rejects with 400 for a name that is none, and with 409 if its account is closed. */
+export async function draftKey(db: Db, source: Source, name: string, account: string): Promise<NewKey> {
+  for (const [field, text] of Object.entries({ name, account }))
+    if (!isName(text)) throw invalidRequest(field, `Invalid '${field}': expected ${NAME_RULE}.`)
+  const payer = await findAccount(db, account)
+  if (payer) assertOpen(payer)
+  return {
+    id: source.newId('key'),
+    name,
+    account,
+    secret: makeSecret(source.randomBytes),
+    webhookSecret: makeWebhookSecret(source.randomBytes),
+    createdAt: source.now(),
+  }
+}
+
+/** Stores a drafted key, and its account if that is new. Rejects with 409 if the name is taken. */
+export async function storeKey(db: Db, key: NewKey, settings: KeySettings): Promise<void> {
+  if (await createKey(db, { ...key, ...settings })) return
+  const taken = await findKey(db, key.name)
+  const why = taken?.revokedAt ? ' It is revoked, and names are not reused.' : ''
+  throw conflict('key_exists', `A key named ${key.name} already exists.${why}`)
+}
+
+/**
+ * Gives a key a new secret; the old one is refused, and so are sessions made with it, but for the one that asks. Rejects with
+ * 409 if the key is revoked.
+ */
+export async function giveNewSecret(
+  db: Db,
+  key: Key,
+  { randomBytes }: Pick<Source, 'randomBytes'>,
+  asking?: SessionToken,
+): Promise<string> {
+  const secret = makeSecret(randomBytes)
+  if (!(await rollKey(db, key.id, secret, asking))) throw justRevoked(key)
+  return secret
+}
+
+/** Replaces the secret that signs webhooks; the old one signs too for a while. Rejects with 409 if the key is revoked. */
+export async function giveNewWebhookSecret(
+  db: Db,
+  key: Key,
+  source: Pick<Source, 'randomBytes' | 'now'>,
+): Promise<{ secret: string; oldUntil: number }> {
+  const secret = makeWebhookSecret(source.randomBytes)
+  const now = source.now()
+  if (!(await rollWebhookSecret(db, key.id, secret, now))) throw justRevoked(key)
+  return { secret, oldUntil: now + OVERLAP_MS }
+}
+
+function justRevoked({ name }: Key) {
+  return conflict('key_revoked', `Key ${name} has just been revoked.`)
+}

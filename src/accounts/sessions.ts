@@ -1,0 +1,307 @@
+// Sessions of the console: who signed in with a token, a key or a link, until when. Only the SHA-256 of a session's token is
+// stored. A session must never outlive what it was made with: the secret, the key, the account, the admin.
+
+import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
+import { isoTime } from '../db/iso-time'
+
+export type SessionKind = 'admin' | 'key'
+
+/** Who signs in: an admin or a key by its id, or a role for a link of the command line. */
+export interface SessionOwner {
+  kind: SessionKind
+  subject: string
+}
+
+export interface Session extends SessionOwner {
+  id: string
+  /** Without use it ends this long after its last use, in milliseconds. */
+  idleMs: number
+  createdAt: number
+  usedAt: number
+  /** When it ends unless it is used. */
+  expiresAt: number
+  /** When it ends however much it is used. */
+  endsAt: number
+  revokedAt: number | null
+  clientAddress: string | null
+  userAgent: string | null
+}
+
+/** The token of a session in place of an Authorization header, which no header can be taken for. */
+export class SessionToken {
+  constructor(readonly text: string) {}
+}
+
+const MOST_SESSIONS_OF_OWNER = 20
+const MOST_USER_AGENT = 200
+/** Ended sessions are listed this long, in milliseconds. */
+const REMEMBERED_MS = 30 * 86_400_000
+/** Uses are noted when this part of the idle time has passed: a page asks many times a second. */
+const NOTED_PART = 20
+const ROLE_PREFIX = 'role:'
+
+/** A token of 256 random bits: guessing one is hopeless, so no checksum is needed. */
+export function makeSessionToken(randomBytes: (count: number) => Uint8Array): string {
+  return Buffer.from(randomBytes(32)).toString('base64url')
+}
+
+export function hashToken(token: string): string {
+  return new Bun.CryptoHasher('sha256').update(token).digest('hex')
+}
+
+/** The token that a page must send with each change, which another site cannot know. It gives nothing away of the session's. */
+export function csrfTokenOf(token: string): string {
+  return new Bun.CryptoHasher('sha256', token).update('console csrf').digest('base64url')
+}
+
+/** The role that a session of a link of the command line has; undefined for the session of an admin. */
+export function roleOfSubject(subject: string): string | undefined {
+  return subject.startsWith(ROLE_PREFIX) ? subject.slice(ROLE_PREFIX.length) : undefined
+}
+
+export function subjectOfRole(role: string): string {
+  return `${ROLE_PREFIX}${role}`
+}
+
+interface NewSession extends SessionOwner {
+  id: string
+  token: string
+  idleMs: number
+  maxMs: number
+  now: number
+  clientAddress: string | null
+  userAgent: string | null
+}
+
+/**
+ * Statements that make a session. The oldest of the same owner ends when there are too many. `link` is the hash of a link
+ * that the session uses up: a batch that comes too late changes nothing.
+ */
+export function openSession(session: NewSession, linkHash?: string): Statement[] {
+  const { kind, subject, now } = session
+  const endsAt = now + session.maxMs
+  return [
+    ...(linkHash === undefined ? [] : [useLink(linkHash, now)]),
+    {
+      sql: `insert into console_sessions (id, hash, kind, subject, secret_hash, idle_ms, created_at, used_at, expires_at,
+          ends_at, client_address, user_agent)
+        values ($1, $2, $3, $4, coalesce((${SECRET_HASH[kind]}), ''), $5, $6, $6, $7, $8, $9, $10)`,
+      parameters: [
+        session.id,
+        hashToken(session.token),
+        kind,
+        subject,
+        session.idleMs,
+        now,
+        Math.min(now + session.idleMs, endsAt),
+        endsAt,
+        session.clientAddress,
+        session.userAgent?.slice(0, MOST_USER_AGENT) ?? null,
+      ],
+    },
+    {
+      sql: `update console_sessions set revoked_at = $1 where kind = $2 and subject = $3 and revoked_at is null
+        and id not in (select id from console_sessions where kind = $2 and subject = $3 and revoked_at is null
+          order by created_at desc, id desc limit ${MOST_SESSIONS_OF_OWNER})`,
+      parameters: [now, kind, subject],
+    },
+  ]
+}
+
+/** The hash of the secret that an owner has now, for the parameter of its subject. */
+const SECRET_HASH: Record<SessionKind, string> = {
+  admin: 'select hash from admins where id = $4',
+  key: 'select hash from keys where id = $4',
+}
+
+/**
+ * The session of a token, if it has not ended and its owner still has the secret of its beginning. Using one keeps it alive
+ * up to its end.
+ */
+export async function useSession(
+  db: Db,
+  { text }: SessionToken,
+  kind: SessionKind,
+  now: number,
+): Promise<Session | undefined> {
+  const [row] = await db.query({
+    sql: `select * from console_sessions where hash = $1 and kind = $2`,
+    parameters: [hashToken(text), kind],
+  })
+  const session = row && sessionOfRow(row)
+  if (!session || !isOpen(session, now) || !(await hasItsSecret(db, session))) return undefined
+  if (now - session.usedAt >= session.idleMs / NOTED_PART) await noteUse(db, session, now)
+  return session
+}
+
+/** Whether a session has not ended, without using it. */
+export async function isSessionOpen(db: Db, id: string, now: number): Promise<boolean> {
+  const session = await findSession(db, id)
+  return session !== undefined && isOpen(session, now) && hasItsSecret(db, session)
+}
+
+function isOpen({ revokedAt, expiresAt }: Session, now: number): boolean {
+  return revokedAt === null && expiresAt > now
+}
+
+async function hasItsSecret(db: Db, { id, kind, subject }: Session): Promise<boolean> {
+  if (kind === 'admin' && roleOfSubject(subject) !== undefined) return true
+  const table = kind === 'admin' ? 'admins' : 'keys'
+  const rows = await db.query({
+    sql: `select 1 as found from ${table} join console_sessions on console_sessions.subject = ${table}.id
+      where console_sessions.id = $1 and console_sessions.secret_hash = ${table}.hash`,
+    parameters: [id],
+  })
+  return rows.length > 0
+}
+
+async function noteUse(db: Db, { id, idleMs, endsAt }: Session, now: number): Promise<void> {
+  await tryApply(db, [
+    {
+      sql: `update console_sessions set used_at = $2, expires_at = $3
+        where id = $1 and revoked_at is null and expires_at > $2 and used_at < $2`,
+      parameters: [id, now, Math.min(now + idleMs, endsAt)],
+    },
+  ])
+}
+
+/** Ends all sessions of an owner. To be done with what ends them. */
+export function endSessionsOf({ kind, subject }: SessionOwner, now: number): Statement {
+  return {
+    sql: `update console_sessions set revoked_at = $3
+      where kind = $1 and subject = $2 and revoked_at is null and expires_at > $3`,
+    parameters: [kind, subject, now],
+  }
+}
+
+/** Ends all sessions of the keys of an account. */
+export function endSessionsOfAccount(account: string, now: number): Statement {
+  return {
+    sql: `update console_sessions set revoked_at = $2 where kind = 'key' and revoked_at is null and expires_at > $2
+      and subject in (select id from keys where account = $1)`,
+    parameters: [account, now],
+  }
+}
+
+/** Has the session that changes the secret of its owner go on under the new one. */
+export function followSecret(token: SessionToken, secretHash: string): Statement {
+  return {
+    sql: 'update console_sessions set secret_hash = $2 where hash = $1',
+    parameters: [hashToken(token.text), secretHash],
+  }
+}
+
+export interface SessionFilter {
+  kind?: SessionKind | undefined
+  subject?: string | undefined
+  /** Sessions that began before the one with this id. */
+  before?: string | undefined
+  limit: number
+}
+
+/** Sessions, also those that have ended, newest first. */
+export async function listSessions(db: Db, filter: SessionFilter): Promise<Session[]> {
+  const rows = await db.query({
+    sql: `select * from console_sessions where (kind = $1 or cast($1 as text) is null)
+      and (subject = $2 or cast($2 as text) is null) and (id < $3 or cast($3 as text) is null)
+      order by id desc limit $4`,
+    parameters: [filter.kind ?? null, filter.subject ?? null, filter.before ?? null, filter.limit],
+  })
+  return rows.map(sessionOfRow)
+}
+
+export async function findSession(db: Db, id: string): Promise<Session | undefined> {
+  const [row] = await db.query({ sql: 'select * from console_sessions where id = $1', parameters: [id] })
+  return row && sessionOfRow(row)
+}
+
+/** Ends a session. False if it had ended. */
+export async function revokeSession(db: Db, id: string, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: 'update console_sessions set revoked_at = $2 where id = $1 and revoked_at is null and expires_at > $2',
+      parameters: [id, now],
+      guard: true,
+    },
+  ])
+}
+
+/** Ends the session of a token, if it has not ended. */
+export function endSession({ text }: SessionToken, now: number): Statement {
+  return {
+    sql: 'update console_sessions set revoked_at = $2 where hash = $1 and revoked_at is null and expires_at > $2',
+    parameters: [hashToken(text), now],
+  }
+}
+
+/** A session as JSON. `name` is that of its owner. */
+export function sessionJson(session: Session, name: string, now: number) {
+  const state = session.revokedAt !== null ? 'ended' : session.expiresAt <= now ? 'expired' : 'active'
+  return {
+    id: session.id,
+    kind: session.kind,
+    name,
+    status: state,
+    created_at: isoTime(session.createdAt),
+    used_at: isoTime(session.usedAt),
+    expires_at: isoTime(session.expiresAt),
+    ends_at: isoTime(session.endsAt),
+    client_address: session.clientAddress,
+    user_agent: session.userAgent,
+  }
+}
+
+/** Stores a link that signs its owner in, once. */
+export async function createLink(
+  db: Db,
+  { kind, subject }: SessionOwner,
+  { token, now, expiresAt }: { token: string; now: number; expiresAt: number },
+): Promise<void> {
+  await apply(db, [
+    {
+      sql: 'insert into console_links (hash, kind, subject, created_at, expires_at) values ($1, $2, $3, $4, $5)',
+      parameters: [hashToken(token), kind, subject, now, expiresAt],
+    },
+  ])
+}
+
+/** Whom a link signs in, if it was not used and has not expired. */
+export async function ownerOfLink(db: Db, token: string, now: number): Promise<SessionOwner | undefined> {
+  const [row] = await db.query({
+    sql: 'select kind, subject from console_links where hash = $1 and used_at is null and expires_at > $2',
+    parameters: [hashToken(token), now],
+  })
+  return row && { kind: row.kind as SessionKind, subject: row.subject as string }
+}
+
+function useLink(hash: string, now: number): Statement {
+  return {
+    sql: 'update console_links set used_at = $2 where hash = $1 and used_at is null and expires_at > $2',
+    parameters: [hash, now],
+    guard: true,
+  }
+}
+
+/** Statements that remove what has ended long ago. */
+export function forgetSessions(now: number): Statement[] {
+  return [
+    { sql: 'delete from console_sessions where expires_at < $1', parameters: [now - REMEMBERED_MS] },
+    { sql: 'delete from console_links where expires_at < $1', parameters: [now] },
+  ]
+}
+
+function sessionOfRow(row: Row): Session {
+  return {
+    id: row.id as string,
+    kind: row.kind as SessionKind,
+    subject: row.subject as string,
+    idleMs: row.idle_ms as number,
+    createdAt: row.created_at as number,
+    usedAt: row.used_at as number,
+    expiresAt: row.expires_at as number,
+    endsAt: row.ends_at as number,
+    revokedAt: row.revoked_at as number | null,
+    clientAddress: row.client_address as string | null,
+    userAgent: row.user_agent as string | null,
+  }
+}

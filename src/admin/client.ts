@@ -1,0 +1,226 @@
+// Calls operations of the admin API by their ids: in this process, on a database, or over HTTP. Both are made from the list
+// of operations, so that a caller has the same answers and the same errors from either. A token must never be sent to
+// another server than the one that was named.
+
+import { Type } from '@sinclair/typebox'
+import { GatewayError } from '../lib/errors'
+import { isObject } from '../lib/objects'
+import { createValidator } from '../lib/validate'
+import type { AdminOperation, Asked, TypedOperation } from './operation'
+import { adminOperations, type KnownOperation } from './operations'
+
+export type OperationId = KnownOperation['id']
+type Types<Id> =
+  Extract<KnownOperation, { id: Id }> extends TypedOperation<Id, infer Query, infer Body, infer Reply>
+    ? { query: Query; body: Body; reply: Reply }
+    : never
+type Given<Fields> = { [Name in keyof Fields]: Fields[Name] | undefined }
+
+/** JSON that an operation answers. */
+export type ReplyOf<Id extends OperationId> = Types<Id>['reply']
+
+export interface OperationCall<Id extends OperationId> {
+  /** The words in its path, by their names. */
+  params?: Readonly<Record<string, string>>
+  query?: Given<Types<Id>['query']>
+  body?: Given<Types<Id>['body']>
+  /** For operations that take one: makes a repeat harmless. */
+  idempotencyKey?: string | undefined
+}
+
+/** An operation that failed: with the status and the code of its error, or with the status 0 where there was no answer. */
+export class CallFailed extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** Rejects with CallFailed where an operation fails. */
+export interface AdminClient {
+  call<Id extends OperationId>(id: Id, call?: OperationCall<Id>): Promise<ReplyOf<Id>>
+  /** A list that an operation answers as comma-separated values. */
+  csv<Id extends OperationId>(id: Id, call?: OperationCall<Id>): Promise<ReadableStream<Uint8Array>>
+}
+
+interface Prepared {
+  operation: AdminOperation
+  params: Readonly<Record<string, string>>
+  query: Record<string, unknown>
+  body: Record<string, unknown>
+  idempotencyKey: string | null
+}
+
+/** A client of operations in this process. `asked` says who calls, on what. */
+export function createLocalClient(asked: Omit<Asked, 'params' | 'idempotencyKey'>): AdminClient {
+  const run = async ({ operation, params, query, body, idempotencyKey }: Prepared) => {
+    try {
+      createValidator(operation.query ?? Type.Object({}))(query)
+      createValidator(operation.body ?? Type.Object({}))(body)
+      return await operation.run({ ...asked, params, idempotencyKey }, query as never, body as never)
+    } catch (error) {
+      throw error instanceof GatewayError ? new CallFailed(error.status, error.code, error.message) : error
+    }
+  }
+  return {
+    async call(id, call) {
+      // As it would arrive over HTTP.
+      return JSON.parse(JSON.stringify(await run(prepared(id, call))))
+    },
+    async csv(id, call) {
+      return streamOf(id, await run(withCsv(prepared(id, call))))
+    },
+  }
+}
+
+export interface RemoteGateway {
+  /** The address of its admin API, up to `/admin/v1`. */
+  url: string
+  token: string
+  /** The version of this program. */
+  version: string
+  send(url: string, request: RequestInit): Promise<Response>
+  wait(milliseconds: number): Promise<unknown>
+}
+
+/** Longest time until an answer begins, in milliseconds. */
+const PATIENCE_MS = 30_000
+/** Longest time until a backup is answered, which the gateway checks before, in milliseconds. */
+const BACKUP_PATIENCE_MS = 30 * 60_000
+/** Waits before a request is repeated that can do no harm, in milliseconds. */
+const REPEATS_MS = [250, 1_000]
+/** Statuses of servers and proxies that may do better in a moment. */
+const PASSING = new Set([0, 502, 503, 504])
+
+/** A client of a gateway somewhere else. */
+export function createRemoteClient(gateway: RemoteGateway): AdminClient {
+  const send = async (asked: Prepared): Promise<Response> => {
+    const isHarmless = asked.operation.method === 'GET' || asked.idempotencyKey !== null
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await sendOnce(gateway, asked)
+      } catch (error) {
+        const waitMs = REPEATS_MS[attempt]
+        if (!isHarmless || waitMs === undefined || !isPassing(error)) throw error
+        await gateway.wait(waitMs)
+      }
+    }
+  }
+  return {
+    async call(id, call) {
+      const asked = prepared(id, call)
+      const body: unknown = await (await send(asked)).json().catch(() => undefined)
+      try {
+        createValidator(asked.operation.reply)(body)
+      } catch {
+        throw noAnswer(
+          gateway,
+          `answers ${id} in a form that this program (${gateway.version}) does not know`,
+        )
+      }
+      return body as never
+    },
+    async csv(id, call) {
+      return streamOf(id, await send(withCsv(prepared(id, call))))
+    },
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof CallFailed && PASSING.has(error.status)
+}
+
+async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Response> {
+  const { operation, body, idempotencyKey } = asked
+  const signal = AbortSignal.timeout(operation.id === 'makeBackup' ? BACKUP_PATIENCE_MS : PATIENCE_MS)
+  let response: Response
+  try {
+    response = await gateway.send(addressOf(gateway.url, asked), {
+      method: operation.method,
+      headers: {
+        authorization: `Bearer ${gateway.token}`,
+        ...(operation.body && { 'content-type': 'application/json' }),
+        ...(idempotencyKey !== null && { 'idempotency-key': idempotencyKey }),
+      },
+      ...(operation.body && { body: JSON.stringify(body) }),
+      // A token is for the server that was named.
+      redirect: 'manual',
+      signal,
+    })
+  } catch (error) {
+    const why = signal.aborted
+      ? 'did not answer in time'
+      : `cannot be reached (${reasonOf(error)}): look at its address, and whether it runs`
+    const isUnsure = operation.method !== 'GET' && idempotencyKey === null
+    const advice = isUnsure ? ' Look whether it was done before you repeat it' : ''
+    throw noAnswer(gateway, `${why}.${advice}`.replace(/\.$/, ''))
+  }
+  if (response.ok) return response
+  throw await errorOf(gateway, asked, response)
+}
+
+function addressOf(base: string, { operation, params, query }: Prepared): string {
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  )
+  return `${base}${path}${search.size > 0 ? `?${search}` : ''}`
+}
+
+/** The error of an answer, as the gateway has thrown it. */
+async function errorOf(
+  gateway: RemoteGateway,
+  { operation }: Prepared,
+  response: Response,
+): Promise<CallFailed> {
+  const { status, headers } = response
+  if (status >= 300 && status < 400)
+    return noAnswer(gateway, `sends its callers to ${headers.get('location')}: name that address`)
+  const answer: unknown = await response.json().catch(() => undefined)
+  const error = isObject(answer) && isObject(answer.error) ? answer.error : undefined
+  if (typeof error?.message !== 'string' || typeof error.code !== 'string')
+    return noAnswer(
+      gateway,
+      `answers ${operation.id} with the status ${status} and no reason: it is no gateway, or too old`,
+    )
+  const theirs = headers.get('x-gateway-version')
+  const isOther =
+    theirs !== null && theirs !== gateway.version && (status === 400 || error.code === 'unknown_route')
+  const versions = isOther ? ` The gateway has version ${theirs}, this program ${gateway.version}.` : ''
+  const refused = status === 401 ? `The gateway at ${gateway.url} refuses the token: ` : ''
+  return new CallFailed(status, error.code, `${refused}${error.message}${versions}`)
+}
+
+function noAnswer({ url }: RemoteGateway, what: string): CallFailed {
+  return new CallFailed(0, 'no_answer', `The gateway at ${url} ${what}.`)
+}
+
+/** The code of a failed connection, which names it better than its text. */
+function reasonOf(error: unknown): string {
+  const { code, message = String(error) } = error as { code?: string; message?: string }
+  return code ?? message.split('\n')[0] ?? ''
+}
+
+function prepared<Id extends OperationId>(id: Id, call: OperationCall<Id> = {}): Prepared {
+  const operation = adminOperations.find((each) => each.id === id)
+  if (!operation) throw new Error(`there is no operation ${id}`)
+  const { params = {}, query = {}, body = {}, idempotencyKey = null } = call
+  return { operation, params, query: present(query), body: present(body), idempotencyKey }
+}
+
+function withCsv(asked: Prepared): Prepared {
+  return { ...asked, query: { ...asked.query, format: 'csv' } }
+}
+
+/** The fields that have a value. */
+function present(fields: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+function streamOf(id: string, answer: object): ReadableStream<Uint8Array> {
+  if (answer instanceof Response && answer.body) return answer.body
+  throw new Error(`${id} answers no comma-separated values`)
+}

@@ -1,0 +1,133 @@
+// Codes over the admin API: made, listed and revoked. A code is in the answer that makes it, and must never be in another,
+// nor in the audit trail.
+
+import { Type } from '@sinclair/typebox'
+import { MAX_NOTE_LENGTH } from '../../accounts/accounts'
+import {
+  codeJson,
+  createCodes,
+  hintOfCode,
+  listCodes,
+  MOST_NEW_CODES,
+  makeCode,
+  requireCode,
+  revokeOpenCode,
+} from '../../billing/codes'
+import { isoTime } from '../../db/iso-time'
+import { timeOfQuery } from '../../http/query-time'
+import { formatUsd } from '../../lib/money'
+import {
+  changing,
+  closedBody,
+  limitOf,
+  Nullable,
+  open,
+  operation,
+  PageOf,
+  pageOf,
+  pageQuery,
+  placeOfCursor,
+  Text,
+  timedCursor,
+} from '../operation'
+import { positiveAmountOf } from './accounts'
+
+const tag = 'Codes'
+const CodeReply = Type.Object(
+  { id: Type.String(), hint: Type.String(), status: Type.String(), amount_usd: Type.String() },
+  open,
+)
+
+const list = operation({
+  id: 'listCodes',
+  method: 'GET',
+  path: '/codes',
+  role: 'viewer',
+  tag,
+  summary: 'Codes, newest first: what each is worth, and what became of it',
+  query: Type.Object(pageQuery),
+  reply: PageOf(CodeReply),
+  async run({ world }, query) {
+    const limit = limitOf(query)
+    const place = placeOfCursor(query.after)
+    const before = place && { createdAt: place.at, id: place.id }
+    const rows = await listCodes(world.db, { limit: limit + 1, before })
+    return pageOf(
+      rows,
+      limit,
+      (code) => codeJson(code, world.now()),
+      ({ createdAt, id }) => timedCursor(createdAt, id),
+    )
+  },
+})
+
+const create = operation({
+  id: 'createCodes',
+  method: 'POST',
+  path: '/codes',
+  role: 'operator',
+  tag,
+  summary: 'Make codes that holders of keys redeem for money, each once. They are in this answer only',
+  body: Type.Object(
+    {
+      amount_usd: Text('Dollars that each is worth, such as `5`.'),
+      count: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: MOST_NEW_CODES, description: 'How many. Default 1.' }),
+      ),
+      expires_at: Type.Optional(Nullable(Text('Refused from this time in UTC: `2026-12-31T00:00Z`.'))),
+      note: Type.Optional(
+        Nullable(Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the ledger.' })),
+      ),
+    },
+    closedBody,
+  ),
+  reply: Type.Object(
+    { data: Type.Array(Type.Object({ code: Type.String(), id: Type.String() }, open)) },
+    open,
+  ),
+  async run(asked, _query, { amount_usd: amount, count = 1, expires_at: expires, note = null }) {
+    const { world } = asked
+    const amountNano = positiveAmountOf(amount)
+    const createdAt = world.now()
+    const expiresAt = timeOfQuery('expires_at', expires ?? undefined) ?? null
+    const made = Array.from({ length: count }, () => {
+      const id = world.newId('code')
+      return { id, code: makeCode(world.randomBytes), amountNano, note, createdAt, expiresAt }
+    })
+    const db = changing(asked, {
+      action: 'codes.create',
+      target: `codes:${made[0]?.id}`,
+      after: { count, amount_usd: formatUsd(amountNano), expires_at: isoTime(expiresAt), note },
+    })
+    await createCodes(db, made)
+    const unused = { revokedAt: null, redeemedAt: null, redeemedBy: null }
+    const data = made.map(({ code, ...each }) => ({
+      code,
+      ...codeJson({ ...each, ...unused, hint: hintOfCode(code) }, createdAt),
+    }))
+    return { data }
+  },
+})
+
+const revoke = operation({
+  id: 'revokeCode',
+  method: 'POST',
+  path: '/codes/{code}/revoke',
+  role: 'operator',
+  tag,
+  summary: 'Refuse a code for ever, by its id or the code itself. What was redeemed stays on its account',
+  reply: CodeReply,
+  async run(asked) {
+    const { world, params } = asked
+    const now = world.now()
+    const code = await requireCode(world.db, params.code ?? '')
+    const db = changing(asked, {
+      action: 'code.revoke',
+      target: `code:${code.id}`,
+      before: { amount_usd: formatUsd(code.amountNano), hint: code.hint },
+    })
+    return codeJson(await revokeOpenCode(db, code, now), now)
+  },
+})
+
+export const codeOperations = [list, create, revoke]

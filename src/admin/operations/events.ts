@@ -1,0 +1,120 @@
+// Events over the admin API: what lasts now, what was sent to whom, and a try of each recipient. An address or a secret of
+// a recipient must never be shown.
+
+import { Type } from '@sinclair/typebox'
+import { lastingConditions } from '../../events/conditions'
+import { conditionJson, eventJson } from '../../events/event-json'
+import { testEvent } from '../../events/send'
+import { notFound } from '../../lib/errors'
+import { DELIVERY_STATES, insertEvent, listEvents, redeliverEvent } from '../../webhooks/rows'
+import {
+  changing,
+  closedBody,
+  limitOf,
+  Nullable,
+  OneOf,
+  open,
+  operation,
+  optionalText,
+  PageOf,
+  pageOf,
+  pageQuery,
+  Text,
+} from '../operation'
+
+const tag = 'Events'
+const MOST_CONDITIONS = 1_000
+
+const conditions = operation({
+  id: 'listConditions',
+  method: 'GET',
+  path: '/conditions',
+  role: 'viewer',
+  tag,
+  summary:
+    'What operators are told of and lasts now, the oldest first; none without `events` in the configuration',
+  reply: Type.Object(
+    { data: Type.Array(Type.Object({ type: Type.String(), subject: Type.String() }, open)) },
+    open,
+  ),
+  async run({ world }) {
+    const rows = await lastingConditions(world.db, world.now(), MOST_CONDITIONS)
+    return { data: rows.map(conditionJson) }
+  },
+})
+
+const list = operation({
+  id: 'listEvents',
+  method: 'GET',
+  path: '/events',
+  role: 'viewer',
+  tag,
+  summary: 'Events that were sent, newest first, with how their delivery stands',
+  query: Type.Object({
+    delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those whose delivery stands so.')),
+    recipient: optionalText('Only those for this recipient.'),
+    ...pageQuery,
+  }),
+  reply: PageOf(
+    Type.Object(
+      {
+        id: Type.String(),
+        type: Type.String(),
+        recipient: Type.String(),
+        delivery: Type.String(),
+        last_answer: Nullable(Type.String()),
+      },
+      open,
+    ),
+  ),
+  async run({ world }, query) {
+    const limit = limitOf(query)
+    const { delivery: state, recipient, after } = query
+    const rows = await listEvents(world.db, { state, recipient, after, limit: limit + 1 })
+    return pageOf(
+      rows,
+      limit,
+      (row) => eventJson(world.db, row),
+      ({ id }) => id,
+    )
+  },
+})
+
+const test = operation({
+  id: 'testEvent',
+  method: 'POST',
+  path: '/events/test',
+  role: 'operator',
+  tag,
+  summary: 'Send a test to a recipient; `listEvents` shows how it fared',
+  body: Type.Object({ recipient: Text('The name of the recipient in `events.to`.') }, closedBody),
+  reply: Type.Object({ id: Type.String(), recipient: Type.String() }, open),
+  async run(asked, _query, { recipient }) {
+    const { world } = asked
+    const to = world.config.events?.to ?? {}
+    if (!Object.hasOwn(to, recipient)) throw notFound('recipient', recipient)
+    const id = world.newId('evt')
+    const now = world.now()
+    const db = changing(asked, { action: 'event.test', target: `recipient:${recipient}` })
+    await db.batch([insertEvent(db, { id, recipient, body: JSON.stringify(testEvent(id, now)) }, now)])
+    return { id, recipient }
+  },
+})
+
+const redeliver = operation({
+  id: 'redeliverEvent',
+  method: 'POST',
+  path: '/events/{event}/redeliver',
+  role: 'operator',
+  tag,
+  summary: 'Send an event again, with the same id, from the start of its schedule',
+  reply: Type.Object({ id: Type.String() }, open),
+  async run(asked) {
+    const id = asked.params.event ?? ''
+    const db = changing(asked, { action: 'event.redeliver', target: `event:${id.slice(0, 64)}` })
+    if (await redeliverEvent(db, id)) return { id }
+    throw notFound('event', id)
+  },
+})
+
+export const eventOperations = [conditions, list, test, redeliver]

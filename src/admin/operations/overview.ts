@@ -1,0 +1,153 @@
+// The overview and the search of the console. It must never write, nor call a vendor.
+
+import { Type } from '@sinclair/typebox'
+import type { Db } from '../../db/db'
+import { isoTime } from '../../db/iso-time'
+import { periodOfQuery } from '../../http/query-time'
+import { invalidRequest } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
+import { open, operation, periodQuery } from '../operation'
+import {
+  failedWebhooks,
+  keysAtLimit,
+  lowBalances,
+  openNow,
+  type Period,
+  type Speed,
+  spanOf,
+  spanStarts,
+  speedOf,
+  speedsOf,
+  spendOf,
+} from '../overview'
+import { search } from '../search'
+
+const DAY_MS = 86_400_000
+const MOST_DAYS = 400
+
+const Figures = Type.Object({ requests: Type.Integer(), failed: Type.Integer() }, open)
+
+function speedJson(speed: Speed) {
+  return {
+    requests: speed.requests,
+    failed: speed.failed,
+    first_byte_p50_ms: speed.firstByteP50Ms,
+    first_byte_p99_ms: speed.firstByteP99Ms,
+    duration_p50_ms: speed.durationP50Ms,
+    duration_p99_ms: speed.durationP99Ms,
+  }
+}
+
+const NONE = speedJson(speedOf([]))
+
+const overview = operation({
+  id: 'getOverview',
+  method: 'GET',
+  path: '/overview',
+  role: 'viewer',
+  tag: 'Overview',
+  summary: 'Spend, requests, failures and speed by hour or day, what is open now, and what wants attention',
+  query: Type.Object(periodQuery),
+  reply: Type.Object(
+    { since: Type.String(), until: Type.String(), total: Figures, spans: Type.Array(Figures) },
+    open,
+  ),
+  async run({ world }, query) {
+    const { db, requestLog } = world
+    const now = world.now()
+    const { until = now, since = until - DAY_MS } = periodOfQuery(query)
+    const period: Period = { since, until }
+    const length = period.until - period.since
+    if (length <= 0 || length > MOST_DAYS * DAY_MS)
+      throw invalidRequest(
+        'since',
+        `Invalid 'since': expected a time before 'until', at most ${MOST_DAYS} days.`,
+      )
+    await requestLog.storeFigures()
+    const [spend, before, speeds, current, attention] = await Promise.all([
+      spendOf(db, period),
+      spendOf(db, { since: period.since - length, until: period.since }),
+      speedsOf(db, period),
+      openNow(db),
+      attentionOf(db, now, period.since),
+    ])
+    const spans = spanStarts(period)
+    return {
+      since: isoTime(period.since),
+      until: isoTime(until),
+      span_ms: spanOf(period),
+      total: {
+        ...speedJson(speeds.total),
+        amount_usd: formatUsd(spend.total.amountNano),
+        amount_before_usd: formatUsd(before.total.amountNano),
+      },
+      open: {
+        holds: current.holds,
+        held_usd: formatUsd(current.heldNano),
+        tasks: current.tasks,
+        unknown_tasks: current.unknownTasks,
+      },
+      spans: spans.map((at) => ({ at: isoTime(at), ...speedRow(speeds.bySpan, String(at)) })),
+      spend: spend.models.map((model) => ({
+        model,
+        amounts_usd: spans.map((at) => formatUsd(spend.amountNano(at, model))),
+      })),
+      upstreams: Object.keys(world.config.upstreams).map((name) => ({
+        upstream: name,
+        breaker: world.catalogue.upstreams.get(name)?.health().breaker ?? null,
+        ...speedRow(speeds.byUpstream, name),
+      })),
+      models: [...speeds.byModel].flatMap(([model, speed]) =>
+        model ? [{ model, ...speedJson(speed) }] : [],
+      ),
+      attention,
+    }
+  },
+})
+
+function speedRow(speeds: ReadonlyMap<string, Speed>, name: string) {
+  const speed = speeds.get(name)
+  return speed ? speedJson(speed) : NONE
+}
+
+async function attentionOf(db: Db, now: number, since: number) {
+  const [balances, keys, webhooks] = await Promise.all([
+    lowBalances(db, now),
+    keysAtLimit(db, now),
+    failedWebhooks(db, since),
+  ])
+  return {
+    low_balances: balances.map(({ account, availableNano, hoursLeft }) => ({
+      account,
+      available_usd: formatUsd(availableNano),
+      hours_left: Math.floor(hoursLeft * 10) / 10,
+    })),
+    keys_at_limit: keys.map(({ key, period, committedNano, budgetNano }) => ({
+      key,
+      budget_period: period,
+      budget_used_usd: formatUsd(committedNano),
+      budget_usd: formatUsd(budgetNano),
+      percent: Math.floor((committedNano / budgetNano) * 100),
+    })),
+    failed_webhooks: webhooks,
+  }
+}
+
+const find = operation({
+  id: 'search',
+  method: 'GET',
+  path: '/search',
+  role: 'viewer',
+  tag: 'Overview',
+  summary: 'Accounts, keys and models whose name begins like this, and requests and tasks by their id',
+  query: Type.Object({
+    q: Type.String({ minLength: 1, maxLength: 128, description: 'The beginning of a name, or an id.' }),
+  }),
+  reply: Type.Object(
+    { hits: Type.Array(Type.Object({ kind: Type.String(), name: Type.String() }, open)) },
+    open,
+  ),
+  run: async ({ world }, { q }) => ({ hits: await search(world, q.trim()) }),
+})
+
+export const overviewOperations = [overview, find]

@@ -1,0 +1,80 @@
+// Sessions of the console over the admin API: who is signed in, and the end of it. A session must never be made here.
+
+import { Type } from '@sinclair/typebox'
+import { keyNames } from '../../accounts/keys'
+import { findSession, listSessions, revokeSession, type Session, sessionJson } from '../../accounts/sessions'
+import type { Db } from '../../db/db'
+import { notFound } from '../../lib/errors'
+import { adminOfSubject, listAdmins } from '../admins'
+import { changing, limitOf, OneOf, open, operation, PageOf, pageOf, pageQuery } from '../operation'
+
+const tag = 'Sessions'
+const SessionReply = Type.Object(
+  {
+    id: Type.String(),
+    kind: Type.String(),
+    name: Type.String(),
+    status: Type.String(),
+    expires_at: Type.String(),
+  },
+  open,
+)
+
+/** The names of the owners of sessions. */
+async function ownerNames(db: Db): Promise<(session: Session) => Promise<string>> {
+  const [keys, admins] = await Promise.all([keyNames(db), listAdmins(db)])
+  const names = new Map([...keys, ...admins.map(({ id, name }) => [id, name] as const)])
+  return async ({ subject, createdAt }) =>
+    names.get(subject) ?? (await adminOfSubject(db, subject, createdAt))?.name ?? subject
+}
+
+const list = operation({
+  id: 'listSessions',
+  method: 'GET',
+  path: '/sessions',
+  role: 'operator',
+  tag,
+  summary: 'Sessions of the console, newest first, also those that have ended',
+  query: Type.Object({
+    kind: Type.Optional(OneOf(['admin', 'key'], 'Only those of admins, or of holders of keys.')),
+    ...pageQuery,
+  }),
+  reply: PageOf(SessionReply),
+  async run({ world }, query) {
+    const limit = limitOf(query)
+    const rows = await listSessions(world.db, { kind: query.kind, before: query.after, limit: limit + 1 })
+    const nameOf = await ownerNames(world.db)
+    const named = await Promise.all(rows.map(async (session) => ({ session, name: await nameOf(session) })))
+    return pageOf(
+      named,
+      limit,
+      ({ session, name }) => sessionJson(session, name, world.now()),
+      ({ session }) => session.id,
+    )
+  },
+})
+
+const revoke = operation({
+  id: 'revokeSession',
+  method: 'POST',
+  path: '/sessions/{session}/revoke',
+  role: 'operator',
+  tag,
+  summary: 'End a session of the console',
+  reply: SessionReply,
+  async run(asked) {
+    const { world, params } = asked
+    const found = await findSession(world.db, params.session ?? '')
+    if (!found) throw notFound('session', params.session)
+    const name = await (await ownerNames(world.db))(found)
+    const db = changing(asked, {
+      action: 'session.revoke',
+      target: `${found.kind}:${name}`,
+      before: { id: found.id },
+    })
+    await revokeSession(db, found.id, world.now())
+    return sessionJson((await findSession(world.db, found.id)) ?? found, name, world.now())
+  },
+})
+
+export const sessionOperations = [list, revoke]

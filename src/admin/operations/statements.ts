@@ -1,0 +1,170 @@
+// Statements over the admin API: issued, listed, and one as JSON, a page or a table. What was issued must never change.
+
+import { Type } from '@sinclair/typebox'
+import { requireAccount } from '../../accounts/accounts'
+import { STATEMENT_TITLES, statementHtml, statementLines } from '../../billing/statement-page'
+import {
+  draftStatements,
+  faultsOfStatements,
+  findStatement,
+  type IssuedStatement,
+  isOver,
+  issueStatement,
+  listStatements,
+  monthOf,
+} from '../../billing/statements'
+import { isoTime } from '../../db/iso-time'
+import { invalidRequest, notFound } from '../../lib/errors'
+import { csvResponse } from '../csv'
+import {
+  changing,
+  closedBody,
+  limitOf,
+  OneOf,
+  open,
+  operation,
+  optionalText,
+  PageOf,
+  pageOf,
+  pageQuery,
+  Text,
+} from '../operation'
+
+const tag = 'Statements'
+const Month = Text('A month in UTC, such as `2026-10`.')
+const Summary = Type.Object(
+  {
+    number: Type.Integer(),
+    account: Type.String(),
+    month: Type.String(),
+    issued_at: Type.String(),
+    opening_usd: Type.String(),
+    used_usd: Type.String(),
+    closing_usd: Type.String(),
+    hash: Type.String(),
+  },
+  open,
+)
+
+function summaryJson({ number, account, month, issuedAt, content, hash }: IssuedStatement) {
+  const { opening_usd, used_usd, closing_usd } = content
+  return {
+    number,
+    account,
+    month,
+    issued_at: isoTime(issuedAt) as string,
+    opening_usd,
+    used_usd,
+    closing_usd,
+    hash,
+  }
+}
+
+const list = operation({
+  id: 'listStatements',
+  method: 'GET',
+  path: '/statements',
+  role: 'viewer',
+  tag,
+  summary: 'Statements by their numbers',
+  query: Type.Object({
+    ...pageQuery,
+    account: optionalText('Only those of this account.'),
+    month: Type.Optional(Month),
+  }),
+  reply: PageOf(Summary),
+  async run({ world }, query) {
+    const limit = limitOf(query)
+    const { account, month } = query
+    const after = Number(query.after ?? 0)
+    if (!Number.isSafeInteger(after) || after < 0)
+      throw invalidRequest('after', "Invalid 'after': expected the `next` of another page.")
+    const rows = await listStatements(world.db, { account, month, after, limit: limit + 1 })
+    return pageOf(rows, limit, summaryJson, ({ number }) => String(number))
+  },
+})
+
+const issue = operation({
+  id: 'issueStatements',
+  method: 'POST',
+  path: '/statements',
+  role: 'operator',
+  tag,
+  summary:
+    'Issue the statements of a month that is over: of one account, or of all that moved or had anything. Those that are there stay',
+  body: Type.Object({ month: Month, account: optionalText('Only that of this account.') }, closedBody),
+  reply: Type.Object({ data: Type.Array(Summary) }, open),
+  async run(asked, _query, { month, account }) {
+    const { db, config, now } = asked.world
+    const period = monthOf(month)
+    if (!period) throw invalidRequest('month', "Invalid 'month': expected a month such as 2026-10.")
+    if (!isOver(period, now()))
+      throw invalidRequest(
+        'month',
+        `Invalid 'month': ${month} is not over. Statements are issued from an hour after its end, in UTC.`,
+      )
+    if (account !== undefined) await requireAccount(db, account)
+    const issued: IssuedStatement[] = []
+    for (const content of await draftStatements(db, month, config, account)) {
+      const { opening_usd, used_usd, closing_usd } = content
+      const recorded = changing(asked, {
+        action: 'statement.issue',
+        target: `account:${content.account}`,
+        before: null,
+        after: { month, opening_usd, used_usd, closing_usd },
+      })
+      const statement = await issueStatement(recorded, content, now())
+      if (statement) issued.push(statement)
+    }
+    return { data: issued.map(summaryJson) }
+  },
+})
+
+const show = operation({
+  id: 'getStatement',
+  method: 'GET',
+  path: '/statements/{number}',
+  role: 'viewer',
+  tag,
+  summary: 'One statement, as it was issued',
+  query: Type.Object({
+    format: Type.Optional(
+      OneOf(['json', 'html', 'csv'], '`html` is a page that prints well. Default `json`.'),
+    ),
+  }),
+  reply: Type.Intersect([Summary, Type.Object({ content: Type.Object({}, open) }, open)]),
+  async run({ world, params: { number = '' } }, { format }) {
+    const found = /^[1-9]\d{0,14}$/.test(number)
+      ? await findStatement(world.db, { number: Number(number) })
+      : undefined
+    if (!found) throw notFound('statement', number)
+    if (format === 'html')
+      return new Response(statementHtml(found), {
+        headers: {
+          'content-type': 'text/html; charset=utf-8',
+          'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+        },
+      })
+    if (format === 'csv')
+      return csvResponse(
+        `statement-${found.number}.csv`,
+        STATEMENT_TITLES,
+        [statementLines(found)],
+        (line) => line,
+      )
+    return { ...summaryJson(found), content: found.content }
+  },
+})
+
+const verify = operation({
+  id: 'verifyStatements',
+  method: 'GET',
+  path: '/statements/verification',
+  role: 'viewer',
+  tag,
+  summary: 'Whether all statements are there as they were issued, and agree with the ledger',
+  reply: Type.Object({ checked: Type.Integer(), faults: Type.Array(Type.String()) }, open),
+  run: ({ world }) => faultsOfStatements(world.db),
+})
+
+export const statementOperations = [list, issue, verify, show]

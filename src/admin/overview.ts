@@ -1,0 +1,199 @@
+// The state of a gateway at a glance: figures of a period by hour or day, what stands open now, and what wants somebody's
+// attention. Money comes from the charges, times from the figures of requests. It must never write.
+
+import { type KeyLimits, periodOf } from '../billing/limits'
+import { totalUsage, type Usage, usageBy } from '../billing/usage-report'
+import type { Db, Row } from '../db/db'
+import { DurationCounts, figuresBetween, type RequestFigures } from '../request-log/figures'
+
+export interface Period {
+  since: number
+  until: number
+}
+
+/** Figures of the requests that ended in a span of time, or at an upstream, or for a model. */
+export interface Speed {
+  requests: number
+  failed: number
+  /** Milliseconds to the first byte of answers that did not fail, and to their last; null while there are none. */
+  firstByteP50Ms: number | null
+  firstByteP99Ms: number | null
+  durationP50Ms: number | null
+  durationP99Ms: number | null
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Longer periods are shown by days. */
+const MOST_HOURS = 96
+/** Models that a chart tells apart; the others are one. */
+const MOST_MODELS = 6
+export const OTHERS = 'others'
+
+export function spanOf({ since, until }: Period): number {
+  return until - since > MOST_HOURS * HOUR_MS ? DAY_MS : HOUR_MS
+}
+
+/** The beginnings of all spans of a period. */
+export function spanStarts(period: Period): number[] {
+  const spanMs = spanOf(period)
+  const first = period.since - (period.since % spanMs)
+  return Array.from(
+    { length: Math.ceil((period.until - first) / spanMs) },
+    (_, index) => first + index * spanMs,
+  )
+}
+
+/** Money by span and model: the models that cost most, the others together. */
+export async function spendOf(db: Db, { since, until }: Period) {
+  const by = spanOf({ since, until }) === DAY_MS ? 'day' : 'hour'
+  const used = await usageBy(db, by, { since, until }, 'model')
+  const byModel = Map.groupBy(used, ({ second }) => second ?? '')
+  const paid = (usages: readonly Usage[]) => totalUsage(usages).amountNano
+  const models = [...byModel]
+    .toSorted(([, one], [, other]) => paid(other) - paid(one))
+    .map(([model]) => model)
+  const shown = models.slice(0, MOST_MODELS)
+  const sums = new Map<string, number>()
+  for (const { name, second = '', amountNano } of used) {
+    const key = `${name}\n${shown.includes(second) ? second : OTHERS}`
+    sums.set(key, (sums.get(key) ?? 0) + amountNano)
+  }
+  return {
+    total: totalUsage(used),
+    models: models.length > shown.length ? [...shown, OTHERS] : shown,
+    amountNano: (span: number, model: string) => sums.get(`${span}\n${model}`) ?? 0,
+  }
+}
+
+/** Speed and failures of a period, in all and by span, upstream and model. */
+export async function speedsOf(db: Db, period: Period) {
+  const spanMs = spanOf(period)
+  const figures = await figuresBetween(db, period.since, period.until)
+  const groups = (nameOf: (each: RequestFigures) => string | number) => {
+    const speeds = [...Map.groupBy(figures, nameOf)].map(
+      ([name, some]) => [String(name), speedOf(some)] as const,
+    )
+    return new Map(speeds)
+  }
+  return {
+    total: speedOf(figures),
+    bySpan: groups(({ hour }) => hour - (hour % spanMs)),
+    byUpstream: groups(({ upstream }) => upstream),
+    byModel: groups(({ model }) => model),
+  }
+}
+
+export function speedOf(figures: readonly RequestFigures[]): Speed {
+  const firstBytes = DurationCounts.none()
+  const durations = DurationCounts.none()
+  let requests = 0
+  let failed = 0
+  for (const each of figures) {
+    requests += each.requests
+    failed += each.failed
+    firstBytes.addAll(each.firstBytes)
+    durations.addAll(each.durations)
+  }
+  return {
+    requests,
+    failed,
+    firstByteP50Ms: firstBytes.percentile(0.5),
+    firstByteP99Ms: firstBytes.percentile(0.99),
+    durationP50Ms: durations.percentile(0.5),
+    durationP99Ms: durations.percentile(0.99),
+  }
+}
+
+/** Holds and tasks that are open at this moment. */
+export async function openNow(
+  db: Db,
+): Promise<{ heldNano: number; holds: number; tasks: number; unknownTasks: number }> {
+  const [row = {}] = await db.query({
+    sql: `select (select count(*) from open_charges) as holds,
+      (select cast(coalesce(sum(held), 0) as bigint) from open_charges) as held,
+      (select count(*) from tasks where state = 'submitted') as tasks,
+      (select count(*) from tasks where state = 'submitted' and upstream_id is null and error_code = 'unknown') as unknown_tasks`,
+  })
+  const count = (name: string) => Number((row as Row)[name] ?? 0)
+  return {
+    heldNano: count('held'),
+    holds: count('holds'),
+    tasks: count('tasks'),
+    unknownTasks: count('unknown_tasks'),
+  }
+}
+
+export interface LowBalance {
+  account: string
+  availableNano: number
+  /** How long it lasts at the rate of the last day, in hours. */
+  hoursLeft: number
+}
+
+/** A balance is low when it lasts no longer than this at the rate of the last day, in hours. */
+const LOW_HOURS = 48
+const MOST_LISTED = 20
+
+/** Accounts whose balance ends soon at the rate of the last day, the first to end first. */
+export async function lowBalances(db: Db, now: number): Promise<LowBalance[]> {
+  const used = (await usageBy(db, 'account', { since: now - DAY_MS, until: now })).filter(
+    ({ amountNano }) => amountNano > 0,
+  )
+  const spent = new Map(used.map(({ name, amountNano }) => [name, amountNano]))
+  const most = Math.max(0, ...spent.values()) * (LOW_HOURS / 24)
+  if (most === 0) return []
+  const rows = await db.query({
+    sql: `select name, balance - held as available from accounts
+      where balance - held < $1 order by balance - held`,
+    parameters: [Math.ceil(most)],
+  })
+  return rows
+    .flatMap((row) => {
+      const hourlyNano = (spent.get(row.name as string) ?? 0) / 24
+      const availableNano = row.available as number
+      const hoursLeft = availableNano / hourlyNano
+      return hourlyNano > 0 && hoursLeft < LOW_HOURS
+        ? [{ account: row.name as string, availableNano, hoursLeft }]
+        : []
+    })
+    .toSorted((one, other) => one.hoursLeft - other.hoursLeft)
+    .slice(0, MOST_LISTED)
+}
+
+export interface KeyAtLimit {
+  key: string
+  period: string
+  committedNano: number
+  budgetNano: number
+}
+
+/** Keys that have spent or hold nine tenths of their budget or more, the fullest first. */
+export async function keysAtLimit(db: Db, now: number): Promise<KeyAtLimit[]> {
+  const periods = (['day', 'week', 'month'] as const).map(
+    (budgetPeriod) => periodOf({ budgetPeriod } as KeyLimits, now).name,
+  )
+  const rows = await db.query({
+    sql: `select keys.name, keys.budget_period, keys.budget, budgets.committed from keys
+      join budgets on budgets.key_id = keys.id
+        and budgets.period = case keys.budget_period when 'day' then $1 when 'week' then $2 else $3 end
+      where keys.revoked_at is null and keys.budget > 0 and budgets.committed * 10 >= keys.budget * 9
+      order by budgets.committed * 1.0 / keys.budget desc limit ${MOST_LISTED}`,
+    parameters: periods,
+  })
+  return rows.map((row) => ({
+    key: row.name as string,
+    period: row.budget_period as string,
+    committedNano: row.committed as number,
+    budgetNano: row.budget as number,
+  }))
+}
+
+/** Webhooks of a period that were given up. */
+export async function failedWebhooks(db: Db, since: number): Promise<number> {
+  const [row] = await db.query({
+    sql: `select count(*) as failed from webhooks where state = 'failed' and created_at >= $1`,
+    parameters: [since],
+  })
+  return Number(row?.failed ?? 0)
+}

@@ -1,0 +1,58 @@
+// The part of the configuration that says who signs in to the console, and for how long. It must never be open to other
+// machines without being asked for.
+
+import { Type } from '@sinclair/typebox'
+import { parseDurationMs } from '../lib/durations'
+import { closed, optionalSetting } from '../lib/setting'
+
+export const ConsoleEntry = Type.Object(
+  {
+    enabled: optionalSetting('Whether there is a console at all. Default true.', Type.Boolean()),
+    allowRemote: optionalSetting(
+      'Whether holders of keys sign in at the port of `server` from other machines too, and through proxies. Default false: only from this machine. Admins sign in where the admin API answers, see `admin`.',
+      Type.Boolean(),
+    ),
+    sessionIdle: optionalSetting(
+      'After how long without use a session ends, such as `30m`. Default 1h.',
+      Type.String(),
+    ),
+    sessionMax: optionalSetting(
+      'After how long a session ends in any case, such as `8h`. Default 12h.',
+      Type.String(),
+    ),
+  },
+  closed,
+)
+
+interface ConsoleSettings {
+  enabled?: boolean
+  allowRemote?: boolean
+  sessionIdle?: string
+  sessionMax?: string
+}
+
+const DEFAULT_IDLE = '1h'
+const DEFAULT_MAX = '12h'
+const SHORTEST_MS = 60_000
+const LONGEST_MS = 30 * 86_400_000
+
+/** How long sessions last, in milliseconds. */
+export function sessionTimesOf(entry: ConsoleSettings | undefined): { idleMs: number; maxMs: number } {
+  const idleMs = parseDurationMs(entry?.sessionIdle ?? DEFAULT_IDLE)
+  const maxMs = parseDurationMs(entry?.sessionMax ?? DEFAULT_MAX)
+  if (idleMs === undefined || maxMs === undefined) throw new Error('the configuration was not checked')
+  return { idleMs: Math.min(idleMs, maxMs), maxMs }
+}
+
+/** Faults that the schema cannot express. */
+export function consoleFaults(entry: unknown): string[] {
+  const settings = (entry ?? {}) as Record<string, unknown>
+  return ['sessionIdle', 'sessionMax'].flatMap((name) => {
+    const text = settings[name]
+    if (typeof text !== 'string') return []
+    const ms = parseDurationMs(text)
+    return ms !== undefined && ms >= SHORTEST_MS && ms <= LONGEST_MS
+      ? []
+      : [`console.${name}: expected a duration from 1m to 30d, such as 8h`]
+  })
+}

@@ -1,0 +1,54 @@
+// The part of the configuration that says what stands on statements besides money: who sells, and tax.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { parseDecimal } from '../lib/money'
+import { closed, optionalSetting, requiredSetting } from '../lib/setting'
+
+const Line = Type.String({ minLength: 1, maxLength: 200 })
+
+export const SellerEntry = Type.Object(
+  {
+    name: requiredSetting('The name of who sells.', Line),
+    address: optionalSetting('Its address, line by line.', Type.Array(Line, { maxItems: 8 })),
+    taxId: optionalSetting('Its number with the tax office.', Line),
+    contact: optionalSetting('Where to ask: an e-mail address or a web page.', Line),
+  },
+  closed,
+)
+
+export const TaxEntry = Type.Object(
+  {
+    name: requiredSetting('What it is called: `VAT`.', Line),
+    percent: requiredSetting('Its rate: `"19"` or `"7.7"`.', Type.String()),
+    included: optionalSetting(
+      'Whether prices contain it. `false`: it is shown as due on top, and not taken from the balance. Default true.',
+      Type.Boolean(),
+    ),
+  },
+  closed,
+)
+
+export const StatementsEntry = Type.Object(
+  {
+    seller: optionalSetting('Who sells. Default: nobody is named.', SellerEntry),
+    logo: optionalSetting('A short text at the top, in place of a picture.', Type.String({ maxLength: 40 })),
+    tax: optionalSetting('The tax on what was used. Default: no line.', TaxEntry),
+    note: optionalSetting('Text at the end.', Type.String({ maxLength: 1_000 })),
+  },
+  closed,
+)
+export type StatementsEntry = Static<typeof StatementsEntry>
+
+const compiled = TypeCompiler.Compile(StatementsEntry)
+/** Decimals of a percentage of tax. */
+export const PERCENT_DECIMALS = 4
+
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+export function statementFaults(entry: unknown): string[] {
+  if (!compiled.Check(entry) || !entry.tax) return []
+  const percent = parseDecimal(entry.tax.percent, PERCENT_DECIMALS)
+  if (typeof percent === 'bigint' && percent > 0n && percent <= 100n * 10n ** BigInt(PERCENT_DECIMALS))
+    return []
+  return [`statements.tax.percent: "${entry.tax.percent}" is not a percentage such as "19" or "7.7"`]
+}

@@ -1,0 +1,28 @@
+// The part of the configuration that says what callers may tell of a request for reports of usage.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { Count, closed, optionalSetting } from '../lib/setting'
+
+/** The form of a name of metadata. */
+export const METADATA_NAME = '[a-z0-9][a-z0-9_-]{0,39}'
+
+export const UsageEntry = Type.Object(
+  {
+    metadata: optionalSetting(
+      'Names of metadata that usage is counted by, at most 8: `["team", "user"]`. They are read from the header `x-gateway-metadata`, then from `metadata` of the body; `user` from its `user` too. Default: none.',
+      Type.Array(Type.String({ pattern: `^${METADATA_NAME}$` }), {
+        minItems: 1,
+        maxItems: 8,
+        uniqueItems: true,
+      }),
+    ),
+    maxMetadata: optionalSetting(
+      'The most different sets of their values that are counted apart; what comes beyond is counted as `(other)`. Default 1,000.',
+      Count,
+    ),
+  },
+  closed,
+)
+export type UsageEntry = Static<typeof UsageEntry>
+
+export const DEFAULT_MOST_METADATA = 1_000

@@ -1,0 +1,309 @@
+// Sessions of the console: POST /console/session signs in with a token, a key or a link, GET tells who is signed in, and
+// DELETE signs out. A session must never be made for a page of another origin, nor be known before it is made.
+
+import type { Authenticator } from '../accounts/keys'
+import { findKey } from '../accounts/keys'
+import {
+  csrfTokenOf,
+  endSession,
+  hashToken,
+  makeSessionToken,
+  openSession,
+  ownerOfLink,
+  type Session,
+  type SessionKind,
+  type SessionOwner,
+  SessionToken,
+  useSession,
+} from '../accounts/sessions'
+import { adminOfSession, adminOfSubject, authenticateAdmin } from '../admin/admins'
+import { type Actor, recording } from '../admin/audit-trail'
+import { LoginLimit } from '../admin/login-limit'
+import { sessionTimesOf } from '../config/console'
+import type { Config } from '../config/schema'
+import type { Db } from '../db/db'
+import { isoTime } from '../db/iso-time'
+import { errorResponse } from '../http/errors'
+import {
+  addSessionCookie,
+  cookieTokenOf,
+  isPageSecure,
+  requireOwnPage,
+  sessionTokenOf,
+} from '../http/session-cookie'
+import { queryOf } from '../http/target'
+import { GatewayError, invalidRequest } from '../lib/errors'
+import type { System } from '../lib/system'
+
+export interface ConsoleWorld extends Pick<System, 'now' | 'monotonic' | 'newId' | 'log'> {
+  db: Db
+  readonly config: Config
+  authenticator: Authenticator
+  randomBytes(count: number): Uint8Array
+}
+
+/** Where a request of the console comes from, and who may sign in there. */
+export interface ConsolePlace {
+  clientAddress: string | null
+  kinds: readonly SessionKind[]
+}
+
+/** Who is signed in. */
+export interface SignedIn {
+  session: Session
+  token: SessionToken
+  name: string
+  role?: string
+  /** The account of a key. */
+  account?: string
+}
+
+const MOST_BODY_BYTES = 4_096
+/** The path of the gateway behind a proxy: it goes into a cookie. */
+const BASE = /^(\/[\w.~-]{1,64}){0,8}$/
+
+export class SignIn {
+  private readonly logins: LoginLimit
+
+  constructor(private readonly world: ConsoleWorld) {
+    this.logins = new LoginLimit(world.monotonic)
+  }
+
+  /** Answers a request for the session. Never rejects. */
+  async answer(request: Request, place: ConsolePlace): Promise<Response> {
+    const requestId = this.world.newId('req')
+    try {
+      return await this.run(request, place, requestId)
+    } catch (error) {
+      return errorResponse(error, 'openai', requestId, this.world.log)
+    }
+  }
+
+  private run(request: Request, place: ConsolePlace, requestId: string): Promise<Response> {
+    if (request.method === 'POST') return this.begin(request, place, requestId)
+    if (request.method === 'DELETE') return this.end(request, place, requestId)
+    if (request.method === 'GET') return this.show(request, place)
+    throw new GatewayError(405, {
+      code: 'method_not_allowed',
+      message: `/console/session takes GET, POST and DELETE, not ${request.method}.`,
+      headers: { allow: 'GET, POST, DELETE' },
+    })
+  }
+
+  /** Who is signed in, by the cookie of a request. Rejects with 401. */
+  async signedIn(request: Request, { kinds }: ConsolePlace): Promise<SignedIn> {
+    for (const kind of kinds) {
+      const token = sessionTokenOf(request, kind, this.world.config)
+      const found = token && (await this.ownerOfSession(token, kind))
+      if (found) return found
+    }
+    throw new GatewayError(401, {
+      code: 'not_signed_in',
+      type: 'invalid_request_error',
+      message: 'Nobody is signed in here. Sign in with a token, a key or a link of `gateway console`.',
+    })
+  }
+
+  private async ownerOfSession(token: SessionToken, kind: SessionKind): Promise<SignedIn | undefined> {
+    const { db, now, authenticator } = this.world
+    const session = await useSession(db, token, kind, now())
+    if (!session) return undefined
+    try {
+      if (kind === 'admin') {
+        const { name, role } = await adminOfSession(db, token, now())
+        return { session, token, name, role }
+      }
+      const { name, account } = await authenticator.authenticate(token)
+      return { session, token, name, account }
+    } catch (error) {
+      // The key or the token has expired meanwhile.
+      if (error instanceof GatewayError && error.status < 500) return undefined
+      throw error
+    }
+  }
+
+  private async show(request: Request, place: ConsolePlace): Promise<Response> {
+    const found = await this.signedIn(request, place)
+    return answerOf(found, Math.min(this.world.now() + found.session.idleMs, found.session.endsAt))
+  }
+
+  private async begin(request: Request, place: ConsolePlace, requestId: string): Promise<Response> {
+    const { config, now, newId, randomBytes } = this.world
+    requireOwnPage(request, config)
+    const address = place.clientAddress ?? 'unknown'
+    this.logins.check(address)
+    const asked = await readSignIn(request)
+    const at = now()
+    const owner = await this.identify(asked, place).catch((error) => {
+      if (error instanceof GatewayError && error.status === 401) {
+        this.logins.fail(address)
+        this.world.log('console_login_failed', { client: place.clientAddress })
+      }
+      throw error
+    })
+    const text = makeSessionToken(randomBytes)
+    const { idleMs, maxMs } = sessionTimesOf(config.console)
+    const id = newId('ses')
+    const statements = openSession(
+      {
+        ...owner,
+        id,
+        token: text,
+        idleMs,
+        maxMs,
+        now: at,
+        clientAddress: place.clientAddress,
+        userAgent: request.headers.get('user-agent'),
+      },
+      asked.link === undefined ? undefined : hashToken(asked.link),
+    )
+    for (const kind of place.kinds) {
+      const earlier = cookieTokenOf(request, kind)
+      if (earlier) statements.push(endSession(earlier, at))
+    }
+    const actor: Actor = { name: actorNameOf(owner), requestId, clientAddress: place.clientAddress }
+    const change = {
+      action: 'session.begin',
+      target: `${owner.kind}:${owner.name}`,
+      after: { id, by: asked.link === undefined ? 'token' : 'link', ends_at: isoTime(at + maxMs) },
+    }
+    // A link that was used meanwhile signs nobody in.
+    if ('missed' in (await recording(this.world, actor, change).batch(statements))) throw unusableLink()
+    const begun = await this.ownerOfSession(new SessionToken(text), owner.kind)
+    if (!begun) throw unusableLink()
+    const response = answerOf(begun, begun.session.expiresAt)
+    const cookie = { kind: owner.kind, base: asked.base, isSecure: isPageSecure(request) }
+    for (const kind of place.kinds)
+      if (kind !== owner.kind) addSessionCookie(response.headers, { ...cookie, kind }, '', 0)
+    addSessionCookie(response.headers, cookie, text, Math.floor(maxMs / 1_000))
+    return response
+  }
+
+  /** Whom a token, a key or a link stands for. Rejects with 401 for what is none, and with 403 for who may not here. */
+  private async identify(
+    { token, link }: SignInRequest,
+    { kinds }: ConsolePlace,
+  ): Promise<SessionOwner & { name: string }> {
+    const { db, authenticator, now } = this.world
+    if (link !== undefined) {
+      const owner = await ownerOfLink(db, link, now())
+      if (!owner) throw unusableLink()
+      if (!kinds.includes(owner.kind)) throw notHere(owner.kind)
+      const found =
+        owner.kind === 'admin'
+          ? await adminOfSubject(db, owner.subject, now())
+          : await findKey(db, owner.subject)
+      if (!found) throw unusableLink()
+      return { ...owner, name: found.name }
+    }
+    const kind = token.startsWith('adm-') ? 'admin' : 'key'
+    if (!kinds.includes(kind)) throw notHere(kind)
+    const { id, name } =
+      kind === 'admin'
+        ? await authenticateAdmin(db, `Bearer ${token}`, now())
+        : await authenticator.authenticate(`Bearer ${token}`)
+    return { kind, subject: id, name }
+  }
+
+  private async end(request: Request, place: ConsolePlace, requestId: string): Promise<Response> {
+    const { now, config } = this.world
+    const base = baseOf(queryOf(request).get('base') ?? '')
+    requireOwnPage(request, config)
+    const found = await this.signedIn(request, place)
+    const { kind } = found.session
+    const actor = {
+      name: actorNameOf({ kind, name: found.name }),
+      requestId,
+      clientAddress: place.clientAddress,
+    }
+    const change = {
+      action: 'session.end',
+      target: `${kind}:${found.name}`,
+      before: { id: found.session.id },
+    }
+    await recording(this.world, actor, change).batch([endSession(found.token, now())])
+    const response = new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
+    addSessionCookie(response.headers, { kind, base, isSecure: isPageSecure(request) }, '', 0)
+    return response
+  }
+}
+
+/** The name in the audit trail of who signs in: holders of keys are told from admins. */
+function actorNameOf({ kind, name }: { kind: SessionKind; name: string }): string {
+  return kind === 'key' ? `key ${name}` : name
+}
+
+function answerOf({ session, token, name, role, account }: SignedIn, expiresAt: number): Response {
+  const body = {
+    kind: session.kind,
+    name,
+    ...(role !== undefined && { role }),
+    ...(account !== undefined && { account }),
+    csrf: csrfTokenOf(token.text),
+    expiresAt: isoTime(expiresAt),
+  }
+  return Response.json(body, { headers: { 'cache-control': 'no-store' } })
+}
+
+interface SignInRequest {
+  /** A token or a key; empty where a link is given. */
+  token: string
+  link: string | undefined
+  base: string
+}
+
+async function readSignIn(request: Request): Promise<SignInRequest> {
+  const { headers } = request
+  if (!/^application\/json\b/i.test(headers.get('content-type') ?? ''))
+    throw new GatewayError(415, {
+      code: 'unsupported_media_type',
+      message: "This endpoint takes JSON. Send it with the header 'Content-Type: application/json'.",
+    })
+  const length = Number(headers.get('content-length') ?? Number.NaN)
+  if (!(length <= MOST_BODY_BYTES))
+    throw new GatewayError(413, {
+      code: 'body_too_large',
+      message: `Send at most ${MOST_BODY_BYTES} bytes, with their Content-Length.`,
+    })
+  const body = parseObject(await request.text())
+  const { token, link, base = '' } = body
+  if (typeof base !== 'string') throw invalidRequest('base', "Invalid 'base': expected a path.")
+  if (typeof link === 'string' && link !== '' && token === undefined)
+    return { token: '', link, base: baseOf(base) }
+  if (typeof token === 'string' && token.trim() !== '' && link === undefined)
+    return { token: token.trim(), link: undefined, base: baseOf(base) }
+  throw invalidRequest('token', "Send either 'token', with the token of an admin or a key, or 'link'.")
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+  } catch {
+    // Falls through to the error.
+  }
+  throw invalidRequest(null, 'The body is not a JSON object.', 'invalid_json')
+}
+
+function baseOf(text: string): string {
+  if (BASE.test(text)) return text
+  throw invalidRequest('base', "Invalid 'base': expected the path of the gateway, such as /gateway.")
+}
+
+function unusableLink(): GatewayError {
+  return new GatewayError(401, {
+    code: 'link_not_usable',
+    type: 'invalid_request_error',
+    message: 'This link was used or has expired. Make another one: gateway console',
+  })
+}
+
+function notHere(kind: SessionKind): GatewayError {
+  return new GatewayError(403, {
+    code: 'sign_in_not_here',
+    message:
+      kind === 'admin'
+        ? 'Admins do not sign in here: only on the machine of the gateway, or where `admin` of its configuration allows it.'
+        : 'Keys do not sign in here: only on the machine of the gateway, unless `console.allowRemote` of its configuration is true.',
+  })
+}

@@ -1,0 +1,104 @@
+// The address of the page, which holds the whole state: the page, the row that is open, filters and the range of time. All
+// of it stands behind the `#`, so that a proxy's path does not matter and nothing of it reaches a log. Pages read
+// `address.value`, make links with `hrefOf`, and change filters with `setQuery`. State that a colleague should see when he
+// gets the address must never stand elsewhere.
+
+import { computed, signal } from '@preact/signals'
+
+export interface Address {
+  /** The page by its name: `requests`. */
+  page: string
+  /** The row that is open; null for none. */
+  id: string | null
+  query: Readonly<Record<string, string>>
+}
+
+export const FIRST_PAGE = 'overview'
+/** Kept from page to page. */
+const KEPT = ['range', 'since', 'until']
+
+export const address = signal<Address>(read())
+addEventListener('hashchange', () => {
+  address.value = read()
+})
+
+function read(): Address {
+  const [path = '', search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2)
+  const [page = '', ...rest] = path.split('/')
+  return {
+    page: page || FIRST_PAGE,
+    id: rest.length > 0 ? decoded(rest.join('/')) : null,
+    query: Object.fromEntries(new URLSearchParams(search)),
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The address of a page with these filters, in the range of time that is looked at now. */
+export function hrefOf(page: string, query: Query = {}, id: string | null = null): string {
+  const kept = Object.fromEntries(
+    KEPT.flatMap((name) => (address.value.query[name] ? [[name, address.value.query[name]]] : [])),
+  )
+  return hashOf(page, { ...kept, ...query }, id)
+}
+
+/** The address of a row of the page that is shown, with the filters as they are. */
+export function hrefOfRow(id: string | null): string {
+  const { page, query } = address.value
+  return hashOf(page, query, id)
+}
+
+type Query = Readonly<Record<string, string | null | undefined>>
+
+function hashOf(page: string, query: Query, id: string | null): string {
+  const set = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
+  const search = new URLSearchParams(set).toString()
+  return `#/${page}${id === null ? '' : `/${encodeURIComponent(id)}`}${search && `?${search}`}`
+}
+
+export function go(href: string): void {
+  location.hash = href
+}
+
+/** Changes filters of the page that is shown; null removes one. A filter is no step back in the history. */
+export function setQuery(changes: Query): void {
+  const { page, id, query } = address.value
+  history.replaceState(null, '', hashOf(page, { ...query, ...changes }, id))
+  address.value = read()
+}
+
+const HOUR_MS = 3_600_000
+/** Ranges of time by their words, in milliseconds. */
+export const RANGES: Readonly<Record<string, number>> = {
+  '1h': HOUR_MS,
+  '24h': 24 * HOUR_MS,
+  '7d': 7 * 24 * HOUR_MS,
+  '30d': 30 * 24 * HOUR_MS,
+  '90d': 90 * 24 * HOUR_MS,
+}
+export const DEFAULT_RANGE = '24h'
+/** The clock steps by this much for a range up to now, so that looking does not ask again all the time. */
+const STEP_MS = 60_000
+/** Moves the range on: set by the frame while the page is seen. */
+export const clock = signal(Date.now())
+
+/** The range of time that all figures are of. `until` is null for now. */
+export const period = computed<{ since: string; until: string | null; word: string | null }>(() => {
+  const { range, since, until } = address.value.query
+  if (since) return { since, until: until ?? null, word: null }
+  const word = range && range in RANGES ? range : DEFAULT_RANGE
+  const now = Math.floor(clock.value / STEP_MS) * STEP_MS
+  return { since: new Date(now - (RANGES[word] ?? 0)).toISOString(), until: null, word }
+})
+
+/** The range as filters of a list. */
+export function periodQuery(): { since: string; until?: string } {
+  const { since, until } = period.value
+  return until === null ? { since } : { since, until }
+}

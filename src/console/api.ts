@@ -1,0 +1,229 @@
+// All that the console asks of the gateway: `call('getAccount', { params, query })`. `operations` lists the operations of
+// the admin API that pages use; what each takes and answers is known from the operation itself. Addresses are relative to
+// the page, so that it works below a path of a proxy. A secret must never be kept here: who asks is known by a cookie that
+// scripts cannot read.
+
+import { signal } from '@preact/signals'
+import type { KnownOperation } from '../admin/operations'
+import { texts } from './texts'
+
+/** Method and path below /admin/v1 of each operation that the console calls. */
+export const operations = {
+  getOverview: 'GET /overview',
+  search: 'GET /search',
+  listAccounts: 'GET /accounts',
+  getAccount: 'GET /accounts/{account}',
+  updateAccount: 'PATCH /accounts/{account}',
+  freezeAccount: 'POST /accounts/{account}/freeze',
+  unfreezeAccount: 'POST /accounts/{account}/unfreeze',
+  closeAccount: 'POST /accounts/{account}/close',
+  listLedger: 'GET /accounts/{account}/ledger',
+  creditAccount: 'POST /accounts/{account}/credits',
+  adjustAccount: 'POST /accounts/{account}/adjustments',
+  listKeys: 'GET /keys',
+  getKey: 'GET /keys/{key}',
+  createKey: 'POST /keys',
+  updateKey: 'PATCH /keys/{key}',
+  pauseKey: 'POST /keys/{key}/pause',
+  resumeKey: 'POST /keys/{key}/resume',
+  revokeKey: 'POST /keys/{key}/revoke',
+  rollKey: 'POST /keys/{key}/roll',
+  rollWebhookSecret: 'POST /keys/{key}/roll-webhook',
+  listRequests: 'GET /requests',
+  getRequest: 'GET /requests/{id}',
+  getUsage: 'GET /usage',
+  listTasks: 'GET /tasks',
+  getTask: 'GET /tasks/{task}',
+  cancelTask: 'POST /tasks/{task}/cancel',
+  reconcileTask: 'POST /tasks/{task}/reconcile',
+  redeliverWebhook: 'POST /tasks/{task}/redeliver',
+  listWebhooks: 'GET /webhooks',
+  listArtifacts: 'GET /artifacts',
+  getArtifactContent: 'GET /artifacts/{artifact}/content',
+  listModels: 'GET /models',
+  quotePrice: 'GET /models/{model}/quote',
+  listUpstreams: 'GET /upstreams',
+  testUpstream: 'POST /upstreams/{upstream}/test',
+  getConfiguration: 'GET /configuration',
+  compareConfiguration: 'GET /configuration/changes',
+  reloadConfiguration: 'POST /configuration/reload',
+  listBackups: 'GET /backups',
+  makeBackup: 'POST /backups',
+  listAdmins: 'GET /admins',
+  revokeAdmin: 'POST /admins/{admin}/revoke',
+  listAudit: 'GET /audit',
+} as const satisfies { [Id in KnownOperation['id']]?: string }
+
+export type OperationId = keyof typeof operations
+type TypesOf<Id extends OperationId> = NonNullable<Extract<KnownOperation, { id: Id }>['types']>
+/** The answer of an operation. */
+export type Reply<Id extends OperationId> = TypesOf<Id>['reply']
+/** A row of an operation that answers a list. */
+export type RowOf<Id extends OperationId> = Reply<Id> extends { data: (infer Row)[] } ? Row : never
+
+/** One page of a list. `next` asks for the one after it; null at the end. */
+export interface PageOf<Row> {
+  data: Row[]
+  next: string | null
+}
+
+export interface Session {
+  kind: 'admin' | 'key'
+  name: string
+  role?: 'viewer' | 'operator' | 'owner'
+  /** Goes with every request that changes something. */
+  csrf: string
+  expiresAt: string | number
+}
+
+/** Who looks: undefined until the server has said it, null for nobody. */
+export const session = signal<Session | null | undefined>(undefined)
+
+const ROLES = ['viewer', 'operator', 'owner'] as const
+
+/** Whether who looks has this role. What they may not do is not offered; the server refuses it all the same. */
+export function hasRole(role: (typeof ROLES)[number]): boolean {
+  const own = session.value?.role
+  return own !== undefined && ROLES.indexOf(own) >= ROLES.indexOf(role)
+}
+
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly code: string | null,
+    /** The field that is wrong. */
+    readonly param: string | null,
+  ) {
+    super(message)
+  }
+
+  static from(error: unknown): ApiError {
+    if (error instanceof ApiError) return error
+    return new ApiError(texts.notAnswering, 0, null, null)
+  }
+}
+
+type Values = Readonly<Record<string, unknown>>
+/** Values of a query; absent ones are left out. */
+export type QueryValues = Readonly<Record<string, string | number | null | undefined>>
+
+interface Options<Id extends OperationId> {
+  params?: Readonly<Record<string, string>>
+  /** Empty and absent values are left out. */
+  query?: { [Name in keyof TypesOf<Id>['query']]?: TypesOf<Id>['query'][Name] | null | undefined }
+  body?: TypesOf<Id>['body']
+  /** Makes a change happen once, however often it is sent. */
+  idempotencyKey?: string
+  signal?: AbortSignal | undefined
+}
+
+/** Asks an operation of the admin API. Rejects with an ApiError. */
+export async function call<Id extends OperationId>(id: Id, options: Options<Id> = {}): Promise<Reply<Id>> {
+  const { params = {}, query = {}, ...sent } = options
+  const response = await send(operations[id].split(' ')[0] ?? 'GET', pathOf(id, params, query), sent)
+  return (await response.json()) as Reply<Id>
+}
+
+/** The address of an operation that answers a file. */
+export function fileAddress<Id extends OperationId>(
+  id: Id,
+  { params = {}, query = {} }: Pick<Options<Id>, 'params' | 'query'>,
+): string {
+  return urlOf(pathOf(id, params, query))
+}
+
+function pathOf(id: OperationId, params: Readonly<Record<string, string>>, query: Values): string {
+  const [, template = ''] = operations[id].split(' ')
+  const path = template.replace(/\{(\w+)\}/g, (_, param) => encodeURIComponent(params[param] ?? ''))
+  return withQuery(`admin/v1${path}`, query)
+}
+
+/** A path with the values of a query; empty and absent ones are left out. */
+export function withQuery(path: string, query: Values): string {
+  const set = Object.entries(query).flatMap(([name, value]) =>
+    value === null || value === undefined || value === '' ? [] : [[name, String(value)]],
+  )
+  const search = new URLSearchParams(set).toString()
+  return `${path}${search && `?${search}`}`
+}
+
+/** An address of the gateway, whose page this is: maybe below a path of a proxy. */
+export function urlOf(path: string): string {
+  return new URL(path, new URL('.', location.href)).href
+}
+
+interface Sent {
+  body?: object
+  idempotencyKey?: string
+  signal?: AbortSignal | undefined
+}
+
+/** Sends a request to any path of the gateway with the session. Rejects with an ApiError for an error of any kind. */
+export async function send(
+  method: string,
+  path: string,
+  { body, idempotencyKey, signal }: Sent = {},
+): Promise<Response> {
+  const csrf = session.peek()?.csrf
+  const response = await fetch(urlOf(path), {
+    method,
+    credentials: 'same-origin',
+    headers: {
+      ...(body && { 'content-type': 'application/json' }),
+      ...(method !== 'GET' && csrf && { 'x-csrf-token': csrf }),
+      ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  })
+  if (response.ok) return response
+  // The session has ended: whoever looks signs in again, and comes back to the same address.
+  if (response.status === 401 && session.peek()) enter(null)
+  throw await errorOf(response)
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => null)) as {
+    error?: { message?: string; code?: string; param?: string | null }
+  } | null
+  const { message, code, param } = body?.error ?? {}
+  return new ApiError(
+    message ?? texts.answeredWith(response.status),
+    response.status,
+    code ?? null,
+    param ?? null,
+  )
+}
+
+/** Whether somebody has signed in with this browser: the cookie itself is not for scripts to read. */
+const SIGNED_IN = 'gateway-console-signed-in'
+
+/** Asks who looks. Nobody signed in is no error. */
+export async function readSession(): Promise<void> {
+  const isKnown = localStorage.getItem(SIGNED_IN) !== null
+  const response = isKnown ? await fetch(urlOf('console/session'), { credentials: 'same-origin' }) : undefined
+  enter(response?.ok ? ((await response.json()) as Session) : null)
+}
+
+/** Signs in with the token of an admin, the key of a caller, or the one-time link of `gateway console`. */
+export async function signIn(secret: { token: string } | { link: string }): Promise<void> {
+  const response = await send('POST', 'console/session', { body: { ...secret, base: basePath() } })
+  enter((await response.json()) as Session)
+}
+
+export async function signOut(): Promise<void> {
+  await send('DELETE', `console/session?${new URLSearchParams({ base: basePath() })}`)
+  enter(null)
+}
+
+/** The path of the gateway below a proxy, for the paths of the cookie: the gateway itself cannot see it. */
+function basePath(): string {
+  return new URL('.', location.href).pathname.replace(/\/$/, '')
+}
+
+function enter(who: Session | null): void {
+  if (who) localStorage.setItem(SIGNED_IN, 'yes')
+  else localStorage.removeItem(SIGNED_IN)
+  session.value = who
+}

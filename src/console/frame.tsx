@@ -1,0 +1,182 @@
+// The frame around every page: header with search, range of time and theme, side bar, and the keys of the keyboard. Pages
+// are loaded when they are opened first.
+
+import type { FunctionComponent } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { DEFAULT_RANGE, FIRST_PAGE, hrefOf, period, RANGES, setQuery } from './address'
+import { ApiError, session, signOut } from './api'
+import { useKeyboard } from './keyboard'
+import { type ConsolePage, pages } from './pages'
+import { Dialog } from './parts/form'
+import { Icon } from './parts/icon'
+import { Failed, Waiting } from './parts/loaded'
+import { Search } from './search'
+import { texts } from './texts'
+import { THEMES, theme } from './theme'
+
+const loadedPages = new Map<string, FunctionComponent>()
+
+export function Frame({ page: name }: { page: string }) {
+  const { kind } = session.value ?? {}
+  const own = pages.filter((page) => page.kind === kind)
+  const page = own.find((each) => each.name === name) ?? own[0]
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  useKeyboard(own, () => setHelpOpen(true))
+  const title = page?.title ?? ''
+  useEffect(() => {
+    document.title = `${title} · ${texts.product}`
+  }, [title])
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        {texts.skip}
+      </button>
+      <Header />
+      <SideBar own={own} current={page?.name ?? FIRST_PAGE} />
+      <main id="main" tabIndex={-1} aria-label={title}>
+        {page ? <PagePlace page={page} key={page.name} /> : <p class="empty">{texts.noPages}</p>}
+      </main>
+      {isHelpOpen && <KeysHelp own={own} close={() => setHelpOpen(false)} />}
+    </div>
+  )
+}
+
+function Header() {
+  const { name = '', role } = session.value ?? {}
+  return (
+    <header class="header">
+      <a class="product" href={hrefOf(FIRST_PAGE)}>
+        {texts.product}
+      </a>
+      <Search />
+      <RangeChoice />
+      <label>
+        <span class="hidden">{texts.theme}</span>
+        <select
+          value={theme.value}
+          onChange={(event) => {
+            theme.value = THEMES.find((word) => word === event.currentTarget.value) ?? 'auto'
+          }}
+        >
+          {THEMES.map((word) => (
+            <option value={word} key={word}>
+              {texts.themes[word]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <span class="who">
+        {name} {role && <span class="quiet">({role})</span>}
+      </span>
+      <button type="button" class="plain" onClick={() => void signOut().catch(() => {})}>
+        {texts.signOut}
+      </button>
+    </header>
+  )
+}
+
+function RangeChoice() {
+  const { word } = period.value
+  return (
+    <label>
+      <span class="hidden">{texts.range}</span>
+      <select
+        value={word ?? ''}
+        onChange={(event) =>
+          setQuery({
+            range: event.currentTarget.value === DEFAULT_RANGE ? null : event.currentTarget.value,
+            since: null,
+            until: null,
+          })
+        }
+      >
+        {word === null && <option value="">{texts.chosenRange}</option>}
+        {Object.keys(RANGES).map((each) => (
+          <option value={each} key={each}>
+            {texts.ranges[each]}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function SideBar({ own, current }: { own: readonly ConsolePage[]; current: string }) {
+  const [isMoreOpen, setMoreOpen] = useState(false)
+  const hasMore = own.some(({ isMain }) => !isMain)
+  return (
+    <nav class={`side-bar ${isMoreOpen ? 'more-open' : ''}`} aria-label={texts.pages}>
+      <ul>
+        {own.map(({ name, title, icon, isMain }) => (
+          <li key={name} class={isMain ? undefined : 'further-entry'}>
+            <a
+              href={hrefOf(name)}
+              aria-current={name === current ? 'page' : undefined}
+              onClick={() => setMoreOpen(false)}
+            >
+              <Icon name={icon} /> <span>{title}</span>
+            </a>
+          </li>
+        ))}
+        {hasMore && (
+          <li class="more-entry">
+            <button
+              type="button"
+              class="plain"
+              aria-expanded={isMoreOpen}
+              onClick={() => setMoreOpen(!isMoreOpen)}
+            >
+              <Icon name="more" /> <span>{texts.more}</span>
+            </button>
+          </li>
+        )}
+      </ul>
+    </nav>
+  )
+}
+
+function PagePlace({ page }: { page: ConsolePage }) {
+  const [, setTurn] = useState(0)
+  const [error, setError] = useState<ApiError>()
+  const isGone = useRef(false)
+  const load = () => {
+    setError(undefined)
+    page.load().then(
+      ({ default: component }) => {
+        loadedPages.set(page.name, component)
+        if (!isGone.current) setTurn((turn) => turn + 1)
+      },
+      (fault) => !isGone.current && setError(ApiError.from(fault)),
+    )
+  }
+  useEffect(() => {
+    if (!loadedPages.has(page.name)) load()
+    return () => {
+      isGone.current = true
+    }
+  }, [])
+  const Page = loadedPages.get(page.name)
+  if (Page) return <Page />
+  return error ? <Failed error={error} retry={load} /> : <Waiting />
+}
+
+function KeysHelp({ own, close }: { own: readonly ConsolePage[]; close(): void }) {
+  const keys: readonly (readonly [key: string, what: string])[] = [
+    ...texts.keysHelp,
+    ...own.map(({ letter, title }) => [`g ${letter}`, title] as const),
+  ]
+  return (
+    <Dialog title={texts.keysHelpTitle} close={close}>
+      <dl class="keys-help">
+        {keys.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  )
+}

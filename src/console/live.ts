@@ -1,0 +1,53 @@
+// News from the gateway by one stream of events, open only while a page that wants it is seen. An event says that
+// something has happened; what is shown is asked of the API again, so that every row on the screen is one that it answered.
+
+import { effect, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { session, urlOf } from './api'
+
+type LiveEvent = 'overview' | 'request' | 'task'
+
+/** How many events of a kind have come: what depends on it asks again. */
+const counts = { overview: signal(0), request: signal(0), task: signal(0) }
+/** Events that come together are one, in milliseconds. */
+const GATHER_MS = 500
+
+const watchers = signal(0)
+const isSeen = signal(!document.hidden)
+document.addEventListener('visibilitychange', () => {
+  isSeen.value = !document.hidden
+})
+
+effect(() => {
+  if (watchers.value === 0 || !isSeen.value || !session.value) return
+  const source = new EventSource(urlOf('console/live'))
+  const timers = new Map<LiveEvent, ReturnType<typeof setTimeout>>()
+  const kinds = Object.keys(counts) as LiveEvent[]
+  const happened = (kind: LiveEvent) => {
+    if (timers.has(kind)) return
+    const tell = () => {
+      timers.delete(kind)
+      counts[kind].value++
+    }
+    timers.set(kind, setTimeout(tell, GATHER_MS))
+  }
+  for (const kind of kinds) source.addEventListener(kind, () => happened(kind))
+  // The browser was too slow for some: anything may have happened.
+  source.addEventListener('missed', () => kinds.forEach(happened))
+  return () => {
+    source.close()
+    for (const timer of timers.values()) clearTimeout(timer)
+  }
+})
+
+/** A number that grows with each event of a kind; it stands still while `isOn` is false. */
+export function useLive(kind: LiveEvent, isOn = true): number {
+  useEffect(() => {
+    if (!isOn) return
+    watchers.value = watchers.peek() + 1
+    return () => {
+      watchers.value = watchers.peek() - 1
+    }
+  }, [isOn])
+  return isOn ? counts[kind].value : counts[kind].peek()
+}

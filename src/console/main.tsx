@@ -1,0 +1,48 @@
+// The console begins here: it asks who looks, and shows the sign-in or the frame with the page of the address. How it is
+// made: `pages.ts` lists the pages, `pages/` has a file for each, `parts/` what they are made of, `api.ts` all that is
+// asked of the gateway, `address.ts` the state, `texts.ts` and `key-texts.ts` all words, `app.css` and `styles/` the look.
+
+import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { address, clock } from './address'
+import { readSession, session, signIn } from './api'
+import { Frame } from './frame'
+import { SignIn } from './sign-in'
+import { texts } from './texts'
+import './theme'
+
+/** Figures up to now are asked for again this often, while the page is seen, in milliseconds. */
+const CLOCK_MS = 60_000
+
+/** A one-time link: `#link=…`. It leaves the address at once, so that it stands in no history. */
+async function enter(): Promise<void> {
+  const [, link] = /^#link=([\w-]+)$/.exec(location.hash) ?? []
+  if (link === undefined) return readSession()
+  history.replaceState(null, '', location.pathname)
+  await signIn({ link }).catch(() => readSession())
+}
+
+function Console() {
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) clock.value = Date.now()
+    }, CLOCK_MS)
+    const wake = () => {
+      if (!document.hidden) clock.value = Date.now()
+    }
+    document.addEventListener('visibilitychange', wake)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', wake)
+    }
+  }, [])
+  if (session.value === undefined) return null
+  return session.value === null ? <SignIn /> : <Frame key={session.value.name} page={address.value.page} />
+}
+
+const place = document.getElementById('console')
+if (!place) throw new Error('the page has no place for the console')
+render(<Console />, place)
+enter().catch(() => {
+  place.textContent = texts.notReached
+})

@@ -1,0 +1,266 @@
+// Accounts: balances and what is held, by name. One account in full: its money, its ledger with the running balance, and
+// what an operator may do with it.
+
+import { useState } from 'preact/hooks'
+import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
+import { call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
+import { Action, Danger, Field, Form } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { Money, moneyText } from '../parts/money'
+import { Facts, Panel } from '../parts/panel'
+import { Status } from '../parts/status'
+import { type Column, PagedTable, usePages } from '../parts/table'
+import { Time } from '../parts/time'
+import { texts } from '../texts'
+
+const words = texts.accounts
+type Account = Reply<'getAccount'>
+
+const columns: readonly Column<RowOf<'listAccounts'>>[] = [
+  {
+    title: words.account,
+    isFirstLine: true,
+    cell: ({ account, display_name }) => (
+      <>
+        {account} {display_name && <span class="quiet">{display_name}</span>}
+      </>
+    ),
+  },
+  { title: words.status, cell: ({ status }) => <Status state={status} /> },
+  {
+    title: words.balance,
+    isNumber: true,
+    isFirstLine: true,
+    cell: ({ balance_usd }) => <Money usd={balance_usd} />,
+  },
+  { title: words.held, isNumber: true, cell: ({ held_usd }) => <Money usd={held_usd} /> },
+  { title: words.available, isNumber: true, cell: ({ available_usd }) => <Money usd={available_usd} /> },
+  { title: words.created, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+export default function Accounts() {
+  const { id } = address.value
+  const [turn, setTurn] = useState(0)
+  const pages = usePages(
+    (after, signal) => call('listAccounts', { query: { after, limit: 50 }, signal }),
+    [turn],
+  )
+  return (
+    <>
+      <div class="page-head">
+        <h1>{words.title}</h1>
+        <div class="actions">
+          {hasRole('operator') && (
+            <a class="button" href={hrefOf('keys', {}, 'new')}>
+              {texts.keys.create}
+            </a>
+          )}
+        </div>
+      </div>
+      <PagedTable
+        label={words.title}
+        pages={pages}
+        columns={columns}
+        keyOf={({ account }) => account}
+        hrefOf={({ account }) => hrefOfRow(account)}
+        openKey={id}
+        empty={words.empty}
+      />
+      {id !== null && <AccountPanel key={id} account={id} onChange={() => setTurn(turn + 1)} />}
+    </>
+  )
+}
+
+function AccountPanel({ account, onChange }: { account: string; onChange(): void }) {
+  const load = useLoaded((signal) => call('getAccount', { params: { account }, signal }), [account])
+  const changed = () => {
+    load.reload()
+    onChange()
+  }
+  return (
+    <Panel title={words.one(account)}>
+      <Loaded of={load}>
+        {(found) => (
+          <>
+            <Facts
+              facts={[
+                [words.balance, <Money usd={found.balance_usd} key="balance" />],
+                [words.held, <Money usd={found.held_usd} key="held" />],
+                [words.available, <Money usd={found.available_usd} key="available" />],
+                [words.status, <Status state={found.status} key="status" />],
+                [words.created, <Time at={found.created_at} key="created" />],
+                found.note !== null && [words.note, found.note],
+              ]}
+            />
+            <p class="actions">
+              <a href={hrefOf('keys', { account })}>{texts.keys.title}</a>
+              <a href={hrefOf('requests', { account })}>{texts.requests.title}</a>
+              <a href={hrefOf('usage', { account, by: 'model' })}>{texts.usage.title}</a>
+              <a href={hrefOf('tasks', { account })}>{texts.tasks.title}</a>
+            </p>
+            {hasRole('operator') && found.status !== 'closed' && (
+              <Transfers account={found} onDone={changed} />
+            )}
+            {hasRole('operator') && <StateActions account={found} onDone={changed} />}
+            <Ledger account={account} balance={found.balance_usd} />
+            {hasRole('operator') && <Names account={found} onDone={changed} />}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** Money that goes in or out. The key of each form makes it happen once, however often it is sent. */
+function Transfers({ account, onDone }: { account: Account; onDone(): void }) {
+  const [idempotencyKey, setKey] = useState(() => crypto.randomUUID())
+  const done = () => {
+    setKey(crypto.randomUUID())
+    onDone()
+  }
+  const params = { account: account.account }
+  return (
+    <section class="columns">
+      <section>
+        <h3>{words.topUp}</h3>
+        <Form
+          key={idempotencyKey}
+          action={words.topUpAction}
+          submit={({ amount_usd = '', note }) =>
+            call('creditAccount', { params, idempotencyKey, body: { amount_usd, note: note || null } })
+          }
+          onDone={done}
+        >
+          <div class="fields">
+            <Field name="amount_usd" title={words.dollars} isRequired />
+            <Field name="note" title={words.note} />
+          </div>
+        </Form>
+      </section>
+      <section>
+        <h3>{words.adjust}</h3>
+        <Form
+          key={`adjust ${idempotencyKey}`}
+          action={words.adjustAction}
+          submit={({ amount_usd = '', note = '' }) =>
+            call('adjustAccount', {
+              params,
+              idempotencyKey: `adjust-${idempotencyKey}`,
+              body: { amount_usd, note },
+            })
+          }
+          onDone={done}
+        >
+          <div class="fields">
+            <Field name="amount_usd" title={words.signedDollars} isRequired />
+            <Field name="note" title={words.why} isRequired />
+          </div>
+        </Form>
+      </section>
+    </section>
+  )
+}
+
+function StateActions({ account, onDone }: { account: Account; onDone(): void }) {
+  const params = { account: account.account }
+  const running = useLoaded(
+    (signal) => call('getUsage', { query: { by: 'account', account: account.account }, signal }),
+    [account.account],
+  )
+  const count = running.data?.total.running
+  if (account.status === 'closed') return null
+  return (
+    <p class="actions">
+      {account.status === 'frozen' ? (
+        <Action title={words.unfreeze} act={() => call('unfreezeAccount', { params })} onDone={onDone} />
+      ) : (
+        <Danger
+          action={words.freeze}
+          title={words.freezeTitle(account.account)}
+          act={() => call('freezeAccount', { params })}
+          onDone={onDone}
+        >
+          <p>{words.freezeMeans(count)}</p>
+        </Danger>
+      )}
+      {hasRole('owner') && (
+        <Danger
+          action={words.close}
+          title={words.closeTitle(account.account)}
+          nameToType={account.account}
+          act={() => call('closeAccount', { params })}
+          onDone={onDone}
+        >
+          <p>{words.closeMeans(moneyText(account.balance_usd), moneyText(account.held_usd))}</p>
+        </Danger>
+      )}
+    </p>
+  )
+}
+
+const ledgerColumns: readonly Column<RowOf<'listLedger'>>[] = [
+  { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: words.kind, cell: ({ kind, note }) => (note ? `${kind}: ${note}` : kind) },
+  {
+    title: words.amount,
+    isNumber: true,
+    isFirstLine: true,
+    cell: ({ amount_usd }) => <Money usd={amount_usd} />,
+  },
+  { title: words.after, isNumber: true, cell: ({ balance_after_usd }) => <Money usd={balance_after_usd} /> },
+  {
+    title: words.charge,
+    cell: ({ charge }) => charge && <a href={hrefOf('requests', {}, charge)}>{texts.requests.one}</a>,
+  },
+]
+
+function Ledger({ account, balance }: { account: string; balance: string }) {
+  const period = periodQuery()
+  const params = { account }
+  const pages = usePages(
+    (after, signal) => call('listLedger', { params, query: { ...period, after, limit: 50 }, signal }),
+    [account, balance, period.since, period.until],
+  )
+  return (
+    <section>
+      <div class="page-head">
+        <h3>{words.ledger}</h3>
+        <div class="actions">
+          <a href={fileAddress('listLedger', { params, query: { ...period, format: 'csv' } })} download>
+            CSV
+          </a>
+        </div>
+      </div>
+      <PagedTable
+        label={words.ledger}
+        pages={pages}
+        columns={ledgerColumns}
+        keyOf={({ id }) => id}
+        empty={texts.nothingYet}
+      />
+    </section>
+  )
+}
+
+function Names({ account, onDone }: { account: Account; onDone(): void }) {
+  return (
+    <section>
+      <h3>{words.describe}</h3>
+      <Form
+        action={texts.save}
+        submit={({ display_name, note }) =>
+          call('updateAccount', {
+            params: { account: account.account },
+            body: { display_name: display_name || null, note: note || null },
+          })
+        }
+        onDone={onDone}
+      >
+        <div class="fields">
+          <Field name="display_name" title={words.displayName} value={account.display_name} />
+          <Field name="note" title={words.note} value={account.note} />
+        </div>
+      </Form>
+    </section>
+  )
+}

@@ -1,0 +1,258 @@
+// Requests and tasks of a key, for who holds it: lists that are followed live, and one of them in full.
+
+import { address, hrefOf, hrefOfRow, period, periodQuery } from '../address'
+import { urlOf } from '../api'
+import {
+  askRequest,
+  askRequests,
+  askTasks,
+  type OwnCharge,
+  type OwnRequest,
+  type OwnRequestDetails,
+  type OwnTask,
+} from '../key-api'
+import { keyTexts } from '../key-texts'
+import { useLive } from '../live'
+import { type Filter, FilterBar } from '../parts/filter-bar'
+import { Failed, Loaded, useLoaded, Waiting } from '../parts/loaded'
+import { Money } from '../parts/money'
+import { Facts, Panel } from '../parts/panel'
+import { HttpStatus, Status } from '../parts/status'
+import { type Column, PagedTable, usePages } from '../parts/table'
+import { Duration, Time } from '../parts/time'
+
+const words = keyTexts.activity
+const LIMIT = 50
+
+const filters: readonly Filter[] = [
+  { name: 'model', title: words.model },
+  {
+    name: 'status',
+    title: words.statusFilter,
+    options: [
+      ['2xx', words.fine],
+      ['failed', words.failed],
+    ],
+  },
+]
+
+export default function Activity() {
+  const { id, query } = address.value
+  const isTasks = query.show === 'tasks'
+  return (
+    <>
+      <div class="page-head">
+        <h1>{words.title}</h1>
+        <nav class="actions" aria-label={words.title}>
+          <a class="button" href={hrefOf('activity')} aria-current={isTasks ? undefined : 'true'}>
+            {words.requests}
+          </a>
+          <a
+            class="button"
+            href={hrefOf('activity', { show: 'tasks' })}
+            aria-current={isTasks ? 'true' : undefined}
+          >
+            {words.tasks}
+          </a>
+        </nav>
+      </div>
+      {isTasks ? <Tasks openId={id} /> : <Requests openId={id} />}
+    </>
+  )
+}
+
+const requestColumns: readonly Column<OwnRequest>[] = [
+  { title: words.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: words.status, isFirstLine: true, cell: ({ status }) => <HttpStatus status={status} /> },
+  { title: words.operation, cell: ({ operation }) => operation },
+  { title: words.model, cell: ({ model }) => model ?? words.none },
+  { title: words.tokens, isNumber: true, cell: tokensOf },
+  { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
+  {
+    title: words.paid,
+    isNumber: true,
+    isFirstLine: true,
+    cell: ({ amount_usd }) => <Money usd={amount_usd} />,
+  },
+]
+
+function tokensOf({ input_tokens, output_tokens }: OwnRequest): string {
+  return input_tokens === null ? words.none : `${input_tokens} / ${output_tokens ?? 0}`
+}
+
+function Requests({ openId }: { openId: string | null }) {
+  const { query } = address.value
+  const { model, status } = query
+  const { since, until } = period.value
+  const news = useLive('request')
+  const pages = usePages(
+    (after, signal) => askRequests({ model, status, ...periodQuery(), after, limit: LIMIT }, signal),
+    [model, status, since, until, news],
+  )
+  return (
+    <>
+      <FilterBar filters={filters} />
+      <PagedTable
+        label={words.requests}
+        pages={pages}
+        columns={requestColumns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => hrefOfRow(id)}
+        openKey={openId}
+        empty={
+          <>
+            {words.noRequests} <a href={hrefOf('playground')}>{keyTexts.playground.title}</a>
+          </>
+        }
+      />
+      {openId !== null && <RequestPanel id={openId} key={openId} />}
+    </>
+  )
+}
+
+function RequestPanel({ id }: { id: string }) {
+  const load = useLoaded((signal) => askRequest(id, signal), [id])
+  return (
+    <Panel title={words.requestOf(id)}>
+      <Loaded of={load}>{(details) => <RequestDetails details={details} />}</Loaded>
+    </Panel>
+  )
+}
+
+function RequestDetails({ details: { request, charges, task } }: { details: OwnRequestDetails }) {
+  return (
+    <>
+      {request ? (
+        <Facts
+          facts={[
+            [words.status, <HttpStatus key="status" status={request.status} />],
+            request.error_code !== null && [words.error, request.error_code],
+            [words.time, <Time key="time" at={request.at} />],
+            [words.operation, request.operation],
+            [words.model, request.model],
+            [words.firstByte, <Duration key="first" ms={request.first_byte_ms} />],
+            [words.duration, <Duration key="whole" ms={request.duration_ms} />],
+            [words.tokens, tokensOf(request)],
+            [words.held, <Money key="held" usd={request.held_usd} />],
+            [words.paid, <Money key="paid" usd={request.amount_usd} />],
+            [words.ended, request.ended_by],
+          ]}
+        />
+      ) : (
+        <p class="quiet">{words.stillHeld}</p>
+      )}
+      {charges.map((charge) => (
+        <Charge charge={charge} key={charge.id} />
+      ))}
+      {task && <TaskDetails task={task} />}
+    </>
+  )
+}
+
+function Charge({ charge }: { charge: OwnCharge }) {
+  return (
+    <section>
+      <h3>{words.charge}</h3>
+      <Facts
+        facts={[
+          [words.state, <Status key="state" state={charge.state} />],
+          [words.held, <Money key="held" usd={charge.held_usd} />],
+          [words.paid, <Money key="paid" usd={charge.amount_usd} />],
+          [words.usageSource, charge.usage_source],
+          [words.endedAt, <Time key="ended" at={charge.ended_at} />],
+        ]}
+      />
+      {charge.usage !== null && (
+        <details>
+          <summary>{words.usage}</summary>
+          <pre class="code">{JSON.stringify(charge.usage, null, 2)}</pre>
+        </details>
+      )}
+    </section>
+  )
+}
+
+const taskColumns: readonly Column<OwnTask>[] = [
+  { title: words.time, isFirstLine: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: words.state, isFirstLine: true, cell: ({ state }) => <Status state={state} /> },
+  { title: words.model, cell: ({ model }) => model },
+  {
+    title: words.progress,
+    isNumber: true,
+    cell: ({ progress }) => (progress === null ? words.none : `${progress} %`),
+  },
+  { title: words.error, cell: ({ error }) => error?.code ?? '' },
+  { title: words.held, isNumber: true, cell: ({ held_usd }) => <Money usd={held_usd} /> },
+  {
+    title: words.paid,
+    isNumber: true,
+    isFirstLine: true,
+    cell: ({ amount_usd }) => <Money usd={amount_usd} />,
+  },
+]
+
+function Tasks({ openId }: { openId: string | null }) {
+  const pages = usePages((after, signal) => askTasks({ after, limit: LIMIT }, signal), [useLive('task')])
+  const open = pages.rows.find(({ id }) => id === openId)
+  return (
+    <>
+      <PagedTable
+        label={words.tasks}
+        pages={pages}
+        columns={taskColumns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => hrefOfRow(id)}
+        openKey={openId}
+        empty={
+          <>
+            {words.noTasks} <a href={hrefOf('playground', { kind: 'video' })}>{keyTexts.playground.title}</a>
+          </>
+        }
+      />
+      {openId !== null && (
+        <Panel title={words.taskOf(openId)} key={openId}>
+          {open ? (
+            <TaskDetails task={open} />
+          ) : pages.load.error ? (
+            <Failed error={pages.load.error} />
+          ) : (
+            <Waiting />
+          )}
+        </Panel>
+      )}
+    </>
+  )
+}
+
+function TaskDetails({ task }: { task: OwnTask }) {
+  return (
+    <>
+      {task.state === 'succeeded' && (
+        <video
+          class="medium"
+          controls
+          preload="metadata"
+          src={urlOf(`v1/videos/${encodeURIComponent(task.id)}/content`)}
+          aria-label={words.video(task.model)}
+        />
+      )}
+      <Facts
+        facts={[
+          [words.state, <Status key="state" state={task.state} />],
+          [words.model, task.model],
+          [words.progress, task.progress === null ? null : `${task.progress} %`],
+          [words.held, <Money key="held" usd={task.held_usd} />],
+          [words.paid, <Money key="paid" usd={task.amount_usd} />],
+          [words.begun, <Time key="begun" at={task.created_at} />],
+          [words.endedAt, <Time key="ended" at={task.ended_at} />],
+          task.webhook_url !== null && [words.webhook, task.webhook_url],
+        ]}
+      />
+      {task.error && (
+        <p class="failed" role="alert">
+          {task.error.code}: {task.error.message}
+        </p>
+      )}
+    </>
+  )
+}

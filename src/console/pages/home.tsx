@@ -1,0 +1,228 @@
+// Home of a key's holder: what there is, what is held and why, what was spent by time and by model, and a code to top up.
+
+import { useState } from 'preact/hooks'
+import { hrefOf, period, periodQuery } from '../address'
+import { askHolds, askKey, askUsage, type Hold, type OwnKey, type OwnUsageRow, redeem } from '../key-api'
+import { keyTexts } from '../key-texts'
+import { useLive } from '../live'
+import { Chart } from '../parts/chart'
+import { Figure } from '../parts/figure'
+import { Field, Form } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { dollarsOf, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
+import { type Column, Table } from '../parts/table'
+import { Time } from '../parts/time'
+import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
+
+const words = keyTexts.home
+/** Ranges up to this are shown by hour. */
+const HOURLY_MS = 3 * SPANS_MS.day
+
+export default function Home() {
+  const news = useLive('overview')
+  const own = useLoaded(askKey, [news])
+  const holds = useLoaded(askHolds, [news])
+  return (
+    <>
+      <h1 class="page-head">{words.title}</h1>
+      <Loaded of={own}>{(key) => <Figures own={key} />}</Loaded>
+      <div class="columns">
+        <section class="part">
+          <h2>{words.heldTitle}</h2>
+          <p class="quiet">{words.heldWhy}</p>
+          <Loaded of={holds}>{({ data }) => <Holds holds={data} heldUsd={own.data?.held_usd} />}</Loaded>
+        </section>
+        <TopUp onDone={own.reload} />
+      </div>
+      <Spend />
+    </>
+  )
+}
+
+function Figures({ own }: { own: OwnKey }) {
+  const budgetLeft =
+    own.budget_usd === null ? null : sumUsd([own.budget_usd, `-${own.budget_used_usd ?? '0'}`])
+  const state = own.account_status === 'open' ? own.status : own.account_status
+  return (
+    <>
+      {state !== 'active' && (
+        <p class="failed" role="alert">
+          {words.notActive(state)}
+        </p>
+      )}
+      <div class="figures">
+        <Amount title={words.available} usd={own.available_usd} href={hrefOf('home')} />
+        <Amount title={words.held} usd={own.held_usd} href={hrefOf('activity')} />
+        <Amount title={words.today} usd={own.spend_usd.today} href={hrefOf('activity', { range: '24h' })} />
+        <Amount
+          title={words.month}
+          usd={own.spend_usd.this_month}
+          href={hrefOf('activity', { range: '30d' })}
+        />
+        {budgetLeft !== null && <Amount title={words.budgetLeft} usd={budgetLeft} href={hrefOf('home')} />}
+        {own.allowance_usd !== null && (
+          <Amount title={words.allowance} usd={own.allowance_usd} href={hrefOf('home')} />
+        )}
+      </div>
+    </>
+  )
+}
+
+function Amount({ title, usd, href }: { title: string; usd: string; href: string }) {
+  return (
+    <Figure title={title} href={href}>
+      <Money usd={usd} />
+    </Figure>
+  )
+}
+
+const holdColumns: readonly Column<Hold>[] = [
+  { title: words.model, isFirstLine: true, cell: ({ model }) => model },
+  { title: words.operation, cell: ({ operation }) => operation },
+  { title: words.since, cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: words.amount,
+    isNumber: true,
+    isFirstLine: true,
+    cell: ({ held_usd }) => <Money usd={held_usd} />,
+  },
+]
+
+function Holds({ holds, heldUsd }: { holds: readonly Hold[]; heldUsd: string | undefined }) {
+  const own = sumUsd(holds.map(({ held_usd }) => held_usd))
+  const others = nanoOf(heldUsd ?? own) - nanoOf(own)
+  return (
+    <>
+      <Table
+        label={words.heldTitle}
+        columns={holdColumns}
+        rows={holds}
+        keyOf={({ id }) => id}
+        empty={words.nothingHeld}
+      />
+      {others > 0n && heldUsd && (
+        <p>
+          {words.heldByOthers}: <Money usd={sumUsd([heldUsd, `-${own}`])} />
+        </p>
+      )}
+    </>
+  )
+}
+
+function TopUp({ onDone }: { onDone(): void }) {
+  const [answer, setAnswer] = useState<string>()
+  return (
+    <section class="part">
+      <h2>{words.topUp}</h2>
+      <Form
+        action={words.redeem}
+        submit={async ({ code = '' }) => {
+          const { amount_usd, available_usd } = await redeem(code)
+          setAnswer(words.redeemed(moneyText(amount_usd), moneyText(available_usd)))
+        }}
+        onDone={onDone}
+      >
+        <Field name="code" title={words.code} hint={words.codeHint} isRequired />
+      </Form>
+      {answer && <p role="status">{answer}</p>}
+    </section>
+  )
+}
+
+function Spend() {
+  const { since, until } = period.value
+  const end = until === null ? Date.now() : Date.parse(until)
+  const by = end - Date.parse(since) <= HOURLY_MS ? 'hour' : 'day'
+  const needs = [since, until, by, useLive('overview')]
+  const times = useLoaded((signal) => askUsage({ ...periodQuery(), by }, signal), needs)
+  const models = useLoaded((signal) => askUsage({ ...periodQuery(), by: 'model' }, signal), needs)
+  return (
+    <div class="columns">
+      <section class="part">
+        <Loaded of={times}>
+          {({ rows }) => <SpendChart rows={rows} by={by} since={Date.parse(since)} until={end} />}
+        </Loaded>
+      </section>
+      <section class="part">
+        <h2>{words.byModel}</h2>
+        <Loaded of={models}>
+          {({ rows, total }) => <ByModel rows={rows} totalUsd={total.amount_usd} requests={total.requests} />}
+        </Loaded>
+      </section>
+    </div>
+  )
+}
+
+interface SpendChartProps {
+  rows: readonly OwnUsageRow[]
+  by: 'hour' | 'day'
+  since: number
+  until: number
+}
+
+function SpendChart({ rows, by, since, until }: SpendChartProps) {
+  const spanMs = SPANS_MS[by]
+  const paid = new Map(rows.map((row) => [timeOfSpan(String(row[by])), row.amount_usd]))
+  const times = spanStarts(since - (since % spanMs), until, spanMs)
+  const columns: readonly Column<OwnUsageRow>[] = [
+    { title: by === 'hour' ? words.hour : words.day, isFirstLine: true, cell: (row) => `${row[by]} UTC` },
+    { title: words.requests, isNumber: true, cell: ({ requests }) => requests },
+    { title: words.amount, isNumber: true, isFirstLine: true, cell: (row) => <Money usd={row.amount_usd} /> },
+  ]
+  return (
+    <Chart
+      label={words.spend(by)}
+      kind="bars"
+      times={times}
+      spanMs={spanMs}
+      series={[{ title: words.amount, values: times.map((time) => dollarsOf(paid.get(time) ?? '0')) }]}
+      write={(value) => `$${Number(value.toPrecision(3))}`}
+    >
+      <Table
+        label={words.spend(by)}
+        columns={columns}
+        rows={rows}
+        keyOf={(row) => String(row[by])}
+        empty={words.noSpend}
+      />
+    </Chart>
+  )
+}
+
+function ByModel({
+  rows,
+  totalUsd,
+  requests,
+}: {
+  rows: readonly OwnUsageRow[]
+  totalUsd: string
+  requests: number
+}) {
+  const share = (usd: string) => {
+    const percent = (dollarsOf(usd) / dollarsOf(totalUsd)) * 100
+    if (dollarsOf(totalUsd) === 0) return '–'
+    return percent > 0 && percent < 1 ? '< 1 %' : `${Math.round(percent)} %`
+  }
+  const columns: readonly Column<OwnUsageRow>[] = [
+    { title: words.model, isFirstLine: true, cell: ({ model }) => model, footer: words.total },
+    { title: words.requests, isNumber: true, cell: (row) => row.requests, footer: requests },
+    { title: words.share, isNumber: true, cell: ({ amount_usd }) => share(amount_usd) },
+    {
+      title: words.amount,
+      isNumber: true,
+      isFirstLine: true,
+      cell: ({ amount_usd }) => <Money usd={amount_usd} />,
+      footer: <Money usd={totalUsd} />,
+    },
+  ]
+  return (
+    <Table
+      label={words.byModel}
+      columns={columns}
+      rows={rows}
+      keyOf={({ model }) => String(model)}
+      hrefOf={({ model }) => hrefOf('activity', { model: String(model) })}
+      empty={words.noSpend}
+    />
+  )
+}

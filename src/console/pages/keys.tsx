@@ -1,0 +1,305 @@
+// Keys: who calls, what each may do, and what an operator may change. A secret is shown once, when it is made.
+
+import { useState } from 'preact/hooks'
+import { address, hrefOf, hrefOfRow } from '../address'
+import { call, hasRole, type Reply, type RowOf } from '../api'
+import { FilterBar } from '../parts/filter-bar'
+import { Action, Danger, Field, Form, Secret } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { Money, moneyText } from '../parts/money'
+import { Facts, Panel } from '../parts/panel'
+import { Status } from '../parts/status'
+import { type Column, PagedTable, usePages } from '../parts/table'
+import { Time, timeText } from '../parts/time'
+import { texts } from '../texts'
+
+const words = texts.keys
+type Key = Reply<'getKey'>
+
+const columns: readonly Column<RowOf<'listKeys'>>[] = [
+  { title: words.key, isFirstLine: true, cell: ({ name }) => name },
+  { title: words.secret, cell: ({ hint }) => <code>{hint}</code> },
+  { title: words.account, cell: ({ account }) => <a href={hrefOf('accounts', {}, account)}>{account}</a> },
+  { title: words.status, isFirstLine: true, cell: ({ status }) => <Status state={status} /> },
+  {
+    title: words.budget,
+    isNumber: true,
+    cell: ({ budget_usd, budget_period }) =>
+      budget_usd === null ? (
+        <span class="quiet">–</span>
+      ) : (
+        <>
+          <Money usd={budget_usd} /> {texts.each(budget_period ?? '')}
+        </>
+      ),
+  },
+  { title: words.models, cell: ({ models }) => (models ? words.someModels(models.length) : texts.all) },
+  { title: words.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
+  { title: words.created, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+export default function Keys() {
+  const { id, query } = address.value
+  const [turn, setTurn] = useState(0)
+  const { account } = query
+  const pages = usePages(
+    (after, signal) => call('listKeys', { query: { account, after, limit: 50 }, signal }),
+    [account, turn],
+  )
+  const changed = () => setTurn(turn + 1)
+  return (
+    <>
+      <div class="page-head">
+        <h1>{words.title}</h1>
+        <div class="actions">
+          {hasRole('operator') && (
+            <a class="button" href={hrefOfRow('new')}>
+              {words.create}
+            </a>
+          )}
+        </div>
+      </div>
+      <FilterBar filters={[{ name: 'account', title: words.account }]} />
+      <PagedTable
+        label={words.title}
+        pages={pages}
+        columns={columns}
+        keyOf={({ name }) => name}
+        hrefOf={({ name }) => hrefOfRow(name)}
+        openKey={id}
+        empty={words.empty}
+      />
+      {id === 'new' && <NewKey account={account} onDone={changed} />}
+      {id !== null && id !== 'new' && <KeyPanel key={id} name={id} onChange={changed} />}
+    </>
+  )
+}
+
+type Values = Readonly<Record<string, string>>
+
+/** Limits as the API takes them: null for what is left empty. */
+function settingsOf(values: Values) {
+  const number = (name: string) => (values[name] ? Number(values[name]) : null)
+  const models = (values.models ?? '').split(/[\s,]+/).filter((each) => each !== '')
+  const period = values.budget_period as 'day' | 'week' | 'month' | ''
+  return {
+    models: models.length > 0 ? models : null,
+    requests_per_minute: number('requests_per_minute'),
+    tokens_per_minute: number('tokens_per_minute'),
+    concurrency: number('concurrency'),
+    budget_usd: values.budget_usd || null,
+    budget_period: period || null,
+    expires_at: values.expires_at ? `${values.expires_at}Z` : null,
+  }
+}
+
+function SettingFields({ of }: { of?: Key }) {
+  return (
+    <div class="fields">
+      <Field
+        name="models"
+        title={words.models}
+        hint={words.modelsHint}
+        value={of?.models?.join(', ') ?? ''}
+      />
+      <Field
+        name="requests_per_minute"
+        title={words.requestsPerMinute}
+        type="number"
+        value={of?.requests_per_minute ?? ''}
+      />
+      <Field
+        name="tokens_per_minute"
+        title={words.tokensPerMinute}
+        type="number"
+        value={of?.tokens_per_minute ?? ''}
+      />
+      <Field name="concurrency" title={words.concurrency} type="number" value={of?.concurrency ?? ''} />
+      <Field name="budget_usd" title={words.budget} value={of?.budget_usd ?? ''} />
+      <Field
+        name="budget_period"
+        title={words.budgetPeriod}
+        value={of?.budget_period ?? ''}
+        options={[
+          ['', '–'],
+          ['day', words.day],
+          ['week', words.week],
+          ['month', words.month],
+        ]}
+      />
+      <Field
+        name="expires_at"
+        title={words.expiresUtc}
+        type="datetime-local"
+        value={of?.expires_at ? of.expires_at.slice(0, 16) : ''}
+      />
+    </div>
+  )
+}
+
+function NewKey({ account, onDone }: { account: string | undefined; onDone(): void }) {
+  const [made, setMade] = useState<Reply<'createKey'>>()
+  return (
+    <Panel title={words.create}>
+      {made ? (
+        <>
+          <Secret title={words.secretOf(made.name)} text={made.key} />
+          <Secret title={words.webhookSecret} text={made.webhook_secret} />
+          <p>
+            <a href={hrefOfRow(made.name)}>{words.open(made.name)}</a>
+          </p>
+        </>
+      ) : (
+        <Form
+          action={words.create}
+          submit={async (values) => {
+            const { name = '', account: payer } = values
+            setMade(
+              await call('createKey', {
+                body: { name, ...(payer && { account: payer }), ...settingsOf(values) },
+              }),
+            )
+          }}
+          onDone={onDone}
+        >
+          <div class="fields">
+            <Field name="name" title={words.name} isRequired hint={words.nameHint} />
+            <Field name="account" title={words.account} value={account ?? ''} hint={words.accountHint} />
+          </div>
+          <h3>{words.limits}</h3>
+          <SettingFields />
+        </Form>
+      )}
+    </Panel>
+  )
+}
+
+function KeyPanel({ name, onChange }: { name: string; onChange(): void }) {
+  const load = useLoaded((signal) => call('getKey', { params: { key: name }, signal }), [name])
+  const changed = () => {
+    load.reload()
+    onChange()
+  }
+  return (
+    <Panel title={words.one(name)}>
+      <Loaded of={load}>
+        {(key) => (
+          <>
+            <Facts
+              facts={[
+                [words.status, <Status state={key.status} key="status" />],
+                [words.secret, <code key="hint">{key.hint}</code>],
+                [
+                  words.account,
+                  <a href={hrefOf('accounts', {}, key.account)} key="account">
+                    {key.account}
+                  </a>,
+                ],
+                [words.available, <Money usd={key.available_usd} key="available" />],
+                key.budget_usd !== null && [
+                  words.budgetUsed,
+                  words.ofBudget(
+                    moneyText(key.budget_used_usd ?? '0'),
+                    moneyText(key.budget_usd),
+                    key.budget_period ?? '',
+                  ),
+                ],
+                [words.created, <Time at={key.created_at} key="created" />],
+                key.expires_at !== null && [words.expires, <Time at={key.expires_at} key="expires" />],
+              ]}
+            />
+            <p class="actions">
+              <a href={hrefOf('requests', { key: name })}>{texts.requests.title}</a>
+              <a href={hrefOf('usage', { key: name, by: 'model' })}>{texts.usage.title}</a>
+            </p>
+            {hasRole('operator') && key.status !== 'revoked' && (
+              <>
+                <StateActions of={key} onDone={changed} />
+                <section>
+                  <h3>{words.limits}</h3>
+                  <Form
+                    action={texts.save}
+                    submit={(values) =>
+                      call('updateKey', { params: { key: name }, body: settingsOf(values) })
+                    }
+                    onDone={changed}
+                  >
+                    <SettingFields of={key} />
+                  </Form>
+                </section>
+              </>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** How a key is used now: what a change of its state would meet. */
+function useCurrentUse(key: string) {
+  return useLoaded(
+    async (signal) => {
+      const [usage, last] = await Promise.all([
+        call('getUsage', { query: { by: 'key', key }, signal }),
+        call('listRequests', { query: { key, limit: 1 }, signal }),
+      ])
+      return { running: usage.total.running, lastAt: last.data[0]?.at ?? null }
+    },
+    [key],
+  )
+}
+
+function StateActions({ of, onDone }: { of: Key; onDone(): void }) {
+  const [secret, setSecret] = useState<{ title: string; text: string }>()
+  const use = useCurrentUse(of.name)
+  const params = { key: of.name }
+  const consequence = use.data
+    ? words.inUse(use.data.running, use.data.lastAt === null ? null : timeText(use.data.lastAt))
+    : texts.loading
+  return (
+    <>
+      <p class="actions">
+        {of.status === 'paused' ? (
+          <Action title={words.resume} act={() => call('resumeKey', { params })} onDone={onDone} />
+        ) : (
+          <Action title={words.pause} act={() => call('pauseKey', { params })} onDone={onDone} />
+        )}
+        <Danger
+          action={words.roll}
+          title={words.rollTitle(of.name)}
+          act={async () =>
+            setSecret({ title: words.secretOf(of.name), text: (await call('rollKey', { params })).key })
+          }
+          onDone={onDone}
+        >
+          <p>{words.rollMeans(of.hint)}</p>
+          <p>{consequence}</p>
+        </Danger>
+        <Danger
+          action={words.rollWebhook}
+          title={words.rollWebhookTitle(of.name)}
+          act={async () =>
+            setSecret({
+              title: words.webhookSecret,
+              text: (await call('rollWebhookSecret', { params })).webhook_secret,
+            })
+          }
+        >
+          <p>{words.rollWebhookMeans}</p>
+        </Danger>
+        <Danger
+          action={words.revoke}
+          title={words.revokeTitle(of.name)}
+          nameToType={of.name}
+          act={() => call('revokeKey', { params })}
+          onDone={onDone}
+        >
+          <p>{words.revokeMeans(of.name)}</p>
+          <p>{consequence}</p>
+        </Danger>
+      </p>
+      {secret && <Secret {...secret} />}
+    </>
+  )
+}

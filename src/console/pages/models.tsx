@@ -1,0 +1,236 @@
+// Models: which can be asked and why others cannot, what they cost and are sold for, how they do, and what some usage
+// would cost.
+
+import { useState } from 'preact/hooks'
+import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
+import { call, type Reply, type RowOf } from '../api'
+import { FilterBar } from '../parts/filter-bar'
+import { Field, Form } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { Money } from '../parts/money'
+import { Facts, Panel } from '../parts/panel'
+import { Status } from '../parts/status'
+import { type Column, Table } from '../parts/table'
+import { Duration } from '../parts/time'
+import { texts } from '../texts'
+
+const words = texts.models
+type Model = RowOf<'listModels'>
+type Speed = Reply<'getOverview'>['models'][number]
+/** Models that the page asks for at once: a configuration has them all in memory. */
+const MOST = 1_000
+
+interface Row {
+  model: Model
+  speed: Speed | undefined
+}
+
+const columns: readonly Column<Row>[] = [
+  { title: words.model, isFirstLine: true, cell: ({ model }) => model.id },
+  {
+    title: texts.state,
+    isFirstLine: true,
+    cell: ({ model }) => <Status state={model.available ? 'ready' : 'unavailable'} />,
+  },
+  {
+    title: words.operations,
+    cell: ({ model }) => ('operations' in model ? model.operations.join(', ') : words.route),
+  },
+  {
+    title: words.upstreams,
+    cell: ({ model }) => ('upstreams' in model ? model.upstreams.join(', ') : model.route.join(' > ')),
+  },
+  { title: words.price, cell: ({ model }) => ('price' in model ? <PriceLine price={model.price} /> : '') },
+  { title: words.requests, isNumber: true, cell: ({ speed }) => speed?.requests.toLocaleString('en') ?? '' },
+  { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },
+  { title: words.firstByte, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p50_ms} /> },
+]
+
+/** A price list in one line: tokens in and out where it has both, else what comes first. */
+function PriceLine({ price }: { price: Record<string, unknown> }) {
+  const { per_1m_input_tokens: input, per_1m_output_tokens: output } = price
+  if (typeof input === 'string' && typeof output === 'string') return words.tokenPrice(input, output)
+  const simple = Object.entries(price).filter(([, each]) => typeof each === 'string')
+  const parts = simple.slice(0, 2).map(([unit, each]) => `$${each} ${words.unit(unit)}`)
+  if (simple.length < Object.keys(price).length) parts.push(words.bySize)
+  return parts.join(' · ') || words.free
+}
+
+export default function Models() {
+  const { id, query } = address.value
+  const period = periodQuery()
+  const load = useLoaded(
+    async (signal) => {
+      const [models, overview] = await Promise.all([
+        call('listModels', { query: { limit: MOST }, signal }),
+        call('getOverview', { query: period, signal }),
+      ])
+      const speeds = new Map(overview.models.map((each) => [each.model, each]))
+      return models.data.map((model): Row => ({ model, speed: speeds.get(model.id) }))
+    },
+    [period.since, period.until],
+  )
+  const fits = ({ model }: Row) =>
+    (!query.name || model.id.includes(query.name)) &&
+    (!query.upstream || ('upstreams' in model && model.upstreams.includes(query.upstream))) &&
+    (!query.available || String(model.available) === query.available)
+  return (
+    <>
+      <h1 class="hidden">{words.title}</h1>
+      <FilterBar
+        filters={[
+          { name: 'name', title: words.model },
+          { name: 'upstream', title: words.upstream },
+          {
+            name: 'available',
+            title: texts.state,
+            options: [
+              ['true', texts.states.ready ?? ''],
+              ['false', texts.states.unavailable ?? ''],
+            ],
+          },
+        ]}
+      />
+      <Loaded of={load}>
+        {(rows) => (
+          <>
+            <Table
+              label={words.title}
+              rows={rows.filter(fits)}
+              columns={columns}
+              keyOf={({ model }) => model.id}
+              hrefOf={({ model }) => hrefOfRow(model.id)}
+              openKey={id}
+              empty={words.empty}
+            />
+            {id !== null && <ModelPanel key={id} id={id} row={rows.find(({ model }) => model.id === id)} />}
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
+  if (!row) return <Panel title={id}>{words.unknown(id)}</Panel>
+  const { model, speed } = row
+  return (
+    <Panel title={id}>
+      <Facts
+        facts={[
+          [texts.state, <Status state={model.available ? 'ready' : 'unavailable'} key="state" />],
+          model.reason !== null && [words.reason, model.reason],
+          [words.owner, model.owned_by],
+          model.aliases.length > 0 && [words.aliases, model.aliases.join(', ')],
+          'route' in model && [words.route, model.route.join(' > ')],
+          'upstream_model' in model && [words.upstreamModel, model.upstream_model],
+          speed !== undefined && [words.requests, speed.requests.toLocaleString('en')],
+          speed !== undefined && [words.failed, texts.share(speed.failed, speed.requests)],
+          speed !== undefined && [words.duration, <Duration ms={speed.duration_p50_ms} key="duration" />],
+        ]}
+      />
+      <p class="actions">
+        <a href={hrefOf('requests', { model: id })}>{texts.requests.title}</a>
+        {'upstreams' in model &&
+          model.upstreams.map((name) => (
+            <a href={hrefOf('upstreams', {}, name)} key={name}>
+              {name}
+            </a>
+          ))}
+      </p>
+      {'price' in model && (
+        <>
+          <section>
+            <h3>{words.price}</h3>
+            <PriceList price={model.price} />
+            {model.price_source && <p class="quiet">{words.source(model.price_source, model.price_as_of)}</p>}
+          </section>
+          <CostList cost={model.cost} />
+          {model.price_units.length > 0 && <Calculator model={model} />}
+        </>
+      )}
+    </Panel>
+  )
+}
+
+type PriceTree = { [key: string]: string | PriceTree }
+
+function PriceList({ price }: { price: Record<string, unknown> }) {
+  const rows = Object.entries(price as PriceTree).flatMap(([unit, each]) => linesOf(unit, each))
+  if (rows.length === 0) return <p class="quiet">{words.free}</p>
+  return (
+    <dl class="prices">
+      {rows.map(([unit, each]) => (
+        <div key={unit}>
+          <dt>{unit}</dt>
+          <dd>
+            <Money usd={each} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function linesOf(unit: string, each: string | PriceTree): (readonly [string, string])[] {
+  if (typeof each === 'string') return [[words.unit(unit), each]]
+  return Object.entries(each).flatMap(([name, inner]) =>
+    linesOf(name, inner).map(([own, price]) => [`${words.unit(unit)}, ${own}`, price] as const),
+  )
+}
+
+function CostList({ cost }: { cost: unknown }) {
+  if (!cost || Object.keys(cost).length === 0) return null
+  return (
+    <section>
+      <h3>{words.cost}</h3>
+      <PriceList price={cost as Record<string, unknown>} />
+    </section>
+  )
+}
+
+type Priced = Extract<Model, { price_units: unknown }>
+
+function Calculator({ model }: { model: Priced }) {
+  const [quote, setQuote] = useState<Reply<'quotePrice'>>()
+  const submit = async (values: Readonly<Record<string, string>>) => {
+    const counted = model.price_units.filter((unit) => Number(values[unit]) > 0)
+    const quantities = counted.map((unit) => `${unit}:${values[unit]}`).join(',')
+    setQuote(
+      await call('quotePrice', {
+        params: { model: model.id },
+        query: { quantities, variant: values.variant },
+      }),
+    )
+  }
+  return (
+    <section>
+      <h3>{words.calculator}</h3>
+      <Form action={words.calculate} submit={submit}>
+        <div class="fields">
+          {model.price_units.map((unit) => (
+            <Field name={unit} title={unit.replaceAll('_', ' ')} type="number" key={unit} />
+          ))}
+          {model.price_variants.length > 0 && (
+            <Field
+              name="variant"
+              title={words.variant}
+              options={model.price_variants.map((word) => [word, word])}
+            />
+          )}
+        </div>
+      </Form>
+      {quote && (
+        <div role="status">
+          <Facts
+            facts={[
+              [words.price, <Money usd={quote.amount_usd} key="price" />],
+              quote.cost_usd !== null && [words.cost, <Money usd={quote.cost_usd} key="cost" />],
+              quote.margin_usd !== null && [words.margin, <Money usd={quote.margin_usd} key="margin" />],
+            ]}
+          />
+        </div>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,279 @@
+// Requests: the last that ended first, live if asked for, with filters. One request in full: its times from the key to the
+// last byte, its money, its attempts, its error. Bodies are never shown: the gateway keeps none unless told to.
+
+import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
+import { call, hasRole, type PageOf, type Reply, type RowOf } from '../api'
+import { useLive } from '../live'
+import { FilterBar } from '../parts/filter-bar'
+import { Copy, Danger } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { Money, moneyText } from '../parts/money'
+import { Facts, Panel } from '../parts/panel'
+import { HttpStatus, Status } from '../parts/status'
+import { type Column, PagedTable, usePages } from '../parts/table'
+import { Duration, Time } from '../parts/time'
+import { type Span, Timeline } from '../parts/timeline'
+import { texts } from '../texts'
+
+const words = texts.requests
+
+/** A row as the log has it: columns by their names. */
+interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
+  operation: string
+  account: string | null
+  model: string | null
+  upstream: string | null
+  status: number
+  error_code: string | null
+  first_byte_ms: number | null
+  duration_ms: number
+  sent_ms: number | null
+  input_tokens: number | null
+  output_tokens: number | null
+  usage_source: string | null
+  upstream_request_id: string | null
+  client_address: string | null
+}
+
+const filters = [
+  { name: 'model', title: words.model },
+  { name: 'key', title: words.key },
+  { name: 'account', title: words.account },
+  { name: 'upstream', title: words.upstream },
+  { name: 'operation', title: words.operation, options: Object.entries(texts.operations) },
+  {
+    name: 'status',
+    title: words.status,
+    options: [
+      ['failed', words.failed],
+      ['2xx', '2xx'],
+      ['4xx', '4xx'],
+      ['429', '429'],
+      ['5xx', '5xx'],
+    ] as const,
+  },
+]
+
+const columns: readonly Column<LoggedRequest>[] = [
+  { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  {
+    title: words.model,
+    isFirstLine: true,
+    cell: ({ model, operation }) => (
+      <>
+        {model ?? '–'} <span class="quiet">{operation}</span>
+      </>
+    ),
+  },
+  { title: words.key, cell: ({ key }) => key && <a href={hrefOf('keys', {}, key)}>{key}</a> },
+  {
+    title: words.status,
+    cell: ({ status, error_code }) => (
+      <>
+        <HttpStatus status={status} /> <span class="quiet">{error_code}</span>
+      </>
+    ),
+  },
+  { title: words.upstream, cell: ({ upstream }) => upstream ?? '' },
+  { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
+  {
+    title: words.tokens,
+    isNumber: true,
+    cell: ({ input_tokens, output_tokens }) => tokensText(input_tokens, output_tokens),
+  },
+  {
+    title: words.paid,
+    isNumber: true,
+    isFirstLine: true,
+    cell: ({ amount_usd }) => <Money usd={amount_usd} />,
+  },
+]
+
+function tokensText(input: number | null, output: number | null): string {
+  return input === null && output === null ? '' : `${input ?? 0} / ${output ?? 0}`
+}
+
+export default function Requests() {
+  const { id, query } = address.value
+  const isLive = query.live === 'on' && period.value.until === null
+  const news = useLive('request', isLive)
+  const filter = Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
+  const { since, until } = periodQuery()
+  const pages = usePages(
+    (after, signal) =>
+      call('listRequests', { query: { ...filter, since, until, after, limit: 50 }, signal }) as Promise<
+        PageOf<LoggedRequest>
+      >,
+    [JSON.stringify(filter), since, until, news],
+  )
+  return (
+    <>
+      <h1 class="hidden">{words.title}</h1>
+      <FilterBar filters={filters}>
+        <button type="button" aria-pressed={isLive} onClick={() => setQuery({ live: isLive ? null : 'on' })}>
+          {isLive ? words.liveOn : words.liveOff}
+        </button>
+      </FilterBar>
+      <PagedTable
+        label={words.title}
+        pages={pages}
+        columns={columns}
+        keyOf={(row) => row.id}
+        hrefOf={(row) => hrefOfRow(row.id)}
+        openKey={id}
+        empty={words.empty}
+      />
+      {id !== null && <RequestPanel key={id} id={id} />}
+    </>
+  )
+}
+
+function RequestPanel({ id }: { id: string }) {
+  const load = useLoaded((signal) => call('getRequest', { params: { id }, signal }), [id])
+  return (
+    <Panel title={id}>
+      <Loaded of={load}>{(details) => <Details details={details} onChange={load.reload} />}</Loaded>
+    </Panel>
+  )
+}
+
+function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange(): void }) {
+  const request = details.request as LoggedRequest | null
+  const account = request?.account ?? details.charges[0]?.account ?? null
+  return (
+    <>
+      {request ? <RequestFacts request={request} /> : <p class="quiet">{words.noRow}</p>}
+      {request && <Timeline spans={spansOf(request)} totalMs={request.duration_ms} />}
+      {details.charges.map((charge) => (
+        <Charge charge={charge} key={charge.id} />
+      ))}
+      {details.task && (
+        <p>
+          <a href={hrefOf('tasks', {}, details.task.id)}>{words.task(details.task.id)}</a>{' '}
+          <Status state={details.task.state} />
+        </p>
+      )}
+      <p class="actions">
+        {request?.key && <a href={hrefOf('requests', { key: request.key })}>{words.sameKey}</a>}
+        {account && <a href={hrefOf('requests', { account })}>{words.sameAccount}</a>}
+        {request?.at && <a href={hrefOf('requests', minuteOf(request.at))}>{words.sameMinute}</a>}
+        <Copy text={details.id} title={words.copyId} />
+      </p>
+      {hasRole('operator') &&
+        details.charges.map((charge) => <Refund charge={charge} key={charge.id} onDone={onChange} />)}
+    </>
+  )
+}
+
+/** The minute of a request and those at its sides. */
+function minuteOf(at: string): Record<string, string> {
+  const time = Date.parse(at)
+  const text = (offset: number) => new Date(time + offset).toISOString()
+  return { range: '', since: text(-30_000), until: text(30_000) }
+}
+
+function RequestFacts({ request }: { request: LoggedRequest }) {
+  return (
+    <Facts
+      facts={[
+        [texts.time, <Time at={request.at} key="at" />],
+        [words.status, <HttpStatus status={request.status} key="status" />],
+        request.error_code !== null && [words.error, request.error_code],
+        [words.operation, `${request.operation}${request.stream ? words.streamed : ''}`],
+        [words.model, request.model],
+        [words.upstream, request.upstream],
+        [words.key, request.key && <a href={hrefOf('keys', {}, request.key)}>{request.key}</a>],
+        [
+          words.account,
+          request.account && <a href={hrefOf('accounts', {}, request.account)}>{request.account}</a>,
+        ],
+        [words.tokens, tokensText(request.input_tokens, request.output_tokens) || null],
+        [words.client, request.client_address],
+        [
+          words.vendorId,
+          request.upstream_request_id && <code key="vendor">{request.upstream_request_id}</code>,
+        ],
+      ]}
+    />
+  )
+}
+
+interface Attempt {
+  upstream: string
+  status: number
+  error: string
+  durationMs: number
+}
+
+/** The parts of the time of a request, from its arrival to its last byte. */
+function spansOf({ sent_ms, first_byte_ms, duration_ms, upstream, status, attempts }: LoggedRequest): Span[] {
+  if (sent_ms === null) return [{ title: words.ownWork, from: 0, to: duration_ms, tone: 'own' }]
+  const spans: Span[] = [{ title: words.keyAndHold, from: 0, to: sent_ms, tone: 'own' }]
+  let at = sent_ms
+  for (const attempt of attempts as Attempt[]) {
+    const to = Math.min(at + attempt.durationMs, duration_ms)
+    spans.push({ title: `${attempt.upstream} ${attempt.status}`, from: at, to, tone: 'failed' })
+    at = to
+  }
+  const first = first_byte_ms === null ? duration_ms : Math.max(first_byte_ms, at)
+  spans.push({
+    title: words.waiting(upstream ?? ''),
+    from: at,
+    to: first,
+    tone: status >= 400 ? 'failed' : 'wait',
+  })
+  if (first < duration_ms)
+    spans.push({ title: words.answering, from: first, to: duration_ms, tone: 'answer' })
+  return spans
+}
+
+type ChargeJson = Reply<'getRequest'>['charges'][number]
+
+function Charge({ charge }: { charge: ChargeJson }) {
+  return (
+    <section>
+      <h3>{words.charge}</h3>
+      <Facts
+        facts={[
+          [texts.state, <Status state={charge.state} key="state" />],
+          [words.held, <Money usd={charge.held_usd} key="held" />],
+          [words.paid, <Money usd={charge.amount_usd} key="paid" />],
+          charge.cost_usd !== null && [words.cost, <Money usd={charge.cost_usd} key="cost" />],
+          charge.margin_usd !== null && [words.margin, <Money usd={charge.margin_usd} key="margin" />],
+          charge.shortfall_usd !== '0.00' && [
+            words.shortfall,
+            <Money usd={charge.shortfall_usd} key="short" />,
+          ],
+          [words.usageSource, charge.usage_source],
+          [words.endedBy, charge.ended_by],
+        ]}
+      />
+      <details>
+        <summary>{words.usageAndPrices}</summary>
+        <pre>{JSON.stringify({ usage: charge.usage, prices: charge.prices }, null, 2)}</pre>
+      </details>
+    </section>
+  )
+}
+
+/** Gives back what a request has cost, once: the id of the request makes sure of that. */
+function Refund({ charge, onDone }: { charge: ChargeJson; onDone(): void }) {
+  const { id, account, amount_usd: amount, state } = charge
+  if (state !== 'settled' || amount === '0.00') return null
+  return (
+    <Danger
+      action={words.refund(moneyText(amount))}
+      title={words.refundTitle(id)}
+      act={() =>
+        call('adjustAccount', {
+          params: { account },
+          idempotencyKey: `refund-${id}`,
+          body: { amount_usd: amount, note: words.refundNote(id) },
+        })
+      }
+      onDone={onDone}
+    >
+      <p>{words.refundMeans(moneyText(amount), account)}</p>
+    </Danger>
+  )
+}

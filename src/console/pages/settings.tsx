@@ -1,0 +1,245 @@
+// Settings: the configuration in force and what a reload would change, backups, admins, and the trail of changes.
+
+import { useState } from 'preact/hooks'
+import { address, periodQuery, setQuery } from '../address'
+import { call, hasRole, type Reply, type RowOf } from '../api'
+import { FilterBar } from '../parts/filter-bar'
+import { Action, Danger } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { Status } from '../parts/status'
+import { type Column, PagedTable, Table, usePages } from '../parts/table'
+import { Time } from '../parts/time'
+import { texts } from '../texts'
+
+const words = texts.settings
+const PARTS = ['configuration', 'backups', 'admins', 'audit'] as const
+type Part = (typeof PARTS)[number]
+
+export default function Settings() {
+  const { query } = address.value
+  const own = PARTS.filter((part) => part !== 'admins' || hasRole('owner'))
+  const part: Part = own.find((each) => each === query.part) ?? 'configuration'
+  return (
+    <>
+      <h1 class="hidden">{words.title}</h1>
+      <nav class="tabs" aria-label={words.title}>
+        {own.map((each) => (
+          <button
+            type="button"
+            key={each}
+            aria-current={each === part ? 'page' : undefined}
+            onClick={() => setQuery({ part: each })}
+          >
+            {words.parts[each]}
+          </button>
+        ))}
+      </nav>
+      {part === 'configuration' && <Configuration />}
+      {part === 'backups' && <Backups />}
+      {part === 'admins' && <Admins />}
+      {part === 'audit' && <Audit />}
+    </>
+  )
+}
+
+type Change = Reply<'compareConfiguration'>['changes'][number]
+
+const changeColumns: readonly Column<Change>[] = [
+  { title: words.setting, isFirstLine: true, cell: ({ setting }) => <code>{setting}</code> },
+  {
+    title: words.before,
+    cell: ({ before, kind }) => (kind === 'added' ? '' : <code>{before ?? words.notShown}</code>),
+  },
+  {
+    title: words.after,
+    cell: ({ after, kind }) => (kind === 'removed' ? '' : <code>{after ?? words.notShown}</code>),
+  },
+  { title: words.when, cell: ({ needs_restart }) => (needs_restart ? words.atRestart : words.atReload) },
+]
+
+function Configuration() {
+  const inForce = useLoaded((signal) => call('getConfiguration', { signal }), [])
+  const compared = useLoaded((signal) => call('compareConfiguration', { signal }), [])
+  const reloaded = () => {
+    inForce.reload()
+    compared.reload()
+  }
+  return (
+    <>
+      <section class="part">
+        <div class="page-head">
+          <h2>{words.changes}</h2>
+          <div class="actions">
+            <Action title={words.check} act={async () => compared.reload()} />
+            {hasRole('owner') && compared.data?.ok && compared.data.changes.length > 0 && (
+              <Danger
+                action={words.reload}
+                title={words.reloadTitle}
+                act={() => call('reloadConfiguration')}
+                onDone={reloaded}
+              >
+                <p>{words.reloadMeans(compared.data.changes.length)}</p>
+              </Danger>
+            )}
+          </div>
+        </div>
+        <Loaded of={compared}>
+          {({ ok, faults, changes }) =>
+            ok ? (
+              <Table
+                label={words.changes}
+                rows={changes}
+                columns={changeColumns}
+                keyOf={({ setting }) => setting}
+                empty={words.noChanges}
+              />
+            ) : (
+              <ul class="failed">
+                {faults.map((fault) => (
+                  <li key={fault}>{fault}</li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </section>
+      <section class="part">
+        <h2>{words.inForce}</h2>
+        <Loaded of={inForce}>
+          {(configuration) => (
+            <pre class="configuration" tabIndex={0}>
+              {JSON.stringify(configuration, null, 2)}
+            </pre>
+          )}
+        </Loaded>
+      </section>
+    </>
+  )
+}
+
+function Backups() {
+  const [turn, setTurn] = useState(0)
+  const pages = usePages(
+    (after, signal) => call('listBackups', { query: { after, limit: 50 }, signal }),
+    [turn],
+  )
+  return (
+    <section class="part">
+      <div class="page-head">
+        <h2>{words.parts.backups}</h2>
+        <div class="actions">
+          {hasRole('owner') && (
+            <Action
+              title={words.makeBackup}
+              act={() => call('makeBackup')}
+              onDone={() => setTurn(turn + 1)}
+            />
+          )}
+        </div>
+      </div>
+      <PagedTable
+        label={words.parts.backups}
+        pages={pages}
+        columns={[
+          { title: words.backup, isFirstLine: true, cell: ({ name }) => <code>{name}</code> },
+          { title: words.made, isFirstLine: true, cell: ({ made_at }) => <Time at={made_at} /> },
+        ]}
+        keyOf={({ name }) => name}
+        empty={words.noBackups}
+      />
+    </section>
+  )
+}
+
+function Admins() {
+  const [turn, setTurn] = useState(0)
+  const pages = usePages(
+    (after, signal) => call('listAdmins', { query: { after, limit: 50 }, signal }),
+    [turn],
+  )
+  const columns: readonly Column<RowOf<'listAdmins'>>[] = [
+    { title: words.admin, isFirstLine: true, cell: ({ name }) => name },
+    { title: words.role, isFirstLine: true, cell: ({ role }) => role },
+    { title: texts.state, cell: ({ status }) => <Status state={status} /> },
+    { title: words.token, cell: ({ hint }) => <code>{hint}</code> },
+    { title: words.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
+    {
+      title: words.actions,
+      cell: ({ name, status }) =>
+        status === 'active' && (
+          <Danger
+            action={words.revoke}
+            title={words.revokeTitle(name)}
+            nameToType={name}
+            act={() => call('revokeAdmin', { params: { admin: name } })}
+            onDone={() => setTurn(turn + 1)}
+          >
+            <p>{words.revokeMeans(name)}</p>
+          </Danger>
+        ),
+    },
+  ]
+  return (
+    <section class="part">
+      <h2>{words.parts.admins}</h2>
+      <PagedTable
+        label={words.parts.admins}
+        pages={pages}
+        columns={columns}
+        keyOf={({ name }) => name}
+        empty={words.noAdmins}
+      />
+      <p class="quiet">
+        {words.newAdmin} <code>gateway admins create NAME --role operator</code>
+      </p>
+    </section>
+  )
+}
+
+const auditColumns: readonly Column<RowOf<'listAudit'>>[] = [
+  { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: words.who, isFirstLine: true, cell: ({ actor }) => actor },
+  { title: words.action, cell: ({ action }) => action },
+  { title: words.target, cell: ({ target }) => target },
+  { title: words.before, cell: ({ before }) => <Values values={before} /> },
+  { title: words.after, cell: ({ after }) => <Values values={after} /> },
+  { title: words.from, cell: ({ client_address }) => <span class="quiet">{client_address}</span> },
+]
+
+function Values({ values }: { values: unknown }) {
+  if (values === null || typeof values !== 'object') return null
+  const text = Object.entries(values)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  return <span class="small">{text.join(', ')}</span>
+}
+
+function Audit() {
+  const { query } = address.value
+  const { actor, action, target } = query
+  const { since } = periodQuery()
+  const pages = usePages(
+    (after, signal) =>
+      call('listAudit', { query: { actor, action, target, since, after, limit: 50 }, signal }),
+    [actor, action, target, since],
+  )
+  return (
+    <section class="part">
+      <h2 class="hidden">{words.parts.audit}</h2>
+      <FilterBar
+        filters={[
+          { name: 'actor', title: words.who },
+          { name: 'action', title: words.action },
+          { name: 'target', title: words.target },
+        ]}
+      />
+      <PagedTable
+        label={words.parts.audit}
+        pages={pages}
+        columns={auditColumns}
+        keyOf={({ id }) => id}
+        empty={words.noChangesYet}
+      />
+    </section>
+  )
+}

@@ -1,0 +1,129 @@
+// Upstreams: which vendors answer, how well, and a test that costs nothing.
+
+import { useState } from 'preact/hooks'
+import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
+import { call, hasRole, type Reply, type RowOf } from '../api'
+import { Action } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { Facts, Panel } from '../parts/panel'
+import { Status } from '../parts/status'
+import { type Column, Table } from '../parts/table'
+import { Duration } from '../parts/time'
+import { UpstreamState } from '../parts/upstream-state'
+import { texts } from '../texts'
+
+const words = texts.upstreams
+const MOST = 1_000
+
+interface Row {
+  upstream: RowOf<'listUpstreams'>
+  speed: Reply<'getOverview'>['upstreams'][number] | undefined
+}
+
+const columns: readonly Column<Row>[] = [
+  { title: words.upstream, isFirstLine: true, cell: ({ upstream }) => upstream.name },
+  {
+    title: texts.state,
+    isFirstLine: true,
+    cell: ({ upstream: { health } }) => <UpstreamState breaker={health?.breaker} />,
+  },
+  { title: words.kind, cell: ({ upstream }) => upstream.kind },
+  {
+    title: words.models,
+    isNumber: true,
+    cell: ({ upstream }) => <a href={hrefOf('models', { upstream: upstream.name })}>{upstream.models}</a>,
+  },
+  {
+    title: words.running,
+    isNumber: true,
+    cell: ({ upstream: { health } }) => (health ? `${health.running} / ${health.concurrency}` : ''),
+  },
+  { title: words.requests, isNumber: true, cell: ({ speed }) => speed?.requests.toLocaleString('en') ?? '' },
+  { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },
+  { title: words.firstByte, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p50_ms} /> },
+  { title: words.slowest, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p99_ms} /> },
+]
+
+export default function Upstreams() {
+  const { id } = address.value
+  const period = periodQuery()
+  const load = useLoaded(
+    async (signal) => {
+      const [upstreams, overview] = await Promise.all([
+        call('listUpstreams', { query: { limit: MOST }, signal }),
+        call('getOverview', { query: period, signal }),
+      ])
+      const speeds = new Map(overview.upstreams.map((each) => [each.upstream, each]))
+      return upstreams.data.map((upstream): Row => ({ upstream, speed: speeds.get(upstream.name) }))
+    },
+    [period.since, period.until],
+  )
+  return (
+    <>
+      <div class="page-head">
+        <h1>{words.title}</h1>
+      </div>
+      <Loaded of={load}>
+        {(rows) => (
+          <>
+            <Table
+              label={words.title}
+              rows={rows}
+              columns={columns}
+              keyOf={({ upstream }) => upstream.name}
+              hrefOf={({ upstream }) => hrefOfRow(upstream.name)}
+              openKey={id}
+              empty={words.empty}
+            />
+            {id !== null && (
+              <UpstreamPanel key={id} name={id} row={rows.find(({ upstream }) => upstream.name === id)} />
+            )}
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function UpstreamPanel({ name, row }: { name: string; row: Row | undefined }) {
+  const [tested, setTested] = useState<Reply<'testUpstream'>>()
+  if (!row) return <Panel title={name}>{words.unknown(name)}</Panel>
+  const { upstream, speed } = row
+  return (
+    <Panel title={name}>
+      <Facts
+        facts={[
+          [texts.state, <UpstreamState breaker={upstream.health?.breaker} key="state" />],
+          [words.kind, upstream.kind],
+          [words.address, upstream.base_url ?? words.usualAddress],
+          [words.models, String(upstream.models)],
+          [words.requests, speed?.requests.toLocaleString('en')],
+          [words.failed, texts.share(speed?.failed, speed?.requests)],
+          [words.firstByte, <Duration ms={speed?.first_byte_p50_ms} key="first" />],
+          [words.duration, <Duration ms={speed?.duration_p50_ms} key="duration" />],
+        ]}
+      />
+      <p class="actions">
+        <a href={hrefOf('requests', { upstream: name })}>{texts.requests.title}</a>
+        <a href={hrefOf('requests', { upstream: name, status: 'failed' })}>{words.failures}</a>
+        <a href={hrefOf('models', { upstream: name })}>{texts.models.title}</a>
+      </p>
+      {hasRole('operator') && (
+        <div class="actions">
+          <Action
+            title={words.test}
+            act={async () => setTested(await call('testUpstream', { params: { upstream: name } }))}
+          />
+          <span role="status">
+            {tested && (
+              <>
+                <Status state={tested.state}>{words.tested[tested.state] ?? tested.state}</Status>{' '}
+                <Duration ms={tested.duration_ms} /> {tested.reason}
+              </>
+            )}
+          </span>
+        </div>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,42 @@
+// A choice that always has a value, which stands in the address.
+
+import { setQuery } from '../address'
+
+interface ChoiceProps<Value extends string> {
+  title: string
+  /** The name in the address. */
+  name: string
+  value: string
+  options: readonly Value[]
+  /** The word of an option; by default the option itself. */
+  show?(value: Value): string
+  /** Another choice that begins again when this one changes. */
+  resets?: string
+}
+
+export function Choice<Value extends string>({
+  title,
+  name,
+  value,
+  options,
+  show = (each) => each,
+  resets,
+}: ChoiceProps<Value>) {
+  return (
+    <label>
+      <span>{title}</span>
+      <select
+        value={value}
+        onChange={(event) =>
+          setQuery({ [name]: event.currentTarget.value, ...(resets && { [resets]: null }) })
+        }
+      >
+        {options.map((each) => (
+          <option value={each} key={each}>
+            {show(each)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

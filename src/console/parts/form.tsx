@@ -1,0 +1,253 @@
+// Forms: fields with labels, an error beside the field that the server names, and a button that cannot be pressed twice.
+// A form sends what stands in it and nothing else.
+
+import type { ComponentChildren, InputHTMLAttributes } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../api'
+import { texts } from '../texts'
+
+type Values = Readonly<Record<string, string>>
+
+interface FormProps {
+  /** The word on the button. */
+  action: string
+  isDanger?: boolean
+  /** Sends the values by the names of the fields. Rejects with an ApiError. */
+  submit(values: Values): Promise<unknown>
+  children?: ComponentChildren
+  onDone?(): void
+}
+
+export function Form({ action, isDanger = false, submit, children, onDone }: FormProps) {
+  const [error, setError] = useState<ApiError>()
+  const [isSending, setSending] = useState(false)
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault()
+    const form = event.currentTarget as HTMLFormElement
+    const values = Object.fromEntries(
+      [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]),
+    )
+    setSending(true)
+    try {
+      await submit(values)
+      setError(undefined)
+      onDone?.()
+    } catch (fault) {
+      const found = ApiError.from(fault)
+      setError(found)
+      const field = found.param === null ? null : form.elements.namedItem(found.param)
+      if (field instanceof HTMLElement) field.focus()
+    } finally {
+      setSending(false)
+    }
+  }
+  return (
+    <form class="form" onSubmit={send}>
+      {children}
+      {error && (
+        <p class="failed" role="alert">
+          {error.message}
+        </p>
+      )}
+      <button type="submit" class={isDanger ? 'danger' : 'primary'} disabled={isSending}>
+        {action}
+      </button>
+    </form>
+  )
+}
+
+interface FieldProps {
+  name: string
+  title: string
+  /** A sentence below the field. */
+  hint?: string
+  value?: string | number | null
+  type?: 'text' | 'number' | 'datetime-local' | 'password'
+  isRequired?: boolean
+  /** Words to choose from; the first stands for none. */
+  options?: readonly (readonly [value: string, title: string])[]
+  isLong?: boolean
+}
+
+export function Field({
+  name,
+  title,
+  hint,
+  value,
+  type = 'text',
+  isRequired = false,
+  options,
+  isLong = false,
+}: FieldProps) {
+  const own = { name, required: isRequired, 'aria-describedby': hint ? `hint-${name}` : undefined }
+  return (
+    <div class="field">
+      <label>
+        <span>{title}</span>
+        {options ? (
+          <select {...own}>
+            {options.map(([word, text]) => (
+              <option value={word} key={word} selected={word === String(value ?? '')}>
+                {text}
+              </option>
+            ))}
+          </select>
+        ) : isLong ? (
+          <textarea {...own} rows={3} defaultValue={String(value ?? '')} />
+        ) : (
+          <input
+            {...({
+              ...own,
+              type,
+              defaultValue: String(value ?? ''),
+              autocomplete: 'off',
+              spellcheck: false,
+              ...(type === 'number' && { min: 1, step: 1, inputMode: 'numeric' }),
+            } as InputHTMLAttributes<HTMLInputElement>)}
+          />
+        )}
+      </label>
+      {hint && (
+        <small id={`hint-${name}`} class="quiet">
+          {hint}
+        </small>
+      )}
+    </div>
+  )
+}
+
+interface DialogProps {
+  title: string
+  close(): void
+  children: ComponentChildren
+}
+
+/** A question that waits for an answer, above the page. */
+export function Dialog({ title, close, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const before = document.activeElement
+    dialog.current?.showModal()
+    return () => before instanceof HTMLElement && before.focus()
+  }, [])
+  return (
+    <dialog ref={dialog} aria-label={title} onClose={close}>
+      <h2>{title}</h2>
+      {children}
+      <button type="button" class="plain dialog-close" onClick={close}>
+        {texts.cancel}
+      </button>
+    </dialog>
+  )
+}
+
+interface DangerProps {
+  /** The word on the button, and in the title of the question. */
+  action: string
+  title: string
+  /** The consequence in figures. */
+  children: ComponentChildren
+  /** A name to type, for what cannot be undone. */
+  nameToType?: string
+  act(): Promise<unknown>
+  onDone?(): void
+}
+
+/** A button for what costs money or cannot be undone: it says what will happen, and asks. */
+export function Danger({ action, title, children, nameToType, act, onDone }: DangerProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <button type="button" class="danger" onClick={() => setOpen(true)}>
+        {action}
+      </button>
+      {isOpen && (
+        <Dialog title={title} close={() => setOpen(false)}>
+          <div class="consequence">{children}</div>
+          <Form
+            action={action}
+            isDanger
+            submit={async ({ name }) => {
+              if (nameToType !== undefined && name !== nameToType)
+                throw new ApiError(texts.typeTheName(nameToType), 0, null, 'name')
+              await act()
+            }}
+            onDone={() => {
+              setOpen(false)
+              onDone?.()
+            }}
+          >
+            {nameToType !== undefined && (
+              <Field name="name" title={texts.typeTheName(nameToType)} isRequired />
+            )}
+          </Form>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+interface ActionProps {
+  title: string
+  act(): Promise<unknown>
+  onDone?(): void
+}
+
+/** A button for what can be undone or repeated. Its error stands beside it. */
+export function Action({ title, act, onDone }: ActionProps) {
+  const [error, setError] = useState<ApiError>()
+  const [isRunning, setRunning] = useState(false)
+  const run = async () => {
+    setRunning(true)
+    try {
+      await act()
+      setError(undefined)
+      onDone?.()
+    } catch (fault) {
+      setError(ApiError.from(fault))
+    } finally {
+      setRunning(false)
+    }
+  }
+  return (
+    <>
+      <button type="button" onClick={run} disabled={isRunning}>
+        {title}
+      </button>
+      {error && (
+        <span class="failed" role="alert">
+          {error.message}
+        </span>
+      )}
+    </>
+  )
+}
+
+/** A text to copy, such as a secret that is shown once. */
+export function Copy({ text, title = texts.copy }: { text: string; title?: string }) {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await navigator.clipboard.writeText(text)
+    setCopied(true)
+    setTimeout(() => setCopied(false), 2_000)
+  }
+  return (
+    <button type="button" onClick={copy}>
+      {isCopied ? texts.copied : title}
+    </button>
+  )
+}
+
+/** A secret that the server has made just now, and tells only once. */
+export function Secret({ title, text }: { title: string; text: string }) {
+  return (
+    <div class="secret">
+      <p>
+        <strong>{title}</strong> {texts.shownOnce}
+      </p>
+      <p>
+        <code>{text}</code> <Copy text={text} />
+      </p>
+    </div>
+  )
+}

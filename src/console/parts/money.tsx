@@ -1,0 +1,46 @@
+// Amounts of money. An amount is shown as it is, never rounded: what is smaller than a cent stands in a quieter tone.
+
+import { formatUsd, parseUsd } from '../../lib/money'
+
+/** An amount of dollars as the server wrote it: `12.480000001`. `-` stands for none. */
+export function Money({ usd }: { usd: string | null | undefined }) {
+  if (usd === null || usd === undefined) return <span class="quiet">–</span>
+  const { sign, whole, fine } = partsOf(usd)
+  return (
+    <span class="money">
+      {sign}${whole}
+      {fine && <span class="fine">{fine}</span>}
+    </span>
+  )
+}
+
+/** An amount as text, for sentences and labels. */
+export function moneyText(usd: string): string {
+  const { sign, whole, fine } = partsOf(usd)
+  return `${sign}$${whole}${fine}`
+}
+
+function partsOf(usd: string): { sign: string; whole: string; fine: string } {
+  const [, minus = '', dollars = '0', decimals = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(usd) ?? []
+  const grouped = dollars.replace(/\B(?=(\d{3})+$)/g, ',')
+  return {
+    sign: minus && '−',
+    whole: `${grouped}.${decimals.slice(0, 2).padEnd(2, '0')}`,
+    fine: decimals.slice(2).replace(/0+$/, ''),
+  }
+}
+
+/** The exact sum of amounts. */
+export function sumUsd(amounts: readonly (string | null | undefined)[]): string {
+  return formatUsd(amounts.reduce((sum, usd) => sum + nanoOf(usd ?? '0'), 0n))
+}
+
+/** An amount in nano-dollars; 0 for what is no amount. */
+export function nanoOf(usd: string): bigint {
+  return BigInt(parseUsd(usd) ?? 0)
+}
+
+/** An amount as a number of dollars, for the height of a bar only. */
+export function dollarsOf(usd: string): number {
+  return Number(usd)
+}

@@ -1,0 +1,57 @@
+// The state of a thing: a word with a sign beside it, because colour must never be the only sign.
+
+import { texts } from '../texts'
+import { Icon, type IconName } from './icon'
+
+const TONES: Record<string, readonly [tone: string, icon: IconName]> = {
+  good: ['good', 'good'],
+  bad: ['bad', 'bad'],
+  warning: ['warning', 'warning'],
+  waiting: ['waiting', 'wait'],
+  paused: ['waiting', 'pause'],
+  none: ['waiting', 'bad'],
+}
+
+/** How each state that the server tells of is meant. */
+const STATES: Readonly<Record<string, keyof typeof TONES>> = {
+  open: 'good',
+  active: 'good',
+  ready: 'good',
+  delivered: 'good',
+  succeeded: 'good',
+  settled: 'good',
+  closed: 'bad',
+  revoked: 'bad',
+  failed: 'bad',
+  down: 'bad',
+  unavailable: 'bad',
+  frozen: 'paused',
+  paused: 'paused',
+  expired: 'warning',
+  unknown: 'warning',
+  slow: 'warning',
+  submitted: 'waiting',
+  pending: 'waiting',
+  held: 'waiting',
+  released: 'none',
+}
+
+export function Status({ state, children }: { state: string; children?: string }) {
+  const [tone, icon] = TONES[STATES[state] ?? 'waiting'] ?? ['waiting', 'wait']
+  return (
+    <span class={`status ${tone}`}>
+      <Icon name={icon} /> {children ?? texts.states[state] ?? state}
+    </span>
+  )
+}
+
+/** The status of an answer over HTTP. */
+export function HttpStatus({ status }: { status: number | null }) {
+  if (status === null) return <span class="quiet">–</span>
+  const tone = status >= 500 ? 'bad' : status >= 400 ? 'warning' : 'good'
+  return (
+    <span class={`status ${tone}`}>
+      <Icon name={status >= 400 ? 'bad' : 'good'} /> {status}
+    </span>
+  )
+}

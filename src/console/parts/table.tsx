@@ -1,0 +1,154 @@
+// A list as a table: columns are data, rows open by a link. On a narrow screen each row is a block of two lines with the
+// same cells. Arrow-like keys j and k go through the rows. `usePages` loads by cursor, so that a list of millions is no
+// slower than one of ten.
+
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { ApiError, type PageOf } from '../api'
+import { texts } from '../texts'
+import { Empty, Failed, type Load, useLoaded, Waiting } from './loaded'
+
+export interface Column<Row> {
+  title: string
+  /** Numbers stand at the right. */
+  isNumber?: boolean
+  /** On a narrow screen: the first line has what names a row and its main figure. Default: the second, with its title. */
+  isFirstLine?: boolean
+  cell(row: Row): ComponentChildren
+  /** The cell of the footer. */
+  footer?: ComponentChildren
+}
+
+interface TableProps<Row> {
+  /** The name of the list, for screen readers. */
+  label: string
+  columns: readonly Column<Row>[]
+  rows: readonly Row[]
+  keyOf(row: Row): string
+  /** The address that a row opens; absent where there is none. */
+  hrefOf?(row: Row): string
+  /** The row that is open. */
+  openKey?: string | null
+  /** Shown instead of an empty table: what to do next. */
+  empty: ComponentChildren
+}
+
+export function Table<Row>({ label, columns, rows, keyOf, hrefOf, openKey, empty }: TableProps<Row>) {
+  if (rows.length === 0) return <Empty>{empty}</Empty>
+  const hasFooter = columns.some(({ footer }) => footer !== undefined)
+  return (
+    <section class="table-frame" aria-label={label} tabIndex={0}>
+      <table aria-label={label} class={hrefOf ? 'opens' : ''}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th scope="col" class={classOf(column)} key={column.title}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)} aria-current={openKey === keyOf(row) ? 'true' : undefined}>
+              {columns.map((column, index) => (
+                <td class={classOf(column)} data-title={column.title} key={column.title}>
+                  {index === 0 && hrefOf ? (
+                    <a class="row-link" href={hrefOf(row)}>
+                      {column.cell(row)}
+                    </a>
+                  ) : (
+                    column.cell(row)
+                  )}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+        {hasFooter && (
+          <tfoot>
+            <tr>
+              {columns.map((column) => (
+                <td class={classOf(column)} data-title={column.title} key={column.title}>
+                  {column.footer}
+                </td>
+              ))}
+            </tr>
+          </tfoot>
+        )}
+      </table>
+    </section>
+  )
+}
+
+function classOf<Row>({ isNumber, isFirstLine }: Column<Row>): string {
+  return `${isNumber ? 'number ' : ''}${isFirstLine ? 'first-line' : ''}`
+}
+
+export interface Pages<Row> {
+  load: Load<PageOf<Row>>
+  rows: Row[]
+  hasMore: boolean
+  more(): Promise<void>
+  moreError: ApiError | undefined
+  isLoadingMore: boolean
+}
+
+/** A list by its cursor: the first page, and further ones when asked. */
+export function usePages<Row>(
+  ask: (after: string | undefined, signal?: AbortSignal) => Promise<PageOf<Row>>,
+  needs: readonly unknown[],
+): Pages<Row> {
+  const [further, setFurther] = useState<{ of: unknown; rows: Row[]; next: string | null }>()
+  const [moreError, setMoreError] = useState<ApiError>()
+  const [isLoadingMore, setLoadingMore] = useState(false)
+  const load = useLoaded((signal) => ask(undefined, signal), needs)
+  // Further pages belong to the first page that they were asked after.
+  const own = further?.of === load.data ? further : undefined
+  const next = own ? own.next : (load.data?.next ?? null)
+  return {
+    load,
+    rows: [...(load.data?.data ?? []), ...(own?.rows ?? [])],
+    hasMore: next !== null,
+    moreError,
+    isLoadingMore,
+    async more() {
+      if (next === null || isLoadingMore) return
+      setLoadingMore(true)
+      try {
+        const page = await ask(next)
+        setFurther({ of: load.data, rows: [...(own?.rows ?? []), ...page.data], next: page.next })
+        setMoreError(undefined)
+      } catch (error) {
+        setMoreError(ApiError.from(error))
+      } finally {
+        setLoadingMore(false)
+      }
+    },
+  }
+}
+
+/** A table of a list that is loaded by cursor. */
+export function PagedTable<Row>({ pages, ...table }: { pages: Pages<Row> } & Omit<TableProps<Row>, 'rows'>) {
+  const { load, rows, hasMore, more, moreError, isLoadingMore } = pages
+  if (load.error && !load.data) return <Failed error={load.error} retry={load.reload} />
+  if (!load.data) return <Waiting />
+  return (
+    <div aria-busy={load.isLoading}>
+      {load.error && <Failed error={load.error} retry={load.reload} />}
+      <Table {...table} rows={rows} />
+      {moreError && <Failed error={moreError} />}
+      {rows.length > 0 && (
+        <p class="list-end">
+          {hasMore ? (
+            <button type="button" onClick={more} disabled={isLoadingMore}>
+              {texts.showMore}
+            </button>
+          ) : (
+            <span class="quiet">{texts.rowsInAll(rows.length)}</span>
+          )}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,60 @@
+// Times and durations. A time is shown as how long ago it is, in the viewer's zone beyond a day, exactly and in UTC when
+// it is pointed at.
+
+import { clock } from '../address'
+import { texts } from '../texts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+const near = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
+const thisYear = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+})
+const withYear = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' })
+const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' })
+
+export function Time({ at }: { at: string | null | undefined }) {
+  if (!at) return <span class="quiet">–</span>
+  return (
+    <time dateTime={at} title={`${exact.format(new Date(at))}\n${at}`}>
+      {timeText(at)}
+    </time>
+  )
+}
+
+export function timeText(at: string): string {
+  const time = new Date(at)
+  const passed = clock.value - time.getTime()
+  const length = Math.abs(passed)
+  if (passed > -MINUTE && passed < 5 * SECOND) return texts.now
+  if (length < MINUTE) return near.format(-Math.round(passed / SECOND), 'second')
+  if (length < HOUR) return near.format(-Math.round(passed / MINUTE), 'minute')
+  if (length < DAY) return near.format(-Math.round(passed / HOUR), 'hour')
+  return time.getFullYear() === new Date(clock.value).getFullYear()
+    ? thisYear.format(time)
+    : withYear.format(time)
+}
+
+/** Milliseconds as people read them: `412 ms`, `1.8 s`, `4 min 20 s`. */
+export function durationText(milliseconds: number): string {
+  if (milliseconds < SECOND) return `${Math.round(milliseconds)} ms`
+  if (milliseconds < MINUTE) return `${(milliseconds / SECOND).toFixed(milliseconds < 10 * SECOND ? 2 : 1)} s`
+  const minutes = Math.floor(milliseconds / MINUTE)
+  if (minutes < 60) return `${minutes} min ${Math.round((milliseconds % MINUTE) / SECOND)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+export function Duration({ ms }: { ms: number | null | undefined }) {
+  return ms === null || ms === undefined ? (
+    <span class="quiet">–</span>
+  ) : (
+    <span class="number">{durationText(ms)}</span>
+  )
+}

@@ -1,0 +1,80 @@
+// The events that operators can have sent to them, in one table: configurations are checked by it, and texts and
+// documents are made of it. Pure.
+
+interface EventType {
+  meaning: string
+  /** Whether its end is told too. */
+  tellsEnd: boolean
+}
+
+export const eventTypes = {
+  'balance.low': {
+    meaning: 'An account has less than `events.lowBalanceUsd`, or nothing left.',
+    tellsEnd: true,
+  },
+  'budget.reached': {
+    meaning: 'A key has used `events.budgetPercent` of its budget for this day, week or month.',
+    tellsEnd: true,
+  },
+  'account_budget.reached': {
+    meaning: 'An account has used `events.budgetPercent` of its budget, its own or that of its plan.',
+    tellsEnd: true,
+  },
+  'key.expiring': { meaning: 'A key expires within `events.keyExpiringDays`.', tellsEnd: false },
+  shortfall: {
+    meaning: 'Requests of an account cost more than it had: the gateway paid the rest.',
+    tellsEnd: false,
+  },
+  'upstream.down': { meaning: 'A vendor has not answered for a minute.', tellsEnd: true },
+  'upstream.refused': {
+    meaning: "A vendor refuses the operator's account: its key, its bill, its rights.",
+    tellsEnd: true,
+  },
+  'backup.failed': { meaning: 'A backup could not be made.', tellsEnd: true },
+  'backup.late': {
+    meaning: 'The newest backup is more than twice as old as `backup.every` allows.',
+    tellsEnd: true,
+  },
+  'books.wrong': { meaning: 'The books do not add up: see `gateway balance verify`.', tellsEnd: false },
+  'configuration.refused': {
+    meaning: 'A changed configuration has faults; the one before stays in force.',
+    tellsEnd: true,
+  },
+  'statement.issued': {
+    meaning: 'A statement of an account was issued. It is told once and not repeated.',
+    tellsEnd: false,
+  },
+  'webhook.failed': {
+    meaning: 'Webhooks of an account were given up: their receiver did not take them for three days.',
+    tellsEnd: false,
+  },
+} as const satisfies Record<string, EventType>
+
+export type EventName = keyof typeof eventTypes
+export const eventNames = Object.keys(eventTypes) as EventName[]
+
+/** The event by which a recipient is tried out. */
+export const TEST_EVENT = 'test'
+
+/** A subject of an event: an account, a key, an upstream, and figures about it. */
+export interface EventItem {
+  subject: string
+  account?: string
+  since: string
+  [figure: string]: unknown
+}
+
+/** The body of an event, as webhooks get it. */
+export interface EventBody {
+  id: string
+  type: EventName | typeof TEST_EVENT
+  /** When it was told, in ISO 8601. */
+  timestamp: string
+  data: {
+    state: EventState
+    items: EventItem[]
+  }
+}
+
+/** Whether a state begins, goes on as it was told a while ago, or is over. */
+export type EventState = 'began' | 'continues' | 'ended'

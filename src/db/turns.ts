@@ -1,0 +1,15 @@
+// Turns at work that one of several nodes does: whoever takes a turn does it, and the others wait until the next is due.
+
+import { type Db, tryApply } from './db'
+
+/** Takes a turn, which is due some time after the one before. False if another node has it. */
+export function takeTurn(db: Db, name: string, everyMs: number, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: `insert into times (name, at, reference) values ($1, $2, 0)
+        on conflict (name) do update set at = excluded.at where times.at <= $3`,
+      parameters: [name, now, now - everyMs],
+      guard: true,
+    },
+  ])
+}

@@ -1,0 +1,166 @@
+// What the books and the keys say that operators are to be told of: balances that are low, budgets that are used up, keys
+// that expire, shortfalls, webhooks that were given up. It reads rows that are there anyway; requests must never wait
+// for it.
+
+import { calendarPeriod } from '../billing/limits'
+import { DAY_MS, HOUR_MS } from '../billing/usage-totals'
+import type { EventSettings } from '../config/events'
+import type { Config } from '../config/schema'
+import type { EventName } from '../contract/events'
+import { apply, type Db, type Row, type Statement, type Value } from '../db/db'
+import { isoTime } from '../db/iso-time'
+import { formatUsd, parseUsd } from '../lib/money'
+import { endOthers, newAmong, see, UNTIL_OVER } from './conditions'
+
+/** A state that a query finds: its rows have a subject, an account, and figures for the message. */
+interface BookCondition {
+  type: EventName
+  /** The query of all subjects that are in this state now. */
+  current(settings: EventSettings, now: number, plans: Plans): Statement
+  details(row: Row): Record<string, unknown>
+}
+
+type Plans = NonNullable<Config['plans']>
+
+const usd = (value: Value | undefined) => formatUsd(Number(value))
+
+const bookConditions: readonly BookCondition[] = [
+  {
+    type: 'balance.low',
+    current({ lowBalanceNano, lowBalanceNanoOf }) {
+      const parameters: Value[] = [lowBalanceNano]
+      const single = [...lowBalanceNanoOf].map(([account, nano]) => {
+        return `when $${parameters.push(account)} then cast($${parameters.push(nano)} as bigint)`
+      })
+      const threshold =
+        single.length === 0
+          ? 'cast($1 as bigint)'
+          : `case a.name ${single.join(' ')} else cast($1 as bigint) end`
+      return {
+        // An account that never had money is new, not low.
+        sql: `select a.name as subject, a.name as account, balance, ${threshold} as threshold
+          from accounts a left join account_details d on d.name = a.name
+          where balance < ${threshold} and frozen_at is null and closed_at is null
+          and exists (select 1 from transfers where to_book = 'account:' || a.name)`,
+        parameters,
+      }
+    },
+    details: ({ balance, threshold }) => ({ balance_usd: usd(balance), threshold_usd: usd(threshold) }),
+  },
+  {
+    type: 'budget.reached',
+    current({ budgetPercent }, now) {
+      return {
+        sql: `select k.name as subject, account, id, committed, budget, budget_period
+          from keys k join budgets b on b.key_id = k.id
+            and b.period = case budget_period when 'day' then $1 when 'week' then $2 else $3 end
+          where revoked_at is null and (expires_at is null or expires_at > $4)
+            and committed * 100 >= budget * cast($5 as bigint)`,
+        parameters: [...periodNames(now), now, budgetPercent],
+      }
+    },
+    details: (row) => ({ key_id: row.id, ...budgetJson(row) }),
+  },
+  {
+    type: 'account_budget.reached',
+    current({ budgetPercent }, now, plans) {
+      const parameters: Value[] = [...periodNames(now), budgetPercent]
+      const ofPlan = (own: string, type: string, amountOf: (budget: PlanBudget) => Value) => {
+        const cases = Object.entries(plans).flatMap(([name, { budget }]) => {
+          if (!budget) return []
+          return `when $${parameters.push(name)} then cast($${parameters.push(amountOf(budget))} as ${type})`
+        })
+        return cases.length === 0 ? own : `coalesce(${own}, case plan ${cases.join(' ')} end)`
+      }
+      const budget = ofPlan('account_budget', 'bigint', ({ usd: amount }) => parseUsd(amount) ?? null)
+      const period = ofPlan('account_budget_period', 'text', ({ per }) => per)
+      return {
+        sql: `select d.subject, d.subject as account, committed, budget, budget_period
+          from (select name as subject, ${budget} as budget, ${period} as budget_period from account_details
+            where closed_at is null) d
+          join budgets b on b.key_id = 'account:' || d.subject
+            and b.period = case budget_period when 'day' then $1 when 'week' then $2 else $3 end
+          where committed * 100 >= budget * cast($4 as bigint)`,
+        parameters,
+      }
+    },
+    details: budgetJson,
+  },
+  {
+    type: 'key.expiring',
+    current: ({ keyExpiringMs }, now) => ({
+      sql: `select name as subject, account, id, expires_at from keys
+        where revoked_at is null and expires_at > $1 and expires_at <= $2`,
+      parameters: [now, now + keyExpiringMs],
+    }),
+    details: (row) => ({ key_id: row.id, expires_at: isoTime(row.expires_at as number) }),
+  },
+  {
+    type: 'shortfall',
+    current: (_settings, now) => ({
+      sql: `select s.account as subject, s.account as account, cast(sum(t.shortfall) as bigint) as shortfall
+        from usage_totals t join charge_series s on s.id = t.series
+        where t.span = ${HOUR_MS} and t.start >= $1 and t.shortfall > 0 group by s.account`,
+      parameters: [lastHour(now)],
+    }),
+    details: ({ shortfall }) => ({ shortfall_usd: usd(shortfall) }),
+  },
+  {
+    type: 'statement.issued',
+    current: (_settings, now) => ({
+      sql: `select cast(number as text) as subject, account, month from statements where issued_at > $1`,
+      parameters: [now - DAY_MS],
+    }),
+    details: ({ month }) => ({ month }),
+  },
+  {
+    type: 'webhook.failed',
+    current: (_settings, now) => ({
+      sql: `select account as subject, account, count(*) as failed from webhooks
+        where state = 'failed' and ended_at > $1 and recipient is null group by account`,
+      parameters: [now - HOUR_MS],
+    }),
+    details: ({ failed }) => ({ webhooks: Number(failed) }),
+  },
+]
+
+type PlanBudget = NonNullable<Plans[string]['budget']>
+
+/** The names of this day, week and month. */
+function periodNames(now: number): string[] {
+  return (['day', 'week', 'month'] as const).map((period) => calendarPeriod(period, now).name)
+}
+
+function budgetJson(row: Row): Record<string, unknown> {
+  return {
+    used_usd: usd(row.committed),
+    budget_usd: usd(row.budget),
+    budget_period: row.budget_period,
+  }
+}
+
+/** The beginning of the hour before this one. */
+function lastHour(now: number): number {
+  return now - (now % HOUR_MS) - HOUR_MS
+}
+
+/** Notes what has begun and what has ended since the last time. */
+export async function lookAtBooks(
+  db: Db,
+  settings: EventSettings,
+  now: number,
+  plans: Plans = {},
+): Promise<void> {
+  for (const { type, current, details } of bookConditions) {
+    const query = current(settings, now, plans)
+    const rows = await db.query(newAmong(type, now, settings.repeatMs, query))
+    const seen = rows.map((row) =>
+      see(
+        { type, subject: row.subject as string, account: row.account as string, details: details(row) },
+        now,
+        UNTIL_OVER,
+      ),
+    )
+    await apply(db, [...seen, endOthers(type, now, query)])
+  }
+}

@@ -1,0 +1,183 @@
+// States that operators are told of, as rows: each is told once when it begins, again after a while if it goes on, and once
+// when it is over, by one of any number of nodes. What comes and goes must not be told each time: its end counts only
+// after a calm, which becomes longer with each return.
+
+import { type EventName, type EventState, eventTypes } from '../contract/events'
+import { apply, type Db, type Row, type Statement } from '../db/db'
+
+/** A state of something, as somebody has seen it. */
+export interface EventCondition {
+  type: EventName
+  /** The account, key or upstream that it is about, unique within the type. */
+  subject: string
+  /** The account that it concerns; null for what concerns the operator only. */
+  account: string | null
+  /** Figures for the message, in the words of the API. */
+  details: Record<string, unknown>
+}
+
+/** A condition as it is stored. */
+export interface StoredCondition extends EventCondition {
+  beganAt: number
+  /** Until when it is taken to last unless it is seen again. */
+  lastsUntil: number
+  toldAt: number | null
+}
+
+/** A condition of which is to be told. */
+export interface DueCondition extends StoredCondition {
+  state: EventState
+}
+
+/** Until somebody says that it is over. */
+export const UNTIL_OVER = Number.MAX_SAFE_INTEGER
+
+/** How long nothing must be seen before an end counts: at first, and at most. */
+const CALM_MS = 2 * 60_000
+const MOST_CALM_MS = 64 * 60_000
+/** How long a vendor must be down before it is told; others are told at once. */
+const DOWN_MS = 60_000
+/** A condition goes on if it was seen in this time, or is on until it is over. */
+const JUST_NOW_MS = 60_000
+/** How long it is remembered that something has come and gone. */
+const REMEMBERED_MS = 86_400_000
+/** Conditions that are told in one look. */
+const MOST_TOLD = 200
+
+/** The statement that notes a condition, which lasts for some time unless it is seen again. */
+export function see(
+  { type, subject, account, details }: EventCondition,
+  now: number,
+  lastsMs: number,
+): Statement {
+  const least = lastsMs === UNTIL_OVER ? UNTIL_OVER : now + lastsMs
+  return {
+    sql: `insert into event_conditions (type, subject, account, details, began_at, seen_at, lasts_until, calm_ms)
+      values ($1, $2, $3, $4, $5, $5, case when $6 > $5 + $7 then $6 else $5 + $7 end, $7)
+      on conflict (type, subject) do update set account = excluded.account, details = excluded.details,
+        began_at = case when event_conditions.lasts_until <= $5 and event_conditions.told_at is null
+          then excluded.began_at else event_conditions.began_at end,
+        seen_at = excluded.seen_at,
+        lasts_until = case when $6 > $5 + event_conditions.calm_ms then $6 else $5 + event_conditions.calm_ms end`,
+    parameters: [type, subject, account, JSON.stringify(details), now, least, CALM_MS],
+  }
+}
+
+/** The statement that ends conditions of a type after their calm: all, but those whose subjects a query gives. */
+export function endOthers(type: EventName, now: number, current: Statement): Statement {
+  const parameters = [...(current.parameters ?? [])]
+  const [ofType, at, forever] = [type, now, UNTIL_OVER].map((value) => `$${parameters.push(value)}`)
+  return {
+    sql: `update event_conditions set lasts_until = cast(${at} as bigint) + calm_ms
+      where type = ${ofType} and lasts_until = ${forever}
+      and subject not in (select subject from (${current.sql}) as still)`,
+    parameters,
+  }
+}
+
+/** The statement that ends a condition after its calm. */
+export function endCondition(type: EventName, subject: string, now: number): Statement {
+  return {
+    sql: `update event_conditions set lasts_until = $3 + calm_ms
+      where type = $1 and subject = $2 and lasts_until > $3 + calm_ms`,
+    parameters: [type, subject, now],
+  }
+}
+
+/**
+ * The query of the conditions among the rows of another one that are new, or of which is to be told again soon, so that
+ * their figures must be those of now.
+ */
+export function newAmong(type: EventName, now: number, repeatMs: number, current: Statement): Statement {
+  const parameters = [...(current.parameters ?? [])]
+  const [ofType, forever, before] = [type, UNTIL_OVER, now - repeatMs].map(
+    (value) => `$${parameters.push(value)}`,
+  )
+  return {
+    sql: `select * from (${current.sql}) as found where not exists (select 1 from event_conditions c
+        where c.type = ${ofType} and c.subject = found.subject and c.lasts_until = ${forever}
+        and (c.told_at is null or c.told_at > ${before}))
+      limit ${MOST_TOLD}`,
+    parameters,
+  }
+}
+
+/** Conditions of which is to be told now: those that begin, that go on, and that are over. */
+export async function dueConditions(db: Db, now: number, repeatMs: number): Promise<DueCondition[]> {
+  const rows = await db.query({
+    sql: `select * from event_conditions where
+      (told_at is null and lasts_until > $1 and (type <> 'upstream.down' or seen_at - began_at >= ${DOWN_MS}))
+      or (told_at is not null and lasts_until <= $1)
+      or (told_at <= $2 and type <> 'statement.issued' and (lasts_until = ${UNTIL_OVER} or seen_at > $1 - ${JUST_NOW_MS}))
+      order by type, subject limit ${MOST_TOLD}`,
+    parameters: [now, now - repeatMs],
+  })
+  return rows.map(conditionOfRow).map((condition) => ({ ...condition, state: stateOf(condition, now) }))
+}
+
+function stateOf({ toldAt, lastsUntil }: StoredCondition, now: number): EventState {
+  if (lastsUntil <= now) return 'ended'
+  return toldAt === null ? 'began' : 'continues'
+}
+
+/** Whether anybody is told of it: the end of some is no news. */
+export function isTold({ type, state }: DueCondition): boolean {
+  return state !== 'ended' || eventTypes[type].tellsEnd
+}
+
+/** The statement that notes that a condition is told. It hits no row if another node has told it. */
+export function markTold({ type, subject, state, toldAt }: DueCondition, now: number): Statement {
+  if (state === 'began')
+    return {
+      sql: `update event_conditions set told_at = $3
+        where type = $1 and subject = $2 and told_at is null and lasts_until > $3`,
+      parameters: [type, subject, now],
+      guard: true,
+    }
+  if (state === 'continues')
+    return {
+      sql: `update event_conditions set told_at = $3
+        where type = $1 and subject = $2 and told_at = $4 and lasts_until > $3`,
+      parameters: [type, subject, now, toldAt],
+      guard: true,
+    }
+  return {
+    sql: `update event_conditions set told_at = null,
+        calm_ms = case when calm_ms * 2 > ${MOST_CALM_MS} then ${MOST_CALM_MS} else calm_ms * 2 end
+      where type = $1 and subject = $2 and told_at = $4 and lasts_until <= $3`,
+    parameters: [type, subject, now, toldAt],
+    guard: true,
+  }
+}
+
+/** Forgets conditions that were over a day ago. */
+export async function forgetConditions(db: Db, now: number): Promise<void> {
+  await apply(db, [
+    {
+      sql: 'delete from event_conditions where told_at is null and lasts_until < $1',
+      parameters: [now - REMEMBERED_MS],
+    },
+  ])
+}
+
+/** Conditions that last, the oldest first. */
+export async function lastingConditions(db: Db, now: number, limit: number): Promise<StoredCondition[]> {
+  const rows = await db.query({
+    sql: `select * from event_conditions where lasts_until > $1 and (told_at is not null or type <> 'upstream.down'
+        or seen_at - began_at >= ${DOWN_MS}) order by began_at, type, subject limit $2`,
+    parameters: [now, limit],
+  })
+  return rows.map(conditionOfRow)
+}
+
+function conditionOfRow(row: Row): StoredCondition {
+  return {
+    type: row.type as EventName,
+    subject: row.subject as string,
+    account: row.account as string | null,
+    details: JSON.parse(row.details as string),
+    beganAt: row.began_at as number,
+    lastsUntil: row.lasts_until as number,
+    toldAt: row.told_at as number | null,
+  }
+}

@@ -1,0 +1,110 @@
+// Notes lines of the log that operators are to be told of, until the next look stores them. It must never slow down who
+// logs: a note is a row of a small table in memory.
+
+import type { EventName } from '../contract/events'
+import type { Log } from '../lib/system'
+import { type EventCondition, UNTIL_OVER } from './conditions'
+
+/** A note: a condition that was seen, or one that is over. */
+export type Notice =
+  | { condition: EventCondition; lastsMs: number }
+  | { isOver: Pick<EventCondition, 'type' | 'subject'> }
+
+interface Noticed {
+  type: EventName
+  /** The field of the line that names the subject, or the only subject. */
+  subject: { field: string } | { name: string }
+  /** Fields of the line that the message has. */
+  fields: readonly string[]
+  lastsMs: number
+  /** The line by which it is over, if one is. */
+  endedBy?: string
+  /** Whether it is a state of this process, which is noted at each look while it lasts, and ends with the process. */
+  isOwn?: true
+}
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+const MOST_SHOWN = 5
+const MOST_LENGTH = 500
+
+/** Lines that begin a condition, by their events. */
+const noticed: Readonly<Record<string, Noticed>> = {
+  backup_failed: {
+    type: 'backup.failed',
+    subject: { name: 'backup' },
+    fields: ['reason'],
+    lastsMs: UNTIL_OVER,
+    endedBy: 'backup_made',
+  },
+  books_wrong: {
+    type: 'books.wrong',
+    subject: { name: 'books' },
+    fields: ['problems'],
+    lastsMs: DAY_MS,
+  },
+  config_not_reloaded: {
+    type: 'configuration.refused',
+    subject: { name: 'configuration' },
+    fields: ['faults'],
+    lastsMs: MINUTE_MS,
+    endedBy: 'config_reloaded',
+    isOwn: true,
+  },
+  upstream_refused_operator: {
+    type: 'upstream.refused',
+    subject: { field: 'upstream' },
+    fields: ['status', 'code', 'message'],
+    lastsMs: 15 * MINUTE_MS,
+  },
+}
+
+const enders = new Map(
+  Object.values(noticed).flatMap((row) => (row.endedBy === undefined ? [] : [[row.endedBy, row] as const])),
+)
+
+export class Notices {
+  private readonly waiting = new Map<string, Notice>()
+  private readonly own = new Map<string, Notice>()
+
+  /** A log whose lines are noted. */
+  noticing(log: Log): Log {
+    return (event, fields) => {
+      const row = noticed[event]
+      if (row) this.begin(row, fields)
+      const ended = enders.get(event)
+      if (ended) this.end(ended, fields)
+      log(event, fields)
+    }
+  }
+
+  /** The notes since the last time, and those that last. */
+  take(): Notice[] {
+    const notices = [...this.own.values(), ...this.waiting.values()]
+    this.waiting.clear()
+    return notices
+  }
+
+  private begin({ type, subject, fields, lastsMs, isOwn }: Noticed, line: Record<string, unknown>): void {
+    const name = subjectOf(subject, line)
+    const details = Object.fromEntries(fields.map((field) => [field, shown(line[field])]))
+    const notice = { condition: { type, subject: name, account: null, details }, lastsMs }
+    ;(isOwn ? this.own : this.waiting).set(`${type} ${name}`, notice)
+  }
+
+  private end({ type, subject, isOwn }: Noticed, line: Record<string, unknown>): void {
+    const name = subjectOf(subject, line)
+    if (isOwn) this.own.delete(`${type} ${name}`)
+    else this.waiting.set(`${type} ${name}`, { isOver: { type, subject: name } })
+  }
+}
+
+function subjectOf(subject: Noticed['subject'], line: Record<string, unknown>): string {
+  return 'name' in subject ? subject.name : String(line[subject.field])
+}
+
+/** A value as it fits into a message. */
+function shown(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, MOST_SHOWN).map(shown)
+  return typeof value === 'string' ? value.slice(0, MOST_LENGTH) : (value ?? null)
+}

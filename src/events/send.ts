@@ -1,0 +1,65 @@
+// One attempt to send an event to its recipient as the configuration names it now: a signed webhook, a chat, or mail. Its
+// addresses and secrets stand nowhere but in the configuration, and must not get into a row or a line of the log.
+
+import { type EventSettings, eventSettingsOf } from '../config/events'
+import type { Config } from '../config/schema'
+import { type EventBody, TEST_EVENT } from '../contract/events'
+import { isoTime } from '../db/iso-time'
+import {
+  type AttemptAnswer,
+  type AttemptWorld,
+  attemptDelivery,
+  noAnswer,
+  signatureHeaders,
+} from '../webhooks/attempt'
+import type { DueEvent, WebhookWorld } from '../webhooks/sender'
+import { sendMail } from './mail'
+import { type EventText, textOfEvent } from './text'
+
+/** Sends by the configuration that is in force at the moment of each attempt. */
+export function sendEventsBy(world: { readonly config: Pick<Config, 'events'> }): WebhookWorld['sendEvent'] {
+  return (event, ways, signal) =>
+    sendEvent(eventSettingsOf(world.config.events ?? { to: {} }), event, ways, signal)
+}
+
+/** Makes one attempt. Never throws for what the recipient does. */
+export async function sendEvent(
+  { to, smtp }: Pick<EventSettings, 'to' | 'smtp'>,
+  { id, recipient, body, at }: DueEvent,
+  world: AttemptWorld,
+  signal: AbortSignal,
+): Promise<AttemptAnswer> {
+  const { webhook, secret, slack, email } = to.get(recipient) ?? {}
+  // A receiver of one recipient shares no connection with callers' receivers.
+  const from = { account: `recipient ${recipient}`, at }
+  if (webhook !== undefined && secret !== undefined) {
+    const headers = signatureHeaders(id, body, [secret], at)
+    return attemptDelivery(world, { ...from, url: webhook, body, headers }, signal)
+  }
+  const text = textOfEvent(JSON.parse(body) as EventBody)
+  if (slack !== undefined) {
+    const headers = { 'content-type': 'application/json' }
+    return attemptDelivery(world, { ...from, url: slack, body: chatBodyOf(text), headers }, signal)
+  }
+  if (email !== undefined && smtp !== undefined) {
+    const message = { id, to: email, subject: `[gateway] ${text.title}`, text: mailTextOf(text, id), at }
+    return sendMail(smtp, message, signal)
+  }
+  return noAnswer(`There is no recipient ${recipient} in events.to any more.`)
+}
+
+/** The event by which a recipient is tried out. */
+export function testEvent(id: string, now: number): EventBody {
+  return { id, type: TEST_EVENT, timestamp: isoTime(now), data: { state: 'began', items: [] } }
+}
+
+/** The body of Slack's incoming webhooks, whose text has three characters with a meaning. */
+function chatBodyOf({ title, lines }: EventText): string {
+  const text = lines.length === 1 ? lines : [title, ...lines.map((line) => `• ${line}`)]
+  const escaped = text.join('\n').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  return JSON.stringify({ text: escaped })
+}
+
+function mailTextOf({ lines }: EventText, id: string): string {
+  return `${lines.join('\n')}\n\n-- \nUnified Model Gateway, event ${id}\n`
+}

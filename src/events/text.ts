@@ -1,0 +1,104 @@
+// An event in words, for mail and chat. Pure: whoever sends it escapes it for the place where it is read.
+
+import { type EventBody, type EventItem, type EventName, eventTypes, TEST_EVENT } from '../contract/events'
+
+export interface EventText {
+  /** One line. */
+  title: string
+  /** One line for each subject. */
+  lines: string[]
+}
+
+type Words = (item: EventItem) => string
+
+/** Begins and ends of each type, as sentences. */
+const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
+  'balance.low': {
+    on: ({ subject, balance_usd, threshold_usd }) =>
+      `Account ${subject} has $${balance_usd}, less than $${threshold_usd}.`,
+    over: ({ subject }) => `Account ${subject} has enough again.`,
+  },
+  'budget.reached': {
+    on: ({ subject, used_usd, budget_usd, budget_period }) =>
+      `Key ${subject} has used $${used_usd} of its $${budget_usd} a ${budget_period}.`,
+    over: ({ subject }) => `Key ${subject} has budget again.`,
+  },
+  'account_budget.reached': {
+    on: ({ subject, used_usd, budget_usd, budget_period }) =>
+      `Account ${subject} has used $${used_usd} of its $${budget_usd} a ${budget_period}.`,
+    over: ({ subject }) => `Account ${subject} has budget again.`,
+  },
+  'key.expiring': {
+    on: ({ subject, account, expires_at }) => `Key ${subject} of ${account} expires at ${expires_at}.`,
+    over: ({ subject }) => `Key ${subject} does not expire soon any more.`,
+  },
+  shortfall: {
+    on: ({ subject, shortfall_usd }) =>
+      `Requests of account ${subject} cost $${shortfall_usd} more than it had, which the gateway paid.`,
+    over: ({ subject }) => `Account ${subject} has paid all of its last requests.`,
+  },
+  'upstream.down': {
+    on: ({ subject }) => `Upstream ${subject} does not answer.`,
+    over: ({ subject }) => `Upstream ${subject} answers again.`,
+  },
+  'upstream.refused': {
+    on: ({ subject, status, message }) =>
+      `Upstream ${subject} refuses the operator's account: ${message ?? 'no reason given'} (${status}).`,
+    over: ({ subject }) => `Upstream ${subject} no longer refuses the operator's account.`,
+  },
+  'backup.failed': {
+    on: ({ reason }) => `A backup could not be made: ${reason}.`,
+    over: () => 'A backup was made again.',
+  },
+  'backup.late': {
+    on: ({ newest_at }) => `The newest backup is of ${newest_at}.`,
+    over: () => 'There is a new backup.',
+  },
+  'books.wrong': {
+    on: ({ problems }) => `The books do not add up: ${listed(problems)}`,
+    over: () => 'The books add up.',
+  },
+  'configuration.refused': {
+    on: ({ faults }) => `The changed configuration is not in force: ${listed(faults)}`,
+    over: () => 'The configuration of the file is in force.',
+  },
+  'statement.issued': {
+    on: ({ subject, account, month }) =>
+      `Statement ${subject} of account ${account} for ${month} was issued.`,
+    over: ({ subject }) => `Statement ${subject} was issued a while ago.`,
+  },
+  'webhook.failed': {
+    on: ({ subject, webhooks }) =>
+      `Webhooks of account ${subject} were given up in the last hour: ${webhooks}.`,
+    over: ({ subject }) => `No webhook of account ${subject} was given up in the last hour.`,
+  },
+}
+
+/** Subjects that are written out; a webhook has all. */
+const MOST_LINES = 50
+
+export function textOfEvent({ type, data: { state, items } }: EventBody): EventText {
+  if (type === TEST_EVENT)
+    return { title: 'Test of events', lines: ['Events of this gateway arrive here. Nothing has happened.'] }
+  const { on, over } = sentences[type]
+  const say = state === 'ended' ? over : on
+  const still = state === 'continues' ? ' (still)' : ''
+  const all = items.map((item) => say(item) + still)
+  const lines = all.slice(0, MOST_LINES)
+  if (all.length > MOST_LINES) lines.push(`And ${all.length - MOST_LINES} more.`)
+  const [only] = all
+  if (all.length === 1 && only !== undefined) return { title: firstLineOf(only), lines }
+  const prefix = state === 'ended' ? 'Over: ' : ''
+  return { title: `${prefix}${type} (${all.length}). ${eventTypes[type].meaning.replaceAll('`', '')}`, lines }
+}
+
+function listed(value: unknown): string {
+  return Array.isArray(value) ? value.join('; ') : String(value ?? '')
+}
+
+const MOST_TITLE = 150
+
+function firstLineOf(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  return line.length > MOST_TITLE ? `${line.slice(0, MOST_TITLE - 1)}…` : line
+}

@@ -1,0 +1,123 @@
+// Looks a few times a minute at what operators are to be told of, and writes the events for their recipients. One of
+// several nodes reads the books and tells; each says how its own vendors are. It must never send anything itself.
+
+import { lastBackup } from '../backup/schedule'
+import { backupEveryMs } from '../config/backup'
+import { type EventSettings, eventSettingsOf, wants } from '../config/events'
+import type { Config } from '../config/schema'
+import type { EventBody, EventItem, EventName } from '../contract/events'
+import type { Upstream } from '../contract/upstream'
+import { apply, type Db, type Statement, tryApply } from '../db/db'
+import { isoTime } from '../db/iso-time'
+import { takeTurn } from '../db/turns'
+import type { System } from '../lib/system'
+import { insertEvent } from '../webhooks/rows'
+import { lookAtBooks } from './books'
+import {
+  type DueCondition,
+  dueConditions,
+  endCondition,
+  forgetConditions,
+  isTold,
+  markTold,
+  see,
+  UNTIL_OVER,
+} from './conditions'
+import type { Notices } from './notices'
+
+export interface WatchWorld extends Pick<System, 'now' | 'newId'> {
+  db: Db
+  readonly config: Config
+  readonly catalogue: { upstreams: ReadonlyMap<string, Pick<Upstream, 'health'>> }
+  notices: Notices
+}
+
+/** Turns of telling, and of reading the books, which takes longer. */
+const TELL_MS = 10_000
+const BOOKS_MS = 50_000
+/** Backups may be as late as this, and as long as the time between two of them. */
+const BACKUP_GRACE_MS = 10 * 60_000
+
+/** Looks once: notes what is, and writes what is to be told. */
+export async function watchEvents(world: WatchWorld): Promise<void> {
+  const { db, config, notices, now } = world
+  const noted = notices.take()
+  if (!config.events) return
+  const settings = eventSettingsOf(config.events)
+  const at = now()
+  const seen = noted.map((notice) =>
+    'isOver' in notice
+      ? endCondition(notice.isOver.type, notice.isOver.subject, at)
+      : see(notice.condition, at, notice.lastsMs),
+  )
+  await applySome(db, [...seen, ...upstreamsDown(world, at)])
+  if (!(await takeTurn(db, 'events', TELL_MS, at))) return
+  if (await takeTurn(db, 'events of books', BOOKS_MS, at)) {
+    await lookAtBooks(db, settings, at, config.plans)
+    await lookAtBackups(world, at)
+    await forgetConditions(db, at)
+  }
+  await tell(world, settings, at)
+}
+
+async function applySome(db: Db, statements: Statement[]): Promise<void> {
+  if (statements.length > 0) await apply(db, statements)
+}
+
+/** Upstreams that did not answer this node when it last asked. Each ends by itself when no node sees it so. */
+function upstreamsDown({ catalogue }: WatchWorld, now: number): Statement[] {
+  return [...catalogue.upstreams].flatMap(([name, upstream]) => {
+    if (upstream.health().breaker === 'closed') return []
+    return [see({ type: 'upstream.down', subject: name, account: null, details: {} }, now, 0)]
+  })
+}
+
+/** Notes whether the newest backup is too old. */
+async function lookAtBackups({ db, config }: WatchWorld, now: number): Promise<void> {
+  const everyMs = backupEveryMs(config.backup)
+  const { madeAt } = await lastBackup(db)
+  const isLate = everyMs !== undefined && madeAt > 0 && now - madeAt > 2 * everyMs + BACKUP_GRACE_MS
+  const details = { newest_at: madeAt === 0 ? null : isoTime(madeAt) }
+  const condition = { type: 'backup.late', subject: 'backup', account: null, details } as const
+  await apply(db, [isLate ? see(condition, now, UNTIL_OVER) : endCondition('backup.late', 'backup', now)])
+}
+
+/** Writes the events that are due, and that they are told, in one transaction: of several nodes one succeeds. */
+async function tell({ db, newId }: WatchWorld, settings: EventSettings, now: number): Promise<void> {
+  const due = await dueConditions(db, now, settings.repeatMs)
+  if (due.length === 0) return
+  const events = groupsOf(due.filter(isTold)).flatMap((group) =>
+    [...settings.to].flatMap(([recipient, entry]) => {
+      const items = group.conditions.filter(({ account }) => wants(entry, group.type, account))
+      if (items.length === 0) return []
+      const id = newId('evt')
+      const data = { state: group.state, items: items.map(itemOf) }
+      const body: EventBody = { id, type: group.type, timestamp: isoTime(now), data }
+      return [insertEvent(db, { id, recipient, body: JSON.stringify(body) }, now)]
+    }),
+  )
+  await tryApply(db, [...due.map((condition) => markTold(condition, now)), ...events])
+}
+
+interface Group {
+  type: EventName
+  state: DueCondition['state']
+  conditions: DueCondition[]
+}
+
+/** Conditions of one type and state are one event: a hundred accounts that are low must not be a hundred messages. */
+function groupsOf(due: readonly DueCondition[]): Group[] {
+  const groups = new Map<string, Group>()
+  for (const condition of due) {
+    const { type, state } = condition
+    const name = `${type} ${state}`
+    const group = groups.get(name) ?? { type, state, conditions: [] }
+    group.conditions.push(condition)
+    groups.set(name, group)
+  }
+  return [...groups.values()]
+}
+
+function itemOf({ subject, account, beganAt, details }: DueCondition): EventItem {
+  return { subject, ...(account !== null && { account }), since: isoTime(beganAt), ...details }
+}

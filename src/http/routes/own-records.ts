@@ -1,0 +1,188 @@
+// What a key has done, for who holds it: GET /v1/requests, /v1/requests/{id}, /v1/tasks and /v1/holds. It must never write,
+// nor tell of another key, of an upstream, or of what the operator pays.
+
+import { Elysia } from 'elysia'
+import type { Key } from '../../accounts/keys'
+import type { ChargeView } from '../../billing/usage-report'
+import type { Db } from '../../db/db'
+import { isoTime } from '../../db/iso-time'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
+import { type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
+import { findRequest, listRequests } from '../../request-log/look-up'
+import { ownRequestJson } from '../../request-log/own-request'
+import { parsedJson } from '../../request-log/request-json'
+import type { RequestStore } from '../../request-log/request-log'
+import { listTasks, type TaskFilter } from '../../tasks/find'
+import type { Task } from '../../tasks/task'
+import { progressOf, taskStateOf } from '../../tasks/task-json'
+import { tolerated } from '../paths'
+import { limitOfQuery } from '../query-limit'
+import { periodOfQuery } from '../query-time'
+import { queryOf } from '../target'
+import { answerIdentified, type KeyedWorld } from '../with-key'
+
+const LIMITS = { usual: 50, most: 200 }
+const MAX_HOLDS = 200
+const MAX_WORD_LENGTH = 256
+const TASK_STATES = ['submitted', 'succeeded', 'failed'] as const
+
+type OwnRecordsWorld = KeyedWorld & { db: Db; requestLog: Pick<RequestStore, 'list' | 'find'> }
+
+export function ownRecordRoutes(world: OwnRecordsWorld) {
+  const app = new Elysia({ name: 'own-records' })
+  const get = (path: string, show: (key: Key, request: Request, id: string) => Promise<object>) => {
+    for (const each of tolerated(path))
+      app.get(each, ({ request, params }) =>
+        answerIdentified(world, request, (key) =>
+          show(key, request, (params as { id?: string } | undefined)?.id ?? ''),
+        ),
+      )
+  }
+  get('/v1/requests', (key, request) => listOwnRequests(world, key, queryOf(request)))
+  get('/v1/requests/:id', (key, _request, id) => showOwnRequest(world, key, id))
+  get('/v1/tasks', (key, request) => listOwnTasks(world, key, queryOf(request)))
+  get('/v1/holds', (key) => listOwnHolds(world, key))
+  return app
+}
+
+async function listOwnRequests(
+  { db, requestLog }: OwnRecordsWorld,
+  { id: keyId }: Key,
+  query: URLSearchParams,
+): Promise<object> {
+  const status = query.get('status') ?? undefined
+  if (status !== undefined && !statusRange(status))
+    throw invalidRequest(
+      'status',
+      "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",
+    )
+  const wanted = {
+    status,
+    model: wordOfQuery('model', query),
+    operation: wordOfQuery('operation', query),
+    ...periodOfQuery({ since: query.get('since'), until: query.get('until') }),
+  }
+  const filter = Object.fromEntries(
+    Object.entries(wanted).filter(([, value]) => value !== undefined),
+  ) as RequestFilter
+  const page = await listRequests(
+    { db, requests: requestLog },
+    { ...filter, keyId },
+    { limit: limitOfQuery(query, LIMITS), after: query.get('after') ?? undefined },
+  ).catch((error) => {
+    throw error instanceof UnknownCursor ? unknownPage() : error
+  })
+  return { object: 'list', data: page.rows.map(ownRequestJson), next: page.next }
+}
+
+async function showOwnRequest(
+  { db, requestLog }: OwnRecordsWorld,
+  { id: keyId }: Key,
+  id: string,
+): Promise<object> {
+  // No database keeps a NUL.
+  const known = id.slice(0, 200).replaceAll('\0', '')
+  const found = await findRequest({ db, requests: requestLog }, known)
+  const owner = found?.row?.key_id ?? found?.charges[0]?.keyId
+  if (!found || owner !== keyId)
+    throw new GatewayError(404, {
+      code: 'request_not_found',
+      type: 'invalid_request_error',
+      message: `There is no request \`${id.slice(0, 128)}\` of this key.`,
+    })
+  const { row, charges, task } = found
+  return {
+    object: 'request',
+    id,
+    request: row ? ownRequestJson(row) : null,
+    charges: charges.map(ownChargeJson),
+    task: task ? ownTaskJson(task) : null,
+  }
+}
+
+function ownChargeJson(charge: ChargeView) {
+  return {
+    id: charge.id,
+    state: charge.state,
+    held_usd: formatUsd(charge.heldNano),
+    amount_usd: formatUsd(charge.amountNano),
+    usage: parsedJson(charge.usageJson),
+    usage_source: charge.usageSource,
+    ended_by: charge.endedBy,
+    created_at: isoTime(charge.createdAt),
+    ended_at: isoTime(charge.endedAt),
+  }
+}
+
+async function listOwnTasks(
+  { db }: OwnRecordsWorld,
+  { id: keyId, account }: Key,
+  query: URLSearchParams,
+): Promise<object> {
+  const limit = limitOfQuery(query, LIMITS)
+  const state = TASK_STATES.find((word) => word === query.get('state'))
+  if (query.has('state') && state === undefined)
+    throw invalidRequest('state', `Invalid 'state': expected one of ${TASK_STATES.join(', ')}.`)
+  const after = query.get('after')
+  const [, at, id] = after === null ? [] : (/^(\d{1,15})\.(.{1,200})$/s.exec(after) ?? [])
+  if (after !== null && (at === undefined || id === undefined || id.includes('\0'))) throw unknownPage()
+  const filter: TaskFilter = {
+    account,
+    keyId,
+    limit: limit + 1,
+    ...(state !== undefined && { state }),
+    ...(at !== undefined && id !== undefined && { after: { createdAt: Number(at), id } }),
+  }
+  const rows = await listTasks(db, filter)
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const next = rows.length > limit && last ? `${last.createdAt}.${last.id}` : null
+  return { object: 'list', data: shown.map(ownTaskJson), next }
+}
+
+function ownTaskJson(task: Task) {
+  const isRunning = task.state === 'submitted'
+  return {
+    id: task.id,
+    state: taskStateOf(task),
+    model: task.model,
+    progress: progressOf(task),
+    held_usd: formatUsd(isRunning ? task.costNano : 0),
+    amount_usd: formatUsd(isRunning ? 0 : task.costNano),
+    error: task.errorCode === null ? null : { code: task.errorCode, message: task.errorMessage },
+    webhook_url: task.webhookUrl,
+    created_at: isoTime(task.createdAt),
+    ended_at: isoTime(task.endedAt),
+    deadline_at: isoTime(task.deadlineAt),
+  }
+}
+
+/** Amounts held for requests of this key that have not ended. */
+async function listOwnHolds({ db }: OwnRecordsWorld, { id: keyId }: Key): Promise<object> {
+  const rows = await db.query({
+    sql: `select id, model, operation, held, created_at, expires_at from open_charges where key_id = $1
+      order by created_at desc, id limit ${MAX_HOLDS}`,
+    parameters: [keyId],
+  })
+  const data = rows.map((row) => ({
+    id: row.id,
+    model: row.model,
+    operation: row.operation,
+    held_usd: formatUsd(row.held as number),
+    created_at: isoTime(row.created_at as number),
+    expires_at: isoTime(row.expires_at as number),
+  }))
+  return { object: 'list', data }
+}
+
+/** A text to compare with. No database keeps one with a NUL. */
+function wordOfQuery(name: string, query: URLSearchParams): string | undefined {
+  const text = query.get(name) ?? undefined
+  if (text === undefined || (text.length <= MAX_WORD_LENGTH && !text.includes('\0'))) return text
+  throw invalidRequest(name, `Invalid '${name}': too long, or no text.`)
+}
+
+function unknownPage(): GatewayError {
+  return invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+}

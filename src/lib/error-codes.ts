@@ -1,0 +1,454 @@
+// The codes of errors in one table: the statuses that they come with, what each means, and what helps. The page of error
+// codes is made of it, and the compiler finds an error whose code does not stand here. Vendors' own codes are relayed as
+// they are and are no part of it.
+
+interface ErrorFacts {
+  /** HTTP statuses; none for the end of something that was begun before, such as a video. */
+  statuses: readonly number[]
+  meaning: string
+  cure: string
+  /** Command that shows the reason, where the error's text and `gateway requests show ID` do not. */
+  look: string | undefined
+  /** Whether a repeat helps, where its status says otherwise. */
+  repeat: Repeat | undefined
+}
+
+type Repeat = 'yes' | 'no' | 'as `x-should-retry` says'
+type Row = readonly [meaning: string, cure: string, look?: string | undefined, repeat?: Repeat]
+
+function coming<Code extends string>(
+  statuses: readonly number[],
+  rows: Readonly<Record<Code, Row>>,
+): Readonly<Record<Code, ErrorFacts>> {
+  const entries = Object.entries<Row>(rows).map(([code, [meaning, cure, look, repeat]]) => [
+    code,
+    { statuses, meaning, cure, look, repeat },
+  ])
+  return Object.fromEntries(entries)
+}
+
+export const errorCodes = {
+  ...coming([400], {
+    body_too_complex: ['The body has more values or fields than are read.', 'Send less in one request.'],
+    body_unreadable: [
+      'The body broke off, or is not packed as its headers say.',
+      'Send it again; a proxy between may have cut it.',
+    ],
+    content_policy_violation: [
+      'The vendor refuses this content.',
+      'Change the prompt or the picture. A video that ends so costs nothing.',
+    ],
+    conversation_too_long: [
+      'A kept conversation has more items or bytes than are read.',
+      'Begin a new one with a summary.',
+    ],
+    decimal_above_max_value: ['A number is too large.', 'Keep to the bound in the text.'],
+    decimal_below_min_value: ['A number is too small.', 'Keep to the bound in the text.'],
+    duplicate_field: ['A field stands twice in the body or the form.', 'Send it once.'],
+    duplicate_item: ['An item is in the conversation already.', 'Send only what is new.'],
+    empty_array: ['A list has no item.', 'Send at least one.'],
+    empty_file: ['A file has no bytes.', 'Look at the path that the client sends.'],
+    empty_string: ['A text is empty.', 'Send at least one character.'],
+    endpoint_model_mismatch: [
+      'The model serves another endpoint.',
+      'Ask it with the path in the text.',
+      'gateway models list',
+    ],
+    integer_above_max_value: ['A whole number is too large.', 'Keep to the bound in the text.'],
+    integer_below_min_value: ['A whole number is too small.', 'Keep to the bound in the text.'],
+    invalid_form: ['The form is not written as multipart/form-data wants it.', 'Let a library write it.'],
+    invalid_json: ['The body is not valid JSON.', 'Let a library write it.'],
+    invalid_host: ['The header Host is not one name or address.', 'Look at the proxy before the gateway.'],
+    invalid_mask: ['The mask does not fit the picture.', 'Send a PNG of the size of the picture.'],
+    invalid_message: ['The body is not one JSON-RPC message.', 'Send one object; lists are not taken.'],
+    invalid_signature: [
+      'A report of a payment is not signed with the configured secret, or is too old.',
+      'Compare `payments.stripe.signingSecret` with that of the endpoint; set the clock.',
+      'gateway doctor',
+    ],
+    invalid_type: ['A field is of another type.', 'Send the type that the text names.'],
+    invalid_value: ['A field or parameter has a value that is not taken.', 'Send one that the text names.'],
+    max_cost_exceeded: [
+      'The request can cost more than it allows itself in `max_cost_usd`.',
+      'Allow more, or ask for less.',
+    ],
+    missing_required_parameter: ['A field that must be there is missing.', 'Add it.'],
+    mutually_exclusive_parameters: ['Two fields exclude each other.', 'Send one of them.'],
+    previous_response_not_found: [
+      'The response to continue was not kept, was deleted, or is too old.',
+      'Send the whole conversation in `input`; keep longer with `responses.keep`.',
+    ],
+    too_deep: ['The body nests too deep.', 'Send flatter JSON.'],
+    unknown_parameter: ['No such field, or not for this model.', 'Leave it out, or mend its spelling.'],
+    unreadable_audio: ['The sound cannot be read.', 'Convert it to one of the formats in the text.'],
+    unsupported_audio_format: ['Sound of this format is not read.', 'Convert it.'],
+    unsupported_endpoint: [
+      'This gateway keeps no conversations.',
+      'Send the conversation in each request, or set `responses.keep`.',
+    ],
+    unsupported_image_format: ['The picture is no PNG, JPEG or WebP by its content.', 'Convert it.'],
+    unsupported_operation: ['The model cannot make another video of this one.', 'Make a new one.'],
+    unsupported_parameter: [
+      'The model has no such field, or no price for what it costs.',
+      'Leave it out, choose another model, or set its price.',
+      'gateway models list',
+    ],
+    upstream_refused: ['The vendor refuses the request, without a code.', 'Do as its text says.'],
+    unsupported_value: ['The model has no such value, or no price for it.', 'Send another value.'],
+  }),
+  ...coming([400, 404], {
+    item_not_found: ['An item of a conversation is not there.', 'Send the item itself.'],
+    model_not_found: [
+      'No such model, its upstream has no key, or this key may not use it.',
+      'Choose one of `GET /v1/models`, or allow the model for the key.',
+      'gateway models list',
+    ],
+    task_not_found: [
+      'The account has no such task.',
+      'Look at the id and the account.',
+      'gateway tasks list',
+    ],
+    unknown_route: ['No such path or method below it.', 'Mend the base URL: `/v1` once, no other.'],
+  }),
+  ...coming([400, 415], {
+    unsupported_encoding: ['The body is packed in a way that is not read.', 'Send it plain, or with gzip.'],
+  }),
+  ...coming([401], {
+    link_not_usable: [
+      'The link of the console was used, or has expired.',
+      'Make another one with `gateway console`.',
+    ],
+    not_signed_in: ['Nobody is signed in to the console with this browser.', 'Sign in.'],
+    session_ended: [
+      'The session of the console has ended, or what it was made with.',
+      'Sign in again.',
+      'gateway sessions list',
+    ],
+    invalid_admin_token: [
+      'The token of the admin API is missing, wrong, expired or revoked.',
+      'Make another one with `gateway admins create`.',
+      'gateway admins list',
+    ],
+    invalid_api_key: [
+      'The key is missing, mistyped, expired, revoked, or of another gateway.',
+      'Send `Authorization: Bearer sk-…`; make another one with `gateway keys roll`.',
+      'gateway keys list',
+    ],
+    metrics_token_missing: [
+      'The metrics are read without the token of `metrics.token`.',
+      'Give the scraper the token.',
+      'gateway config check',
+    ],
+  }),
+  ...coming([402], {
+    budget_exceeded: [
+      'The key has used up its budget of this day, week or month.',
+      'Wait until it is renewed, or raise it with `gateway keys update`.',
+      'gateway keys show KEY',
+    ],
+    in_flight: [
+      'The money is there, but running requests hold it.',
+      'Wait a second. Ask for less output, so that less is held.',
+      'gateway balance show ACCOUNT',
+      'yes',
+    ],
+  }),
+  ...coming([402, 409], {
+    insufficient_balance: [
+      'The account has less than the request can cost at most, or than is to be taken off.',
+      'Add money, or ask for less output.',
+      'gateway balance show ACCOUNT',
+      'no',
+    ],
+  }),
+  ...coming([403], {
+    account_frozen: [
+      'An operator has frozen the account.',
+      'Unfreeze it with `gateway accounts unfreeze`.',
+      'gateway accounts list',
+    ],
+    plan_missing: [
+      'The account of the key has a plan that is not configured.',
+      'Configure the plan, or give the account another with `gateway accounts update ACCOUNT --plan`.',
+      'gateway accounts show ACCOUNT',
+    ],
+    key_paused: [
+      'An operator has paused the key.',
+      'Resume it with `gateway keys resume`.',
+      'gateway keys list',
+    ],
+    origin_not_allowed: [
+      'A web page of another origin asks for tools.',
+      'Allow it in `server.allowedOrigins`.',
+      'gateway config check',
+    ],
+    cross_origin: [
+      'A session of the console was used by a page of another origin.',
+      'Behind a proxy, pass the header Host on, or set `server.publicUrl`.',
+    ],
+    csrf_token_invalid: [
+      'A change with a session of the console came without its token.',
+      'Load the page again.',
+    ],
+    sign_in_not_here: [
+      'The console does not sign this kind in here.',
+      'Sign in on the machine of the gateway, or see `admin` and `console` of the configuration.',
+    ],
+    role_not_sufficient: [
+      'The role of the admin does not allow this.',
+      'Ask an owner.',
+      'gateway admins list',
+    ],
+  }),
+  ...coming([403, 409], {
+    account_closed: ['The account is closed for ever.', 'Use another one.', 'gateway accounts list', 'no'],
+  }),
+  ...coming([404], {
+    account_not_found: ['No such account.', 'Mend the name.', 'gateway accounts list'],
+    admin_not_found: ['No such admin.', 'Mend the name.', 'gateway admins list'],
+    artifact_not_found: [
+      "A kept result is not there, has expired, or is another account's.",
+      'Make it again, or keep longer with `artifacts.keep`.',
+    ],
+    statement_not_found: ['No such statement.', 'Mend the number.', 'gateway statements list'],
+    session_not_found: ['No such session of the console.', 'Mend the id.', 'gateway sessions list'],
+    code_not_found: ['No such code.', 'Look for a typing error.', 'gateway codes list'],
+    conversation_not_found: ['A conversation was deleted or is too old.', 'Begin a new one.'],
+    event_not_found: ['No such event, or it is too old.', 'Mend the id.', 'gateway events list'],
+    upstream_not_found: ['No such upstream.', 'Mend the name.', 'gateway upstreams list'],
+    key_not_found: ['No such key.', 'Mend the name or the id.', 'gateway keys list'],
+    payments_not_configured: [
+      'Payments of Stripe are reported, but not configured.',
+      'Set `payments.stripe`.',
+      'gateway config check',
+    ],
+    recipient_not_found: ['No such recipient of events.', 'Mend the name: it stands in `events.to`.'],
+    request_not_found: ['No such request, or its row is too old.', 'Mend the id.', 'gateway requests list'],
+    response_not_found: ['A response was not kept, was deleted, or is too old.', 'Ask again.'],
+    video_expired: ['The vendor no longer has the video.', 'Keep results with `artifacts`.'],
+    video_failed: ['The task has failed: there is no video.', 'Read its error.', 'gateway tasks show ID'],
+  }),
+  ...coming([405], {
+    method_not_allowed: ['The path takes another method.', 'Use one of the header `allow`.'],
+  }),
+  ...coming([408], {
+    body_too_slow: ['The body took too long to arrive.', 'Look at the network, or send less.'],
+  }),
+  ...coming([409], {
+    account_in_use: [
+      'Money is held on the account for running requests.',
+      'Freeze it, wait, and close it then.',
+      'gateway balance show ACCOUNT',
+      'no',
+    ],
+    balance_too_large: [
+      'The account would have more than an account can.',
+      'Spread it.',
+      'gateway balance show ACCOUNT',
+      'no',
+    ],
+    code_redeemed: ['The code was redeemed before.', 'Use another one.', 'gateway codes list', 'no'],
+    idempotency_answer_too_large: [
+      'The first answer of this Idempotency-Key was too large to be kept.',
+      'Use a new key; the first request was charged.',
+      undefined,
+      'no',
+    ],
+    admin_exists: [
+      'An admin of this name exists or existed.',
+      'Choose another name.',
+      'gateway admins list',
+      'no',
+    ],
+    code_ended: ['The code was redeemed or revoked before.', 'Nothing to do.', 'gateway codes list', 'no'],
+    idempotency_key_in_use: ['The first request with this key still runs.', 'Wait for it to end.'],
+    key_exists: ['A key of this name exists.', 'Choose another name.', 'gateway keys list', 'no'],
+    key_revoked: ['The key is revoked for ever.', 'Make another one.', 'gateway keys list', 'no'],
+    not_credited: [
+      'A credit is no amount that an account can get.',
+      'Read its text.',
+      'gateway balance show ACCOUNT',
+      'no',
+    ],
+    task_ended: ['The task has ended.', 'Nothing is left to do.', 'gateway tasks show ID', 'no'],
+    task_known: ["The vendor's id of the task is known.", 'It is polled.', 'gateway tasks show ID', 'no'],
+    task_not_changed: [
+      'The task has changed in this moment.',
+      'Look at it again.',
+      'gateway tasks show ID',
+      'no',
+    ],
+    task_not_failed: ['The task has not failed.', 'Wait for its end.', 'gateway tasks show ID', 'no'],
+    task_unknown: [
+      'Whether the vendor has begun the task is not known.',
+      'Look there, then settle it with `gateway tasks reconcile`.',
+      'gateway tasks show ID',
+      'no',
+    ],
+    upstream_id_missing: [
+      "The vendor's id of the task is missing.",
+      'Give it.',
+      'gateway tasks show ID',
+      'no',
+    ],
+    video_not_ended: [
+      'The vendor does not stop a running task.',
+      'Delete it when it has ended.',
+      'gateway tasks show ID',
+      'no',
+    ],
+    video_not_ready: [
+      'The task has not ended.',
+      'Come back when its status is `completed`.',
+      'gateway tasks show ID',
+      'no',
+    ],
+    webhook_missing: ['The task has no webhook.', 'Nothing is left to do.', 'gateway tasks show ID', 'no'],
+  }),
+  ...coming([410], {
+    code_expired: ['The code has expired.', 'Make another one.', 'gateway codes list'],
+    code_revoked: ['The code was revoked.', 'Make another one.', 'gateway codes list'],
+  }),
+  ...coming([413], {
+    body_too_large: ['The body is larger than the endpoint reads.', 'Send less.'],
+    field_too_large: ['A field of the form is too large.', 'Send less.'],
+    fields_too_large: ['The fields of the form are too large together.', 'Send less.'],
+    file_too_large: ['A file of the form is too large.', 'Send a smaller one.'],
+  }),
+  ...coming([415], {
+    unsupported_media_type: ['The body is of another type.', 'Set `Content-Type` as the text says.'],
+  }),
+  ...coming([422], {
+    idempotency_key_reused: ['This Idempotency-Key was used for another request.', 'Use a new key.'],
+    payment_not_credited: [
+      'A payment could not be credited.',
+      'Read why in the log; credit it with `gateway balance add`.',
+      'gateway balance ledger ACCOUNT',
+    ],
+  }),
+  ...coming([426], {
+    upgrade_required: ['WebSocket is not spoken here.', 'Send POST over HTTP; streams are events.'],
+  }),
+  ...coming([429], {
+    'Throttling.ConcurrencyQuota': [
+      'The key or the upstream runs as many requests as it may.',
+      'Wait for one to end; raise `--concurrency` of the key or `concurrency` of the upstream.',
+      'gateway keys show KEY',
+    ],
+    'Throttling.RateQuota': [
+      'The key may ask for no more in this minute, or its vendor has refused more.',
+      'Wait for `retry-after`; raise `--rpm` or `--tpm` of the key, or add keys of the vendor.',
+      'gateway keys show KEY',
+    ],
+    too_many_watchers: ['More pages of the console watch at once than are served.', 'Close some of them.'],
+    too_many_attempts: [
+      'Wrong tokens of the admin API came from this address.',
+      'Wait for `retry-after`.',
+      'gateway audit',
+    ],
+  }),
+  ...coming([499], {
+    caller_left: [
+      'The caller hung up before the answer. Stands in the request log only.',
+      'Raise the deadline of the client or of the proxy before the gateway.',
+    ],
+  }),
+  ...coming([500], {
+    internal_error: [
+      'A fault of the gateway.',
+      'Report it with the lines `internal_error` of the log.',
+      undefined,
+      'yes',
+    ],
+  }),
+  ...coming([502], {
+    sound_too_long: ['The vendor made more sound than fits into a file.', 'Send less text.', undefined, 'no'],
+    upstream_cut: ['The vendor broke off in the middle.', 'Ask again. What was delivered is charged.'],
+    upstream_empty: ['The vendor answered without a result and without a reason.', 'Ask again.'],
+    upstream_file_refused: [
+      'The vendor points to a file on a host that is not one of its own.',
+      'Allow the host in `fileHosts` of the upstream.',
+      'gateway upstreams list',
+    ],
+    upstream_file_unavailable: ['The vendor did not hand over its result.', 'Ask again.'],
+    upstream_garbage: ["The vendor's answer cannot be read.", 'Ask again; look at `baseUrl`.'],
+    upstream_model_missing: [
+      'The vendor does not have the model.',
+      'Mend `upstreamModel`, or choose another model.',
+      'gateway upstreams test NAME',
+      'no',
+    ],
+    upstream_redirect: [
+      'The vendor answers with a redirect.',
+      'Mend `baseUrl`.',
+      'gateway upstreams test NAME',
+    ],
+    upstream_unreachable: [
+      'The vendor cannot be connected to.',
+      'Look at the network, its name, its certificate, its proxy.',
+      'gateway upstreams test NAME',
+    ],
+  }),
+  ...coming([502, 503, 504, 529], {
+    upstream_error: ['The vendor failed or is overloaded.', 'Ask again; let a route have another model.'],
+  }),
+  ...coming([503], {
+    artifact_unavailable: [
+      'A kept result cannot be read.',
+      'Look at its folder or bucket.',
+      'gateway doctor',
+    ],
+    audio_busy: ['Too many sounds are being read.', 'Ask again in a moment.'],
+    backup_failed: ['A backup could not be made.', 'Look at the disk and the log.', 'gateway doctor'],
+    database_unavailable: [
+      'The database takes no changes. Nothing was sent to a vendor.',
+      'Bring it back; make room on the disk.',
+      'gateway doctor',
+    ],
+    encoder_busy: ['Too many MP3 sounds are being made.', 'Ask again in a moment, or for wav.'],
+    results_not_deleted: ['Kept results cannot be deleted now.', 'Ask again.', 'gateway doctor'],
+    shutting_down: ['The gateway ends.', 'Ask again; restart with `gateway restart`, which leaves no gap.'],
+    starting: ['The gateway starts.', 'Ask again in a moment.', 'gateway health --ready'],
+    upstream_unavailable: [
+      "The vendor refuses the operator's key, bill or rights, or has failed repeatedly and is left alone for seconds.",
+      'Mend what the log says under `upstream_refused_operator`; else wait.',
+      'gateway upstreams health',
+      'as `x-should-retry` says',
+    ],
+    uploads_unavailable: ['Uploaded files cannot be stored.', 'Make room on the disk.', 'gateway doctor'],
+  }),
+  ...coming([504], {
+    upstream_timeout: [
+      'The vendor did not answer in time, or fell silent.',
+      'Raise `timeoutMs` of the upstream, or ask for less.',
+      'gateway upstreams test NAME',
+    ],
+  }),
+  ...coming([], {
+    canceled: ['A task was stopped on purpose.', 'Nothing was charged.', 'gateway tasks show ID'],
+    no_video: ['The vendor ended a task without a video.', 'Ask again.', 'gateway tasks show ID'],
+    not_begun: [
+      'The vendor never began the task.',
+      'Ask again; nothing was charged.',
+      'gateway tasks show ID',
+      'yes',
+    ],
+    server_error: ['A response in the background ended with its process.', 'Ask again.', undefined, 'yes'],
+    task_lost: ['The vendor does not know the task any more.', 'Ask again.', 'gateway tasks show ID', 'yes'],
+    timed_out: [
+      'The vendor did not finish the task in time.',
+      'Ask again; nothing was charged.',
+      'gateway tasks show ID',
+      'yes',
+    ],
+    unknown: [
+      'Whether the vendor has begun the task is not known.',
+      'Look there, then settle it with `gateway tasks reconcile`.',
+      'gateway tasks show ID',
+    ],
+  }),
+} as const
+
+export type ErrorCode = keyof typeof errorCodes
+/** A code of a vendor, as it was spelled. */
+export type RelayedCode = string & { readonly isRelayed: true }

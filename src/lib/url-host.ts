@@ -1,0 +1,18 @@
+// Hosts as they stand in addresses, where an IPv6 address has brackets. Pure: no name is looked up.
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+/** A host name or IP address as it stands in an address: `[::1]` for `::1`. */
+export function inBrackets(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** The `hostname` of a URL as sockets take it: `::1` for `[::1]`. */
+export function withoutBrackets(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '')
+}
+
+/** Whether the `hostname` of a URL names this machine itself. */
+export function isLoopback(hostname: string): boolean {
+  return LOOPBACK.test(hostname)
+}

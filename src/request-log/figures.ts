@@ -1,0 +1,176 @@
+// Figures of requests by hour, model and upstream: how many, how many failed, how long they took. Summed up as requests
+// end, so that a million of them are looked at as fast as ten. Each process keeps rows of its own, which it writes anew
+// while their hour lasts. Lost with a crash is a minute at most; nothing here must be used for money.
+
+import type { Db, Statement } from '../db/db'
+import type { RequestLogRow } from './row'
+
+export interface RequestFigures {
+  /** The beginning of the hour in which they ended, in milliseconds since 1970. */
+  hour: number
+  model: string
+  upstream: string
+  requests: number
+  failed: number
+  /** Times to the first byte of an answer, and to its last. */
+  firstBytes: DurationCounts
+  durations: DurationCounts
+}
+
+const HOUR_MS = 3_600_000
+/** How long figures are kept, in milliseconds. */
+const KEEP_MS = 400 * 24 * HOUR_MS
+/** Models and upstreams that are told apart within an hour; further ones are counted together. */
+const MOST_SERIES = 1_000
+const SAVED_AT_ONCE = 100
+
+/** Durations counted by their length: each bucket is a tenth longer than the one before, so a percentile is right to 5 %. */
+export class DurationCounts {
+  private static readonly GROWTH = Math.log(1.1)
+  private static readonly MOST = 160
+
+  private constructor(private readonly counts: Map<number, number>) {}
+
+  static none(): DurationCounts {
+    return new DurationCounts(new Map())
+  }
+
+  /** Reads what `toString` has written. */
+  static parse(text: string): DurationCounts {
+    const pairs =
+      text === '' ? [] : text.split(' ').map((pair) => pair.split(':').map(Number) as [number, number])
+    return new DurationCounts(new Map(pairs))
+  }
+
+  toString(): string {
+    return [...this.counts].map((pair) => pair.join(':')).join(' ')
+  }
+
+  add(milliseconds: number): void {
+    const bucket = Math.round(Math.log(Math.max(1, milliseconds)) / DurationCounts.GROWTH)
+    this.count(Math.min(bucket, DurationCounts.MOST), 1)
+  }
+
+  addAll(other: DurationCounts): void {
+    for (const [bucket, count] of other.counts) this.count(bucket, count)
+  }
+
+  /** The duration that this share of all do not exceed, in milliseconds; null while there is none. */
+  percentile(share: number): number | null {
+    const all = [...this.counts.values()].reduce((sum, count) => sum + count, 0)
+    let rest = Math.ceil(all * share)
+    for (const [bucket, count] of [...this.counts].toSorted(([one], [other]) => one - other)) {
+      rest -= count
+      if (rest <= 0) return Math.round(Math.exp(bucket * DurationCounts.GROWTH))
+    }
+    return null
+  }
+
+  private count(bucket: number, by: number): void {
+    this.counts.set(bucket, (this.counts.get(bucket) ?? 0) + by)
+  }
+}
+
+/** Sums up the requests of one process. */
+export class FigureKeeper {
+  private readonly sums = new Map<string, RequestFigures>()
+  private readonly changed = new Set<RequestFigures>()
+
+  constructor(
+    private readonly db: Db,
+    /** Names the process among all that have written. */
+    private readonly source: string,
+  ) {}
+
+  /** Counts ended requests. */
+  readonly fold = (rows: readonly RequestLogRow[]): void => {
+    for (const row of rows) {
+      const sums = this.sumsOf(row)
+      sums.requests++
+      if (row.status >= 400) sums.failed++
+      else sums.durations.add(row.durationMs)
+      if (row.status < 400 && row.firstByteMs !== null) sums.firstBytes.add(row.firstByteMs)
+      this.changed.add(sums)
+    }
+  }
+
+  /** Writes what has changed, and forgets hours that are over. Rejects with DatabaseUnavailable. */
+  async store(now: number): Promise<void> {
+    const changed = [...this.changed]
+    for (let from = 0; from < changed.length; from += SAVED_AT_ONCE) {
+      const some = changed.slice(from, from + SAVED_AT_ONCE)
+      const statements = some.map((figures) => saveFigures(this.source, figures))
+      for (const figures of some) this.changed.delete(figures)
+      await this.db.batch(statements).catch((error) => {
+        for (const figures of some) this.changed.add(figures)
+        throw error
+      })
+    }
+    for (const [name, figures] of this.sums) {
+      if (figures.hour < now - 2 * HOUR_MS && !this.changed.has(figures)) this.sums.delete(name)
+    }
+  }
+
+  private sumsOf({ at, durationMs, model, upstream }: RequestLogRow): RequestFigures {
+    const endedAt = Math.round(at + durationMs)
+    const isCrowded = this.sums.size >= MOST_SERIES
+    const hour = endedAt - (endedAt % HOUR_MS)
+    const found = this.sums.get(`${hour}\n${model}\n${upstream}`)
+    if (found) return found
+    const [own, vendor] = isCrowded ? ['', ''] : [model ?? '', upstream ?? '']
+    const name = isCrowded ? `${hour}\n` : `${hour}\n${model}\n${upstream}`
+    const sums = this.sums.get(name) ?? {
+      hour,
+      model: own,
+      upstream: vendor,
+      requests: 0,
+      failed: 0,
+      firstBytes: DurationCounts.none(),
+      durations: DurationCounts.none(),
+    }
+    this.sums.set(name, sums)
+    return sums
+  }
+}
+
+function saveFigures(source: string, figures: RequestFigures): Statement {
+  return {
+    sql: `insert into request_figures (hour, source, model, upstream, requests, failed, first_bytes, durations)
+      values ($1, $2, $3, $4, $5, $6, $7, $8)
+      on conflict (hour, source, model, upstream) do update set requests = excluded.requests,
+        failed = excluded.failed, first_bytes = excluded.first_bytes, durations = excluded.durations`,
+    parameters: [
+      figures.hour,
+      source,
+      figures.model,
+      figures.upstream,
+      figures.requests,
+      figures.failed,
+      String(figures.firstBytes),
+      String(figures.durations),
+    ],
+  }
+}
+
+/** Figures of whole hours, by all processes, in the order of time. */
+export async function figuresBetween(db: Db, since: number, until: number): Promise<RequestFigures[]> {
+  const rows = await db.query({
+    sql: `select hour, model, upstream, requests, failed, first_bytes, durations from request_figures
+      where hour >= $1 and hour < $2 order by hour`,
+    parameters: [since - (since % HOUR_MS), until],
+  })
+  return rows.map((row) => ({
+    hour: row.hour as number,
+    model: row.model as string,
+    upstream: row.upstream as string,
+    requests: row.requests as number,
+    failed: row.failed as number,
+    firstBytes: DurationCounts.parse(row.first_bytes as string),
+    durations: DurationCounts.parse(row.durations as string),
+  }))
+}
+
+/** Removes figures that are older than they are kept. */
+export function forgetFigures(now: number): Statement {
+  return { sql: 'delete from request_figures where hour < $1', parameters: [now - KEEP_MS] }
+}

@@ -1,0 +1,59 @@
+// Metadata of a request that its usage is counted by: what the caller says in a header, or in the body. Only names of the
+// configuration are read, and a value is cut at a length. It must never be sent to a vendor from here.
+
+import { asObject } from '../lib/objects'
+
+/** Longest value that is kept, in characters. */
+const LONGEST_VALUE = 64
+/** Longest header that is read, in characters. */
+const LONGEST_HEADER = 4_096
+
+/** The wanted metadata as JSON with its names in order; undefined if the request has none of it. */
+export function metadataOf(
+  names: readonly string[],
+  body: unknown,
+  header: string | null | undefined,
+): string | undefined {
+  const given = header ? valuesOfHeader(header) : undefined
+  const { metadata, user } = (body ?? {}) as { metadata?: unknown; user?: unknown }
+  const told = asObject(metadata)
+  const found: [string, string][] = []
+  for (const name of names) {
+    // Clients of messages name their user in a field of their metadata.
+    const own = name === 'user' ? (told.user ?? user ?? told.user_id) : told[name]
+    const value = textOf(given?.[name] ?? own)
+    if (value !== undefined) found.push([name, value])
+  }
+  if (found.length === 0) return undefined
+  found.sort(([one], [other]) => (one < other ? -1 : 1))
+  return JSON.stringify(Object.fromEntries(found))
+}
+
+/** Values of a header: a JSON object, or `team=search, project=x`. */
+function valuesOfHeader(header: string): Record<string, unknown> {
+  if (header.length > LONGEST_HEADER) return {}
+  if (header.trimStart().startsWith('{')) {
+    try {
+      return asObject(JSON.parse(header))
+    } catch {
+      return {}
+    }
+  }
+  const pairs = header.split(',').map((pair) => pair.split('='))
+  return Object.fromEntries(
+    pairs.flatMap(([name = '', ...value]) => (value.length > 0 ? [[name.trim(), value.join('=')]] : [])),
+  )
+}
+
+/** A value as one line of bounded length; undefined for what is no plain value, or empty. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
+  const text = String(value)
+    .slice(0, 4 * LONGEST_VALUE)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
+    .replaceAll(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
+    .trim()
+    .slice(0, LONGEST_VALUE)
+    .toWellFormed()
+  return text === '' ? undefined : text
+}

@@ -1,0 +1,63 @@
+// Which months can be closed: those that are wholly older than charges stay, from the first that has charges on. The last
+// charge of all stays open, because positions go on after it. It must never write.
+
+import { closedPart } from '../billing/closings'
+import { calendarPeriod } from '../billing/limits'
+import { addToTotals, firstPositionSince, HOUR_MS } from '../billing/usage-totals'
+import type { Db } from '../db/db'
+
+/** A month that is to be closed. */
+export interface MonthToClose {
+  /** Such as `2026-10`, in UTC. */
+  month: string
+  /** The end of the month, in milliseconds since 1970. */
+  endedBefore: number
+  /** Positions of the charges that go with it: those behind the first, up to the second. */
+  after: number
+  position: number
+  /** Charges that began before the end of the month and have not ended: while there are any, it waits. */
+  open: number
+}
+
+/** The months that are older than so many months, oldest first. Adds up the totals of usage first, which know where months are. */
+export async function monthsToClose(db: Db, keepMonths: number, now: number): Promise<MonthToClose[]> {
+  await addToTotals(db)
+  const limit = new Date(now)
+  const last = Date.UTC(limit.getUTCFullYear(), limit.getUTCMonth() - keepMonths)
+  const closed = await closedPart(db)
+  const [row] = await db.query({
+    sql: `select min(start) as first, (select coalesce(max(last_position), 0) from usage_totals where span = ${HOUR_MS}) as highest
+      from usage_totals where span = ${HOUR_MS} and last_position > $1`,
+    parameters: [closed.position],
+  })
+  if (row?.first == null) return []
+  const highest = row.highest as number
+  const months: MonthToClose[] = []
+  let after = closed.position
+  let period = calendarPeriod('month', Math.max(row.first as number, closed.endedBefore))
+  for (; period.endsAt <= last; period = calendarPeriod('month', period.endsAt)) {
+    const { name: month, endsAt: endedBefore } = period
+    const position = Math.min((await firstPositionSince(db, endedBefore)) - 1, highest - 1)
+    if (position <= after) continue
+    const [counted] = await db.query({
+      sql: 'select count(*) as count from open_charges where created_at < $1',
+      parameters: [endedBefore],
+    })
+    months.push({ month, endedBefore, after, position, open: counted?.count as number })
+    after = position
+  }
+  return months
+}
+
+/** Charges of a month that is to be closed, and what was paid for them. Reads them all. */
+export async function chargesToClose(
+  db: Db,
+  { after, position }: MonthToClose,
+): Promise<{ charges: number; amountNano: number }> {
+  const [row] = await db.query({
+    sql: `select count(*) as charges, cast(coalesce(sum(amount), 0) as bigint) as amount from ended_charges
+      where position > $1 and position <= $2`,
+    parameters: [after, position],
+  })
+  return { charges: row?.charges as number, amountNano: row?.amount as number }
+}

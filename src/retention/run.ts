@@ -1,0 +1,35 @@
+// One run of retention: closes the months that are old enough, oldest first, and removes what is closed, also what an
+// earlier run has left. It must stop at the first fault.
+
+import type { Closing } from '../billing/closings'
+import { type ClosingParts, closeMonth } from './close'
+import { monthsToClose } from './months'
+import { removeClosed } from './remove'
+
+/** Pause between two batches of rows that are removed, in milliseconds. */
+const PAUSE_MS = 20
+
+export interface RetentionReport {
+  closed: Closing[]
+  /** The first month that waits for charges which have not ended, and how many; undefined if none waits. */
+  waiting: { month: string; open: number } | undefined
+}
+
+export async function runRetention(parts: ClosingParts, keepMonths: number): Promise<RetentionReport> {
+  const report: RetentionReport = { closed: [], waiting: undefined }
+  for (;;) {
+    const [month, ...later] = await monthsToClose(parts.db, keepMonths, parts.now())
+    if (!month) break
+    if (month.open > 0) {
+      report.waiting = { month: month.month, open: month.open }
+      break
+    }
+    const closing = await closeMonth(parts, month, later)
+    // Another process does the same at this moment.
+    if (!closing) break
+    report.closed.push(closing)
+  }
+  parts.onProgress?.('Removing closed charges.')
+  await removeClosed({ ...parts, pause: () => Bun.sleep(PAUSE_MS) })
+  return report
+}

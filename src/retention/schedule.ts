@@ -1,0 +1,118 @@
+// Retention that the server runs by itself, in a worker so that nobody waits for it. One node of several runs at a time; what
+// one leaves when it ends, another takes up.
+
+import { join } from 'node:path'
+import type { Bucket } from '../artifacts/blob-store'
+import type { BackupSource } from '../backup/backup'
+import { type BackupTask, sourceOf } from '../backup/schedule'
+import { parseMonths } from '../config/retention'
+import type { Config } from '../config/schema'
+import type { Db } from '../db/db'
+import { takeTurn } from '../db/turns'
+import type { System } from '../lib/system'
+import { monthsToClose } from './months'
+import { closingsToRemove } from './remove'
+import type { RetentionReport } from './run'
+
+/** Everything that a worker needs for one run, as plain data. */
+export interface RetentionTask {
+  source: BackupSource
+  place: BackupTask['place']
+  secrets: Config['secrets']
+  keepMonths: number
+  scratch: string
+  now: number
+}
+/** Tells a worker to stop before its next statement. */
+export const STOP = 'stop'
+export type RetentionAnswer = RetentionReport | { error: string }
+
+export interface RetentionSchedule {
+  /** Begins a run if one is due. */
+  beat(): Promise<void>
+  stop(): void
+}
+
+/** The worker's path: next to this file in a checkout; in an executable the worker keeps its folder. */
+const WORKER = import.meta.url.endsWith('/src/retention/schedule.ts')
+  ? './retention-worker.ts'
+  : './src/retention/retention-worker.ts'
+/** The name of the turn that one of several nodes takes, and takes again while it runs. */
+const TURN = 'retention'
+/** When a run is tried again that failed, or whose process has ended. */
+const RETRY_MS = 3_600_000
+
+/** The place of a configuration's archives, as plain data. */
+export function placeOfArchives({ retention }: Config, dataDir: string): BackupTask['place'] {
+  if (retention?.s3) return { s3: retention.s3 as Bucket }
+  return { folder: retention?.folder ?? join(dataDir, 'archive') }
+}
+
+interface ScheduleParts extends Pick<System, 'now' | 'log'> {
+  /** The configuration in force at this moment. */
+  configNow(): Config
+  dataDir: string
+  databaseFile: string
+  db: Db
+}
+
+/** Whether there is something to close or to remove. */
+async function isDue(db: Db, keepMonths: number, now: number): Promise<boolean> {
+  if ((await closingsToRemove(db)).length > 0) return true
+  const [month] = await monthsToClose(db, keepMonths, now)
+  return month !== undefined && month.open === 0
+}
+
+export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule {
+  const { configNow, dataDir, db, now, log } = parts
+  let worker: Worker | undefined
+  let isStopping = false
+
+  function begin(task: RetentionTask): void {
+    worker = new Worker(new URL(WORKER, import.meta.url).href)
+    worker.onmessage = ({ data }: MessageEvent<RetentionAnswer>) => end(data)
+    worker.onerror = ({ message }) => end({ error: message })
+    worker.postMessage(task)
+  }
+
+  function end(answer: RetentionAnswer): void {
+    worker?.terminate()
+    worker = undefined
+    if ('error' in answer) {
+      if (!isStopping) log('charges_not_closed', { reason: answer.error })
+      return
+    }
+    for (const { month, charges, archive, archiveBytes } of answer.closed)
+      log('charges_closed', { month, charges, archive, bytes: archiveBytes })
+  }
+
+  /** Ends a run between two statements: cut off within one, it would keep the database locked. */
+  function stop(): void {
+    isStopping = true
+    worker?.postMessage(STOP)
+    worker?.unref()
+  }
+
+  return {
+    async beat() {
+      if (worker) {
+        // Others see that it still runs.
+        await takeTurn(db, TURN, 0, now())
+        return
+      }
+      const config = configNow()
+      const keepMonths = config.retention && parseMonths(config.retention.charges)
+      if (keepMonths === undefined || !(await isDue(db, keepMonths, now()))) return
+      if (!(await takeTurn(db, TURN, RETRY_MS, now()))) return
+      begin({
+        source: sourceOf(config, parts.databaseFile),
+        place: placeOfArchives(config, dataDir),
+        secrets: config.secrets,
+        keepMonths,
+        scratch: dataDir,
+        now: now(),
+      })
+    },
+    stop,
+  }
+}

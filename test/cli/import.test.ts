@@ -1,0 +1,285 @@
+// gateway import as a shell sees it: what is found in databases of other gateways, that it is carried over once, and that a
+// key which moved in calls models with the official SDK and pays for them.
+
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import OpenAI from 'openai'
+import { startServer } from '../../src/app/server'
+import { audit } from '../../src/billing/audit'
+import { balanceOf } from '../../src/billing/balances'
+import { type Config, faultsOf } from '../../src/config/schema'
+import { startSandbox } from '../../src/sandbox'
+import { createCommandLine } from '../support/command-line'
+import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
+import { litellmConfig, makeLitellm, makeOneApi, theirSecrets } from '../support/other-gateways'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(240_000)
+
+const sandbox = startSandbox({ anyModel: true })
+afterAll(() => sandbox.stop())
+/** As their channels write it: without the path of the version. */
+const base = sandbox.baseUrls.openai.replace(/\/v1$/, '')
+
+/** A folder with commands on a database of a kind. */
+async function place(kind: 'sqlite' | 'postgres') {
+  const folder = temporaryFolder()
+  const database = kind === 'postgres' ? await postgresUrl() : undefined
+  const { call, environment } = createCommandLine(folder)
+  const dataDir = join(folder, 'data')
+  const env = environment({
+    RESEARCH_KEY: sandbox.secrets.openai,
+    ...(database && { GATEWAY_DATABASE_URL: database }),
+  })
+  const run = (...words: string[]) => call([...words, '--data-dir', dataDir], { env })
+  return {
+    folder,
+    dataDir,
+    database,
+    run,
+    async json(...words: string[]): Promise<Json> {
+      const { code, stdout, stderr } = await run(...words, '--json')
+      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
+      return JSON.parse(stdout)
+    },
+  }
+}
+
+/** The configuration that was written, with keys of the sandbox in its variables. */
+async function configOf(file: string, variables: readonly string[]): Promise<Config> {
+  const before = { ...process.env }
+  for (const name of variables) process.env[name] = sandbox.secrets.openai
+  try {
+    return (await import(file)).default
+  } finally {
+    for (const name of variables) {
+      if (before[name] === undefined) delete process.env[name]
+      else process.env[name] = before[name]
+    }
+  }
+}
+
+/** Calls a model with the official SDK at a gateway of what was written. Answers what the account has afterwards. */
+async function callAs(
+  secret: string,
+  model: string,
+  { config, dataDir, account }: { config: Config; dataDir: string; account: string },
+): Promise<number> {
+  const server = await startServer({ config, dataDir, placeOf: () => ({ hostname: '127.0.0.1', port: 0 }) })
+  try {
+    const client = new OpenAI({ apiKey: secret, baseURL: `${server.url}/v1`, maxRetries: 0 })
+    const answer = await client.chat.completions.create({
+      model,
+      messages: [{ role: 'user', content: 'Hi' }],
+    })
+    expect(answer.choices[0]?.message.content).toBeTruthy()
+    const { db, now } = server.world
+    expect((await audit(db, now())).problems).toEqual([])
+    return (await balanceOf(db, account))?.balanceNano ?? -1
+  } finally {
+    await server.stop(0)
+  }
+}
+
+async function statusOf(call: Promise<unknown>): Promise<unknown> {
+  return call.catch(({ status }) => status)
+}
+
+/** Accounts, keys and what is left behind of both databases, which only differ in columns. */
+function expectFound(looked: Json): void {
+  expect(looked.accounts).toEqual([
+    { name: 'alice', state: 'new', balance_usd: '2.469134', frozen: false, plan: 'vip' },
+    { name: 'Bob-Muller', state: 'new', balance_usd: '1.00', frozen: true, plan: null },
+    { name: 'debtor', state: 'new', balance_usd: '0.00', frozen: false, plan: null },
+  ])
+  expect(looked.keys.map(({ name, paused }: Json) => `${name} ${paused}`)).toEqual([
+    'alice.laptop false',
+    'alice.token-2 false',
+    'alice.token-3 true',
+    'Bob-Muller.token-4 false',
+  ])
+  const left = looked.left_behind.map(({ what, why }: Json) => `${what}: ${why}`).join('\n')
+  for (const words of [
+    'user gone: was deleted',
+    'user debtor: owes money',
+    'token token 5 of user 3: its user is not carried over',
+    'token token 2 of alice: its restriction to networks',
+    'token token 2 of alice: may use models that are not carried over: dall-e-3',
+    'token token 3 of alice: has used all that it may: it is paused',
+    'model dall-e-3 of channel Main OpenAI: is paid in another way',
+    'model never-priced: its price is neither',
+    'channel asleep: is switched off',
+    'channel draws: its type',
+  ])
+    expect(left).toContain(words)
+  expect(left).not.toContain('the configuration')
+}
+
+/** Models with their prices, shares and routes. */
+function expectModels(config: Config, flavor: string): void {
+  expect(config.models).toMatchObject({
+    'gpt-4.1-mini': { route: ['gpt-4.1-mini:1', 'gpt-4.1-mini:2'] },
+    'gpt-4.1-mini:1': {
+      upstream: { 'main-openai': 3, spare: 1 },
+      upstreamModel: 'gpt-4.1-mini',
+      price: {
+        per_1m_input_tokens: '0.40',
+        per_1m_output_tokens: '1.60',
+        ...(flavor === 'new-api' && { per_1m_cached_input_tokens: '0.10' }),
+      },
+    },
+    'gpt-4.1-mini:2': { upstream: 'last' },
+    'best-chat': { price: { per_1m_input_tokens: '0.60', per_1m_output_tokens: '3.00' } },
+    'text-embedding-3-small': { family: 'openai-embeddings' },
+  })
+  expect(config.aliases).toEqual({ 'Best-Chat': 'best-chat' })
+  expect(config.plans).toEqual({ vip: { priceFactor: '0.8' } })
+}
+
+for (const flavor of ['one-api', 'new-api'] as const) {
+  for (const kind of databaseKinds) {
+    test(`${flavor} on ${kind} moves in once, and its keys go on working`, async () => {
+      const theirs = await makeOneApi(kind, flavor, base)
+      const { folder, dataDir, database, run, json } = await place(kind)
+      const [configFile, envFile] = [join(folder, 'moved.config.ts'), join(folder, 'upstreams.env')]
+      const looked = await json(
+        'import',
+        flavor,
+        theirs,
+        '--write-config',
+        configFile,
+        '--write-env',
+        envFile,
+      )
+      expect(looked.done).toBe(false)
+      expect(await json('accounts', 'list')).toEqual([])
+      expectFound(looked)
+
+      const done = await json('import', flavor, theirs, '--yes')
+      expect(done).toMatchObject({ done: true })
+      const shown = await json('accounts', 'list')
+      const again = await json('import', flavor, theirs, '--yes')
+      expect(
+        again.accounts
+          .concat(again.keys)
+          .map(({ name, state }: Json) => `${name} ${state}`)
+          .slice(0, 2),
+      ).toEqual(['alice carried', 'Bob-Muller carried'])
+      expect(again.keys.every(({ state }: Json) => state === 'carried')).toBe(true)
+      expect(await json('accounts', 'list')).toEqual(shown)
+      expect(await json('keys', 'show', 'alice.token-2')).toMatchObject({
+        account: 'alice',
+        models: ['best-chat'],
+        budget_usd: '0.50',
+        budget_period: 'month',
+        expires_at: '2096-10-02T07:06:40.000Z',
+        hint: 'sk-Cd4…4Cd4',
+      })
+
+      const text = readFileSync(configFile, 'utf8')
+      expect(text).not.toContain('sk-vendor')
+      expect(readFileSync(envFile, 'utf8')).toBe(
+        'MAIN_OPENAI_KEY_1=sk-vendor-1\nMAIN_OPENAI_KEY_2=sk-vendor-2\nSPARE_KEY=sk-vendor\nLAST_KEY=sk-vendor\n',
+      )
+      expect(statSync(envFile).mode & 0o777).toBe(0o600)
+      const variables = ['MAIN_OPENAI_KEY_1', 'MAIN_OPENAI_KEY_2', 'SPARE_KEY', 'LAST_KEY']
+      const config = { ...(await configOf(configFile, variables)), ...(database && { database }) }
+      expect(faultsOf(config)).toEqual([])
+      expectModels(config, flavor)
+      const server = { config, dataDir, account: 'alice' }
+      const left1 = await callAs(theirSecrets.alice, 'Best-Chat', server)
+      expect(left1).toBeLessThan(2_469_134_000)
+      expect(await callAs(theirSecrets.limited, 'Best-Chat', server)).toBeLessThan(left1)
+      for (const [secret, status] of [
+        [theirSecrets.spent, 403],
+        [theirSecrets.bob, 403],
+        [theirSecrets.gone, 401],
+        [`${theirSecrets.alice}x`, 401],
+      ] as const)
+        expect(await statusOf(callAs(secret, 'Best-Chat', server))).toBe(status)
+      const table = await run('import', flavor, theirs)
+      expect(table.stdout).toContain('LEFT BEHIND')
+      expect(table.stderr).toContain('Nothing was changed')
+      expect(table.stdout + table.stderr + text).not.toContain(theirSecrets.alice.slice(10))
+    })
+  }
+}
+
+test('LiteLLM moves in by the hashes of its keys, with what is left of its budgets', async () => {
+  const theirs = await makeLitellm()
+  const { folder, dataDir, json } = await place('sqlite')
+  const yaml = join(folder, 'config.yaml')
+  writeFileSync(yaml, litellmConfig(sandbox.baseUrls.openai))
+  const configFile = join(folder, 'moved.config.ts')
+  const words = ['import', 'litellm', theirs, '--models', yaml]
+  const done = await json(...words, '--yes', '--write-config', configFile)
+  const accounts = done.accounts.map(({ name, balance_usd: usd }: Json) => `${name} ${usd}`)
+  expect(accounts.sort()).toEqual(['Research 87.654321099', 'carol@example.com 3.50'])
+  const left = done.left_behind.map(({ what, why }: Json) => `${what}: ${why}`).join('\n')
+  for (const text of [
+    'model unknown: its provider sagemaker is not known',
+    'model openai/*: a star stands for many models',
+    'model hidden of the database: its settings are encrypted',
+    'is a session of the dashboard',
+    'key research-main: may use models that are not carried over: no such',
+    'account carol@example.com: its budget is renewed each 30d',
+  ])
+    expect(left).toContain(text)
+  expect(await json('keys', 'show', 'research-main')).toMatchObject({
+    account: 'Research',
+    models: ['best'],
+    requests_per_minute: 60,
+    budget_usd: '10.00',
+    budget_period: 'week',
+    hint: 'sk-…b3Ab',
+  })
+  expect((await json(...words, '--yes')).keys.every(({ state }: Json) => state === 'carried')).toBe(true)
+  const config = await configOf(configFile, ['RESEARCH_KEY', 'OPENAI_2_KEY'])
+  expect(faultsOf(config)).toEqual([])
+  expect(config.models).toMatchObject({
+    best: {
+      upstream: { openai: 1, 'openai-2': 2 },
+      price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '4.00' },
+    },
+    'built-in': { route: ['built-in:1', 'best'] },
+    'built-in:1': { upstream: 'openai', upstreamModel: 'gpt-4.1-mini' },
+  })
+  expect(config.aliases).toEqual({ good: 'best' })
+  const server = { config, dataDir, account: 'Research' }
+  expect(await callAs(theirSecrets.alice, 'good', server)).toBeLessThan(87_654_321_099)
+  expect(await statusOf(callAs(theirSecrets.bob, 'best', server))).toBe(403)
+})
+
+describe('a command', () => {
+  test('adds nothing to an account that is closed, and tells two gateways of one kind apart', async () => {
+    const theirs = await makeOneApi('sqlite', 'one-api', base)
+    const { run, json } = await place('sqlite')
+    expect((await run('keys', 'create', 'debtor')).code).toBe(0)
+    expect((await run('accounts', 'close', 'debtor', '--yes')).code).toBe(0)
+    const first = await json('import', 'one-api', theirs, '--yes')
+    expect(JSON.stringify(first.left_behind)).toContain('is closed here for ever')
+    expect(first.accounts.map(({ name }: Json) => name)).toEqual(['alice', 'Bob-Muller'])
+    await json('import', 'one-api', theirs, '--yes', '--source', 'other')
+    expect(await json('balance', 'show', 'alice')).toMatchObject({ balance_usd: '4.938268' })
+    expect((await json('audit', '--action', 'import.run')).length).toBe(2)
+  })
+
+  test('says what is wrong, and shows no password', async () => {
+    const { folder, run } = await place('sqlite')
+    const empty = join(folder, 'empty.db')
+    writeFileSync(empty, '')
+    const rows: [words: string[], text: string][] = [
+      [['one-api', join(folder, 'nowhere.db')], 'There is no file'],
+      [['one-api', empty], 'it has no table users'],
+      [['one-api', 'postgres://u:canary@127.0.0.1:1/x'], 'database cannot be read'],
+      [['litellm'], 'Give the address of its database'],
+    ]
+    for (const [words, text] of rows) {
+      const { code, stdout, stderr } = await run('import', ...words)
+      expect({ words, code: code > 0, stdout }).toEqual({ words, code: true, stdout: '' })
+      expect(stderr).toContain(text)
+      expect(stderr).not.toContain('canary')
+    }
+  })
+})

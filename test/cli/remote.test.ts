@@ -1,0 +1,348 @@
+// Commands on the database and over the admin API: each line of a table is run both ways and prints the same, in one process
+// for each way, against the real executable. What a lost answer, a wrong token or another server does, is tried by the
+// executable itself with real servers between.
+
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Ran } from '../support/command-line'
+import { openCommandShell } from '../support/command-shell'
+import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
+import { type Installation, install, type Running, stopWell } from '../support/executable'
+
+setDefaultTimeout(300_000)
+
+/** Somebody is told of events: without that, a command on the database says so. */
+const config = { events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } } }
+
+interface Site {
+  installation: Installation
+  server: Running
+  token: string
+}
+
+const sites = new Map<string, Site>()
+
+async function siteOf(database: string): Promise<Site> {
+  const known = sites.get(database)
+  if (known) return known
+  const databaseUrl = database === 'postgres' ? await postgresUrl() : undefined
+  const installation = await install({ config, ...(databaseUrl !== undefined && { databaseUrl }) })
+  const { token } = await installation.json('admins', 'create', 'ada', '--role', 'owner')
+  const site = { installation, server: await installation.serve(), token }
+  sites.set(database, site)
+  return site
+}
+
+afterAll(async () => {
+  for (const { installation, server } of sites.values()) await stopWell(installation, server)
+}, 60_000)
+
+/** Lines in this order: what is made is made twice, as NAME, and what is listed is the same for both. */
+const lines = [
+  'keys create NAME --balance 5 --rpm 60 --budget 1.50 --per day --json',
+  'keys create NAME',
+  'keys create NAME2 --account NAME --expires 30d',
+  'keys show NAME --json',
+  'keys update NAME --concurrency 3 --budget none',
+  'keys pause NAME',
+  'keys pause NAME',
+  'keys resume NAME',
+  'keys roll NAME',
+  'keys roll-webhook NAME --json',
+  'keys show nobody',
+  'keys list',
+  'keys list --json',
+  'accounts list',
+  'accounts show NAME',
+  'accounts update NAME --display-name Somebody --note none',
+  'accounts freeze NAME',
+  'accounts unfreeze NAME --json',
+  'balance add NAME 2.5 --note invoice',
+  'balance add NAME 1 --json',
+  'balance add NAME 9007199',
+  'balance add nobody 1',
+  'balance adjust NAME -1 --note cash',
+  'balance adjust NAME -100 --note cash',
+  'balance show',
+  'balance ledger NAME',
+  'balance ledger NAME --csv',
+  'balance ledger NAME --limit 1 --json',
+  'codes create --amount 2.50 --count 2 --expires 30d --note spring',
+  'codes create --amount 1 --json',
+  'codes revoke AAAAA',
+  'codes list --limit 1 --json',
+  'admins create NAME --role viewer',
+  'admins create NAME --role viewer',
+  'admins revoke NAME',
+  'admins revoke NAME',
+  'admins list --json',
+  'usage --by model --json',
+  'requests list',
+  'requests list --status odd',
+  'requests show req_1',
+  'tasks list --json',
+  'tasks cancel video_1',
+  'events conditions',
+  'events redeliver evt_1',
+  'sessions revoke ses_1',
+  'models list --json',
+  'models price test-chat --input-tokens 1000 --output-tokens 10',
+  'config diff',
+  'config reload --json',
+  'backup --list',
+  'keys revoke NAME2',
+  'keys update NAME2 --rpm 1',
+  'accounts close NAME --yes',
+  'accounts close NAME --yes',
+  'accounts freeze NAME',
+  'balance add NAME 1',
+  'audit --limit 3 --action account.close',
+]
+
+/** Output without what differs by nature: names, ids, secrets, times, and where it was written. */
+function plain({ code, stdout, stderr }: Ran) {
+  const text = (output: string) =>
+    output
+      .replaceAll(/\bann-[ab]/g, 'NAME')
+      .replaceAll(/There are no backups in .*/g, 'There are none.')
+      .replaceAll(/^Written to .*\n/gm, '')
+      .replaceAll(/ --(server|data-dir|config) \S+/g, '')
+      .replaceAll(/(cli:\S+@\S+|\bada\b)/g, 'WHO')
+      .replaceAll(/\b(key|tr|adm|code|aud)_[0-9a-f]+/g, '$1_ID')
+      .replaceAll(/\b(sk|adm)-\w+…?\w*/g, '$1-SECRET')
+      .replaceAll(/whsec_[\w+/=]+/g, 'whsec_SECRET')
+      .replaceAll(/\b([0-9A-Z]{5}-){4}[0-9A-Z]{5}/g, 'CODE')
+      .replaceAll(/…[0-9A-Z]{5}\b/g, '…HINT')
+      .replaceAll(/\d{4}-\d\d-\d\d([T ][\d:.]+)?( UTC|Z)?/g, 'TIME')
+      .replaceAll(/\d+ (second|minute|hour|day)s?/g, 'A WHILE')
+      .replaceAll(/ +/g, ' ')
+  return { code, stdout: text(stdout), stderr: text(stderr) }
+}
+
+for (const database of databaseKinds) {
+  test(`each command prints the same on the database and over the admin API (${database})`, async () => {
+    const { installation, server, token } = await siteOf(database)
+    const { configFile, dataDir } = installation
+    const settings = ['--config', configFile, '--data-dir', dataDir]
+    const home = dirname(configFile)
+    const environment = { PATH: process.env.PATH, HOME: home }
+    const onDatabase = openCommandShell(home, environment)
+    const overApi = openCommandShell(home, { ...environment, GATEWAY_ADMIN_TOKEN: token })
+    for (const line of lines) {
+      const words = (name: string) => [...line.replaceAll('NAME', name).split(' '), ...settings]
+      const [here, there] = await Promise.all([
+        onDatabase.run(words('ann-a')),
+        overApi.run([...words('ann-b'), '--server', server.url]),
+      ])
+      expect({ line, ...plain(there) }).toEqual({ line, ...plain(here) })
+      expect({ line, hasStack: /\n\s+at /.test(there.stderr) }).toEqual({ line, hasStack: false })
+      expect(there.stdout + there.stderr).not.toContain(token)
+    }
+    await Promise.all([onDatabase.end(), overApi.end()])
+    const entries = await installation.json('audit', '--limit', '1000')
+    const count = (who: RegExp) => entries.filter(({ actor }: { actor: string }) => who.test(actor)).length
+    // What a command changes is in the trail either way; the first admin was made on the database.
+    expect(count(/^ada$/)).toBeGreaterThan(20)
+    // A process of this machine reloads its configuration by itself.
+    expect(count(/^cli:.+@.+$/)).toBe(count(/^ada$/))
+  })
+
+  test(`a credit whose answer is lost is made once (${database})`, async () => {
+    const { installation, server, token } = await siteOf(database)
+    await installation.makeKey('payer', '1')
+    let lost = 0
+    let isOut = false
+    const between = Bun.serve({
+      port: 0,
+      async fetch(request) {
+        const { pathname, search } = new URL(request.url)
+        const { method, headers } = request
+        const body = method === 'GET' ? undefined : await request.text()
+        const answer = await fetch(`${server.url}${pathname}${search}`, {
+          method,
+          headers,
+          ...(body && { body }),
+        })
+        if (!pathname.endsWith('/credits') || (lost > 0 && !isOut)) return answer
+        lost++
+        return new Response('gone', { status: 502 })
+      },
+    })
+    try {
+      const environment = { GATEWAY_ADMIN_TOKEN: token, GATEWAY_ADMIN_URL: '' }
+      const add = (...more: string[]) =>
+        installation.command(['balance', 'add', 'payer', '5', '--server', `${between.url}`, ...more], {
+          environment,
+        })
+      const balance = async () => (await installation.json('balance', 'show', 'payer')).balance_usd
+      expect(await add()).toMatchObject({ code: 0 })
+      expect(lost).toBe(1)
+      expect(await balance()).toBe('6.00')
+      isOut = true
+      const unsure = await add()
+      expect(unsure).toMatchObject({ code: 1, stdout: '' })
+      const [, key = ''] = /--idempotency-key (\S+)/.exec(unsure.stderr) ?? []
+      isOut = false
+      expect((await add('--idempotency-key', key)).stderr).toContain('was done before')
+      expect(await balance()).toBe('11.00')
+    } finally {
+      await between.stop(true)
+    }
+  })
+}
+
+test('who is refused, and what is no gateway, is said in one line', async () => {
+  const { installation, server, token } = await siteOf('sqlite')
+  const viewer = (await installation.json('admins', 'create', 'looker', '--role', 'viewer')).token
+  const answers: Record<string, () => Response> = {
+    '/old/admin/v1/keys': () =>
+      Response.json(
+        { error: { code: 'unknown_route', message: 'There is no GET /keys here.' } },
+        { status: 404, headers: { 'x-gateway-version': '0.0.1' } },
+      ),
+    '/elsewhere/admin/v1/keys': () => Response.redirect('https://example.com/'),
+    '/odd/admin/v1/keys': () => Response.json({ keys: [] }),
+  }
+  const other = Bun.serve({
+    port: 0,
+    fetch: (request) => answers[new URL(request.url).pathname]?.() ?? new Response('<html>', { status: 404 }),
+  })
+  const rows: [string, string, number, string[]][] = [
+    ['keys list', `--server ${server.url} --token adm-wrong`, 1, ['refuses the token', server.url]],
+    [
+      'codes create --amount 1',
+      `--server ${server.url} --token ${viewer}`,
+      1,
+      ['looker is viewer', 'role operator'],
+    ],
+    ['keys list', '--server http://127.0.0.1:1 --token x', 1, ['cannot be reached (ECONNREFUSED)']],
+    ['keys list', '--server http://203.0.113.1 --token x', 1, ['clear text', '--allow-http']],
+    ['keys list', '--server ftp://example.com --token x', 2, ['takes an address']],
+    ['keys list', `--server ${server.url}`, 2, ['takes a token']],
+    ['keys list', '--token x', 2, ['goes with --server']],
+    ['keys list', '--context nothing', 2, ['no context nothing']],
+    ['keys list', `--server ${other.url} --token x`, 1, ['no gateway']],
+    ['keys list', `--server ${other.url}old --token x`, 1, ['version 0.0.1']],
+    ['keys list', `--server ${other.url}elsewhere --token x`, 1, ['https://example.com/']],
+    ['keys list', `--server ${other.url}odd --token x`, 1, ['in a form']],
+    ['balance verify', `--server ${server.url}`, 2, ['not over the admin API']],
+    ['usage --rebuild', `--server ${server.url} --token ${token}`, 1, ['works on the database only']],
+    [
+      'requests show req_1 --bodies',
+      `--server ${server.url} --token ${token}`,
+      1,
+      ['works on the database only'],
+    ],
+    ['backup here.zst', `--server ${server.url} --token ${token}`, 1, ['machine of the gateway']],
+  ]
+  try {
+    for (const [line, flags, code, texts] of rows) {
+      const ran = await installation.command([...line.split(' '), ...flags.split(' ')])
+      expect({ line, flags, code: ran.code, stdout: ran.stdout }).toEqual({ line, flags, code, stdout: '' })
+      for (const text of texts)
+        expect({ line, flags, ...ran }).toMatchObject({ stderr: expect.stringContaining(text) })
+      expect(ran.stderr).not.toContain(token)
+    }
+  } finally {
+    await other.stop(true)
+  }
+})
+
+test('a saved gateway is worked on until another is named, and its file is for nobody else', async () => {
+  const { installation, server, token } = await siteOf('sqlite')
+  const { dataDir, configFile } = installation
+  const home = temporaryFolder()
+  const tokenFile = join(home, 'token.txt')
+  writeFileSync(tokenFile, `${token}\n`)
+  // Its own flags would name a database.
+  const run = async (line: string, more: Record<string, string> = {}) => {
+    const child = Bun.spawn([installation.path, ...line.split(' ')], {
+      cwd: home,
+      env: { PATH: process.env.PATH, HOME: home, ...more },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ])
+    expect(stdout + stderr).not.toContain(token)
+    return { code: await child.exited, stdout, stderr }
+  }
+  expect(await run(`contexts add rack --server ${server.url} --token adm-wrong`)).toMatchObject({ code: 1 })
+  expect((await run('contexts list')).stderr).toContain('There are no contexts')
+  const added = await run(`contexts add rack --server ${server.url}/admin/v1/ --token @${tokenFile}`)
+  expect(added.stdout).toContain('as ada with the role owner')
+  const file = join(home, '.config', 'gateway', 'contexts.json')
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+    current: 'rack',
+    contexts: { rack: { server: server.url, token } },
+  })
+  const made = await run('keys create saved --json')
+  expect(JSON.parse(made.stdout)).toMatchObject({ name: 'saved' })
+  expect(made.stderr).toContain(`Written to ${server.url}.`)
+  expect((await installation.command(['keys', 'show', 'saved'])).code).toBe(0)
+  const own = `--data-dir ${dataDir} --config ${configFile}`
+  expect((await run(`balance verify ${own}`)).code).toBe(0)
+  for (const line of ['balance verify', 'reconcile --upstream openai --month 2026-10 --file usage.csv']) {
+    const refused = await run(line)
+    expect({ line, code: refused.code }).toEqual({ line, code: 1 })
+  }
+  expect((await run('balance verify')).stderr).toContain('rack has commands work on another gateway')
+  expect((await run('keys show saved --context none')).stderr).toContain('There is no key "saved"')
+  expect((await run('contexts use none')).code).toBe(0)
+  expect((await run('keys show saved')).code).toBe(1)
+  expect((await run('keys show saved --context rack')).code).toBe(0)
+  expect(
+    (await run('keys show saved', { GATEWAY_ADMIN_URL: server.url, GATEWAY_ADMIN_TOKEN: token })).code,
+  ).toBe(0)
+  chmodSync(file, 0o644)
+  expect((await run('keys list --context rack')).stderr).toContain(`chmod 600 ${file}`)
+  chmodSync(file, 0o600)
+  expect((await run('contexts remove rack')).code).toBe(0)
+  expect(readFileSync(file, 'utf8')).not.toContain(token)
+})
+
+test('each command of the page of the admin API runs as it stands', async () => {
+  const { installation, server } = await siteOf('sqlite')
+  await installation.makeKey('alice', '1')
+  const page = await Bun.file(join(import.meta.dir, '../../docs/operate/admin.md')).text()
+  const lines = page
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => /^(gateway|curl) /.test(line))
+  expect(lines.length).toBeGreaterThan(8)
+  const home = temporaryFolder()
+  const { token } = await installation.json('admins', 'create', 'reader', '--role', 'owner')
+  writeFileSync(join(home, 'token.txt'), token)
+  for (const line of lines) {
+    // The name is taken here.
+    const here = line
+      .replace(' ada ', ' bea ')
+      .replaceAll(/https?:\/\/(gateway\.example\.com|127\.0\.0\.1:8080)/g, server.url)
+    const child = Bun.spawn(
+      ['sh', '-c', here.replace(/^gateway/, installation.path).replace(/^curl/, 'curl -sf')],
+      {
+        cwd: home,
+        env: {
+          PATH: process.env.PATH,
+          HOME: home,
+          TOKEN: token,
+          // Variables do not name the database as flags do, which would win over a context.
+          GATEWAY_CONFIG: installation.configFile,
+          GATEWAY_DATA_DIR: installation.dataDir,
+        },
+        stdin: 'ignore',
+        stdout: 'ignore',
+        stderr: 'pipe',
+      },
+    )
+    const stderr = await new Response(child.stderr).text()
+    const code = await child.exited
+    expect({ line, code, stderr: code === 0 ? '' : stderr }).toEqual({ line, code: 0, stderr: '' })
+  }
+  expect((await installation.json('balance', 'show', 'alice')).balance_usd).toBe('18.50')
+})

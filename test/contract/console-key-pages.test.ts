@@ -1,0 +1,206 @@
+// The pages of the console for holders of keys in a real browser: a journey for each, the playground in all it makes, and
+// links of `gateway console`. On every page: no error, nothing asked of elsewhere, nothing that axe finds, no scrolling
+// sideways at 400 pixels, and texts of strangers stay texts.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { createLink, makeSessionToken } from '../../src/accounts/sessions'
+import { newId, randomBytes } from '../../src/app/world'
+import { createCodes, makeCode } from '../../src/billing/codes'
+import { openBrowser } from '../support/browser'
+import { type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'`
+
+let gateway: TestGateway
+let browser: Browser
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    balance: '10',
+    models: {
+      'test-image': {
+        family: 'dashscope-images',
+        upstream: 'dashscope',
+        upstreamModel: 'qwen-image-max',
+        price: { per_image: '0.075' },
+      },
+      'test-speech': {
+        family: 'dashscope-speech',
+        upstream: 'dashscope',
+        upstreamModel: 'qwen3-tts-flash',
+        price: { per_1m_characters: '10' },
+      },
+    },
+    // Pictures at the vendor's own address would not be loaded.
+    config: { artifacts: { keep: '1h' } },
+  })
+  browser = await openBrowser()
+  await (await gateway.chat({ messages: [{ role: 'user', content: SCRIPT }] })).text()
+  await (await gateway.chat({ model: SCRIPT })).text()
+  await gateway.server.world.requestLog.flush()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+const visit = (width = 1280) =>
+  visitConsole(browser, gateway, { width, colours: width < 600 ? 'dark' : 'light', token: gateway.secret })
+
+const textOf = async ({ page }: Visit, place = 'main') =>
+  (await page.locator(place).allInnerTexts()).join(' ')
+
+/** Sends what stands in the playground, and answers its price, its cost and the place of its answer. */
+async function play(visited: Visit, kind: string, field: string, text: string): Promise<string> {
+  const { page } = visited
+  await visited.open(`playground?kind=${kind}`)
+  await page.getByRole('textbox', { name: field, exact: true }).fill(text)
+  await waitFor(async () => /costs at most \$\d/.test(await textOf(visited)))
+  await page.getByRole('button', { name: 'Send' }).click()
+  await waitFor(async () => (await page.locator('.answer .cost, .failed').count()) > 0)
+  expect(await visited.axe()).toEqual([])
+  return textOf(visited, '.answer')
+}
+
+for (const width of [1280, 400]) {
+  test(`each page is in order at ${width} pixels`, async () => {
+    const visited = await visit(width)
+    const { page, faults } = visited
+    const [last] = (await gateway.requestLog()).toReversed()
+    for (const place of [
+      'home',
+      'activity',
+      `activity/${last?.id}`,
+      'activity?show=tasks',
+      'models',
+      'models/test-messages',
+      'connect',
+      'connect?client=codex',
+      'playground',
+      'playground?kind=video',
+    ]) {
+      await visited.open(place)
+      expect({ place, axe: await visited.axe() }).toEqual({ place, axe: [] })
+      const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+      expect({ place, isWide: await page.evaluate(wide) }).toEqual({ place, isWide: false })
+    }
+    expect(faults).toEqual([])
+    await page.context().close()
+  })
+}
+
+test('a holder sees balance, spend and own requests, and redeems a code', async () => {
+  const visited = await visit()
+  const { page, faults } = visited
+  await visited.open('home')
+  expect(await textOf(visited)).toContain('test-chat')
+  const { db, now } = gateway.server.world
+  const text = makeCode(randomBytes)
+  const code = {
+    id: newId('code'),
+    code: text,
+    amountNano: 2_500_000_000,
+    note: null,
+    expiresAt: null,
+    createdAt: now(),
+  }
+  await createCodes(db, [code])
+  await page.getByLabel('Code').fill(text)
+  await page.getByRole('button', { name: 'Redeem' }).click()
+  await waitFor(async () => (await textOf(visited)).includes('$2.50 were added'))
+  await page.getByRole('button', { name: 'Redeem' }).click()
+  await waitFor(async () => (await textOf(visited)).includes('was redeemed before'))
+  // What happens meanwhile comes by itself.
+  await visited.open('activity')
+  const rows = (await gateway.requestLog()).length
+  await waitFor(async () => (await page.locator('tbody tr').count()) === rows)
+  await (await gateway.chat()).text()
+  await waitFor(async () => (await page.locator('tbody tr').count()) > rows)
+  await page.locator('tbody tr a').first().click()
+  await waitFor(async () => (await textOf(visited, '.panel')).includes('settled'))
+  // The refusal of the code was asked for.
+  expect(faults.filter((fault) => !/409/.test(fault))).toEqual([])
+  await page.context().close()
+})
+
+test('the playground makes all kinds, tells the price before and the cost after, and keeps texts texts', async () => {
+  const visited = await visit()
+  const { page, faults } = visited
+  const said = await play(visited, 'chat', 'Message', `Say it. ${SCRIPT}`)
+  expect(said).toContain(SCRIPT)
+  expect(said).toMatch(/cost \$0\.000\d+/)
+  const program = await textOf(visited, '.code')
+  expect(program).toContain('/v1/chat/completions')
+  expect(program).not.toContain(gateway.secret)
+  for (const language of ['Python', 'TypeScript']) {
+    await page.getByRole('button', { name: language }).click()
+    expect(await textOf(visited, '.code')).toContain('/v1')
+  }
+  expect(await play(visited, 'image', 'Prompt', 'A cat')).toContain('cost $0.075')
+  expect(await play(visited, 'speech', 'Text', 'Hello there')).toContain('cost $0.00011')
+  expect(await page.locator('audio').count()).toBe(1)
+  expect(await play(visited, 'embeddings', 'Text', 'one\ntwo')).toContain('2 vectors of')
+  expect(await play(visited, 'video', 'Prompt', 'A cat')).toContain('cost $0.05')
+  expect(await page.locator('video').count()).toBe(1)
+  // An error of a vendor in full, with what to do.
+  const failing = `[sandbox status=500 error_text="${SCRIPT.replaceAll('"', '')}"]`
+  await play(visited, 'chat', 'Message', failing)
+  expect(await textOf(visited, '.failed')).toContain('It may work if you send it again.')
+  const history = await textOf(visited, '.tried')
+  expect(history).toContain('Hello there')
+  // The sound is the page's own, and the failure was asked for.
+  const own = new RegExp(`^blob:${gateway.url}|status of 50\\d`)
+  expect(faults.filter((fault) => !own.test(fault))).toEqual([])
+  // Only this browser has it, and it goes when asked.
+  await page.getByRole('button', { name: 'Clear the history' }).click()
+  expect(
+    await page.evaluate('Object.keys(localStorage).filter((key) => key.includes("playground"))'),
+  ).toEqual([])
+  await page.context().close()
+})
+
+test('a holder replaces the key and goes on, and other browsers are signed out', async () => {
+  const { secret, id } = await gateway.makeKey('roller', '1')
+  const looks = { token: secret }
+  const visited = await visitConsole(browser, gateway, looks)
+  const other = await visitConsole(browser, gateway, looks)
+  const { page } = visited
+  await visited.open('connect')
+  await page.getByRole('button', { name: 'Replace the key' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel(`Type ${id}`, { exact: false }).fill(id)
+  await dialog.getByRole('button', { name: 'Replace the key' }).click()
+  await waitFor(async () => (await page.locator('.secret code').count()) > 0)
+  const made = (await page.locator('.secret code').textContent()) ?? ''
+  expect(made).toStartWith('sk-')
+  const headers = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
+  expect((await fetch(`${gateway.url}/v1/me`, headers(made))).status).toBe(200)
+  await waitFor(async () => (await fetch(`${gateway.url}/v1/me`, headers(secret))).status === 401)
+  await visited.open('home')
+  expect(visited.faults).toEqual([])
+  await other.page.reload()
+  await waitFor(async () => (await other.page.getByLabel('Token or key').count()) > 0)
+  await page.context().close()
+  await other.page.context().close()
+})
+
+test('a link of gateway console signs in, leaves the address, and works once', async () => {
+  const { db, now } = gateway.server.world
+  const { id } = await gateway.makeKey('linked', '1')
+  const token = makeSessionToken(randomBytes)
+  await createLink(db, { kind: 'key', subject: id }, { token, now: now(), expiresAt: now() + 60_000 })
+  for (const isFirst of [true, false]) {
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    await page.goto(`${gateway.url}/console#link=${token}`)
+    const wanted = isFirst ? page.getByText(id) : page.getByLabel('Token or key')
+    await waitFor(async () => (await wanted.count()) > 0)
+    expect(page.url()).not.toContain(token)
+    await context.close()
+  }
+})

@@ -1,0 +1,361 @@
+// The pages of the console for operators in a real browser: a journey for each, by role. On every page: no error, nothing
+// asked of elsewhere, nothing that axe finds, no scrolling sideways at 400 pixels, and texts of strangers stay texts.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { adminOperations } from '../../src/admin/operations'
+import { openBrowser } from '../support/browser'
+import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
+
+let gateway: TestGateway
+let browser: Browser
+let admin: (method: string, path: string, body?: object) => Promise<Record<string, never>>
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ balance: '10' })
+  browser = await openBrowser()
+  const token = await makeAdminToken(gateway, 'owner', 'seeder')
+  admin = async (method, path, body) => {
+    const response = await fetch(`${gateway.url}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return (await response.json()) as Record<string, never>
+  }
+  await seed()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+/** Requests, a task and texts of strangers wherever one can put them. */
+async function seed(): Promise<void> {
+  await admin('PATCH', '/accounts/alice', { display_name: SCRIPT, note: SCRIPT })
+  await admin('POST', '/accounts/alice/adjustments', { amount_usd: '0.5', note: SCRIPT })
+  const key = await admin('POST', '/keys', {
+    name: 'ci',
+    account: 'team',
+    budget_usd: '5',
+    budget_period: 'day',
+  })
+  await admin('POST', '/accounts/team/credits', { amount_usd: '5', note: SCRIPT })
+  const authorization = { authorization: `Bearer ${key.key}` }
+  await gateway.chat({}, authorization)
+  await gateway.chat()
+  await gateway.chat({ model: SCRIPT })
+  const failing = `[sandbox status=500 error_text="${SCRIPT.replaceAll('"', "'")}"]`
+  await gateway.chat({ messages: [{ role: 'user', content: failing }] })
+  const task = { model: 'test-long-video', prompt: `${SCRIPT} [sandbox task_end=failed]` }
+  await gateway.post('/v1/videos', task)
+  await gateway.server.world.requestLog.flush()
+}
+
+interface Listed {
+  data: { id: string; status?: number; model?: string | null; amount_usd?: string }[]
+}
+
+const listed = async (path: string) => ((await admin('GET', path)) as object as Listed).data
+
+/** Every page, and every kind of open row. */
+async function addresses(): Promise<string[]> {
+  const [failed] = await listed('/requests?status=5xx')
+  const [paid] = await listed('/requests?key=ci')
+  const [task] = await listed('/tasks')
+  return [
+    'overview',
+    'overview?range=30d',
+    'accounts',
+    'accounts/alice',
+    'keys',
+    'keys/ci',
+    'keys/new',
+    'requests',
+    `requests/${failed?.id}`,
+    `requests/${paid?.id}`,
+    'usage?by=day&and=model',
+    'usage?by=model&and=key',
+    'tasks',
+    `tasks/${task?.id}`,
+    'models',
+    'models/test-chat',
+    'upstreams',
+    'upstreams/openai',
+    'settings',
+    'settings?part=backups',
+    'settings?part=admins',
+    'settings?part=audit',
+  ]
+}
+
+test('the console calls operations of the admin API by their paths', async () => {
+  const text = await Bun.file(`${import.meta.dir}/../../src/console/api.ts`).text()
+  const called = [...text.matchAll(/^ {2}(\w+): '([A-Z]+ \/[^']+)',$/gm)]
+  const paths = new Map(adminOperations.map(({ id, method, path }) => [id, `${method} ${path}`]))
+  expect(called.length).toBeGreaterThan(40)
+  for (const [, id = '', path = ''] of called) expect([id, path]).toEqual([id, paths.get(id) ?? ''])
+})
+
+for (const [width, colours] of [
+  [1280, 'light'],
+  [400, 'dark'],
+] as const) {
+  test(`every page at ${width} pixels in ${colours}`, async () => {
+    const visit = await visitConsole(browser, gateway, { width, colours })
+    for (const address of await addresses()) {
+      await visit.open(address)
+      const beyond = await visit.page.evaluate(
+        'Math.max(0, document.documentElement.scrollWidth - innerWidth)',
+      )
+      expect({ address, beyond, axe: await visit.axe(), faults: visit.faults }).toEqual({
+        address,
+        beyond: 0,
+        axe: [],
+        faults: [],
+      })
+    }
+    await visit.page.context().close()
+  })
+}
+
+/** `refused` are statuses of answers that a journey asks for: the browser tells each as an error. */
+async function visiting(
+  role: 'viewer' | 'operator' | 'owner',
+  journey: (visit: Visit) => Promise<void>,
+  refused: readonly number[] = [],
+) {
+  const visit = await visitConsole(browser, gateway, { role })
+  await journey(visit)
+  const expected = refused.map((status) =>
+    expect.stringContaining(`the server responded with a status of ${status}`),
+  )
+  expect(visit.faults).toEqual(expected)
+  await visit.page.context().close()
+}
+
+test('overview: each figure leads to its rows', () =>
+  visiting('viewer', async ({ page, settled }) => {
+    await page
+      .getByRole('link', { name: /^Requests/ })
+      .last()
+      .waitFor()
+    await page.locator('a.figure', { hasText: 'Errors' }).click()
+    await settled()
+    expect(page.url()).toEndWith('#/requests?status=failed')
+    const failed = await listed('/requests?status=failed')
+    expect(await page.locator('main tbody tr').count()).toBe(failed.length)
+  }))
+
+test('a viewer is offered nothing that changes anything', () =>
+  visiting('viewer', async ({ page, open }) => {
+    for (const address of [
+      'accounts/alice',
+      'keys/ci',
+      'upstreams/openai',
+      'settings',
+      'settings?part=backups',
+    ]) {
+      await open(address)
+      const buttons = await page.locator('main button').allTextContents()
+      const harmless = ['Check again', 'Configuration', 'Backups', 'Audit trail', 'Clear', 'Show more']
+      expect(buttons.filter((text) => !harmless.includes(text))).toEqual([])
+    }
+  }))
+
+test('keys and accounts: made, topped up, corrected, limited, paused, revoked', () =>
+  visiting(
+    'operator',
+    async ({ page, open, settled }) => {
+      await open('keys')
+      await page.getByRole('link', { name: 'New key' }).click()
+      await page.getByLabel('Name', { exact: true }).fill('shop')
+      await page.getByLabel('Requests a minute').fill('7')
+      await page.getByRole('button', { name: 'New key' }).click()
+      const secret = await page.locator('.secret code').first().textContent()
+      expect(secret).toStartWith('sk-')
+      expect(await admin('GET', '/keys/shop')).toMatchObject({ requests_per_minute: 7, concurrency: null })
+
+      await open('accounts/shop')
+      await page.getByLabel('Dollars', { exact: true }).fill('2.000000001')
+      await page.getByRole('button', { name: 'Add dollars' }).click()
+      await page.getByRole('cell', { name: '$2.000000001' }).first().waitFor()
+      await page.getByLabel('Dollars, − to take').fill('-0.5')
+      await page.getByLabel('Why').fill(SCRIPT)
+      await page.getByRole('button', { name: 'Correct the balance' }).click()
+      await page.getByRole('cell', { name: '−$0.50' }).waitFor()
+      expect(await admin('GET', '/accounts/shop')).toMatchObject({ balance_usd: '1.500000001' })
+
+      await page.getByLabel('Dollars', { exact: true }).fill('nothing')
+      await page.getByRole('button', { name: 'Add dollars' }).click()
+      await page.getByRole('alert').waitFor()
+      expect(await page.locator('[name=amount_usd]:focus').count()).toBe(1)
+
+      await open('keys/shop')
+      await page.getByRole('button', { name: 'Pause' }).click()
+      await page.getByRole('button', { name: 'Resume' }).waitFor()
+      await page.getByRole('button', { name: 'Revoke…' }).click()
+      await page.getByText('It was never used.').waitFor()
+      await page.getByLabel('Type shop to go on').fill('shap')
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
+      await page.getByRole('alert').waitFor()
+      expect(await admin('GET', '/keys/shop')).toMatchObject({ status: 'paused' })
+      await page.getByLabel('Type shop to go on').fill('shop')
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await settled()
+      expect(await admin('GET', '/keys/shop')).toMatchObject({ status: 'revoked' })
+    },
+    [400],
+  ))
+
+test('requests: filters stand in the address, a row opens in full, a refund happens once', () =>
+  visiting('operator', async ({ page, open, settled }) => {
+    await open('requests')
+    await page.getByLabel('Key').fill('ci')
+    await page.getByLabel('Key').press('Enter')
+    await settled()
+    expect(page.url()).toContain('key=ci')
+    await waitFor(async () => (await page.locator('main tbody tr').count()) === 1)
+    // Out of the field, and to the first row.
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: /^req_/ }).waitFor()
+    await settled()
+    const before = await gateway.balance('team')
+    const refund = page.getByRole('button', { name: /^Refund \$/ })
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await refund.first().click()
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: /^Refund/ })
+        .click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    const [charge] = (await gateway.charges()).filter(({ account }) => account === 'team')
+    const after = await gateway.balance('team')
+    expect(after.balanceNano - before.balanceNano).toBe(charge?.amount as number)
+    await page.keyboard.press('Escape')
+    await page.getByRole('heading', { name: /^req_/ }).waitFor({ state: 'detached' })
+    expect(page.url()).toContain('key=ci')
+  }))
+
+test('requests: new ones come by themselves while it is live', () =>
+  visiting('viewer', async ({ page, open }) => {
+    await open('requests?key=ci')
+    await page.getByRole('button', { name: 'Live: off' }).click()
+    expect(page.url()).toContain('live=on')
+    const rows = page.locator('main tbody tr')
+    const before = await rows.count()
+    const [key] = await gateway.server.world.db.query({ sql: `select id from keys where name = 'ci'` })
+    expect(key).toBeDefined()
+    await gateway.chat()
+    await open('requests')
+    await page.getByRole('button', { name: 'Live: off' }).click()
+    const all = await rows.count()
+    expect(all).toBeGreaterThan(before)
+    await waitFor(async () => {
+      await gateway.chat()
+      return (await rows.count()) > all
+    })
+  }))
+
+test('usage: two dimensions whose columns add up, as a file too', () =>
+  visiting('viewer', async ({ page, open }) => {
+    await open('usage?by=model&and=account')
+    const paid = await page.locator('main tbody td:last-child').allTextContents()
+    const total = await page.locator('main tfoot td:last-child').textContent()
+    const nano = (text: string | null) => Math.round(Number((text ?? '').replace(/[$,]/g, '')) * 1e9)
+    expect(paid.length).toBeGreaterThan(1)
+    expect(paid.reduce((sum, text) => sum + nano(text), 0)).toBe(nano(total))
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'CSV' }).click()
+    expect((await download).suggestedFilename()).toBe('usage.csv')
+  }))
+
+test('models: why one is not there, and what some usage costs', () =>
+  visiting('viewer', async ({ page, open }) => {
+    await open('models/test-chat')
+    await page.getByLabel('input token', { exact: true }).fill('1000')
+    await page.getByLabel('output token', { exact: true }).fill('7')
+    await page.getByRole('button', { name: 'Calculate' }).click()
+    await page.getByRole('status').getByText('$0.001014').waitFor()
+  }))
+
+test('upstreams: one is tried at no cost', () =>
+  visiting('operator', async ({ page, open }) => {
+    await open('upstreams/openai')
+    const charges = await gateway.charges()
+    await page.getByRole('button', { name: 'Test' }).click()
+    await page.getByRole('status').getByText('answers and takes the key').waitFor()
+    expect(await gateway.charges()).toHaveLength(charges.length)
+  }))
+
+test('tasks: a failed one with the words of its vendor', () =>
+  visiting('operator', async ({ page, open }) => {
+    const [task] = await listed('/tasks')
+    await waitFor(async () => (await listed('/tasks?state=failed')).length === 1)
+    await open(`tasks/${task?.id}`)
+    await page.getByRole('button', { name: 'Ask the vendor once more' }).waitFor()
+  }))
+
+test('settings: what a reload would change, backups, admins and the trail', () =>
+  visiting('owner', async ({ page, open, settled }) => {
+    await open('settings')
+    await page.getByText('The file says what is in force.').waitFor()
+    await page.getByRole('button', { name: 'Admins' }).click()
+    const token = await makeAdminToken(gateway, 'viewer', 'leaver')
+    await open('overview')
+    await open('settings?part=admins')
+    await page
+      .getByRole('row', { name: /leaver/ })
+      .getByRole('button')
+      .click()
+    await page.getByLabel('Type leaver to go on').fill('leaver')
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const { status } = await fetch(`${gateway.url}/admin/v1/me`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    expect(status).toBe(401)
+    await open('settings?part=audit&target=admin:leaver')
+    await settled()
+    await page.getByRole('cell', { name: 'admin.revoke' }).waitFor()
+  }))
+
+test('the keyboard: search, help, pages, and a way back', () =>
+  visiting('viewer', async ({ page, open, settled }) => {
+    await open('overview')
+    await page.keyboard.press('/')
+    await page.keyboard.type('ali')
+    await page.getByRole('option', { name: /alice/ }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Account alice' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').getByText('Next row').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    await page.keyboard.press('g')
+    await page.keyboard.press('t')
+    await page.waitForURL('**#/tasks*')
+    await settled()
+  }))
+
+test('signing out ends the session, and the address leads back after the next sign-in', () =>
+  visiting('viewer', async ({ page, open, settled }) => {
+    await open('requests?status=failed')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token or key').waitFor()
+    await page.getByLabel('Token or key').fill(await makeAdminToken(gateway, 'viewer'))
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await settled()
+    expect(page.url()).toEndWith('#/requests?status=failed')
+  }))

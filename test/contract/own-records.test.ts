@@ -1,0 +1,174 @@
+// What holders of keys see of their requests, tasks and holds, the quote of a request before it is sent, and the secrets that
+// they replace, on both databases. Nothing of another key, of an upstream or of costs is among it.
+
+import { afterAll, expect, test } from 'bun:test'
+import { createAdmin, makeToken } from '../../src/admin/admins'
+import { newId, randomBytes } from '../../src/app/world'
+import { hold, release } from '../../src/billing/ledger'
+import { databaseKinds } from '../support/databases'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { makeCharge } from '../support/ledger-rows'
+
+const gateways = new Map<string, TestGateway>()
+for (const database of databaseKinds) gateways.set(database, await startTestGateway({ database }))
+afterAll(async () => {
+  for (const gateway of gateways.values()) await gateway.close()
+}, 30_000)
+
+async function ask(
+  gateway: TestGateway,
+  path: string,
+  secret = gateway.secret,
+  method = 'GET',
+  body?: object,
+) {
+  const response = await fetch(`${gateway.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${secret}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many forms
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+const chat = { model: 'test-chat', messages: [{ role: 'user', content: 'Hello!' }] }
+
+for (const [database, gateway] of gateways) {
+  test(`a key lists its own requests by page and filter, and one in full (${database})`, async () => {
+    const own = await gateway.makeKey('team', '5')
+    const other = await gateway.makeKey('team', '5')
+    const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
+    for (let index = 0; index < 3; index++) await (await gateway.chat({}, bearer(own.secret))).text()
+    await (await gateway.chat({ model: 'none' }, bearer(own.secret))).text()
+    const foreign = await gateway.chat({}, bearer(other.secret))
+    await foreign.text()
+    await gateway.server.world.requestLog.flush()
+    const all = await ask(gateway, '/v1/requests', own.secret)
+    expect(all.body.data.map(({ status }: { status: number }) => status)).toEqual([400, 200, 200, 200])
+    expect(all.body.data[1]).toMatchObject({ operation: 'chat', model: 'test-chat', amount_usd: '0.000042' })
+    const pages: string[] = []
+    for (let next: string | null = ''; next !== null; ) {
+      const after: string = next === '' ? '' : `&after=${encodeURIComponent(next)}`
+      const { body } = await ask(gateway, `/v1/requests?limit=2${after}`, own.secret)
+      pages.push(...body.data.map(({ id }: { id: string }) => id))
+      next = body.next
+    }
+    expect(pages).toEqual(all.body.data.map(({ id }: { id: string }) => id))
+    expect((await ask(gateway, '/v1/requests?status=failed', own.secret)).body.data.length).toBe(1)
+    for (const wrong of [
+      'status=x',
+      'limit=0',
+      'limit=1000',
+      'after=x',
+      'since=x',
+      'model=%00',
+      `model=${'x'.repeat(300)}`,
+    ])
+      expect({ wrong, status: (await ask(gateway, `/v1/requests?${wrong}`, own.secret)).status }).toEqual({
+        wrong,
+        status: 400,
+      })
+    const one = await ask(gateway, `/v1/requests/${pages[1]}`, own.secret)
+    expect(one.body).toMatchObject({
+      object: 'request',
+      request: { status: 200 },
+      charges: [{ state: 'settled', amount_usd: '0.000042' }],
+      task: null,
+    })
+    expect(JSON.stringify([all.body, one.body])).not.toMatch(
+      /"(upstream|client_address|attempts|cost\w*|prices)":/,
+    )
+    const hidden = foreign.headers.get('x-request-id')
+    for (const id of [hidden, 'none', "' or 1=1", '%00'])
+      expect((await ask(gateway, `/v1/requests/${id}`, own.secret)).status).toBe(404)
+  })
+
+  test(`a key lists its own tasks and what is held for it (${database})`, async () => {
+    const own = await gateway.makeKey('makers', '5')
+    const other = await gateway.makeKey('makers', '5')
+    const video = { model: 'vidw2.6-t2v', input: { prompt: 'A cat' } }
+    for (const { secret } of [own, own, other])
+      expect((await ask(gateway, '/v1/videos/generations', secret, 'POST', video)).status).toBe(202)
+    const { body } = await ask(gateway, '/v1/tasks?limit=1', own.secret)
+    expect(body.data).toMatchObject([{ model: 'vidw2.6-t2v', held_usd: '0.05', amount_usd: '0.00' }])
+    const rest = await ask(gateway, `/v1/tasks?limit=1&after=${body.next}`, own.secret)
+    expect([rest.body.data.length, rest.body.next]).toEqual([1, null])
+    expect((await ask(gateway, '/v1/tasks?state=failed', own.secret)).body.data).toEqual([])
+    for (const wrong of ['state=x', 'after=x', 'limit=x'])
+      expect((await ask(gateway, `/v1/tasks?${wrong}`, own.secret)).status).toBe(400)
+    const { db } = gateway.server.world
+    const charge = makeCharge(1_000, { account: 'makers', keyId: own.id })
+    await hold(db, charge)
+    const holds = (await ask(gateway, '/v1/holds', own.secret)).body.data
+    expect(holds.some(({ id }: { id: string }) => id === charge.id)).toBe(true)
+    const theirs = (await ask(gateway, '/v1/holds', other.secret)).body.data
+    expect(theirs.some(({ id }: { id: string }) => id === charge.id)).toBe(false)
+    await release(db, charge, { endedBy: 'expired', endedAt: charge.createdAt + 1 })
+  })
+
+  test(`a quote is what would be held, and refuses what would be refused (${database})`, async () => {
+    const quoteOf = (path: string, body: object) =>
+      ask(gateway, '/v1/quotes', gateway.secret, 'POST', { path, body })
+    const before = (await gateway.charges()).length
+    const limited = { ...chat, max_tokens: 100 }
+    const quote = await quoteOf('/v1/chat/completions', limited)
+    expect(quote.body).toMatchObject({ object: 'quote', operation: 'chat', model: 'test-chat' })
+    expect(quote.body.prices).toMatchObject({ input_token: '0.000001', output_token: '0.000002' })
+    expect((await gateway.charges()).length).toBe(before)
+    await (await gateway.chat(limited)).text()
+    const charge = (await gateway.charges()).at(-1)
+    expect(Math.round(Number(quote.body.most_usd) * 1e9)).toBe(charge?.held as number)
+    const video = await quoteOf('/v1/videos/generations', {
+      model: 'vidw2.6-t2v',
+      input: { prompt: 'A cat' },
+      parameters: { resolution: '720p', duration: 5 },
+    })
+    expect(video.body).toMatchObject({ most_usd: '0.05', quantities: { second: 5 } })
+    const plain = await ask(gateway, '/v1/quotes', gateway.secret, 'POST', {
+      path: '/v1/videos/generations',
+      body: { model: 'vidw2.6-t2v', prompt: 'A cat', resolution: '1080p', duration: 5 },
+      plain: true,
+    })
+    expect(plain.body).toMatchObject({
+      most_usd: '0.10',
+      body: { model: 'vidw2.6-t2v', input: { prompt: 'A cat' } },
+    })
+    const asSent = await quoteOf('/v1/videos/generations', plain.body.body)
+    expect(asSent.body.most_usd).toBe('0.10')
+    const refusals: [string, object, string][] = [
+      ['/v1/chat/completions', { ...chat, model: 'none' }, 'model_not_found'],
+      ['/v1/chat/completions', { model: 'test-chat' }, 'missing_required_parameter'],
+      ['/v1/audio/transcriptions', {}, 'invalid_value'],
+      ['/v1/nothing', {}, 'invalid_value'],
+    ]
+    for (const [path, body, code] of refusals) {
+      const { status, body: refused } = await quoteOf(path, body)
+      expect({ path, status, code: refused.error?.code }).toEqual({
+        path,
+        status: status === 404 ? 404 : 400,
+        code,
+      })
+    }
+    for (const body of [{}, { path: '/v1/chat/completions' }, { path: '/v1/chat/completions', body: [] }])
+      expect((await ask(gateway, '/v1/quotes', gateway.secret, 'POST', body)).status).toBe(400)
+  })
+
+  test(`who holds a key replaces its secrets, and the trail says so without them (${database})`, async () => {
+    const { secret, id } = await gateway.makeKey('roller', '1')
+    const rolled = await ask(gateway, '/v1/me/roll', secret, 'POST')
+    expect(rolled.body).toEqual({ object: 'key_secret', name: id, key: rolled.body.key })
+    expect(rolled.body.key).toStartWith('sk-')
+    expect((await ask(gateway, '/v1/me', rolled.body.key)).status).toBe(200)
+    const webhook = await ask(gateway, '/v1/me/roll-webhook', rolled.body.key, 'POST')
+    expect(webhook.body.webhook_secret).toStartWith('whsec_')
+    const token = makeToken(randomBytes)
+    const admin = { id: newId('adm'), name: newId('eve'), role: 'viewer' as const, token, expiresAt: null }
+    await createAdmin(gateway.server.world.db, { ...admin, createdAt: 1 })
+    const trail = await ask(gateway, `/admin/v1/audit?target=key:${id}`, token)
+    expect(trail.body.data.map(({ actor, action }: Record<string, string>) => [actor, action])).toEqual([
+      [`key ${id}`, 'key.roll_webhook'],
+      [`key ${id}`, 'key.roll'],
+    ])
+    expect(JSON.stringify(trail.body)).not.toMatch(/sk-[0-9A-Za-z]{30}|whsec_/)
+  })
+}

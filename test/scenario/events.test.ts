@@ -1,0 +1,495 @@
+// Events for operators: each condition is told once when it begins and once when it is over, by one of several nodes,
+// and what comes and goes does not flood; each way to a recipient is tried against a real server.
+
+import { describe, expect, test } from 'bun:test'
+import { Webhook as Verifier } from 'standardwebhooks'
+import { createKey, unlimited } from '../../src/accounts/keys'
+import { outside } from '../../src/app/world'
+import { addCredit } from '../../src/billing/ledger'
+import { type EventsEntry, eventSettingsOf } from '../../src/config/events'
+import { faultsOf } from '../../src/config/schema'
+import type { EventBody } from '../../src/contract/events'
+import { apply, type Db } from '../../src/db/db'
+import { Notices } from '../../src/events/notices'
+import { sendEvent } from '../../src/events/send'
+import { watchEvents } from '../../src/events/watch'
+import { NANO_PER_USD } from '../../src/lib/money'
+import { Receivers } from '../../src/webhooks/receivers'
+import { bodyOfWebhook, insertEvent, listEvents } from '../../src/webhooks/rows'
+import { type DatabaseKind, databaseKinds, openTestDatabase, temporaryFolder } from '../support/databases'
+import { startTestGateway, waitFor } from '../support/gateway'
+import { AUTHORITY_FILE, MAIL_PASSWORD, MAIL_USER, startMailServer } from '../support/mail-server'
+import { HERE, openSending, openSite, SECRET, START } from '../support/webhook-sending'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const BEAT = 20 * SECOND
+
+const plans = { team: { budget: { usd: '20', per: 'day' as const } } }
+const OPS = { webhook: 'http://127.0.0.1:1/', secret: SECRET }
+
+/** Nodes that look in turn at one database, with a clock that tests turn and vendors that go down when told to. */
+async function openWatch(kind: DatabaseKind, events: EventsEntry, nodes = 1) {
+  const db = await openTestDatabase(kind)
+  const clock = { now: START }
+  const breakers = { vendor: 'closed' as 'closed' | 'open' }
+  let ids = 0
+  const worlds = Array.from({ length: nodes }, () => ({
+    db,
+    config: { upstreams: {}, models: {}, events, plans, backup: { every: '1h', folder: temporaryFolder() } },
+    catalogue: {
+      upstreams: new Map([
+        ['vendor', { health: () => ({ breaker: breakers.vendor, running: 0, concurrency: 1 }) }],
+      ]),
+    },
+    notices: new Notices(),
+    now: () => clock.now,
+    newId: (prefix: string) => `${prefix}_${String(++ids).padStart(6, '0')}`,
+  }))
+  async function pass(ms: number) {
+    for (const end = clock.now + ms; clock.now < end; ) {
+      clock.now = Math.min(end, clock.now + BEAT)
+      await Promise.all(worlds.map(watchEvents))
+    }
+  }
+  return {
+    db,
+    clock,
+    breakers,
+    log: worlds.map(({ notices }) => notices.noticing(() => {})),
+    /** Lets time pass while all nodes look, at the same moment. */
+    pass,
+    /** Lets a long time pass during which nobody looks. */
+    async leap(ms: number) {
+      clock.now += ms
+      await pass(5 * MINUTE)
+    },
+    /** All events, in order: who was told what of whom. */
+    async told() {
+      const rows = (await listEvents(db, { limit: 1_000 })).reverse()
+      return rows.map((row) => {
+        const { type, data } = JSON.parse(bodyOfWebhook(db, row)) as EventBody
+        return `${row.recipient}: ${type} ${data.state} ${data.items.map(({ subject }) => subject).join(' ')}`
+      })
+    },
+  }
+}
+
+const credit = (db: Db, account: string, usd: number) =>
+  addCredit(db, {
+    id: `credit_${crypto.randomUUID()}`,
+    account,
+    amountNano: usd * NANO_PER_USD,
+    now: START,
+    note: null,
+  })
+const setBalance = (db: Db, account: string, usd: number) =>
+  apply(db, [
+    { sql: 'update accounts set balance = $2 where name = $1', parameters: [account, usd * NANO_PER_USD] },
+  ])
+const makeNamedKey = (db: Db, name: string, more: Partial<typeof unlimited> = {}) =>
+  createKey(db, {
+    id: `key_${name}`,
+    name,
+    account: name,
+    secret: `sk-${name}`,
+    webhookSecret: SECRET,
+    createdAt: START,
+    ...unlimited,
+    ...more,
+  })
+
+for (const kind of databaseKinds) {
+  describe(`on ${kind}`, () => {
+    test('a low balance is told once by one of three nodes, again each day, and once when it is over', async () => {
+      const { db, pass, leap, told } = await openWatch(kind, { to: { ops: OPS }, lowBalanceUsd: '5' }, 3)
+      await makeNamedKey(db, 'new')
+      for (const [account, usd] of [
+        ['rich', 50],
+        ['poor', 4],
+        ['poorer', 1],
+      ] as const)
+        await credit(db, account, usd)
+      await pass(10 * MINUTE)
+      expect(await told()).toEqual(['ops: balance.low began poor poorer'])
+      await leap(DAY)
+      expect((await told()).slice(1)).toEqual(['ops: balance.low continues poor poorer'])
+      await credit(db, 'poor', 1)
+      await pass(5 * MINUTE)
+      expect((await told()).slice(2)).toEqual(['ops: balance.low ended poor'])
+      await leap(DAY)
+      expect((await told()).slice(3)).toEqual(['ops: balance.low continues poorer'])
+      await db.close()
+    })
+
+    test('each recipient gets the events and accounts that it wants, with thresholds of their own', async () => {
+      const { db, pass, told } = await openWatch(kind, {
+        to: { ops: { ...OPS, events: ['balance.low'] }, alice: { ...OPS, accounts: ['alice'] } },
+        lowBalanceUsdOf: { alice: '50' },
+      })
+      await credit(db, 'alice', 40)
+      await credit(db, 'bob', 40)
+      await makeNamedKey(db, 'alice', { expiresAt: START + 3 * DAY })
+      await pass(2 * MINUTE)
+      expect(await told()).toEqual([
+        'ops: balance.low began alice',
+        'alice: balance.low began alice',
+        'alice: key.expiring began alice',
+      ])
+      const events = await listEvents(db, { recipient: 'ops', limit: 9 })
+      const body = JSON.parse(bodyOfWebhook(db, events[0] as (typeof events)[0])) as EventBody
+      expect(body).toMatchObject({
+        id: events[0]?.id,
+        data: {
+          items: [{ subject: 'alice', account: 'alice', balance_usd: '40.00', threshold_usd: '50.00' }],
+        },
+      })
+      await db.close()
+    })
+
+    test('budgets, shortfalls and webhooks that were given up are seen in the books', async () => {
+      const { db, leap, pass, told } = await openWatch(kind, { to: { ops: OPS } })
+      const budget = { budgetNano: 10 * NANO_PER_USD, budgetPeriod: 'day' } as const
+      await makeNamedKey(db, 'spender', budget)
+      await makeNamedKey(db, 'saver', budget)
+      const committed = (key: string, usd: number) => ({
+        sql: 'insert into budgets (key_id, period, committed) values ($1, $2, $3)',
+        parameters: [key, '2026-01-02', usd * NANO_PER_USD],
+      })
+      await apply(db, [
+        committed('key_spender', 9),
+        committed('key_saver', 8.9),
+        committed('account:own', 4.5),
+        committed('account:member', 18),
+        committed('account:frugal', 17),
+        {
+          sql: `insert into account_details (name, plan, account_budget, account_budget_period) values
+            ('own', 'team', 5000000000, 'day'), ('member', 'team', null, null), ('frugal', 'team', null, null)`,
+        },
+        {
+          sql: `insert into statements (number, account, month, issued_at, content, hash)
+            values (7, 'member', '2025-12', $1, '', '')`,
+          parameters: [START],
+        },
+        {
+          sql: `insert into charge_series (id, account, key_id, model, operation) values (1, 'short', 'k', 'm', 'chat')`,
+        },
+        {
+          sql: `insert into usage_totals (span, start, series, requests, released, counted, estimated, amount, shortfall,
+            first_position, last_position) values (3600000, $1, 1, 1, 0, 0, 0, 5, 7000, 1, 1)`,
+          parameters: [START - (START % HOUR)],
+        },
+        {
+          sql: `insert into webhooks (id, task, account, key_id, url, host, body, state, attempts, step, next_at,
+            lease_until, fence, created_at, ended_at) values ('msg', 't', 'deaf', 'k', '', '', '', 'failed', 9, 9, 0, 0, 0, 0, $1)`,
+          parameters: [START],
+        },
+      ])
+      await pass(2 * MINUTE)
+      expect(await told()).toEqual([
+        'ops: account_budget.reached began member own',
+        'ops: budget.reached began spender',
+        'ops: shortfall began short',
+        'ops: statement.issued began 7',
+        'ops: webhook.failed began deaf',
+      ])
+      // The next day has a budget of its own; that the others are over is no news.
+      await leap(DAY)
+      expect((await told()).slice(5)).toEqual([
+        'ops: account_budget.reached ended member own',
+        'ops: budget.reached ended spender',
+      ])
+      await db.close()
+    })
+
+    test('a vendor that is down is told after a minute, and one that flaps does not flood', async () => {
+      const { db, breakers, pass, told } = await openWatch(kind, { to: { ops: OPS }, repeatEvery: '2d' }, 2)
+      breakers.vendor = 'open'
+      await pass(BEAT)
+      breakers.vendor = 'closed'
+      await pass(HOUR)
+      expect(await told()).toEqual([])
+      breakers.vendor = 'open'
+      await pass(10 * MINUTE)
+      expect(await told()).toEqual(['ops: upstream.down began vendor'])
+      breakers.vendor = 'closed'
+      await pass(5 * MINUTE)
+      expect((await told()).slice(1)).toEqual(['ops: upstream.down ended vendor'])
+      // Six minutes down and six up, for hours: the calm before an end doubles until the changes are one condition.
+      for (let round = 0; round < 14; round++) {
+        breakers.vendor = round % 2 === 0 ? 'open' : 'closed'
+        await pass(6 * MINUTE)
+      }
+      expect((await told()).length - 2).toBeLessThanOrEqual(5)
+      breakers.vendor = 'closed'
+      await pass(2 * HOUR)
+      expect((await told()).at(-1)).toBe('ops: upstream.down ended vendor')
+      await db.close()
+    }, 120_000)
+
+    test('lines of the log that matter are told: of backups, of the configuration, of what vendors refuse', async () => {
+      const { db, log, pass, told } = await openWatch(kind, { to: { ops: OPS } }, 2)
+      const [one, other] = log as [(typeof log)[0], (typeof log)[0]]
+      one('backup_failed', { name: 'a', reason: 'disk full' })
+      other('config_not_reloaded', { cause: 'signal', faults: ['models.x: missing'] })
+      other('upstream_refused_operator', { upstream: 'vendor', status: 401, code: null, message: 'bad key' })
+      await pass(HOUR)
+      expect(await told()).toEqual([
+        'ops: backup.failed began backup',
+        'ops: configuration.refused began configuration',
+        'ops: upstream.refused began vendor',
+        'ops: upstream.refused ended vendor',
+      ])
+      other('backup_made', { name: 'b' })
+      other('config_reloaded', { cause: 'signal' })
+      await pass(HOUR)
+      expect((await told()).slice(4).sort()).toEqual([
+        'ops: backup.failed ended backup',
+        'ops: configuration.refused ended configuration',
+      ])
+      await db.close()
+    })
+
+    test('a backup that is late is told, until the next one is made', async () => {
+      const { db, clock, pass, told } = await openWatch(kind, { to: { ops: OPS } })
+      await pass(3 * HOUR)
+      // None was made yet: a server that has just begun is not late.
+      expect(await told()).toEqual([])
+      const made = (at: number) => ({
+        sql: `insert into times (name, at, reference) values ('backup', $1, $1)
+          on conflict (name) do update set reference = excluded.reference`,
+        parameters: [at],
+      })
+      await db.batch([made(clock.now)])
+      await pass(2 * HOUR)
+      expect(await told()).toEqual([])
+      await pass(HOUR)
+      expect(await told()).toEqual(['ops: backup.late began backup'])
+      await db.batch([made(clock.now)])
+      await pass(HOUR)
+      expect((await told()).slice(1)).toEqual(['ops: backup.late ended backup'])
+      await db.close()
+    })
+
+    test('what was told before a restart is not told again after it', async () => {
+      const events = { to: { ops: OPS }, lowBalanceUsd: '5' }
+      const { db, clock, pass, told } = await openWatch(kind, events)
+      await credit(db, 'poor', 4)
+      await pass(MINUTE)
+      clock.now += HOUR
+      await pass(10 * MINUTE)
+      expect(await told()).toEqual(['ops: balance.low began poor'])
+      await setBalance(db, 'poor', 50)
+      await pass(MINUTE)
+      await setBalance(db, 'poor', 4)
+      // It was over for too short a time to be told.
+      await pass(HOUR)
+      expect(await told()).toEqual(['ops: balance.low began poor'])
+      await db.close()
+    })
+
+    test('events share the attempts of webhooks: the same id, signed, until the receiver takes them', async () => {
+      using site = openSite((_delivered, count) => new Response('no', { status: count === 1 ? 500 : 200 }))
+      const url = `http://127.0.0.1:${site.port}/canary-of-the-address`
+      const settings = eventSettingsOf({ to: { ops: { webhook: url, secret: SECRET } } })
+      const sending = await openSending(kind, {
+        sendEvent: (event, world, signal) => sendEvent(settings, event, world, signal),
+      })
+      const { db, clock } = sending
+      const body = JSON.stringify({
+        id: 'evt_1',
+        type: 'test',
+        timestamp: '',
+        data: { state: 'began', items: [] },
+      })
+      await apply(db, [
+        insertEvent(db, { id: 'evt_1', recipient: 'ops', body }, clock.now),
+        insertEvent(db, { id: 'evt_2', recipient: 'gone', body }, clock.now),
+      ])
+      await sending.deliver()
+      clock.now += 5 * SECOND
+      await sending.deliver()
+      const [gone, ops] = await listEvents(db, { limit: 9 })
+      expect(ops).toMatchObject({ state: 'delivered', attempts: 2, lastStatus: 200 })
+      expect(gone).toMatchObject({ state: 'pending', attempts: 2, lastStatus: null })
+      expect(gone?.lastAnswer).toContain('no recipient gone')
+      const headers = site.received.map(({ headers: sent }) => sent)
+      expect(headers.map((sent) => sent['webhook-id'])).toEqual(['evt_1', 'evt_1'])
+      expect(site.received[1]?.body).toBe(body)
+      expect(headers[1]?.['webhook-timestamp']).toBe(String(Math.floor(clock.now / SECOND)))
+      const rows = await db.query({ sql: 'select url, host from webhooks' })
+      expect(JSON.stringify([rows, sending.log])).not.toContain('canary')
+      await sending.close()
+    })
+  })
+}
+
+const world = (allow = [HERE]) => ({ allow, lookup: async () => ['127.0.0.1'] })
+
+/** One attempt to send an event of a low balance. */
+async function sendTo(
+  to: EventsEntry['to'][string],
+  smtp?: EventsEntry['smtp'],
+  timeoutMs = 5_000,
+  allow = [HERE],
+) {
+  const receivers = new Receivers(outside.transport)
+  const items = [{ subject: 'a<b', account: 'a<b', since: '', balance_usd: '1.00', threshold_usd: '5.00' }]
+  const body: EventBody = { id: 'evt_7', type: 'balance.low', timestamp: '', data: { state: 'began', items } }
+  try {
+    return await sendEvent(
+      eventSettingsOf({ to: { ops: to }, ...(smtp && { smtp }) }),
+      { id: 'evt_7', recipient: 'ops', body: JSON.stringify(body), at: Date.now() },
+      { receivers, addressRules: world(allow) },
+      AbortSignal.timeout(timeoutMs),
+    )
+  } finally {
+    receivers.close()
+  }
+}
+
+const mailbox = { email: ['ada@example.com', 'ops@example.com'] }
+const smtpTo = (port: number, more: Partial<NonNullable<EventsEntry['smtp']>> = {}) => ({
+  host: '127.0.0.1',
+  port,
+  from: 'gateway@example.com',
+  caFile: AUTHORITY_FILE,
+  user: MAIL_USER,
+  password: MAIL_PASSWORD,
+  ...more,
+})
+
+describe('a recipient', () => {
+  test('with a webhook can verify it, and is told apart from one in a private network', async () => {
+    using site = openSite()
+    const url = `http://127.0.0.1:${site.port}/`
+    expect(await sendTo({ webhook: url, secret: SECRET })).toMatchObject({ status: 200 })
+    const { body, headers } = site.received[0] ?? { body: '', headers: {} }
+    expect(new Verifier(SECRET).verify(body, headers)).toMatchObject({ id: 'evt_7', type: 'balance.low' })
+    const refused = await sendTo({ webhook: url, secret: SECRET }, undefined, 5_000, [])
+    expect(refused).toMatchObject({ status: null, text: expect.stringContaining('The address') })
+    expect(site.received).toHaveLength(1)
+  })
+
+  test('with a chat gets one escaped text', async () => {
+    using site = openSite()
+    expect(await sendTo({ slack: `http://127.0.0.1:${site.port}/services/T/B` })).toMatchObject({
+      status: 200,
+    })
+    expect(JSON.parse(site.received[0]?.body ?? '')).toEqual({
+      text: 'Account a&lt;b has $1.00, less than $5.00.',
+    })
+    expect(site.received[0]?.headers['webhook-signature']).toBeUndefined()
+  })
+
+  test('with mailboxes gets a message over STARTTLS and with a sign-in, and the same id each time', async () => {
+    await using mail = await startMailServer()
+    for (let time = 0; time < 2; time++)
+      expect(await sendTo(mailbox, smtpTo(mail.port))).toMatchObject({ status: 250 })
+    expect(mail.received).toHaveLength(2)
+    for (const { text, ...envelope } of mail.received) {
+      expect(envelope).toEqual({
+        from: 'gateway@example.com',
+        to: ['ada@example.com', 'ops@example.com'],
+        secure: true,
+        user: MAIL_USER,
+      })
+      expect(text).toContain('Message-ID: <evt_7@example.com>')
+      expect(text).toContain('Subject: [gateway] Account a<b has $1.00, less than $5.00.')
+      expect(text).toMatch(/auto-submitted: auto-generated/i)
+    }
+  })
+
+  test('with mailboxes gets a message over a connection that is encrypted from the start, or not at all', async () => {
+    await using encrypted = await startMailServer({ secure: true })
+    expect(await sendTo(mailbox, smtpTo(encrypted.port, { security: 'tls' }))).toMatchObject({ status: 250 })
+    await using plain = await startMailServer({ hideSTARTTLS: true, allowInsecureAuth: true })
+    const { user: _user, password: _password, ...nobody } = smtpTo(plain.port)
+    expect(await sendTo(mailbox, { ...nobody, security: 'none' })).toMatchObject({ status: 250 })
+    expect(plain.received[0]).toMatchObject({ secure: false, user: undefined })
+  })
+
+  test('of a server that does not encrypt, or that nobody vouches for, gets nothing', async () => {
+    await using plain = await startMailServer({ disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
+    const refused = await sendTo(mailbox, smtpTo(plain.port))
+    expect(refused).toMatchObject({ status: 500, text: expect.stringContaining('STARTTLS') })
+    await using stranger = await startMailServer()
+    const { caFile: _caFile, ...unknown } = smtpTo(stranger.port)
+    expect((await sendTo(mailbox, unknown)).status).toBeNull()
+    expect([...plain.received, ...stranger.received]).toEqual([])
+  })
+
+  test('is not sent to when the server refuses, and its answer does not show the password', async () => {
+    await using mail = await startMailServer({
+      onRcptTo: (_address, _session, done) =>
+        done(Object.assign(new Error('No such user'), { responseCode: 550 })),
+    })
+    expect(await sendTo(mailbox, smtpTo(mail.port))).toMatchObject({ status: 550 })
+    const refused = await sendTo(mailbox, smtpTo(mail.port, { user: MAIL_PASSWORD.slice(1) }))
+    expect(refused.status).toBe(535)
+    expect(refused.text).not.toContain(MAIL_PASSWORD)
+    expect(mail.received).toEqual([])
+  })
+
+  test('of a server that is away, or says nothing, costs no more than the time of an attempt', async () => {
+    const { port } = await startMailServer().then(async (mail) => {
+      await mail[Symbol.asyncDispose]()
+      return mail
+    })
+    expect(await sendTo(mailbox, smtpTo(port))).toMatchObject({ status: null })
+    await using slow = await startMailServer({ onConnect: () => {} })
+    const answer = await sendTo(mailbox, smtpTo(slow.port), 300)
+    expect(answer).toMatchObject({ status: null, text: expect.stringContaining('No message was sent') })
+  })
+})
+
+test('a configuration is checked: each way, its secret, and what it needs', () => {
+  const faults = (events: unknown) => faultsOf({ upstreams: {}, models: {}, events })
+  const email = ['a@b.example']
+  expect(faults({ to: { a: OPS, b: { slack: 'https://x.example/y' } } })).toEqual([])
+  expect(faults({ to: { a: { email } }, smtp: { host: 'm', from: 'a@b.example' } })).toEqual([])
+  expect(
+    faults({
+      to: {
+        none: {},
+        two: { ...OPS, slack: 'https://x.example' },
+        unsigned: { webhook: 'https://x.example' },
+        short: { ...OPS, secret: 'whsec_YWJj' },
+        mailless: { email },
+      },
+      lowBalanceUsd: 'five',
+      repeatEvery: '1s',
+    }),
+  ).toEqual([
+    'events.to.none: give one of webhook, slack and email',
+    'events.to.two: give one of webhook, slack and email',
+    'events.to.unsigned.secret: give `whsec_` and 24 to 64 bytes in base64',
+    'events.to.short.secret: give `whsec_` and 24 to 64 bytes in base64',
+    'events.to.mailless.email: goes with events.smtp',
+    'events.lowBalanceUsd: "five" is not an amount of dollars, such as "5" or "0.50"',
+    'events.repeatEvery: "1s" is not a duration of a minute or more, such as "12h"',
+  ])
+  expect(faults({ to: { a: { ...OPS, events: ['nonsense'] } } })).toHaveLength(1)
+  expect(faults({ to: { a: { email: ['x@y.example\r\nBcc: z@y.example'] } } }).length).toBeGreaterThan(0)
+})
+
+test('a gateway tells of itself: a balance that requests have used up reaches the mailbox', async () => {
+  await using mail = await startMailServer()
+  let ahead = 0
+  const gateway = await startTestGateway({
+    balance: '1',
+    outside: { now: () => Date.now() + ahead },
+    config: { events: { to: { ops: mailbox }, smtp: smtpTo(mail.port), lowBalanceUsd: '1' } },
+  })
+  expect((await gateway.chat()).status).toBe(200)
+  await waitFor(async () => {
+    ahead += 5 * SECOND
+    await watchEvents(gateway.server.world)
+    return mail.received.length > 0
+  })
+  expect(mail.received[0]?.text).toContain('Account alice has $0.999')
+  expect(JSON.stringify(gateway.log)).not.toContain(MAIL_PASSWORD)
+  await gateway.close()
+})

@@ -1,0 +1,102 @@
+// Figures of requests by hour: counted as requests end, right to what they promise, and the same after a restart and from
+// several processes. The overview of the admin API is what they and the charges say.
+
+import { expect, test } from 'bun:test'
+import { DurationCounts, FigureKeeper, figuresBetween } from '../../src/request-log/figures'
+import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
+import { makeAdminToken } from '../support/console-visit'
+import { databaseKinds } from '../support/databases'
+import { startTestGateway } from '../support/gateway'
+
+const HOUR_MS = 3_600_000
+const START = Date.UTC(2026, 10, 22, 12)
+
+function rowAt(at: number, durationMs: number, more: Partial<RequestLogRow> = {}): RequestLogRow {
+  const clock = { now: () => at, monotonic: () => 0 }
+  const row = newLogRow({ requestId: `req_${at}`, operation: { name: 'chat' } }, clock)
+  return { ...row, status: 200, model: 'm', upstream: 'u', durationMs, firstByteMs: durationMs / 2, ...more }
+}
+
+test('percentiles are right to 5 %, from a millisecond to an hour', () => {
+  const lengths = Array.from({ length: 2_000 }, (_, index) => Math.exp((index / 2_000) * Math.log(HOUR_MS)))
+  const counts = DurationCounts.none()
+  for (const length of lengths) counts.add(length)
+  const read = DurationCounts.parse(String(counts))
+  for (const share of [0.25, 0.5, 0.9, 0.99, 1]) {
+    const exact = lengths[Math.ceil(lengths.length * share) - 1] as number
+    const found = read.percentile(share) as number
+    // Whole milliseconds, below which nobody looks.
+    expect(Math.abs(found - exact)).toBeLessThanOrEqual(exact * 0.05 + 1)
+  }
+  expect(DurationCounts.none().percentile(0.5)).toBeNull()
+})
+
+for (const database of databaseKinds) {
+  test(`hours of several processes are summed, and one that writes again is not counted twice (${database})`, async () => {
+    const gateway = await startTestGateway({ database })
+    const { db } = gateway.server.world
+    const [one, other] = [new FigureKeeper(db, 'run_one'), new FigureKeeper(db, 'run_other')]
+    one.fold([rowAt(START, 100), rowAt(START, 200), rowAt(START, 50, { status: 500 })])
+    await one.store(START)
+    one.fold([rowAt(START + 5, 300)])
+    await one.store(START)
+    await one.store(START)
+    other.fold([rowAt(START, 100), rowAt(START + HOUR_MS, 100), rowAt(START, HOUR_MS + 1)])
+    await other.store(START + HOUR_MS)
+    const figures = await figuresBetween(db, START, START + HOUR_MS)
+    expect(figures.map(({ requests, failed }) => [requests, failed]).toSorted()).toEqual([
+      [1, 0],
+      [4, 1],
+    ])
+    const next = await figuresBetween(db, START + HOUR_MS, START + 2 * HOUR_MS)
+    expect(next.map(({ requests }) => requests)).toEqual([2])
+    await gateway.close()
+  })
+
+  test(`the overview counts each request once, and its spend is what the ledger says (${database})`, async () => {
+    const gateway = await startTestGateway({ database, balance: '10' })
+    const authorization = `Bearer ${await makeAdminToken(gateway, 'operator')}`
+    const read = async (path: string) =>
+      (await (await fetch(`${gateway.url}/admin/v1${path}`, { headers: { authorization } })).json()) as {
+        total: { requests: number; failed: number; amount_usd: string }
+        spans: { requests: number }[]
+        spend: { model: string; amounts_usd: string[] }[]
+        attention: { low_balances: { account: string }[]; keys_at_limit: { key: string; percent: number }[] }
+      }
+    const change = async (method: string, path: string, body: object) => {
+      const headers = { authorization, 'content-type': 'application/json' }
+      const response = await fetch(`${gateway.url}/admin/v1${path}`, {
+        method,
+        headers,
+        body: JSON.stringify(body),
+      })
+      expect(response.status).toBe(200)
+    }
+    const poor = await gateway.makeKey('poor', '1', { budgetNano: 1_000_000_000, budgetPeriod: 'day' })
+    const asPoor = { authorization: `Bearer ${poor.secret}` }
+    for (let index = 0; index < 8; index++)
+      expect((await gateway.chat({ max_tokens: 4 }, asPoor)).status).toBe(200)
+    await gateway.chat({ max_tokens: 4 })
+    await gateway.chat({ model: 'nobody' })
+    // Of this budget nine tenths are used already, and what is left on the account lasts for less than a day.
+    await change('PATCH', `/keys/${poor.id}`, { budget_usd: '0.00014', budget_period: 'day' })
+    await change('POST', '/accounts/poor/adjustments', { amount_usd: '-0.9998', note: 'spent elsewhere' })
+    const overview = await read('/overview')
+    expect(overview.total).toMatchObject({ requests: 10, failed: 1 })
+    expect(overview.spans.reduce((sum, { requests }) => sum + requests, 0)).toBe(10)
+    const paid = (await gateway.charges()).reduce((sum, { amount }) => sum + (amount as number), 0)
+    const nano = (usd: string) => Math.round(Number(usd) * 1e9)
+    expect(nano(overview.total.amount_usd)).toBe(paid)
+    expect(
+      overview.spend.flatMap(({ amounts_usd }) => amounts_usd).reduce((sum, usd) => sum + nano(usd), 0),
+    ).toBe(paid)
+    expect(await read('/overview')).toMatchObject({ total: { requests: 10 } })
+    expect(overview.attention.low_balances.map(({ account }) => account)).toEqual(['poor'])
+    expect(overview.attention.keys_at_limit).toMatchObject([{ percent: 91 }])
+    for (const query of ['since=2026-01-01&until=2025-01-01', 'since=2000-01-01'])
+      expect(
+        (await fetch(`${gateway.url}/admin/v1/overview?${query}`, { headers: { authorization } })).status,
+      ).toBe(400)
+    await gateway.close()
+  })
+}

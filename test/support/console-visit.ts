@@ -1,0 +1,100 @@
+// A visit to the console in a real browser: signed in by the form as a person would, with all that must not happen noted:
+// errors of the page, requests to elsewhere, and faults that axe finds.
+
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { createAdmin, makeToken, type Role } from '../../src/admin/admins'
+import { newId, randomBytes } from '../../src/app/world'
+import { type TestGateway, waitFor } from './gateway'
+
+export interface Visit {
+  page: Page
+  /** Errors of the page, and addresses that are not the gateway's. */
+  faults: string[]
+  /** Opens a page of the console by what stands behind the `#`, and waits until all of it is there. */
+  open(address: string): Promise<void>
+  /** Waits until nothing is loading. */
+  settled(): Promise<void>
+  /** Faults that axe finds, one sentence each. */
+  axe(): Promise<string[]>
+}
+
+const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
+/** The page has nothing that loads, and its tables and texts are in place. */
+const SETTLED = `Boolean(!document.querySelector('.loading, [aria-busy="true"]') && document.querySelector('main h1'))`
+
+interface Looks {
+  width?: number
+  colours?: 'light' | 'dark'
+  role?: Role
+  /** Signs in with this token or key. Default: that of a new admin. */
+  token?: string
+  /** Where the gateway is reached, without a slash at the end. */
+  url?: string
+}
+
+/** Makes an admin and answers the token. */
+export async function makeAdminToken(
+  { server }: TestGateway,
+  role: Role,
+  name = newId(role),
+): Promise<string> {
+  const token = makeToken(randomBytes)
+  const admin = { id: newId('adm'), name, role, token, expiresAt: null, createdAt: 1 }
+  await createAdmin(server.world.db, admin)
+  return token
+}
+
+export async function visitConsole(
+  browser: Browser,
+  gateway: TestGateway,
+  { width = 1280, colours = 'light', role = 'owner', token, url = gateway.url }: Looks = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: colours,
+    locale: 'en-GB',
+    reducedMotion: 'reduce',
+  })
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
+  })
+  page.on('dialog', (dialog) => {
+    faults.push(`a script has run: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${url}/`)) faults.push(request.url())
+  })
+  // Not by a function of playwright that waits: it would evaluate a text, which the policy of the page forbids.
+  const settled = async () => {
+    // What was opened is put in place with the next frame, and asks from there on.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))')
+    await waitFor(async () => faults.length > 0 || page.evaluate(SETTLED), 20_000)
+  }
+  await page.goto(`${url}/console`)
+  await page.getByLabel('Token or key').fill(token ?? (await makeAdminToken(gateway, role)))
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await settled()
+  return {
+    page,
+    faults,
+    settled,
+    async open(address) {
+      await page.evaluate(`location.hash = ${JSON.stringify(`#/${address}`)}`)
+      await settled()
+    },
+    async axe() {
+      if (!(await page.evaluate('typeof axe === "object"'))) await page.evaluate(AXE)
+      const { violations } = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
+        violations: { id: string; help: string; nodes: { html: string }[] }[]
+      }
+      return violations.map(
+        ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`,
+      )
+    },
+  }
+}

@@ -1,0 +1,80 @@
+// The look-up of keys: requests that wait for the same key ask the database once, and no failure stays.
+
+import { expect, test } from 'bun:test'
+import { createAuthenticator, createKey, makeSecret, revokeKey } from '../../src/accounts/keys'
+import { DatabaseUnavailable, type Db } from '../../src/db/db'
+import { openTestDatabase } from '../support/databases'
+
+const CACHE_MS = 500
+
+async function start() {
+  const inner = await openTestDatabase('sqlite')
+  const secret = makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+  await createKey(inner, {
+    id: 'key_1',
+    name: 'one',
+    account: 'a',
+    secret,
+    webhookSecret: 'whsec_1',
+    createdAt: 1,
+    models: null,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
+    concurrency: null,
+    budgetNano: null,
+    budgetPeriod: null,
+    expiresAt: null,
+  })
+  const state = { reads: 0, isDown: false, at: 0 }
+  const db: Db = {
+    ...inner,
+    async query(statement) {
+      state.reads++
+      await Bun.sleep(1)
+      if (state.isDown) throw new DatabaseUnavailable('down')
+      return inner.query(statement)
+    },
+  }
+  const authenticator = createAuthenticator(db, { now: () => 2, monotonic: () => state.at })
+  const ask = (header = `Bearer ${secret}`) => Promise.resolve(authenticator.authenticate(header))
+  return { inner, state, ask }
+}
+
+test('requests that wait for the same key ask the database once, at each reading of it', async () => {
+  const { inner, state, ask } = await start()
+  for (let reading = 1; reading <= 3; reading++) {
+    const keys = await Promise.all(Array.from({ length: 50 }, () => ask()))
+    expect(keys.map(({ id }) => id)).toEqual(Array(50).fill('key_1'))
+    await ask()
+    expect(state.reads).toBe(reading)
+    state.at += CACHE_MS
+  }
+  await inner.close()
+})
+
+test('a database that is down, and a wrong key, are asked for again', async () => {
+  const { inner, state, ask } = await start()
+  state.isDown = true
+  const failed = await Promise.allSettled([ask(), ask()])
+  expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(state.reads).toBe(1)
+  state.isDown = false
+  expect(await ask()).toMatchObject({ id: 'key_1' })
+  expect(state.reads).toBe(2)
+  const wrong = `Bearer ${makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))}`
+  for (const reads of [3, 4]) {
+    await expect(ask(wrong)).rejects.toThrow('Incorrect API key.')
+    expect(state.reads).toBe(reads)
+  }
+  await inner.close()
+})
+
+test('a key that is revoked while it is read is refused within the age of a reading from its begin', async () => {
+  const { inner, state, ask } = await start()
+  const read = ask()
+  state.at += CACHE_MS
+  await read
+  await revokeKey(inner, 'key_1', 2)
+  await expect(ask()).rejects.toThrow('revoked')
+  await inner.close()
+})

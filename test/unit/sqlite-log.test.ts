@@ -56,6 +56,12 @@ function commitEnds(log: string): number[] {
   return ends
 }
 
+/** Whether the byte is of the salt that marks a frame as one of the running round: bytes 8 to 15 of its header. */
+function isMark(at: number): boolean {
+  const within = (at - 32) % FRAME_BYTES
+  return at >= 32 && within >= 8 && within < 16
+}
+
 describe('the log of a database', () => {
   test('is right when nothing happened to it, and when there is none', () => {
     const path = crashed()
@@ -69,7 +75,9 @@ describe('the log of a database', () => {
     for (let round = 0; round < 30; round++) {
       const path = crashed()
       const ends = commitEnds(`${path}-wal`)
-      const at = random.below(ends.at(-1 - MOST_TORN) as number)
+      let at = random.below(ends.at(-1 - MOST_TORN) as number)
+      // A commit whose own mark of the round is damaged looks like one of an older round, and does not count as torn itself.
+      if (isMark(at)) at %= ends.at(-2 - MOST_TORN) as number
       flip(`${path}-wal`, at)
       expect(logFault(path)).toContain('is damaged')
       // SQLite itself says nothing.

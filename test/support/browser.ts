@@ -1,5 +1,8 @@
 // A real browser, from the npm registry with the libraries that it needs, so that no test needs one installed.
 
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Browser, chromium as launcher } from 'playwright-core'
 
 /**
@@ -10,7 +13,25 @@ export async function unpackBrowser(): Promise<string> {
   // Has the package unpack the libraries of its own, which a bare system lacks.
   process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs22.x'
   const { default: chromium } = await import('@sparticuz/chromium')
-  return chromium.executablePath()
+  const path = await chromium.executablePath()
+  nameFonts(join(tmpdir(), 'fonts'))
+  return path
+}
+
+/**
+ * Has the browser find the fonts of the package, whose own settings look for them in folders with fixed names. A browser
+ * that finds none ends at the first sign that its fonts lack.
+ */
+function nameFonts(folder: string): void {
+  const settings = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>${folder}</dir><cachedir>${folder}/cache</cachedir></fontconfig>
+`
+  const file = join(folder, 'fonts.conf')
+  if (readFileSync(file, 'utf8') === settings) return
+  // In one step: other processes read it.
+  writeFileSync(`${file}.${process.pid}`, settings)
+  renameSync(`${file}.${process.pid}`, file)
 }
 
 /** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */

@@ -56,6 +56,24 @@ export function accountPeriodOf({ accountBudget }: KeyLimits, now: number): stri
   return accountBudget && calendarPeriod(accountBudget.period, now).name
 }
 
+/**
+ * The periods whose budgets a charge of the past counted in: their counters are still there, whatever the limits of the key, of
+ * its account and of its plan are by now. Of several the longest, which is in force for the longest time.
+ */
+export async function countedPeriods(
+  db: Db,
+  { keyId, account, createdAt }: Pick<Charge, 'keyId' | 'account' | 'createdAt'>,
+): Promise<{ budgetPeriod: string | null; accountPeriod: string | null }> {
+  const names = BUDGET_PERIODS.map((period) => calendarPeriod(period, createdAt).name).toReversed()
+  const rows = await db.query({
+    sql: 'select key_id, period from budgets where key_id in ($1, $2) and period in ($3, $4, $5)',
+    parameters: [keyId, bookOf(account), ...names],
+  })
+  const longestOf = (owner: string) =>
+    names.find((name) => rows.some(({ key_id, period }) => key_id === owner && period === name)) ?? null
+  return { budgetPeriod: longestOf(keyId), accountPeriod: longestOf(bookOf(account)) }
+}
+
 /** Conditions for a request of this key to start. */
 export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
   const conditions: Condition[] = []

@@ -2,9 +2,8 @@
 // further charge at the prices of the hold takes only what is available. A success must be charged once, however often
 // it is reported, and a task that was stopped on purpose must never be charged.
 
-import { findKey } from '../accounts/keys'
 import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger'
-import { accountPeriodOf, budgetPeriodOf } from '../billing/limits'
+import { countedPeriods } from '../billing/limits'
 import { type Db, tryApply } from '../db/db'
 import { findTask } from './find'
 import { type EndOptions, type Success, succeed } from './finish'
@@ -57,8 +56,6 @@ async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge
   if (stageOf(task) !== 'failed') return undefined
   const released = await findEndedCharge(db, task.charge, task.createdAt - CLOCKS_MS)
   if (!released) return undefined
-  const key = await findKey(db, task.keyId)
-  const budgetPeriod = key ? budgetPeriodOf(key, released.createdAt) : null
-  const accountPeriod = key ? accountPeriodOf(key, released.createdAt) : null
-  return { ...released, id: `${released.id}:late`, heldNano: 0, budgetPeriod, accountPeriod, expiresAt }
+  const periods = await countedPeriods(db, released)
+  return { ...released, ...periods, id: `${released.id}:late`, heldNano: 0, expiresAt }
 }

@@ -198,24 +198,36 @@ function priceContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('counts in the budget that its hold was given back to', async () => {
+  test('counts in the budgets that its hold was given back to: of its key, and of the plan of its account', async () => {
     const db = await openTestDatabase(kind)
     await fund(db, 'alice', BALANCE_NANO, START)
     const limits = { budgetNano: BALANCE_NANO, budgetPeriod: 'day' } as const
-    const key = makeKey(limits)
+    // No row of the database has the budget of a plan.
+    const ofPlan = { accountBudget: { amountNano: BALANCE_NANO, period: 'month' } } as const
+    const key = makeKey({ ...limits, ...ofPlan })
     await createKey(db, { ...key, secret: 'sk-1', webhookSecret: 'whsec_1' })
-    const task = makeTask({ id: 'late', keyId: key.id, createdAt: START })
-    const charge = { ...chargeOf(task), ...countersOf(key, 0, START) }
-    await hold(db, charge, conditionsOf(key, charge), [insertTask(task)])
-    await markSent(db, 'late', START)
-    await acceptTask(db, 'late', 'ds-late', START)
-    await end(db, 'late', 'bad')
-    const committed = async () => (await db.query({ sql: 'select period, committed from budgets' }))[0]
-    expect(await committed()).toEqual({ period: '2026-03-10', committed: 0 })
+    for (const id of ['late', 'asked']) {
+      const task = makeTask({ id, keyId: key.id, createdAt: START })
+      const charge = { ...chargeOf(task), ...countersOf(key, 0, START) }
+      await hold(db, charge, conditionsOf(key, charge), [insertTask(task)])
+      await markSent(db, id, START)
+      await acceptTask(db, id, `ds-${id}`, START)
+      await end(db, id, 'bad')
+    }
+    const committed = () =>
+      db.query({ sql: 'select key_id, period, committed from budgets order by key_id' })
+    const counted = (amount: number) => [
+      { key_id: 'account:alice', period: '2026-03', committed: amount },
+      { key_id: key.id, period: '2026-03-10', committed: amount },
+    ]
+    expect(await committed()).toEqual(counted(0))
     // Days later it is still the day of the request that it counts in.
     const now = START + 3 * 24 * 60 * MINUTE_MS
     await succeedLate(db, await readTask(db, 'late'), good, { now, webhookId: 'msg-2' })
-    expect(await committed()).toEqual({ period: '2026-03-10', committed: VIDEO_NANO })
+    expect(await committed()).toEqual(counted(VIDEO_NANO))
+    expect(await ask(db, await readTask(db, 'asked'), now)).toBe(true)
+    expect(await endTask(db, await readTask(db, 'asked'), good, { now, webhookId: 'msg-3' })).toBe(true)
+    expect(await committed()).toEqual(counted(2 * VIDEO_NANO))
     await expectRight(db, now)
     await db.close()
   })

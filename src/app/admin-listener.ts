@@ -10,8 +10,7 @@ import { errorResponse } from '../http/errors'
 import { checkHost, pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
 import { inBrackets } from '../lib/url-host'
-import { createConsole } from './console'
-import { type ConsoleEntrance, isAskedOfServer } from './console-entrance'
+import type { ConsoleAtPort } from './console-entrance'
 import { isLocal, notHere } from './this-machine'
 import type { World } from './world'
 
@@ -42,13 +41,12 @@ export function adminAtPort(world: World, api: AdminApi): AdminAtPort {
 export function listenForAdmins(
   world: World,
   api: AdminApi,
-  console: ConsoleEntrance,
+  console: ConsoleAtPort,
   canShare: boolean,
 ): AdminListener | undefined {
   const { host = DEFAULT_HOST, port } = world.config.admin ?? {}
   if (port === undefined) return undefined
   const { tls } = world.config.server ?? {}
-  const page = createConsole(world)
   const server = Bun.serve({
     hostname: host,
     port,
@@ -61,8 +59,7 @@ export function listenForAdmins(
       try {
         checkHost(request)
         const path = pathOf(request)
-        if (isAskedOfServer(path)) return await console.atAdminPort(request, listener)
-        if (/^\/console(\/|$)/.test(path)) return await page(request)
+        if (/^\/console(\/|$)/.test(path)) return await console(request, listener)
         if (!path.startsWith('/admin/v1/')) throw notServed()
         // A backup may take minutes.
         listener.timeout(request, 0)

@@ -1,5 +1,6 @@
-// Where the console's server is reached, and by whom: admins where the admin API answers them, holders of keys at the port
-// of the API. It must not be loaded before somebody asks for it.
+// The console at its ports: its files, which hold nothing of this gateway, are for whoever reaches one; who may sign in depends
+// on the port: admins where the admin API answers them, holders of keys at that of the API. It must load nothing of the
+// console before somebody asks for it.
 
 import type { SessionKind } from '../accounts/sessions'
 import type { ConsoleServer } from '../console-server/console-server'
@@ -14,22 +15,18 @@ import type { World } from './world'
 const SESSION_PATH = '/console/session'
 const LIVE_PATH = '/console/live'
 
-/** Answers a request below /console that is no part of the page. */
-export type ConsoleServerAtPort = (request: Request, listener: Listener | null) => Promise<Response>
-
-/** Whether a path below /console is none of the page's files. */
-export function isAskedOfServer(path: string): boolean {
-  return path === SESSION_PATH || path === LIVE_PATH
-}
+/** Answers requests to /console and below. Never rejects. */
+export type ConsoleAtPort = (request: Request, listener: Listener | null) => Promise<Response>
 
 export class ConsoleEntrance {
+  private files: Promise<(request: Request) => Response | undefined> | undefined
   private server: Promise<ConsoleServer> | undefined
   private isStopped = false
 
   constructor(private readonly world: World) {}
 
   /** At the port of the API: this machine only, unless the configuration allows others. */
-  readonly atPort: ConsoleServerAtPort = (request, listener) => {
+  readonly atPort: ConsoleAtPort = (request, listener) => {
     const { admin, console: settings } = this.world.config
     const isHere = isLocal(request, listener)
     const kinds: SessionKind[] = []
@@ -39,7 +36,7 @@ export class ConsoleEntrance {
   }
 
   /** At the listener of the admin API: admins, whoever reaches it. */
-  readonly atAdminPort: ConsoleServerAtPort = (request, listener) => this.answer(request, listener, ['admin'])
+  readonly atAdminPort: ConsoleAtPort = (request, listener) => this.answer(request, listener, ['admin'])
 
   /** Ends what pages watch, and what they begin to watch from now on. */
   async stop(): Promise<void> {
@@ -53,8 +50,28 @@ export class ConsoleEntrance {
     kinds: readonly SessionKind[],
   ): Promise<Response> {
     const { world } = this
-    if (kinds.length === 0 || world.config.console?.enabled === false)
-      return errorResponse(notHere(), 'openai', world.newId('req'), world.log)
+    try {
+      if (world.config.console?.enabled === false) throw notServed()
+      const path = pathOf(request)
+      if (path === SESSION_PATH || path === LIVE_PATH) return await this.ask(request, listener, kinds)
+      if (request.method !== 'GET' && request.method !== 'HEAD') throw notServed()
+      this.files ??= readFiles()
+      const answer = (await this.files)(request)
+      if (answer) return answer
+      throw notServed()
+    } catch (error) {
+      return errorResponse(error, 'openai', world.newId('req'), world.log)
+    }
+  }
+
+  /** Sessions, and what pages watch. */
+  private async ask(
+    request: Request,
+    listener: Listener | null,
+    kinds: readonly SessionKind[],
+  ): Promise<Response> {
+    const { world } = this
+    if (kinds.length === 0) throw notHere()
     this.server ??= import('../console-server/console-server').then(
       ({ ConsoleServer }) => new ConsoleServer(world),
     )
@@ -62,10 +79,23 @@ export class ConsoleEntrance {
     if (this.isStopped) server.stop()
     const place = { clientAddress: clientAddressOf(request, listener, world.config), kinds }
     if (pathOf(request) === SESSION_PATH) return server.session(request, place)
-    if (request.method !== 'GET') return errorResponse(onlyGet(), 'openai', world.newId('req'), world.log)
+    if (request.method !== 'GET') throw onlyGet()
     exempt(listener, request)
     return server.watch(request, place)
   }
+}
+
+async function readFiles(): Promise<(request: Request) => Response | undefined> {
+  const { consoleFileAnswer, readConsoleFiles } = await import('../http/console-files')
+  const files = await readConsoleFiles()
+  return (request) => consoleFileAnswer(files, request)
+}
+
+function notServed(): GatewayError {
+  return new GatewayError(404, {
+    code: 'unknown_route',
+    message: 'There is no such file of the console. GET /console is its page.',
+  })
 }
 
 function onlyGet(): GatewayError {

@@ -34,22 +34,21 @@ import { checkHost, pathOf } from '../http/target'
 import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/errors'
 import type { Gateway } from '../request/line'
 import type { AdminAtPort } from './admin-listener'
-import { type ConsoleAtPort, createConsole } from './console'
-import { type ConsoleServerAtPort, isAskedOfServer } from './console-entrance'
+import type { ConsoleAtPort } from './console-entrance'
 import { createReadiness } from './readiness'
 import type { World } from './world'
 
 /**
  * Creates the application. Once its place is left to another process, each answer is the last of its connection. `mark` are
  * headers for the answers of operations, such as the sandbox's. `admin` answers the admin API, if it is at this port, and
- * `console` what the console asks of its server.
+ * `console` the console.
  */
 export function createApp(
   world: World,
   gateway: Gateway,
   mark: Readonly<Record<string, string>> = {},
   place: { isLeft: boolean } = { isLeft: false },
-  { admin, console }: { admin?: AdminAtPort | undefined; console?: ConsoleServerAtPort } = {},
+  { admin, console }: { admin?: AdminAtPort | undefined; console?: ConsoleAtPort } = {},
 ) {
   const cors = createCors(world)
   const { port, token } = world.config.metrics ?? {}
@@ -109,7 +108,7 @@ export function createApp(
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())
     .use(docsRoutes(world, version))
-    .use(consoleRoutes(createConsole(world), (request) => console?.(request, app.server)))
+  if (console) app.use(consoleRoutes((request) => console(request, app.server)))
   if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))
   return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))
 }
@@ -136,9 +135,8 @@ function recordedBy(world: World, listener: () => Listener | null): Recorded {
   }
 }
 
-function consoleRoutes(page: ConsoleAtPort, ask: (request: Request) => Promise<Response> | undefined) {
-  const answer = ({ request }: { request: Request }) =>
-    (isAskedOfServer(pathOf(request)) ? ask(request) : undefined) ?? page(request)
+function consoleRoutes(ask: (request: Request) => Promise<Response>) {
+  const answer = ({ request }: { request: Request }) => ask(request)
   return new Elysia().all('/console', answer).all('/console/*', answer, { parse: 'none' })
 }
 

@@ -155,7 +155,7 @@ async function openListeners(
   let admins: AdminListener | undefined
   try {
     metrics = listenForMetrics(world, options)
-    admins = listenForAdmins(world, api, console, canShare)
+    admins = listenForAdmins(world, api, console.atAdminPort, canShare)
     return { metrics, admins, entrance: new ListeningSide(app, options, world) }
   } catch (error) {
     await metrics?.stop()

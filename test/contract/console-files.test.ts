@@ -6,7 +6,9 @@ import type { Browser } from 'playwright-core'
 import { readConsoleFiles } from '../../src/http/console-files'
 import { openBrowser } from '../support/browser'
 import { visitConsole } from '../support/console-visit'
+import { temporaryFolder } from '../support/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { modulesLoaded } from '../support/modules-loaded'
 
 setDefaultTimeout(120_000)
 
@@ -42,6 +44,19 @@ test('all of it is at most 200 KB, packed', async () => {
   const packed = [...files.values()].reduce((sum, file) => sum + file.packed.length, 0)
   expect(files.size).toBeGreaterThan(10)
   expect(packed).toBeLessThan(MOST_PACKED_BYTES)
+})
+
+test('nothing of it is loaded before its first request', async () => {
+  const { whileServing, byConsole } = await modulesLoaded(temporaryFolder())
+  const ofConsole = (paths: readonly string[]) =>
+    paths.filter((path) =>
+      /src\/(console|console-server)\/|console-files|node_modules\/(@?preact|uplot)/.test(path),
+    )
+  expect(whileServing.length).toBeGreaterThan(100)
+  expect(ofConsole(whileServing)).toEqual([])
+  // What is looked for is there once somebody asks.
+  for (const name of ['src/console/index.html', 'src/http/console-files.ts', 'console-server.ts'])
+    expect(ofConsole(byConsole)).toContainEqual(expect.stringContaining(name))
 })
 
 test('the page runs nothing that stands in it, and names no other host', async () => {

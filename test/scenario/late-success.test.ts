@@ -214,8 +214,7 @@ function priceContract(kind: DatabaseKind): void {
       await acceptTask(db, id, `ds-${id}`, START)
       await end(db, id, 'bad')
     }
-    const committed = () =>
-      db.query({ sql: 'select key_id, period, committed from budgets order by key_id' })
+    const committed = () => db.query({ sql: 'select key_id, period, committed from budgets order by key_id' })
     const counted = (amount: number) => [
       { key_id: 'account:alice', period: '2026-03', committed: amount },
       { key_id: key.id, period: '2026-03-10', committed: amount },

@@ -22,6 +22,7 @@ const main = defineCommand({
     restart: () => import('./commands/restart').then((file) => file.restart),
     keys: () => import('./commands/keys').then((file) => file.keys),
     accounts: () => import('./commands/accounts').then((file) => file.accounts),
+    plans: () => import('./commands/plans').then((file) => file.plans),
     admins: () => import('./commands/admins').then((file) => file.admins),
     contexts: () => import('./commands/contexts').then((file) => file.contexts),
     console: () => import('./commands/console').then((file) => file.consoleCommand),

@@ -13,6 +13,7 @@ const texts: Record<string, (name: string, flags: SettingsFlags) => string> = {
   task_not_found: (name) => `There is no task "${name}"; \`tasks list\` shows the newest.`,
   task_unknown: (name) =>
     `The vendor's id of ${name} is not known, so it cannot be stopped: see \`tasks reconcile\`.`,
+  plan_not_found: (name) => `There is no plan "${name}"; \`plans list\` shows all.`,
   admin_not_found: (name) => `There is no admin "${name}"; \`admins list\` shows all.`,
   session_not_found: (name) => `There is no session "${name}"; \`sessions list\` shows all.`,
   event_not_found: (name) => `There is no event "${name}".`,

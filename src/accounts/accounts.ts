@@ -31,11 +31,15 @@ const SELECT_ACCOUNTS = `select accounts.*, display_name, note, frozen_at, close
     account_budget, account_budget_period from accounts
   left join account_details on account_details.name = accounts.name`
 
-/** Accounts by their names, after a name. */
-export async function listAccounts(db: Db, { after = '', limit = 1_000_000 } = {}): Promise<Account[]> {
+/** Accounts by their names, after a name; with `plan` those that have it. */
+export async function listAccounts(
+  db: Db,
+  { after = '', limit = 1_000_000, plan }: { after?: string; limit?: number; plan?: string | undefined } = {},
+): Promise<Account[]> {
   const rows = await db.query({
-    sql: `${SELECT_ACCOUNTS} where accounts.name > $1 order by accounts.name limit $2`,
-    parameters: [after, limit],
+    sql: `${SELECT_ACCOUNTS} where accounts.name > $1 and (plan = $3 or cast($3 as text) is null)
+      order by accounts.name limit $2`,
+    parameters: [after, limit, plan ?? null],
   })
   return rows.map(accountOfRow)
 }

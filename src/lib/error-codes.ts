@@ -211,6 +211,7 @@ export const errorCodes = {
       'Make it again, or keep longer with `artifacts.keep`.',
     ],
     statement_not_found: ['No such statement.', 'Mend the number.', 'gateway statements list'],
+    plan_not_found: ['No such plan.', 'Mend the name.', 'gateway plans list'],
     session_not_found: ['No such session of the console.', 'Mend the id.', 'gateway sessions list'],
     code_not_found: ['No such code.', 'Look for a typing error.', 'gateway codes list'],
     conversation_not_found: ['A conversation was deleted or is too old.', 'Begin a new one.'],

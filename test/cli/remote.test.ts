@@ -12,8 +12,11 @@ import { type Installation, install, type Running, stopWell } from '../support/e
 
 setDefaultTimeout(300_000)
 
-/** Somebody is told of events: without that, a command on the database says so. */
-const config = { events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } } }
+/** Somebody is told of events: without that, a command on the database says so. And there is a plan. */
+const config = {
+  events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } },
+  plans: { team: { priceFactor: '0.9', budget: { usd: '500', per: 'month' as const } } },
+}
 
 interface Site {
   installation: Installation
@@ -56,6 +59,13 @@ const lines = [
   'accounts list',
   'accounts show NAME',
   'accounts update NAME --display-name Somebody --note none',
+  'plans show team',
+  'accounts update NAME --plan team',
+  'plans list',
+  'plans list --json',
+  'plans show team',
+  'plans show team --json',
+  'plans show nothing',
   'accounts freeze NAME',
   'accounts unfreeze NAME --json',
   'balance add NAME 2.5 --note invoice',

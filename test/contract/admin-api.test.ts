@@ -24,8 +24,11 @@ interface Reply {
 const gateways = new Map<string, TestGateway>()
 const tokens = new Map<string, Record<Role, string>>()
 const document = createAdminDocument('0.0.0')
-/** A recipient that nobody listens for. */
-const config = { events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } } }
+/** A recipient that nobody listens for, and a plan. */
+const config = {
+  events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } },
+  plans: { team: { priceFactor: '0.9', allowance: { usd: '5', per: 'month' as const } } },
+}
 
 beforeAll(async () => {
   for (const database of databaseKinds) {
@@ -108,7 +111,12 @@ const journey: Step[] = [
   { id: 'createKey', path: '/keys', body: { name: 'ann', models: ['test-chat'] }, writes: 'key.create' },
   { id: 'listAccounts', path: '/accounts?limit=1' },
   { id: 'getAccount', path: '/accounts/ann' },
-  { id: 'updateAccount', path: '/accounts/ann', body: { note: '<script>' }, writes: 'account.update' },
+  {
+    id: 'updateAccount',
+    path: '/accounts/ann',
+    body: { note: '<script>', plan: 'team' },
+    writes: 'account.update',
+  },
   { id: 'freezeAccount', path: '/accounts/ann/freeze', writes: 'account.freeze' },
   { id: 'unfreezeAccount', path: '/accounts/ann/unfreeze', writes: 'account.unfreeze' },
   { id: 'creditAccount', path: '/accounts/ann/credits', body: { amount_usd: '5' }, writes: 'account.credit' },
@@ -119,6 +127,9 @@ const journey: Step[] = [
     writes: 'account.adjust',
   },
   { id: 'listLedger', path: '/accounts/ann/ledger?limit=1' },
+  { id: 'listPlans', path: '/plans' },
+  { id: 'getPlan', path: '/plans/team' },
+  { id: 'listPlanAccounts', path: '/plans/team/accounts' },
   { id: 'listKeys', path: '/keys' },
   { id: 'getKey', path: '/keys/ann' },
   { id: 'updateKey', path: '/keys/ann', body: { concurrency: 3, models: null }, writes: 'key.update' },

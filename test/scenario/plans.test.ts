@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'
+import { membersOf } from '../../src/accounts/plan-members'
 import { allowanceOf, renewAllowances } from '../../src/billing/allowances'
 import { addCredit, hold, settle } from '../../src/billing/ledger'
 import { plansOf } from '../../src/config/plans'
@@ -139,6 +140,19 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
       account_budget_usd: '0.07',
       account_budget_used_usd: '0.01333333',
     })
+    const { db, now } = gateway.server.world
+    const budget = { amountNano: 50_000_000, period: 'month' as const }
+    const members = () => membersOf(db, { name: 'team', budget }, { after: '', limit: 9 }, now())
+    expect(await members()).toMatchObject([
+      {
+        account: 'acme',
+        budgetInForce: { amountNano: 70_000_000, period: 'week' },
+        committedNano: 13_333_330,
+        allowance: null,
+      },
+    ])
+    await sell('team')
+    expect(await members()).toMatchObject([{ budgetInForce: budget, committedNano: 40_049_990 }])
   })
 
   test('that is not configured any more stops its accounts until it is', async () => {
@@ -237,6 +251,18 @@ describe.each(databaseKinds)('an allowance on %s', (database) => {
     })
     await spend('spends', 3e9, now)
     await spend('beyond', 5.5e9, now)
+    const members = async (after: string, limit: number) =>
+      (await membersOf(db, { name: 'free', budget: null }, { after, limit }, now)).map(
+        ({ account, allowance }) => [account, allowance?.amountNano, allowance?.usedNano],
+      )
+    expect(await members('', 2)).toEqual([
+      ['beyond', 5e9, 5e9],
+      ['holds', 5e9, 0],
+    ])
+    expect(await members('holds', 9)).toEqual([
+      ['saves', 5e9, 0],
+      ['spends', 5e9, 3e9],
+    ])
     // At the end of the month all but a half of it is held.
     await spend('holds', 5.5e9, december - 1, true)
     // The next begins with the month; the last one is settled when what ended in it is sure.

@@ -36,6 +36,7 @@ import {
   OneOf,
   open,
   operation,
+  optionalText,
   PageOf,
   pageOf,
   pageQuery,
@@ -46,7 +47,7 @@ import {
 } from '../operation'
 
 const Dollars = Type.String({ description: 'Dollars, as text.' })
-const AccountReply = Type.Object(
+export const AccountReply = Type.Object(
   {
     account: Type.String(),
     balance_usd: Dollars,
@@ -98,11 +99,12 @@ const list = operation({
   role: 'viewer',
   tag,
   summary: 'Accounts by their names',
-  query: Type.Object(pageQuery),
+  query: Type.Object({ ...pageQuery, plan: optionalText('Only those that have this plan.') }),
   reply: PageOf(AccountReply),
   async run({ world }, query) {
     const limit = limitOf(query)
-    const rows = await listAccounts(world.db, { after: query.after ?? '', limit: limit + 1 })
+    const { after = '', plan } = query
+    const rows = await listAccounts(world.db, { after, plan, limit: limit + 1 })
     return pageOf(rows, limit, accountJson, ({ account }) => account)
   },
 })

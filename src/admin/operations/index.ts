@@ -8,6 +8,7 @@ import { gatewayOperations } from './gateway'
 import { keyOperations } from './keys'
 import { offerOperations } from './offer'
 import { overviewOperations } from './overview'
+import { planOperations } from './plans'
 import { requestOperations } from './requests'
 import { sessionOperations } from './sessions'
 import { statementOperations } from './statements'
@@ -17,6 +18,7 @@ import { tryOutOperations } from './try-out'
 const operations = [
   ...accountOperations,
   ...keyOperations,
+  ...planOperations,
   ...codeOperations,
   ...requestOperations,
   ...taskOperations,

@@ -1,0 +1,133 @@
+// gateway plans: shows the plans of the configuration and the accounts that have them. An account is put into one by
+// `gateway accounts update`.
+
+import { defineCommand } from 'citty'
+import type { ReplyOf } from '../../src/admin/client'
+import { withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
+import { commandLineOf } from '../program'
+import { dollarsOf } from '../view/balance'
+import { paint, print, printJson, say } from '../view/output'
+import { renderBlock, renderTable } from '../view/table'
+import { utcTime } from '../view/times'
+
+type Plan = ReplyOf<'getPlan'>
+type Member = ReplyOf<'listPlanAccounts'>['data'][number]
+
+const list = defineCommand({
+  meta: {
+    name: 'list',
+    description: 'List plans, and how many accounts have each.',
+    examples: ['gateway plans list', 'gateway plans list --json | jq -r .[].plan'],
+  },
+  args: gatewayArgs,
+  async run({ args }) {
+    await withGateway(args, async (gateway) => {
+      const { data } = await gateway.call('listPlans')
+      if (args.json) return printJson(data)
+      if (data.length === 0) return say('There are no plans. They stand under `plans` in the configuration.')
+      print(
+        renderTable(
+          [
+            { title: 'PLAN', flexible: true },
+            { title: 'ACCOUNTS', align: 'right' },
+            { title: 'PRICE', align: 'decimal' },
+            { title: 'BUDGET' },
+            { title: 'ALLOWANCE' },
+            { title: 'MODELS', flexible: true },
+          ],
+          data.map((plan) => [
+            plan.plan,
+            String(plan.accounts),
+            plan.configured ? plan.price_factor : '',
+            periodic(plan.budget_usd, plan.budget_period),
+            periodic(plan.allowance_usd, plan.allowance_period),
+            plan.configured ? (plan.models?.join(', ') ?? 'all') : 'none: it is not configured',
+          ]),
+        ),
+      )
+    })
+  },
+})
+
+const show = defineCommand({
+  meta: {
+    name: 'show',
+    description: 'Show a plan and its accounts, with what they have used of their budget and allowance.',
+    examples: ['gateway plans show team', 'gateway plans show team --json | jq -r .members[].account'],
+  },
+  args: { plan: { type: 'positional', required: true, description: 'The plan' }, ...gatewayArgs },
+  async run({ args }) {
+    await withGateway(args, async (gateway) => {
+      const params = { plan: args.plan }
+      const plan = await gateway.call('getPlan', { params })
+      const members = await gateway.rows('listPlanAccounts', { params })
+      if (args.json) return printJson({ ...plan, members })
+      print(renderBlock(entriesOf(plan)))
+      if (!plan.configured)
+        say(
+          '\nIt is not configured any more: keys of its accounts are refused until it is, or they have another.',
+        )
+      const assign = commandLineOf(`accounts update ACCOUNT --plan ${plan.plan}`, args)
+      if (members.length === 0) return say(`\nNo account has it. To give it to one: ${assign}`)
+      print(`\n${membersTable(members)}`)
+    })
+  },
+})
+
+export const plans = defineCommand({
+  meta: { name: 'plans', description: 'Plans: groups of accounts with prices and limits of their own.' },
+  subCommands: { list, show },
+})
+
+function entriesOf(plan: Plan): [string, string][] {
+  const limits = [
+    [plan.requests_per_minute, 'requests a minute'],
+    [plan.tokens_per_minute, 'tokens a minute'],
+    [plan.concurrency, 'at a time'],
+  ].flatMap(([count, what]) => (count === null ? [] : [`${count} ${what}`]))
+  const factors = Object.entries(plan.price_factors).map(([model, factor]) => `${model} times ${factor}`)
+  const entries: [string, string][] = [
+    ['plan', paint('bold', plan.plan)],
+    ['accounts', String(plan.accounts)],
+  ]
+  if (!plan.configured) return entries
+  return [
+    ...entries,
+    ['price', [`times ${plan.price_factor}`, ...factors].join(', ')],
+    ['models', plan.models?.join(', ') ?? 'all'],
+    ['limits', limits.length > 0 ? `${limits.join(', ')}, for each key` : 'none'],
+    ['budget', plan.budget_usd === null ? 'none' : periodic(plan.budget_usd, plan.budget_period)],
+    ['allowance', plan.allowance_usd === null ? 'none' : periodic(plan.allowance_usd, plan.allowance_period)],
+  ]
+}
+
+function membersTable(members: readonly Member[]): string {
+  const endsAt = members.find(({ allowance_ends_at }) => allowance_ends_at !== null)?.allowance_ends_at
+  const table = renderTable(
+    [
+      { title: 'ACCOUNT', flexible: true },
+      { title: 'STATUS', optional: true },
+      { title: 'AVAILABLE', align: 'decimal' },
+      { title: 'BUDGET', flexible: true },
+      { title: 'USED', align: 'decimal' },
+      { title: 'ALLOWANCE', align: 'decimal' },
+      { title: 'USED', align: 'decimal' },
+    ],
+    members.map((member) => [
+      member.account,
+      member.status,
+      member.available_usd,
+      periodic(member.budget_in_force_usd, member.budget_in_force_period),
+      member.budget_used_usd ?? '',
+      member.allowance_usd ?? '',
+      member.allowance_used_usd ?? '',
+    ]),
+  )
+  return endsAt ? `${table}\n\nThe allowance is renewed at ${utcTime(Date.parse(endsAt))}.` : table
+}
+
+/** An amount of each period: `$5.00 a month`; empty for none. */
+function periodic(usd: string | null, period: string | null): string {
+  return usd === null ? '' : `${dollarsOf(usd)} a ${period}`
+}

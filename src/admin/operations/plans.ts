@@ -1,0 +1,142 @@
+// Plans over the admin API: what each gives, and what its accounts have used of it. Plans stand in the configuration; an
+// account is put into one by `updateAccount`. It must never write.
+
+import { Type } from '@sinclair/typebox'
+import { accountJson } from '../../accounts/accounts'
+import { countMembers, membersOf, type PlanMember } from '../../accounts/plan-members'
+import { type PlanEntry, plansOf } from '../../config/plans'
+import { isoTime } from '../../db/iso-time'
+import { notFound } from '../../lib/errors'
+import { formatUsd, parseUsd } from '../../lib/money'
+import { type Asked, limitOf, Nullable, open, operation, PageOf, pageOf, pageQuery } from '../operation'
+import { AccountReply } from './accounts'
+
+const tag = 'Plans'
+const Dollars = Nullable(Type.String({ description: 'Dollars, as text.' }))
+const Count = Nullable(Type.Integer())
+const PlanReply = Type.Object(
+  {
+    plan: Type.String(),
+    configured: Type.Boolean({
+      description:
+        'False for one that accounts still have: their keys are refused until it is, or they have another.',
+    }),
+    accounts: Type.Integer({ description: 'How many accounts have it.' }),
+    price_factor: Type.String(),
+    price_factors: Type.Object({}, open),
+    models: Nullable(Type.Array(Type.String())),
+    requests_per_minute: Count,
+    tokens_per_minute: Count,
+    concurrency: Count,
+    budget_usd: Dollars,
+    budget_period: Nullable(Type.String()),
+    allowance_usd: Dollars,
+    allowance_period: Nullable(Type.String()),
+  },
+  open,
+)
+const MemberReply = Type.Object(
+  {
+    ...AccountReply.properties,
+    budget_in_force_usd: Dollars,
+    budget_in_force_period: Nullable(Type.String()),
+    budget_used_usd: Dollars,
+    allowance_usd: Dollars,
+    allowance_used_usd: Dollars,
+    allowance_ends_at: Nullable(Type.String()),
+  },
+  open,
+)
+
+function planJson(plan: string, entry: PlanEntry | undefined, accounts: number) {
+  const { priceFactor = '1', priceFactors = {}, models = null, budget, allowance } = entry ?? {}
+  return {
+    plan,
+    configured: entry !== undefined,
+    accounts,
+    price_factor: priceFactor,
+    price_factors: priceFactors,
+    models,
+    requests_per_minute: entry?.requestsPerMinute ?? null,
+    tokens_per_minute: entry?.tokensPerMinute ?? null,
+    concurrency: entry?.concurrency ?? null,
+    budget_usd: budget ? formatUsd(parseUsd(budget.usd) as number) : null,
+    budget_period: budget?.per ?? null,
+    allowance_usd: allowance ? formatUsd(parseUsd(allowance.usd) as number) : null,
+    allowance_period: allowance?.per ?? null,
+  }
+}
+
+function memberJson({ budgetInForce, committedNano, allowance, ...account }: PlanMember) {
+  return {
+    ...accountJson(account),
+    budget_in_force_usd: budgetInForce && formatUsd(budgetInForce.amountNano),
+    budget_in_force_period: budgetInForce?.period ?? null,
+    budget_used_usd: budgetInForce && formatUsd(committedNano),
+    allowance_usd: allowance && formatUsd(allowance.amountNano),
+    allowance_used_usd: allowance && formatUsd(allowance.usedNano),
+    allowance_ends_at: isoTime(allowance?.endsAt ?? null),
+  }
+}
+
+/** Plans of the configuration, and behind them those that only accounts have. */
+async function plansFor({ world: { db, config } }: Asked) {
+  const members = await countMembers(db)
+  const configured = Object.entries(config.plans ?? {})
+  const names = new Set(configured.map(([name]) => name))
+  return [
+    ...configured.map(([name, entry]) => planJson(name, entry, members.get(name) ?? 0)),
+    ...[...members].flatMap(([name, count]) => (names.has(name) ? [] : [planJson(name, undefined, count)])),
+  ]
+}
+
+async function planFor(asked: Asked) {
+  const { plan: name } = asked.params
+  const found = (await plansFor(asked)).find(({ plan }) => plan === name)
+  if (!found) throw notFound('plan', name)
+  return found
+}
+
+const list = operation({
+  id: 'listPlans',
+  method: 'GET',
+  path: '/plans',
+  role: 'viewer',
+  tag,
+  summary: 'Plans of the configuration, and those that only accounts still have',
+  reply: Type.Object({ data: Type.Array(PlanReply) }, open),
+  run: async (asked) => ({ data: await plansFor(asked) }),
+})
+
+const show = operation({
+  id: 'getPlan',
+  method: 'GET',
+  path: '/plans/{plan}',
+  role: 'viewer',
+  tag,
+  summary: 'One plan',
+  reply: PlanReply,
+  run: (asked) => planFor(asked),
+})
+
+const listMembers = operation({
+  id: 'listPlanAccounts',
+  method: 'GET',
+  path: '/plans/{plan}/accounts',
+  role: 'viewer',
+  tag,
+  summary: 'Accounts of a plan by their names, with what they have used of their budget and allowance',
+  query: Type.Object(pageQuery),
+  reply: PageOf(MemberReply),
+  async run(asked, query) {
+    const { db, config, now } = asked.world
+    const { plan: name } = await planFor(asked)
+    const budget = plansOf(config.plans).get(name)?.budget ?? null
+    const limit = limitOf(query)
+    const page = { after: query.after ?? '', limit: limit + 1 }
+    const rows = await membersOf(db, { name, budget }, page, now())
+    return pageOf(rows, limit, memberJson, ({ account }) => account)
+  },
+})
+
+export const planOperations = [list, show, listMembers]

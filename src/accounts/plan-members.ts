@@ -11,12 +11,12 @@ export interface PlanMember extends Account {
   budgetInForce: Budget | null
   /** Nano-dollars of that budget that are spent or held in the period that runs. */
   committedNano: number
-  /** What it was given for a period that runs, and how much of it is spent; null for nothing. */
+  /** The amount given for a period that runs, and how much of it is spent; null for none. */
   allowance: { amountNano: number; usedNano: number; endsAt: number } | null
 }
 
 /** How many accounts each plan has, by its name; also plans that are not configured any more. */
-export async function countMembers(db: Db): Promise<ReadonlyMap<string, number>> {
+export async function planSizes(db: Db): Promise<ReadonlyMap<string, number>> {
   const rows = await db.query({
     sql: `select plan, count(*) as members from account_details join accounts on accounts.name = account_details.name
       where plan is not null group by plan order by plan`,
@@ -57,7 +57,7 @@ interface Within {
   last: string
 }
 
-/** What accounts have spent or held in the periods that run, by the name of the account and of the period. */
+/** Nano-dollars spent or held in the periods that run, by the name of the account and of the period. */
 async function committedWithin(db: Db, { after, last }: Within, now: number): Promise<Map<string, number>> {
   const periods = BUDGET_PERIODS.map((period) => calendarPeriod(period, now).name)
   const rows = await db.query({

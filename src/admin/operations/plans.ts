@@ -3,7 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { accountJson } from '../../accounts/accounts'
-import { countMembers, membersOf, type PlanMember } from '../../accounts/plan-members'
+import { membersOf, type PlanMember, planSizes } from '../../accounts/plan-members'
 import { type PlanEntry, plansOf } from '../../config/plans'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
@@ -81,7 +81,7 @@ function memberJson({ budgetInForce, committedNano, allowance, ...account }: Pla
 
 /** Plans of the configuration, and behind them those that only accounts have. */
 async function plansFor({ world: { db, config } }: Asked) {
-  const members = await countMembers(db)
+  const members = await planSizes(db)
   const configured = Object.entries(config.plans ?? {})
   const names = new Set(configured.map(([name]) => name))
   return [

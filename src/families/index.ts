@@ -26,6 +26,7 @@ import { cohereRerank } from './rerank/cohere'
 import { voyageRerank } from './rerank/voyage'
 import { openaiResponses } from './responses/openai'
 import { responsesOnChat } from './responses/via-chat/family'
+import { responsesOnConverse } from './responses/via-converse/family'
 import { responsesOnMessages } from './responses/via-messages/family'
 import { dashscopeSpeech } from './speech/dashscope'
 import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
@@ -47,6 +48,7 @@ const list = [
   messagesOnResponses,
   bedrockConverse,
   chatOnConverse,
+  responsesOnConverse,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

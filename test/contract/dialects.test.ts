@@ -7,7 +7,11 @@ import { families } from '../../src/families'
 import { IGNORED_WHEN_REASONING } from '../../src/families/chat/fields'
 import { pathsOf } from '../../src/request/fields'
 import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
-import { responsesOnChatSamples, responsesOnMessagesSamples } from '../support/response-samples'
+import {
+  responsesOnChatSamples,
+  responsesOnConverseSamples,
+  responsesOnMessagesSamples,
+} from '../support/response-samples'
 
 type Json = Record<string, unknown>
 
@@ -46,6 +50,7 @@ describe('every field of the official SDKs is described:', () => {
     ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'openai-responses'],
     ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'responses-on-chat'],
     ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'responses-on-messages'],
+    ['openai/resources/responses/responses.d.ts', 'ResponseCreateParamsBase', 'responses-on-converse'],
   ] as const
   test.each(SDKS)('%s %s in %s', async (file, type, name) => {
     const source = await Bun.file(`${import.meta.dir}/../../node_modules/${file}`).text()
@@ -348,6 +353,12 @@ const ofResponsesOnMessages: Bridge = {
   samples: responsesOnMessagesSamples,
 }
 
+const ofResponsesOnConverse: Bridge = {
+  ...ofResponses,
+  model: 'test-converse',
+  samples: responsesOnConverseSamples,
+}
+
 const thinker = { model: 'test-responses-thinker' }
 const { 'response_format.json_schema.strict': _strict, ...chatSamples } = ofChat.samples
 
@@ -464,6 +475,7 @@ const tried = {
   'chat-on-converse': ofChatOnConverse,
   'responses-on-chat': ofResponses,
   'responses-on-messages': ofResponsesOnMessages,
+  'responses-on-converse': ofResponsesOnConverse,
 }
 
 for (const [name, bridge] of Object.entries(tried)) {

@@ -77,6 +77,11 @@ for (const family of families.values()) {
     )
     test('loses nothing on the way to the vendor and back but what is documented', () =>
       losesNothing(family, records, row.translated ?? [], row.answered ?? []))
+    const worded = records.filter(({ sent, answer }) => sent || answer)
+    if (worded.length > 0)
+      test.each(named(worded))('%s is asked and answered as on record', (_, record) =>
+        matchesWords(family, record),
+      )
     if (family.bridge)
       test.each(named(records))('%s is translated once', (_, record) => translatesOnce(family, record))
     if (counted.length > 0) {
@@ -113,6 +118,25 @@ async function costsAsRecorded(family: Family, record: Fixture): Promise<void> {
     expect(Number(charge.amount)).toBeGreaterThan(0)
     expect(charge.usage_source).not.toBe('upstream')
   }
+}
+
+/** Compares what the vendor is sent, but for the model, and what the caller gets, but for what is new each time. */
+async function matchesWords(family: Family, record: Fixture): Promise<void> {
+  const { json, events, received } = await replay(family, asNewTask(family, record))
+  const { model: _, ...sent } = received as Json
+  if (record.sent) expect(sent).toEqual(record.sent)
+  if (!record.answer) return
+  const answer = json ?? events
+  expect(withoutEstimate(answer)).toMatchObject(withoutEstimate(record.answer))
+}
+
+/** Events without the figures at the beginning of a message, which are of the model. */
+function withoutEstimate(answer: Json): Json {
+  if (!Array.isArray(answer)) return answer
+  return answer.map(({ message, ...event }) => {
+    const { usage: _, ...rest } = message ?? {}
+    return message ? { ...event, message: rest } : event
+  })
 }
 
 async function losesNothing(

@@ -35,6 +35,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'openai-responses': responsesBody,
   'responses-on-chat': responsesBody,
   'responses-on-messages': responsesBody,
+  'responses-on-converse': responsesBody,
   'bedrock-converse': messagesBody,
   'chat-on-converse': (random, model) => eachByItself(chatBody(random, model)),
   'chat-on-responses': (random, model) => eachByItself(atLeast16(chatBody(random, model))),

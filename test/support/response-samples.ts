@@ -196,3 +196,25 @@ export const responsesOnMessagesSamples: Samples = {
   top_logprobs: { top_logprobs: 2 },
   'input[].content[].type': part({ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }),
 }
+
+const inlined = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
+const byAddress = { type: 'input_file', file_url: 'https://example.com/a.pdf' }
+const addressAsData = { type: 'input_file', filename: 'a.pdf', file_data: 'https://example.com/a.pdf' }
+const thinking = { model: 'test-converse-thinker' }
+
+export const responsesOnConverseSamples: Samples = {
+  ...responsesOnMessagesSamples,
+  // The path alone says it.
+  stream: undefined,
+  'input[].content[] input_image': part(inlined),
+  'input[].content[].detail': part({ ...inlined, detail: 'low' }),
+  'input[].output': items(call, output([text, inlined])),
+  'reasoning.effort': { ...thinking, reasoning: { effort: 'low' } },
+  'reasoning.summary': { ...thinking, reasoning: { effort: 'low', summary: 'auto' } },
+  'input[].content[].image_url': part(image),
+  'input[].output[].image_url': items(call, output([image])),
+  'input[].content[].file_url': part(byAddress),
+  'input[].output[].file_url': items(call, output([byAddress])),
+  'input[].content[].file_data': part(addressAsData),
+  'input[].output[].file_data': items(call, output([addressAsData])),
+}

@@ -8,6 +8,7 @@ import type { ResponsesBody } from '../../src/families/responses/caller-side'
 import { sealReasoning } from '../../src/families/responses/reasoning'
 import { addedBytes } from '../../src/families/responses/settings'
 import { responsesOnChat } from '../../src/families/responses/via-chat/family'
+import { responsesOnConverse } from '../../src/families/responses/via-converse/family'
 import { responsesOnMessages } from '../../src/families/responses/via-messages/family'
 import { GatewayError } from '../../src/lib/errors'
 import { createValidator } from '../../src/lib/validate'
@@ -17,7 +18,11 @@ import { branchesOf, withValue } from '../support/json-paths'
 import { createRandom, type Random, seedOf } from '../support/random'
 import { bridgedModel, responsesRequest } from '../support/response-bridges'
 import { agents, aiSdk, codex, langchain, newestCodex } from '../support/response-requests'
-import { responsesOnChatSamples, responsesOnMessagesSamples } from '../support/response-samples'
+import {
+  responsesOnChatSamples,
+  responsesOnConverseSamples,
+  responsesOnMessagesSamples,
+} from '../support/response-samples'
 import type { Json } from '../support/scenario'
 
 const ALL_ODD = [
@@ -37,23 +42,39 @@ const ALL_ODD = [
 
 const ODD = process.env.TEST_QUICK ? ALL_ODD.filter((_, place) => place % 4 === 2) : ALL_ODD
 
+const signed = { kind: 'messages', blocks: [{ thinking: 'Hm.', signature: 's' }] } as const
+
 const bridges = {
-  'responses-on-chat': { family: responsesOnChat, upstreamModel: 'deepseek-v4' },
-  'responses-on-messages': { family: responsesOnMessages, upstreamModel: 'claude-sonnet-4-5' },
+  'responses-on-chat': {
+    family: responsesOnChat,
+    upstreamModel: 'deepseek-v4',
+    reasoning: { kind: 'chat', text: 'Hm.' } as const,
+    samples: responsesOnChatSamples,
+    isRight: isChat,
+  },
+  'responses-on-messages': {
+    family: responsesOnMessages,
+    upstreamModel: 'claude-sonnet-4-5',
+    reasoning: signed,
+    samples: responsesOnMessagesSamples,
+    isRight: isMessages,
+  },
+  'responses-on-converse': {
+    family: responsesOnConverse,
+    upstreamModel: 'us.amazon.nova-lite-v1:0',
+    reasoning: signed,
+    samples: responsesOnConverseSamples,
+    isRight: isConverse,
+  },
 }
 
-for (const [name, { family, upstreamModel }] of Object.entries(bridges)) {
+for (const [name, { family, upstreamModel, reasoning, samples, isRight }] of Object.entries(bridges)) {
   const model: Model = {
     ...bridgedModel(name === 'responses-on-chat' ? 'chat' : 'messages', upstreamModel),
     family: families.get(name) as Model['family'],
   }
   const validate = createValidator(family.body)
-  const reasoning =
-    name === 'responses-on-chat'
-      ? ({ kind: 'chat', text: 'Hm.' } as const)
-      : ({ kind: 'messages', blocks: [{ thinking: 'Hm.', signature: 's' }] } as const)
   const sealed = sealReasoning(responsesRequest(), model, reasoning) as string
-  const samples = name === 'responses-on-chat' ? responsesOnChatSamples : responsesOnMessagesSamples
   const requests: Json[] = [
     codex(sealed),
     newestCodex(sealed),
@@ -87,7 +108,6 @@ for (const [name, { family, upstreamModel }] of Object.entries(bridges)) {
     const [call] = [family.call(parsed, model)].flat()
     return call?.body && 'json' in call.body ? call.body.json : undefined
   }
-  const isRight = name === 'responses-on-chat' ? isChat : isMessages
 
   describe(name, () => {
     test('every request of a client is translated to the right form', () => {
@@ -214,4 +234,22 @@ function isMessages({ messages, tools, max_tokens: limit, thinking }: Json): voi
   expect(open).toEqual([])
   const names = (tools ?? []).map(({ name }: Json) => name)
   expect(new Set(names).size).toBe(names.length)
+}
+
+/** A request of Converse: sides take turns, calls have results and tools, and blocks have one member. */
+function isConverse({ messages, toolConfig }: Json): void {
+  expect(messages.length).toBeGreaterThan(0)
+  let open: string[] = []
+  for (const [index, { role, content }] of messages.entries()) {
+    if (index > 0) expect(role).not.toBe(messages[index - 1].role)
+    for (const block of content) expect(Object.keys(block)).toHaveLength(1)
+    const results = content.flatMap(({ toolResult }: Json) => toolResult?.toolUseId ?? [])
+    expect(results).toEqual(open)
+    open = content.flatMap(({ toolUse }: Json) => toolUse?.toolUseId ?? [])
+    for (const id of open) expect(id).toMatch(/^[\w-]{1,64}$/)
+    if (open.length > 0) expect(toolConfig).toBeDefined()
+    for (const { text } of content) if (text !== undefined) expect(text.trim()).not.toBe('')
+  }
+  expect(open).toEqual([])
+  if (toolConfig) expect(toolConfig.tools.length).toBeGreaterThan(0)
 }

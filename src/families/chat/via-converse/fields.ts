@@ -24,7 +24,7 @@ export const chatOnConverseFields: readonly BridgedField[] = redefinedFields(cha
     ['tools', '`toolConfig.tools`, of type `function`'],
     [
       'tool_choice',
-      '`toolConfig.toolChoice`; with `none` the tools are left out, and in a conversation with calls it is refused',
+      '`toolConfig.toolChoice`; with `none` the tools are left out, and earlier calls are texts',
     ],
     ['response_format', '`outputConfig.textFormat` for a schema; for `json_object` a sentence in `system`'],
     ['reasoning_effort', '`outputConfig.effort`; models that do not reason are not sent it'],

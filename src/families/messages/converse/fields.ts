@@ -25,10 +25,7 @@ const translated = bridgedFields(
   ['temperature', '`inferenceConfig.temperature`; models that reason are not sent it'],
   ['top_p', '`inferenceConfig.topP`; models that reason are not sent it'],
   ['tools', '`toolConfig.tools`; `input_examples` stand in the description'],
-  [
-    'tool_choice',
-    '`toolConfig.toolChoice`; with `none` the tools are left out, and in a conversation with calls it is refused',
-  ],
+  ['tool_choice', '`toolConfig.toolChoice`; with `none` the tools are left out, and earlier calls are texts'],
   ['tools[].strict', '`toolSpec.strict`'],
   ['thinking', `by its budget, ${EFFORT}`],
   ['output_config.effort', EFFORT],

@@ -49,9 +49,10 @@ export const converseRequest = translatedOnce((body: MessagesBody, model): Field
   }
   const { temperature, top_p: topP, stop_sequences: stops } = body
   const isCached = hasPrice(model.priceList, 'cached_input_token')
-  const messages = messagesOf(body, isCached)
+  // Calls cannot be sent without tools, and there is no word for a choice of none.
+  const hasTools = (body.tools ?? []).length > 0 && body.tool_choice?.type !== 'none'
   return withoutGaps({
-    messages,
+    messages: messagesOf(body, isCached, hasTools),
     system: systemOf(body, isCached),
     inferenceConfig: withoutGaps({
       maxTokens: body.max_tokens,
@@ -59,7 +60,7 @@ export const converseRequest = translatedOnce((body: MessagesBody, model): Field
       topP: model.reasoning ? undefined : topP,
       stopSequences: stops && stops.length > 0 ? stops : undefined,
     }),
-    toolConfig: toolsOf(body, messages, isCached),
+    toolConfig: hasTools ? toolsOf(body, isCached) : undefined,
     outputConfig: outputOf(body, model),
   })
 })
@@ -83,11 +84,16 @@ function systemOf({ system }: MessagesBody, isCached: boolean): Fields[] | undef
   return [{ text }, ...(marked ? cachePoint(marked, isCached) : [])]
 }
 
-function messagesOf(body: MessagesBody, isCached: boolean): { role: string; content: Fields[] }[] {
+function messagesOf(
+  body: MessagesBody,
+  isCached: boolean,
+  hasTools: boolean,
+): { role: string; content: Fields[] }[] {
   const names = new Set<string>()
-  const messages = turnsOf(body.messages, isReadable).map(({ isAssistant, blocks }) => ({
+  const blocks = hasTools ? blockOf : blocksWithoutCalls
+  const messages = turnsOf(body.messages, isReadable).map(({ isAssistant, blocks: placed }) => ({
     role: isAssistant ? 'assistant' : 'user',
-    content: blocks.flatMap((each) => [...blockOf(each, names), ...cachePoint(each.block, isCached)]),
+    content: placed.flatMap((each) => [...blocks(each, names), ...cachePoint(each.block, isCached)]),
   }))
   messages.at(-1)?.content.push(...cachePoint(body, isCached))
   return messages
@@ -141,6 +147,20 @@ function blockOf({ block, at }: Placed, names: Set<string>): Fields[] {
     default:
       throw unsupported(at, `a block of type '${block.type}'`)
   }
+}
+
+/** A call and its result as texts and pictures, which need no tools. */
+function blocksWithoutCalls(each: Placed, names: Set<string>): Fields[] {
+  return blockOf(each, names).flatMap((block) => {
+    if ('toolUse' in block) {
+      const { toolUseId, name, input } = block.toolUse as Fields
+      return [{ text: `Call ${toolUseId} of ${name}: ${JSON.stringify(input)}` }]
+    }
+    if (!('toolResult' in block)) return [block]
+    const { toolUseId, content, status } = block.toolResult as Fields
+    const failed = status === 'error' ? ', which failed' : ''
+    return [{ text: `Result of call ${toolUseId}${failed}:` }, ...(content as Fields[])]
+  })
 }
 
 function textBlocks(text: string): Fields[] {
@@ -218,20 +238,9 @@ function contextOf({ context }: Fields): string {
   return typeof context === 'string' ? context : ''
 }
 
-function toolsOf(
-  { tools, tool_choice: choice }: MessagesBody,
-  messages: readonly { content: readonly Fields[] }[],
-  isCached: boolean,
-): Fields | undefined {
-  if (!tools || tools.length === 0) return undefined
-  if (choice?.type === 'none') {
-    // A conversation with calls needs their tools, and there is no word for a choice of none.
-    const hasCalls = messages.some(({ content }) => content.some((block) => 'toolUse' in block))
-    if (hasCalls) throw unsupported('tool_choice', "'none' in a conversation with calls of tools")
-    return undefined
-  }
+function toolsOf({ tools, tool_choice: choice }: MessagesBody, isCached: boolean): Fields {
   return withoutGaps({
-    tools: tools.flatMap((tool, index) => [
+    tools: (tools ?? []).flatMap((tool, index) => [
       toolOf(tool as Fields, `tools[${index}]`),
       ...cachePoint(tool as Fields, isCached),
     ]),
@@ -259,7 +268,8 @@ function toolOf(
 }
 
 function toolChoiceOf(choice: { type: string; name?: unknown }): Fields | undefined {
-  if (choice.type === 'auto') return { auto: {} }
+  // What the vendor does by itself. Not every model takes a choice.
+  if (choice.type === 'auto') return undefined
   if (choice.type === 'any') return { any: {} }
   if (choice.type === 'tool' && typeof choice.name === 'string') return { tool: { name: choice.name } }
   throw invalidRequest(

@@ -65,6 +65,12 @@ export function draftedMessage(body: ResponsesBody, model: Model): MessagesBody 
   return thinking.wish ? { ...drafted, thinking: thinking.wish } : drafted
 }
 
+/** The messages request for vendors that are told an effort at most, and take no thinking of earlier turns. */
+export const unthinkingMessage = translatedOnce((body: ResponsesBody, model): MessagesBody => {
+  const { body: drafted, sampling } = draftOf(body, model)
+  return { ...drafted, ...sampling }
+})
+
 /** The messages request, with the thinking of earlier turns that this model wrote, as it was. */
 export function messageRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): MessagesBody {
   const { body, messages, thinking, sampling } = draftOf(parsed.body, model)

@@ -1,0 +1,80 @@
+// Responses served by models that Amazon Bedrock serves by its Converse API only: a request becomes one of messages, and that
+// one of Converse; answers take the same way back. It must never translate what one of the two translates already.
+
+import type { MadeFamily, Model, ParsedRequest } from '../../../contract/family'
+import { quotedOutput } from '../../body'
+import { outputOfMessages, quoteMessages, textsOfMessages } from '../../messages/caller-side'
+import { conversed, readConverse } from '../../messages/converse/reply'
+import { converseCall, converseRequest } from '../../messages/converse/request'
+import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
+import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
+import { addedBytes, checkLabels } from '../settings'
+import { responseOfMessage } from '../via-messages/reply'
+import { unthinkingMessage } from '../via-messages/request'
+import { EventsOfMessages } from '../via-messages/stream'
+import { responsesOnConverseFields } from './fields'
+
+export const responsesOnConverse: MadeFamily<ResponsesBody> = {
+  kind: 'made',
+  name: 'responses-on-converse',
+  operation: 'responses',
+  units: [['input_token', 'output_token']],
+  dialect: 'openai',
+  over: 'bedrock-converse',
+  body: ResponsesBody,
+  ignoredWhenReasoning: ['temperature', 'top_p'],
+  bridge: responsesOnConverseFields,
+  ignoresUnknown: true,
+
+  check(body, model) {
+    checkResponses(body)
+    checkLabels(body)
+    // The translations refuse what they cannot translate.
+    converseRequest(unthinkingMessage(body, model), model)
+  },
+
+  quote(parsed, model) {
+    const { body, byteLength } = parsed
+    // A limit of the model is not the caller's: the usual length of answers is held.
+    const most = quotedOutput(body.max_output_tokens ?? undefined, parsed, model)
+    return quoteMessages(
+      {
+        ...parsed,
+        byteLength: byteLength + addedBytes(body),
+        body: { ...unthinkingMessage(body, model), max_tokens: most },
+      },
+      model,
+    )
+  },
+
+  output: (body, model) => outputOfMessages(unthinkingMessage(body, model)),
+  call: ({ body, outputTokens }, model) => converseCall(unthinkingMessage(body, model), model, outputTokens),
+  reply: ([reply], parsed, model, usage) => responseOfMessage(conversed(reply), parsed, model, usage),
+  // A response cannot ask for no output at all.
+  read: (reply, parsed) => readConverse(reply, { ...parsed, body: {} }),
+
+  stream: {
+    // The event with the figures is the last.
+    end: null,
+    // The terminal event has the figures in it.
+    showsUsage: () => true,
+    read: readConverseEvent,
+    translate: (parsed, model) => new EventsOfConverse(parsed, model),
+  },
+
+  texts: (body, model) => textsOfMessages(unthinkingMessage(body, model)),
+  plain: plainResponses,
+}
+
+class EventsOfConverse extends EventsOfMessages {
+  private readonly source: ConverseEvents
+
+  constructor(parsed: ParsedRequest<ResponsesBody>, model: Model) {
+    super(parsed, model)
+    this.source = new ConverseEvents(model, {}, parsed)
+  }
+
+  protected override add(event: object): void {
+    for (const each of this.source.push(event)) super.add(each)
+  }
+}

@@ -11,7 +11,7 @@ import type { Transport } from '../http-client/transport'
 import type { Log } from '../lib/system'
 import { BodyLog, findBodies, type KeptBodies } from '../request-log/bodies'
 import { openClickHouse } from '../request-log/clickhouse'
-import { openPages } from '../request-log/pages'
+import { openPageFile } from '../request-log/page-file'
 import { openPartitions, readPartitions } from '../request-log/partitions'
 import type { RequestReader, RequestStore } from '../request-log/request-log'
 
@@ -30,7 +30,7 @@ export async function openRequestStore(
   const keepMs = keepRequestsMs(log)
   if (log?.clickhouse) return openClickHouse(log.clickhouse, { keepMs, transport })
   if (db.kind === 'postgres') return openPartitions(db, keepMs, now())
-  return openPages(openSqlite(fileOf(dataDir), { durable: false }), keepMs)
+  return openPageFile(openSqlite(fileOf(dataDir), { durable: false }), keepMs)
 }
 
 /** Opens the rows for a command, which must not write to the database. */

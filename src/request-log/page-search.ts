@@ -1,4 +1,4 @@
-// Finds rows in the pages of the file beside SQLite. A search reads a slice of pages and lets other work run before the
+// Finds rows in the pages of SQLite and of PostgreSQL. A search reads a slice of pages and lets other work run before the
 // next one, and a list ends where it has looked at enough: it must never hold the process up, however many rows there are.
 
 import type { Db, Row, Statement, Value } from '../db/db'
@@ -22,7 +22,8 @@ const MOST_PAGES = 50_000
 const MOST_ROWS = 200_000
 /** How far the clock that made an id, and those of two processes, may be from each other, in milliseconds. */
 const CLOCKS_MS = 60_000
-/** How long a request lasts at most, in milliseconds: pages are in the order in which requests end. */
+/** How long nearly all requests last, and how long one lasts at most, in milliseconds: pages are in the order in which they end. */
+const USUAL_MS = 600_000
 const LONGEST_MS = 86_400_000
 
 /** Lets other work run. */
@@ -57,17 +58,32 @@ export async function listPages(
   return { rows: found, next: null, looked: null }
 }
 
-/** A row by its id: first where its time says, then everywhere. */
+/** A row by its id: first where its time says, then in the newest pages. */
 export async function findInPages(db: Db, id: string): Promise<LoggedRequest | undefined> {
   const at = timeOfId(id)
-  const ranges = at === undefined ? [ALL] : [await rangeOf(db, at - CLOCKS_MS, at + CLOCKS_MS), ALL]
-  for (const range of ranges) {
-    const condition = `${range === ALL ? '' : `oldest_at <= ${(at ?? 0) + CLOCKS_MS} and `}instr(rows, $1) > 0`
-    for await (const { number, fits } of slices(db, range, condition, [id])) {
-      if (!fits) continue
-      const row = rowsOf(await readPage(db, number)).find((each) => each.id === id)
+  if (at !== undefined) {
+    for (const longestMs of [USUAL_MS, LONGEST_MS]) {
+      const range = await rangeOf(db, at - CLOCKS_MS, at + CLOCKS_MS, longestMs)
+      const row = await findInRange(db, id, range, at + CLOCKS_MS)
       if (row) return row
     }
+  }
+  return findInRange(db, id, ALL)
+}
+
+async function findInRange(
+  db: Db,
+  id: string,
+  range: Range,
+  beganBy = Number.MAX_SAFE_INTEGER,
+): Promise<LoggedRequest | undefined> {
+  const condition = `oldest_at <= $1 and ${has(db, 'rows', '$2')}`
+  let pages = 0
+  for await (const { number, fits } of slices(db, range, condition, [beganBy, id])) {
+    if (++pages > MOST_PAGES) return undefined
+    if (!fits) continue
+    const row = rowsOf(await readPage(db, number)).find((each) => each.id === id)
+    if (row) return row
   }
   return undefined
 }
@@ -110,21 +126,31 @@ async function* headsOf(db: Db, filter: RequestFilter, end: number): AsyncGenera
   const range = { from: times.from, to: Math.min(times.to, (last?.number as number | null) ?? times.to) }
   const parameters: Value[] = []
   const place = (value: Value) => `$${parameters.push(value)}`
-  const conditions = termsOf(filter).map((term) => `instr(terms, ${place(`\n${term}\n`)}) > 0`)
+  const conditions = termsOf(filter).map((term) => has(db, 'terms', place(`\n${term}\n`)))
   if (until !== undefined) conditions.push(`oldest_at < ${place(until)}`)
-  yield* slices(db, range, conditions.join(' and ') || '1', parameters)
+  yield* slices(db, range, conditions.join(' and ') || '1 = 1', parameters)
+}
+
+/** The condition that a column has a text within its own. */
+function has({ kind }: Db, column: string, text: string): string {
+  return `${kind === 'postgres' ? 'strpos' : 'instr'}(${column}, ${text}) > 0`
 }
 
 /** The pages of requests that arrived in a time. */
-async function rangeOf(db: Db, since: number, until = Number.MAX_SAFE_INTEGER): Promise<Range> {
+async function rangeOf(
+  db: Db,
+  since: number,
+  until: number | undefined,
+  longestMs = LONGEST_MS,
+): Promise<Range> {
   const first = await firstEndedAt(db, since - CLOCKS_MS)
   if (first === undefined) return { from: 1, to: 0 }
   // Small pages that were joined reach over more time: the page in which the time ends belongs to it.
-  const last = await firstEndedAt(db, until + LONGEST_MS + CLOCKS_MS)
+  const last = until === undefined ? undefined : await firstEndedAt(db, until + longestMs + CLOCKS_MS)
   return { from: first, to: last ?? ALL.to }
 }
 
-async function firstEndedAt(db: Db, at: number): Promise<number | undefined> {
+export async function firstEndedAt(db: Db, at: number): Promise<number | undefined> {
   const [row] = await db.query({
     sql: 'select number from request_pages where ended_at >= $1 order by ended_at, number limit 1',
     parameters: [at],
@@ -151,7 +177,7 @@ async function* slices(
 function sliceOf(condition: string, parameters: readonly Value[], { from, to }: Range): Statement {
   const count = parameters.length
   return {
-    sql: `select number, (${condition}) as fits from request_pages where number >= $${count + 1} and number <= $${count + 2}
+    sql: `select number, case when ${condition} then 1 else 0 end as fits from request_pages where number >= $${count + 1} and number <= $${count + 2}
       order by number desc limit ${SLICE_PAGES}`,
     parameters: [...parameters, from, to],
   }

@@ -1,55 +1,52 @@
-// The request log in PostgreSQL, for all nodes together: one partition a day, so that old days are dropped as a whole. A
-// batch of rows is one statement. Its tables are no part of the numbered schema, because they can be lost without harm.
+// The request log in PostgreSQL, for all nodes together: pages, in one partition a day, so that old days are dropped as a
+// whole. Its tables are no part of the numbered schema, because they can be lost without harm.
 
-import type { Db, Statement, Value } from '../db/db'
-import {
-  EQUAL_COLUMNS,
-  type PageWish,
-  type RequestFilter,
-  type RequestPage,
-  statusRange,
-  UnknownCursor,
-} from './filter'
+import type { Db, Statement } from '../db/db'
+import { findInPages, firstEndedAt, listPages } from './page-search'
+import { joinPages, pageOf } from './pages'
 import type { RequestReader, RequestStore } from './request-log'
-import { COLUMNS, type LoggedRequest, type RequestLogRow, valuesOf } from './row'
 
 const DAY_MS = 86_400_000
-const NAMES = COLUMNS.map(([name]) => name).join(', ')
 
-/** The tables. `number` tells the order in which rows were stored. */
+/** The tables. Rows are numbered over all nodes, without a gap, in the order in which their pages are committed. */
 const TABLES = [
-  'create sequence if not exists request_log_numbers',
-  `create table if not exists request_log (number bigint not null default nextval('request_log_numbers'),
-    ${COLUMNS.map((column) => column.join(' ')).join(', ')})
-    partition by range (at)`,
-  'create index if not exists request_log_by_number on request_log (number)',
-  'create index if not exists request_log_by_id on request_log (id)',
-  'create index if not exists request_log_failed on request_log (number) where status >= 400',
-  ...EQUAL_COLUMNS.map(
-    ([, column]) => `create index if not exists request_log_of_${column} on request_log (${column}, number)`,
-  ),
+  // The form of the first versions: a row for each request, with an index for each question.
+  'drop table if exists request_log',
+  'drop sequence if exists request_log_numbers',
+  `create table if not exists request_numbers (one bigint primary key check (one = 1), last bigint not null)`,
+  'insert into request_numbers (one, last) values (1, 0) on conflict (one) do nothing',
+  `create table if not exists request_pages (number bigint not null, oldest_at bigint not null, ended_at bigint not null,
+    terms text not null, rows text not null) partition by range (ended_at)`,
+  'create index if not exists request_pages_by_number on request_pages (number)',
+  'create index if not exists request_pages_by_end on request_pages (ended_at, number)',
 ]
-
-const INSERT = `insert into request_log (${NAMES})
-  select ${COLUMNS.map(([, type], index) => `cast(value ->> ${index} as ${type})`).join(', ')}
-  from jsonb_array_elements(cast(cast($1 as text) as jsonb)) as rows (value)`
+/** Does not wait for the disk: the last rows may be lost in a power failure. */
+const INSERT = `with setting as (select set_config('synchronous_commit', 'off', true) as commits),
+  taken as (update request_numbers set last = last + $1 from setting where commits = 'off' returning last)
+  insert into request_pages (number, oldest_at, ended_at, terms, rows) select last, $2, $3, $4, $5 from taken`
+/** Nodes join pages one after another. */
+const LOCK: Statement = { sql: `select pg_advisory_xact_lock(hashtext('request_pages'))` }
 
 export async function openPartitions(db: Db, keepMs: number, now: number): Promise<RequestStore> {
   await createTables(db, now)
+  /** The number up to which pages need not be joined; those of earlier days have been. */
+  let joined = ((await firstEndedAt(db, now - DAY_MS)) ?? 1) - 1
   return {
-    async insert(rows) {
-      const statement = { sql: INSERT, parameters: [JSON.stringify(rows.map(valuesOf))] }
+    async insert(batch) {
+      const { oldestAt, endedAt, terms, rows } = pageOf(batch)
+      const statement = { sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }
       try {
         await db.batch([statement])
       } catch (error) {
         if (!isWithoutPartition(error)) throw error
-        await createDays(db, daysOf(rows))
+        await createDays(db, [dayOf(endedAt)])
         await db.batch([statement])
       }
     },
     async trim(now) {
       await createDays(db, [dayOf(now), dayOf(now + DAY_MS)])
       await dropBefore(db, dayOf(now - keepMs))
+      joined = await joinPages(db, joined, [LOCK])
     },
     ...readPartitions(db),
   }
@@ -58,18 +55,13 @@ export async function openPartitions(db: Db, keepMs: number, now: number): Promi
 /** Reads the tables; an empty log if there are none yet. */
 export function readPartitions(db: Db): RequestReader {
   const isThere = async () => {
-    const [row] = await db.query({ sql: `select to_regclass('request_log') is not null as found` })
+    const [row] = await db.query({ sql: `select to_regclass('request_pages') is not null as found` })
     return Boolean(row?.found)
   }
   return {
     list: async (filter, wish) =>
-      (await isThere()) ? listRows(db, filter, wish) : { rows: [], next: null, looked: null },
-    async find(id) {
-      if (!(await isThere())) return undefined
-      const sql = `select ${NAMES} from request_log where id = $1 limit 1`
-      const [row] = await db.query({ sql, parameters: [id] })
-      return row as LoggedRequest | undefined
-    },
+      (await isThere()) ? listPages(db, filter, wish) : { rows: [], next: null, looked: null },
+    find: async (id) => ((await isThere()) ? findInPages(db, id) : undefined),
     // The database belongs to the gateway.
     async close() {},
   }
@@ -87,19 +79,15 @@ function dayOf(at: number): number {
   return Math.floor(at / DAY_MS)
 }
 
-function daysOf(rows: readonly RequestLogRow[]): number[] {
-  return [...new Set(rows.map(({ at }) => dayOf(at)))]
-}
-
 function nameOf(day: number): string {
-  return `request_log_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
+  return `request_pages_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
 }
 
 async function createDays(db: Db, days: readonly number[]): Promise<void> {
   const existing = new Set(await partitionNames(db))
   for (const day of days) {
     if (existing.has(nameOf(day))) continue
-    const sql = `create table if not exists ${nameOf(day)} partition of request_log
+    const sql = `create table if not exists ${nameOf(day)} partition of request_pages
       for values from (${day * DAY_MS}) to (${(day + 1) * DAY_MS})`
     await db.batch([{ sql }]).catch(() => db.batch([{ sql }]))
   }
@@ -114,42 +102,12 @@ async function dropBefore(db: Db, day: number): Promise<void> {
 async function partitionNames(db: Db): Promise<string[]> {
   const rows = await db.query({
     sql: `select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
-      where inhparent = to_regclass('request_log')`,
+      where inhparent = to_regclass('request_pages')`,
   })
-  return rows.map(({ name }) => String(name)).filter((name) => /^request_log_\d{8}$/.test(name))
+  return rows.map(({ name }) => String(name)).filter((name) => /^request_pages_\d{8}$/.test(name))
 }
 
-/** Whether no partition takes a row: `check_violation`. */
+/** Whether no partition takes a page: `check_violation`. */
 function isWithoutPartition(error: unknown): boolean {
   return (error as { errno?: string }).errno === '23514'
-}
-
-async function listRows(db: Db, filter: RequestFilter, { limit, after }: PageWish): Promise<RequestPage> {
-  const rows = (await db.query(selectionOf(filter, after, limit + 1))) as LoggedRequest[]
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  return { rows: shown, next: rows.length > limit && last ? String(last.number) : null, looked: null }
-}
-
-function selectionOf(filter: RequestFilter, after: string | undefined, limit: number): Statement {
-  const parameters: Value[] = []
-  const place = (value: Value) => `$${parameters.push(value)}`
-  const conditions = EQUAL_COLUMNS.flatMap(([name, column]) => {
-    const value = filter[name]
-    return value === undefined ? [] : [`${column} = ${place(value)}`]
-  })
-  const range = filter.status === undefined ? undefined : statusRange(filter.status)
-  // In figures, because a partial index is only used for a condition that the plan can read.
-  if (range) conditions.push(`status >= ${range[0]} and status <= ${range[1]}`)
-  if (filter.since !== undefined) conditions.push(`at >= ${place(filter.since)}`)
-  if (filter.until !== undefined) conditions.push(`at < ${place(filter.until)}`)
-  if (after !== undefined) {
-    if (!/^\d{1,15}$/.test(after)) throw new UnknownCursor()
-    conditions.push(`number < ${place(Number(after))}`)
-  }
-  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  return {
-    sql: `select number, ${NAMES} from request_log ${where} order by number desc limit ${limit}`,
-    parameters,
-  }
 }

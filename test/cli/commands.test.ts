@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { isSecret } from '../../src/accounts/keys'
 import { type Charge, hold, release, settle } from '../../src/billing/ledger'
 import { openSqlite } from '../../src/db/sqlite'
-import { openPages } from '../../src/request-log/pages'
+import { openPageFile } from '../../src/request-log/page-file'
 import { openRequestLog } from '../../src/request-log/request-log'
 import { newLogRow } from '../../src/request-log/row'
 import { createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
@@ -414,7 +414,7 @@ async function makeHistory(data: string): Promise<void> {
   await settle(db, beyond, { ...ending, priceNano: 1_000_000_000, usageSource: 'counted' })
   await db.close()
   const requestLog = await openRequestLog(
-    await openPages(openSqlite(join(data, 'journal.sqlite')), 86_400_000),
+    await openPageFile(openSqlite(join(data, 'journal.sqlite')), 86_400_000),
     () => {},
   )
   const entry = {

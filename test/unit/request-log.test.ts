@@ -5,7 +5,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../../src/db/sqlite'
-import { openPages } from '../../src/request-log/pages'
+import { openPageFile } from '../../src/request-log/page-file'
 import { openRequestLog, type RequestLog } from '../../src/request-log/request-log'
 import type { RequestLogRow } from '../../src/request-log/row'
 
@@ -44,7 +44,7 @@ function entry(id: string, at = START): RequestLogRow {
 }
 
 async function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')) {
-  return openRequestLog(await openPages(openSqlite(file, { durable: false }), 30 * DAY_MS), () => {})
+  return openRequestLog(await openPageFile(openSqlite(file, { durable: false }), 30 * DAY_MS), () => {})
 }
 
 async function idsOf(requestLog: RequestLog, limit: number): Promise<unknown[]> {
@@ -143,7 +143,7 @@ describe('the request log', () => {
   test('reads a file of small pages in slices, with turns for other work between them, and joins them', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')
     const db = openSqlite(file, { durable: false })
-    const store = await openPages(db, 30 * DAY_MS)
+    const store = await openPageFile(db, 30 * DAY_MS)
     const pages = 3_000
     for (let id = 1; id <= pages; id++) {
       await store.insert([{ ...entry(`req_${id}`, START + id), keyId: id === 7 ? 'key_7' : 'key_1' }])
@@ -186,7 +186,7 @@ describe('the request log', () => {
     const db = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite'), {
       durable: false,
     })
-    const store = await openPages(db, 30 * DAY_MS)
+    const store = await openPageFile(db, 30 * DAY_MS)
     const total = 210_000
     for (let id = 1; id <= total; id += 1_000) {
       // Every page has the account and the model, but no row has both.

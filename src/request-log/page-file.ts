@@ -1,0 +1,52 @@
+// The request log in a file of SQLite: a table of pages, the oldest of which are dropped.
+
+import type { Db, Statement } from '../db/db'
+import { findInPages, listPages } from './page-search'
+import { joinPages, pageOf } from './pages'
+import type { RequestStore } from './request-log'
+
+/** Rows that are kept at most: the file would otherwise grow to many gigabytes in a month. */
+const KEEP_ROWS = 2_000_000
+const TRIM_PAGES = 500
+
+/** The table. The terms stand before the rows, which need not be read then. */
+const TABLES = [
+  // The form of the first versions, which had no terms.
+  'drop table if exists pages',
+  `create table if not exists request_pages (number integer primary key, oldest_at integer not null,
+    ended_at integer not null, terms text not null, rows text not null)`,
+  'create index if not exists request_pages_by_begin on request_pages (oldest_at)',
+  'create index if not exists request_pages_by_end on request_pages (ended_at)',
+]
+const INSERT = `insert into request_pages (number, oldest_at, ended_at, terms, rows)
+  values (coalesce((select max(number) from request_pages), 0) + $1, $2, $3, $4, $5)`
+
+export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore> {
+  await db.batch(TABLES.map((sql) => ({ sql })))
+  /** The number up to which pages need not be joined. */
+  let joined = 0
+  return {
+    async insert(batch) {
+      const { oldestAt, endedAt, terms, rows } = pageOf(batch)
+      await db.batch([{ sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }])
+    },
+    list: (filter, wish) => listPages(db, filter, wish),
+    find: (id) => findInPages(db, id),
+    async trim(now) {
+      await db.batch([dropEndedBefore(now - keepMs), DROP_BEYOND])
+      joined = await joinPages(db, joined)
+    },
+    close: () => db.close(),
+  }
+}
+
+function dropEndedBefore(at: number): Statement {
+  const sql = `delete from request_pages where number in
+    (select number from request_pages where ended_at < $1 order by ended_at limit ${TRIM_PAGES})`
+  return { sql, parameters: [at] }
+}
+
+const DROP_BEYOND: Statement = {
+  sql: `delete from request_pages where number in (select number from request_pages
+    where number <= (select max(number) from request_pages) - ${KEEP_ROWS} order by number limit ${TRIM_PAGES})`,
+}

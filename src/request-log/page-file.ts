@@ -2,7 +2,7 @@
 
 import type { Db, Statement } from '../db/db'
 import { findInPages, listPages } from './page-search'
-import { joinPages, pageOf } from './pages'
+import { joinPages, logPageOf } from './pages'
 import type { RequestStore } from './request-log'
 
 /** Rows that are kept at most: the file would otherwise grow to many gigabytes in a month. */
@@ -27,7 +27,7 @@ export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore
   let joined = 0
   return {
     async insert(batch) {
-      const { oldestAt, endedAt, terms, rows } = pageOf(batch)
+      const { oldestAt, endedAt, terms, rows } = logPageOf(batch)
       await db.batch([{ sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }])
     },
     list: (filter, wish) => listPages(db, filter, wish),

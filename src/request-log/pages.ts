@@ -13,7 +13,7 @@ const JOIN_PAGES = 512
 const JOIN_TURNS = 40
 
 /** A batch of rows as a page. Its number is that of its last row. */
-export interface Page {
+interface LogPage {
   /** The earliest arrival of a row in it. */
   oldestAt: number
   /** The latest end of one. */
@@ -23,7 +23,7 @@ export interface Page {
   rows: string
 }
 
-export function pageOf(rows: readonly RequestLogRow[]): Page {
+export function logPageOf(rows: readonly RequestLogRow[]): LogPage {
   return {
     oldestAt: rows.reduce((oldest, { at }) => Math.min(oldest, at), Number.MAX_SAFE_INTEGER),
     endedAt: rows.reduce((latest, row) => Math.max(latest, endOf(row)), 0),

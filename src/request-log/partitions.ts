@@ -3,7 +3,7 @@
 
 import type { Db, Statement } from '../db/db'
 import { findInPages, firstEndedAt, listPages } from './page-search'
-import { joinPages, pageOf } from './pages'
+import { joinPages, logPageOf } from './pages'
 import type { RequestReader, RequestStore } from './request-log'
 
 const DAY_MS = 86_400_000
@@ -33,7 +33,7 @@ export async function openPartitions(db: Db, keepMs: number, now: number): Promi
   let joined = ((await firstEndedAt(db, now - DAY_MS)) ?? 1) - 1
   return {
     async insert(batch) {
-      const { oldestAt, endedAt, terms, rows } = pageOf(batch)
+      const { oldestAt, endedAt, terms, rows } = logPageOf(batch)
       const statement = { sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }
       try {
         await db.batch([statement])

@@ -116,6 +116,8 @@ export const askRequest = (id: string, signal?: AbortSignal) =>
   get<OwnRequestDetails>(`v1/requests/${encodeURIComponent(id)}`, {}, signal)
 export const askTasks = (query: QueryValues, signal?: AbortSignal) =>
   get<PageOf<OwnTask>>('v1/tasks', query, signal)
+export const askTask = (id: string, signal?: AbortSignal) =>
+  get<OwnTask>(`v1/tasks/${encodeURIComponent(id)}`, {}, signal)
 export const askQuote = (of: { path: string; body: object; plain?: boolean }, signal?: AbortSignal) =>
   post<Quote>('v1/quotes', of, signal)
 export const redeem = (code: string) =>

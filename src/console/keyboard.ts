@@ -1,7 +1,7 @@
 // The keys of the keyboard: `/` searches, `?` shows the keys, `j` and `k` go through the rows, `g` and a letter opens a
 // page, Escape closes what is open. They do nothing while somebody types.
 
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { go, hrefOf } from './address'
 import type { ConsolePage } from './pages'
 import { closePanel } from './parts/panel'
@@ -10,9 +10,13 @@ import { closePanel } from './parts/panel'
 const LETTER_MS = 1_500
 
 export function useKeyboard(own: readonly ConsolePage[], showHelp: () => void): void {
+  // What is drawn between `g` and its letter must not forget the `g`.
+  const latest = useRef({ own, showHelp })
+  latest.current = { own, showHelp }
   useEffect(() => {
     let goAt = Number.NEGATIVE_INFINITY
     const press = (event: KeyboardEvent) => {
+      const { own, showHelp } = latest.current
       if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return
       const { key, target } = event
       const isTyping = target instanceof HTMLElement && target.closest('input, select, textarea') !== null
@@ -34,7 +38,7 @@ export function useKeyboard(own: readonly ConsolePage[], showHelp: () => void): 
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)
-  }, [own])
+  }, [])
 }
 
 /** Focuses the row after or before the one that has the focus. */

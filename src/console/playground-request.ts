@@ -12,12 +12,30 @@ export type Kind = (typeof KINDS)[number] & OperationName
 /** Values of the form by the names of its fields; empty for those that are left to the model. */
 export type Values = Readonly<Record<string, string>>
 
+/** A call of a tool, as the model made it. */
+export interface ToolCall {
+  id: string
+  name: string
+  /** JSON, as the model wrote it. */
+  arguments: string
+}
+
+/** An answer that called tools, and what they answered. */
+export interface ToolTurn {
+  text: string
+  calls: readonly ToolCall[]
+  /** One for each call, in their order. */
+  results: readonly string[]
+}
+
 export interface Draft {
   kind: Kind
   model: string
   values: Values
   /** Pictures as data URLs. */
   pictures: readonly string[]
+  /** Answers that called tools, and their results, between the message of a chat and this request. */
+  turns: readonly ToolTurn[]
 }
 
 /** A request to be priced and sent. In plain words it is put into the form of its model by the gateway, with its price. */
@@ -38,7 +56,7 @@ const PATHS: Record<Kind, string> = {
 /** Fields of a request in plain words that are numbers. */
 const NUMBERS = ['n', 'duration']
 
-/** The request of a draft; undefined while it has no text. Throws for tools that are no JSON. */
+/** The request of a draft; undefined while it has no text. Throws an ApiError for tools that are no JSON. */
 export function requestOf(draft: Draft, options: ModelOptions | undefined): PlaygroundRequest | undefined {
   const { kind, values } = draft
   const text = (values.text ?? '').trim()
@@ -50,7 +68,7 @@ export function requestOf(draft: Draft, options: ModelOptions | undefined): Play
   return { path, body: plainBody(draft, text, options), plain: true }
 }
 
-function chatBody({ model, values, pictures }: Draft, text: string): Record<string, unknown> {
+function chatBody({ model, values, pictures, turns }: Draft, text: string): Record<string, unknown> {
   const content =
     pictures.length === 0
       ? text
@@ -60,6 +78,7 @@ function chatBody({ model, values, pictures }: Draft, text: string): Record<stri
     messages: [
       ...(values.system?.trim() ? [{ role: 'system', content: values.system.trim() }] : []),
       { role: 'user', content },
+      ...turns.flatMap(messagesOf),
     ],
     ...numberOf('max_tokens', values.max_tokens),
     ...numberOf('temperature', values.temperature),
@@ -68,10 +87,22 @@ function chatBody({ model, values, pictures }: Draft, text: string): Record<stri
   }
 }
 
+function messagesOf({ text, calls, results }: ToolTurn): object[] {
+  const made = calls.map(({ id, name, arguments: text }) => {
+    return { id, type: 'function', function: { name, arguments: text } }
+  })
+  const answers = calls.map(({ id }, index) => {
+    return { role: 'tool', tool_call_id: id, content: results[index] ?? '' }
+  })
+  return [{ role: 'assistant', content: text || null, tool_calls: made }, ...answers]
+}
+
+/** A list of tools, or a single one. */
 function toolsOf(text: string): unknown[] {
   try {
     const value: unknown = JSON.parse(text)
     if (Array.isArray(value)) return value
+    if (typeof value === 'object' && value !== null) return [value]
   } catch {
     // Falls through to the error.
   }

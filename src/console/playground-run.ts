@@ -2,21 +2,16 @@
 // vectors, and what it cost. What a model writes is text, and is never anything else.
 
 import { ApiError, send, urlOf } from './api'
-import { askRequest, askTasks } from './key-api'
+import { askRequest } from './key-api'
 import { keyTexts } from './key-texts'
-import type { Kind, PlaygroundRequest } from './playground-request'
+import type { Kind, PlaygroundRequest, ToolCall } from './playground-request'
 
 const words = keyTexts.playground
-
-export interface ToolCalled {
-  name: string
-  arguments: string
-}
 
 export interface Answer {
   text: string
   thinking: string
-  calls: readonly ToolCalled[]
+  calls: readonly ToolCall[]
   /** Addresses of pictures that can be shown here. */
   pictures: readonly string[]
   /** Addresses at other places, which this page does not load. */
@@ -84,13 +79,19 @@ async function costOf(id: string | null, signal: AbortSignal): Promise<string | 
   return ended?.amount_usd ?? null
 }
 
+interface CallPart {
+  index?: number
+  id?: string
+  function?: { name?: string; arguments?: string }
+}
+
 interface ChatChunk {
   error?: { message?: string; code?: string | null }
   choices?: {
     delta?: {
       content?: string | null
       reasoning_content?: string | null
-      tool_calls?: { index?: number; function?: { name?: string; arguments?: string } }[]
+      tool_calls?: CallPart[]
     }
   }[]
 }
@@ -115,15 +116,14 @@ async function readChat(response: Response, begun: Answer, show: (answer: Answer
   return answer
 }
 
-function withCalls(
-  calls: readonly ToolCalled[],
-  parts: readonly { index?: number; function?: { name?: string; arguments?: string } }[],
-): readonly ToolCalled[] {
+function withCalls(calls: readonly ToolCall[], parts: readonly CallPart[]): readonly ToolCall[] {
   if (parts.length === 0) return calls
   const all = [...calls]
-  for (const { index = 0, function: part } of parts) {
-    const before = all[index] ?? { name: '', arguments: '' }
+  for (const { index = 0, id, function: part } of parts) {
+    const before = all[index] ?? { id: '', name: '', arguments: '' }
     all[index] = {
+      // Some servers repeat the id, or an empty one, with each piece.
+      id: id || before.id,
       name: before.name + (part?.name ?? ''),
       arguments: (before.arguments + (part?.arguments ?? '')).slice(0, MOST_TEXT),
     }
@@ -187,16 +187,20 @@ async function readVideo(
 ): Promise<Answer> {
   const { id = '' } = (await response.json()) as { id?: string }
   const place = `v1/videos/generations/${encodeURIComponent(id)}?wait=${TASK_WAIT_SECONDS}`
+  show({ ...begun, state: 'submitted' })
   for (;;) {
-    const { data } = await askTasks({ limit: 200 }, signal)
-    const task = data.find((each) => each.id === id)
-    if (!task) throw new ApiError(words.noTask(id), 404, 'task_not_found', null)
-    show({ ...begun, state: task.state })
-    if (task.error) throw new ApiError(task.error.message ?? task.error.code, 502, task.error.code, null)
-    if (task.state === 'succeeded') {
+    const task = (await (await send('GET', place, { signal })).json()) as ShownTask
+    if (task.error) throw new ApiError(task.error.message, 502, task.error.code, null)
+    if (task.status === 'succeeded') {
       const video = urlOf(`v1/videos/${encodeURIComponent(id)}/content`)
-      return { ...begun, state: task.state, video, costUsd: task.amount_usd }
+      // What was paid is known with the end of the task.
+      return { ...begun, state: task.status, video, costUsd: null }
     }
-    await send('GET', place, { signal })
+    show({ ...begun, state: task.status })
   }
+}
+
+interface ShownTask {
+  status: string
+  error?: { code: string; message: string }
 }

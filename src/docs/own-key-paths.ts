@@ -218,8 +218,8 @@ function describedGet(operationId: string, summary: string, schema: Schema, more
   }
 }
 
-function withMissing({ get }: ReturnType<typeof describedGet>) {
-  const missing = notFoundAnswer('request_not_found', 'There is no request `req_1` of this key.')
+function withMissing({ get }: ReturnType<typeof describedGet>, what: 'request' | 'task', id: string) {
+  const missing = notFoundAnswer(`${what}_not_found`, `There is no ${what} \`${id}\` of this key.`)
   return { get: { ...get, responses: { ...get.responses, '404': missing } } }
 }
 
@@ -262,6 +262,8 @@ export const ownKeyPaths = {
       }),
       { parameters: [id('The id of the request, as its header `x-request-id` had it.')] },
     ),
+    'request',
+    'req_1',
   ),
   '/v1/tasks': describedGet('listOwnTasks', 'Video tasks of this key, newest first', pageOf(ownTask), {
     parameters: [
@@ -269,6 +271,13 @@ export const ownKeyPaths = {
       ...pages,
     ],
   }),
+  '/v1/tasks/{id}': withMissing(
+    describedGet('getOwnTask', 'A video task of this key, with what is held or paid for it', ownTask, {
+      parameters: [id('The id of the task, or that of the vendor.')],
+    }),
+    'task',
+    'video_1',
+  ),
   '/v1/holds': describedGet(
     'listOwnHolds',
     'What is held for requests of this key that have not ended',

@@ -94,6 +94,18 @@ for (const [database, gateway] of gateways) {
     const rest = await ask(gateway, `/v1/tasks?limit=1&after=${body.next}`, own.secret)
     expect([rest.body.data.length, rest.body.next]).toEqual([1, null])
     expect((await ask(gateway, '/v1/tasks?state=failed', own.secret)).body.data).toEqual([])
+    const [known] = rest.body.data
+    expect(await ask(gateway, `/v1/tasks/${known.id}`, own.secret)).toMatchObject({
+      status: 200,
+      body: { id: known.id, model: 'vidw2.6-t2v' },
+    })
+    // Another key of the same account does not see it.
+    for (const [id, secret] of [
+      [known.id, other.secret],
+      ['none', own.secret],
+      ['%00', own.secret],
+    ])
+      expect((await ask(gateway, `/v1/tasks/${id}`, secret)).body.error.code).toBe('task_not_found')
     for (const wrong of ['state=x', 'after=x', 'limit=x'])
       expect((await ask(gateway, `/v1/tasks?${wrong}`, own.secret)).status).toBe(400)
     const { db } = gateway.server.world

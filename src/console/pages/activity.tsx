@@ -5,6 +5,7 @@ import { urlOf } from '../api'
 import {
   askRequest,
   askRequests,
+  askTask,
   askTasks,
   type OwnCharge,
   type OwnRequest,
@@ -13,8 +14,9 @@ import {
 } from '../key-api'
 import { keyTexts } from '../key-texts'
 import { useLive } from '../live'
+import { Code } from '../parts/code'
 import { type Filter, FilterBar } from '../parts/filter-bar'
-import { Failed, Loaded, useLoaded, Waiting } from '../parts/loaded'
+import { Loaded, useLoaded } from '../parts/loaded'
 import { Money } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { HttpStatus, Status } from '../parts/status'
@@ -165,7 +167,7 @@ function Charge({ charge }: { charge: OwnCharge }) {
       {charge.usage !== null && (
         <details>
           <summary>{words.usage}</summary>
-          <pre class="code">{JSON.stringify(charge.usage, null, 2)}</pre>
+          <Code label={words.usage} text={JSON.stringify(charge.usage, null, 2)} />
         </details>
       )}
     </section>
@@ -192,8 +194,8 @@ const taskColumns: readonly Column<OwnTask>[] = [
 ]
 
 function Tasks({ openId }: { openId: string | null }) {
-  const pages = usePages((after, signal) => askTasks({ after, limit: LIMIT }, signal), [useLive('task')])
-  const open = pages.rows.find(({ id }) => id === openId)
+  const news = useLive('task')
+  const pages = usePages((after, signal) => askTasks({ after, limit: LIMIT }, signal), [news])
   return (
     <>
       <PagedTable
@@ -209,18 +211,17 @@ function Tasks({ openId }: { openId: string | null }) {
           </>
         }
       />
-      {openId !== null && (
-        <Panel title={words.taskOf(openId)} key={openId}>
-          {open ? (
-            <TaskDetails task={open} />
-          ) : pages.load.error ? (
-            <Failed error={pages.load.error} />
-          ) : (
-            <Waiting />
-          )}
-        </Panel>
-      )}
+      {openId !== null && <TaskPanel id={openId} news={news} key={openId} />}
     </>
+  )
+}
+
+function TaskPanel({ id, news }: { id: string; news: number }) {
+  const load = useLoaded((signal) => askTask(id, signal), [id, news])
+  return (
+    <Panel title={words.taskOf(id)}>
+      <Loaded of={load}>{(task) => <TaskDetails task={task} />}</Loaded>
+    </Panel>
   )
 }
 

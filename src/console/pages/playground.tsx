@@ -1,10 +1,10 @@
 // The playground: a request as a form at the left, with the most that it can cost before it is sent, and its answer as it
 // comes at the right, with what it cost. What was tried stays in this browser alone.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { address, setQuery } from '../address'
-import { ApiError, session } from '../api'
-import { askPrices, askQuote, type PricedModel, type Quote } from '../key-api'
+import { session } from '../api'
+import { askPrices, type PricedModel } from '../key-api'
 import { keyTexts } from '../key-texts'
 import { Choice } from '../parts/choice'
 import { Loaded, useLoaded } from '../parts/loaded'
@@ -13,13 +13,12 @@ import { AnswerView, PlaygroundError } from '../parts/playground-answer'
 import { PlaygroundForm } from '../parts/playground-form'
 import { ProgramView } from '../parts/program'
 import { Time } from '../parts/time'
+import { ToolResults, ToolTurns } from '../parts/tool-results'
+import { type Exchange, type Quoted, useExchange, useQuote } from '../playground-exchange'
 import { addToHistory, clearHistory, historyOf, type Tried } from '../playground-history'
-import { type Draft, KINDS, type Kind, type PlaygroundRequest, requestOf } from '../playground-request'
-import { type Answer, run } from '../playground-run'
+import { type Draft, KINDS, type Kind } from '../playground-request'
 
 const words = keyTexts.playground
-/** A price is asked for when nothing was typed for this long, in milliseconds. */
-const PAUSE_MS = 350
 
 export default function Playground() {
   const load = useLoaded(askPrices, [])
@@ -40,14 +39,24 @@ function Bench({ models }: { models: readonly PricedModel[] }) {
   const [pictures, setPictures] = useState<readonly string[]>([])
   const owner = session.value?.name ?? ''
   const [tried, setTried] = useState(() => historyOf(owner))
-  const draft: Draft = { kind, model: model?.id ?? '', values, pictures }
-  const { request, quote, error } = useQuote(draft, model)
-  const exchange = useExchange((answer) => {
-    const costUsd = answer.costUsd
-    setTried(addToHistory(owner, { kind, model: draft.model, values, costUsd, at: new Date().toISOString() }))
+  const draft: Draft = { kind, model: model?.id ?? '', values, pictures, turns: [] }
+  const quoted = useQuote(draft, model)
+  const exchange = useExchange((sent, { costUsd }) => {
+    const at = new Date().toISOString()
+    setTried(addToHistory(owner, { kind: sent.kind, model: sent.model, values: sent.values, costUsd, at }))
   })
-  const sent: PlaygroundRequest | undefined =
-    request && (request.plain ? quote?.body && { ...request, body: quote.body } : request)
+  const [results, setResults] = useState<readonly string[]>([])
+  const followUp = followUpOf(exchange, results)
+  const followUpQuoted = useQuote(
+    followUp,
+    models.find(({ id }) => id === followUp?.model),
+  )
+  const send = (what: Draft, { request }: Quoted) => {
+    setResults([])
+    if (request) exchange.start(what, request)
+  }
+  // What is to be sent next: the results of tools once there are some, else what stands in the form.
+  const next = followUpQuoted.request ? { kind: 'chat' as const, ...followUpQuoted } : { kind, ...quoted }
   return (
     <div class="columns">
       <section class="part">
@@ -61,33 +70,81 @@ function Bench({ models }: { models: readonly PricedModel[] }) {
             pictures={pictures}
             setPictures={setPictures}
             isRunning={exchange.isRunning}
-            isReady={sent !== undefined && quote !== undefined}
-            send={() => sent && exchange.start(kind, sent)}
+            isReady={quoted.request !== undefined}
+            send={() => send(draft, quoted)}
             stop={exchange.stop}
           >
-            <Price quote={quote} hasText={request !== undefined || error !== undefined} error={error} />
+            <Price quoted={quoted} toWrite={words.writeFirst} />
           </PlaygroundForm>
         ) : (
           <p class="empty">{words.noModel}</p>
         )}
       </section>
-      <section class="part" aria-label={words.answer}>
-        <h2>{words.answer}</h2>
-        <AnswerView answer={exchange.answer} isRunning={exchange.isRunning} isStopped={exchange.isStopped} />
-        {exchange.error && <PlaygroundError error={exchange.error} />}
-      </section>
-      {sent && <ProgramView kind={kind} request={sent} />}
+      <AnswerPart
+        exchange={exchange}
+        results={results}
+        setResults={setResults}
+        quoted={followUpQuoted}
+        send={() => followUp && send(followUp, followUpQuoted)}
+      />
+      {next.request && <ProgramView kind={next.kind} request={next.request} />}
       <History
         tried={tried}
-        use={(each) => {
-          setValues(each.values)
+        use={({ values, kind, model }) => {
+          setValues(values)
           setPictures([])
-          setQuery({ kind: each.kind, model: each.model })
+          setQuery({ kind, model })
         }}
         clear={() => setTried(clearHistory(owner))}
       />
     </div>
   )
+}
+
+interface AnswerPartProps {
+  exchange: Exchange
+  results: readonly string[]
+  setResults(results: readonly string[]): void
+  /** The request that sends the results of tools. */
+  quoted: Quoted
+  send(): void
+}
+
+/** The answer as far as it has come, with what tools were called before, and a field for each that it calls. */
+function AnswerPart({ exchange, results, setResults, quoted, send }: AnswerPartProps) {
+  const { draft, answer, error, isRunning, isStopped } = exchange
+  return (
+    <section class="part" aria-label={words.answer}>
+      <h2>{words.answer}</h2>
+      <ToolTurns turns={draft?.turns ?? []} />
+      <AnswerView answer={answer} isRunning={isRunning} isStopped={isStopped} />
+      {error && <PlaygroundError error={error} />}
+      {answer && hasCalls(exchange) && (
+        <ToolResults
+          calls={answer.calls}
+          results={results}
+          change={setResults}
+          isReady={quoted.request !== undefined}
+          send={send}
+        >
+          <Price quoted={quoted} toWrite={words.resultsFirst} />
+        </ToolResults>
+      )}
+    </section>
+  )
+}
+
+function hasCalls({ answer, error, isRunning, isStopped }: Exchange): boolean {
+  return answer !== undefined && answer.calls.length > 0 && !error && !isRunning && !isStopped
+}
+
+/** The request that sends the results of the tools that were called; undefined before all are entered. */
+function followUpOf(exchange: Exchange, results: readonly string[]): Draft | undefined {
+  const { draft, answer } = exchange
+  if (!draft || !answer || !hasCalls(exchange)) return undefined
+  const { text, calls } = answer
+  if (calls.some((_, index) => !results[index]?.trim())) return undefined
+  return { ...draft, turns: [...draft.turns, { text, calls, results }] }
 }
 
 function Choices({
@@ -114,106 +171,11 @@ function Choices({
   )
 }
 
-function Price({
-  quote,
-  hasText,
-  error,
-}: {
-  quote: Quote | undefined
-  hasText: boolean
-  error: ApiError | undefined
-}) {
+function Price({ quoted, toWrite }: { quoted: Quoted; toWrite: string }) {
+  const { quote, error, isComplete } = quoted
   if (error) return <span class="bad">{error.message}</span>
-  if (!hasText) return <span class="quiet">{words.writeFirst}</span>
+  if (!isComplete) return <span class="quiet">{toWrite}</span>
   return <span class="quiet">{quote ? words.atMost(moneyText(quote.most_usd)) : words.asking}</span>
-}
-
-interface Quoted {
-  request: PlaygroundRequest | undefined
-  /** Undefined while it is asked for. */
-  quote: Quote | undefined
-  error: ApiError | undefined
-}
-
-/** The request of a draft, and the most that it can cost. */
-function useQuote(draft: Draft, model: PricedModel | undefined): Quoted {
-  const [found, setFound] = useState<{ of: string; quote?: Quote; error?: ApiError }>()
-  const made = attempt(() => requestOf(draft, model?.options[draft.kind]))
-  const key = made.value ? JSON.stringify(made.value) : ''
-  const latest = useRef(made.value)
-  latest.current = made.value
-  useEffect(() => {
-    if (key === '') return
-    const controller = new AbortController()
-    const timer = setTimeout(() => {
-      const request = latest.current
-      if (!request) return
-      askQuote(request, controller.signal).then(
-        (quote) => setFound({ of: key, quote }),
-        (error: unknown) => !controller.signal.aborted && setFound({ of: key, error: ApiError.from(error) }),
-      )
-    }, PAUSE_MS)
-    return () => {
-      clearTimeout(timer)
-      controller.abort()
-    }
-  }, [key])
-  const own = found?.of === key ? found : undefined
-  return { request: made.value, quote: own?.quote, error: made.error ?? own?.error }
-}
-
-function attempt<Value>(make: () => Value): { value?: Value; error?: ApiError } {
-  try {
-    return { value: make() }
-  } catch (error) {
-    return { error: ApiError.from(error) }
-  }
-}
-
-interface Exchange {
-  answer: Answer | undefined
-  error: ApiError | undefined
-  isRunning: boolean
-  isStopped: boolean
-  start(kind: Kind, request: PlaygroundRequest): void
-  stop(): void
-}
-
-/** One request at a time, and its answer as far as it has come. */
-function useExchange(onEnd: (answer: Answer) => void): Exchange {
-  const [state, setState] = useState<Pick<Exchange, 'answer' | 'error' | 'isRunning' | 'isStopped'>>({
-    answer: undefined,
-    error: undefined,
-    isRunning: false,
-    isStopped: false,
-  })
-  const running = useRef<AbortController | null>(null)
-  useEffect(() => () => running.current?.abort(), [])
-  return {
-    ...state,
-    start(kind, request) {
-      const controller = new AbortController()
-      running.current = controller
-      setState({ answer: undefined, error: undefined, isRunning: true, isStopped: false })
-      const show = (answer: Answer) => setState((before) => ({ ...before, answer }))
-      run(kind, request, show, controller.signal).then(
-        (answer) => {
-          setState({ answer, error: undefined, isRunning: false, isStopped: false })
-          onEnd(answer)
-        },
-        (error: unknown) => {
-          const { aborted: isStopped } = controller.signal
-          setState((before) => ({
-            ...before,
-            isRunning: false,
-            isStopped,
-            error: isStopped ? undefined : ApiError.from(error),
-          }))
-        },
-      )
-    },
-    stop: () => running.current?.abort(),
-  }
 }
 
 function History({ tried, use, clear }: { tried: readonly Tried[]; use(tried: Tried): void; clear(): void }) {

@@ -4,6 +4,7 @@
 import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
 import { call, hasRole, type PageOf, type Reply, type RowOf } from '../api'
 import { useLive } from '../live'
+import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
 import { Copy, Danger } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
@@ -250,7 +251,10 @@ function Charge({ charge }: { charge: ChargeJson }) {
       />
       <details>
         <summary>{words.usageAndPrices}</summary>
-        <pre>{JSON.stringify({ usage: charge.usage, prices: charge.prices }, null, 2)}</pre>
+        <Code
+          label={words.usageAndPrices}
+          text={JSON.stringify({ usage: charge.usage, prices: charge.prices }, null, 2)}
+        />
       </details>
     </section>
   )

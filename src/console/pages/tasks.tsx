@@ -5,6 +5,7 @@ import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
 import { useLive } from '../live'
+import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
@@ -124,7 +125,7 @@ function TaskPanel({ id, news, onChange }: { id: string; news: number; onChange(
             {task.document !== null && (
               <details>
                 <summary>{words.document}</summary>
-                <pre>{JSON.stringify(task.document, null, 2)}</pre>
+                <Code label={words.document} text={JSON.stringify(task.document, null, 2)} />
               </details>
             )}
           </>

@@ -1,9 +1,10 @@
-// A text of code or settings in a frame of its own, which scrolls by keyboard too.
+// A text of code or settings in a frame of its own, which scrolls by keyboard too. It is no landmark: a page may have many of
+// one name.
 
 export function Code({ label, text }: { label: string; text: string }) {
   return (
-    <section class="code-frame" aria-label={label} tabIndex={0}>
-      <pre class="code">{text}</pre>
-    </section>
+    <figure class="code" aria-label={label} tabIndex={0}>
+      <pre>{text}</pre>
+    </figure>
   )
 }

@@ -4,6 +4,7 @@ import { hrefOf } from '../address'
 import type { ApiError } from '../api'
 import { keyTexts } from '../key-texts'
 import type { Answer } from '../playground-run'
+import { Code } from './code'
 import { moneyText } from './money'
 
 const words = keyTexts.playground
@@ -48,7 +49,7 @@ function Content({ answer }: { answer: Answer }) {
       {calls.map((call, index) => (
         <figure class="snippet" key={index}>
           <figcaption>{words.toolCall(call.name)}</figcaption>
-          <pre class="code">{call.arguments}</pre>
+          <Code label={words.toolCall(call.name)} text={call.arguments} />
         </figure>
       ))}
       {pictures.map((url, index) => (
@@ -73,18 +74,16 @@ function Vectors({ vectors }: Pick<Answer, 'vectors'>) {
   return (
     <>
       <p>{words.vectors(vectors.length, vectors[0]?.length ?? 0)}</p>
-      <pre class="code">
-        {vectors
-          .map((vector) =>
-            vector
-              .slice(0, SHOWN_NUMBERS)
-              .map((number) => number.toFixed(4))
-              .join('  '),
-          )
-          .join('\n')}
-      </pre>
+      <Code label={words.numbers} text={vectors.map(beginOf).join('\n')} />
     </>
   )
+}
+
+function beginOf(vector: readonly number[]): string {
+  return vector
+    .slice(0, SHOWN_NUMBERS)
+    .map((number) => number.toFixed(4))
+    .join('  ')
 }
 
 function Footer({ answer: { costUsd, requestId } }: { answer: Answer }) {

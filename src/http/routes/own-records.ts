@@ -1,4 +1,4 @@
-// What a key has done, for who holds it: GET /v1/requests, /v1/requests/{id}, /v1/tasks and /v1/holds. It must never write,
+// What a key has done, for who holds it: GET /v1/requests and /v1/tasks, with one of each by its id, and /v1/holds. It must never write,
 // nor tell of another key, of an upstream, or of what the operator pays.
 
 import { Elysia } from 'elysia'
@@ -13,7 +13,7 @@ import { findRequest, listRequests } from '../../request-log/look-up'
 import { ownRequestJson } from '../../request-log/own-request'
 import { parsedJson } from '../../request-log/request-json'
 import type { RequestStore } from '../../request-log/request-log'
-import { listTasks, type TaskFilter } from '../../tasks/find'
+import { findTask, listTasks, type TaskFilter } from '../../tasks/find'
 import type { Task } from '../../tasks/task'
 import { progressOf, taskStateOf } from '../../tasks/task-json'
 import { tolerated } from '../paths'
@@ -42,6 +42,7 @@ export function ownRecordRoutes(world: OwnRecordsWorld) {
   get('/v1/requests', (key, request) => listOwnRequests(world, key, queryOf(request)))
   get('/v1/requests/:id', (key, _request, id) => showOwnRequest(world, key, id))
   get('/v1/tasks', (key, request) => listOwnTasks(world, key, queryOf(request)))
+  get('/v1/tasks/:id', (key, _request, id) => showOwnTask(world, key, id))
   get('/v1/holds', (key) => listOwnHolds(world, key))
   return app
 }
@@ -139,6 +140,20 @@ async function listOwnTasks(
   const last = shown.at(-1)
   const next = rows.length > limit && last ? `${last.createdAt}.${last.id}` : null
   return { object: 'list', data: shown.map(ownTaskJson), next }
+}
+
+async function showOwnTask(
+  { db }: OwnRecordsWorld,
+  { id: keyId, account }: Key,
+  id: string,
+): Promise<object> {
+  const task = await findTask(db, account, id.slice(0, 200).replaceAll('\0', ''))
+  if (task?.keyId === keyId) return ownTaskJson(task)
+  throw new GatewayError(404, {
+    code: 'task_not_found',
+    type: 'invalid_request_error',
+    message: `There is no task \`${id.slice(0, 128)}\` of this key.`,
+  })
 }
 
 function ownTaskJson(task: Task) {

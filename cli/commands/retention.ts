@@ -2,31 +2,15 @@
 // close what the configuration or the caller has not named.
 
 import { defineCommand } from 'citty'
-import { randomBytes } from '../../src/app/world'
-import { openPlace } from '../../src/backup/schedule'
-import { signingKey } from '../../src/billing/checkpoint'
-import { type Closing, closedTotals, closingsOf } from '../../src/billing/closings'
+import type { ReplyOf } from '../../src/admin/client'
 import { parseMonths } from '../../src/config/retention'
-import type { Config } from '../../src/config/schema'
-import type { Db } from '../../src/db/db'
-import { isoTime } from '../../src/db/iso-time'
-import { formatUsd } from '../../src/lib/money'
-import { NotClosed } from '../../src/retention/close'
-import { chargesToClose, type MonthToClose, monthsToClose } from '../../src/retention/months'
-import { runRetention } from '../../src/retention/run'
-import { placeOfArchives } from '../../src/retention/schedule'
-import { CommandFailed, WrongUsage } from '../lib/errors'
-import { commandArgs, openDataDir, type SettingsFlags, withDatabase } from '../lib/settings'
+import { WrongUsage } from '../lib/errors'
+import { withGateway } from '../lib/gateway'
+import { type GatewayFlags, gatewayArgs } from '../lib/remote'
 import { commandLineOf } from '../program'
 import { bytesText } from '../view/bytes'
-import { createStatus, print, printJson, say } from '../view/output'
+import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
-
-const chargesArg = {
-  type: 'string',
-  valueHint: '24mo',
-  description: 'How many months charges stay (default: retention.charges of the configuration)',
-} as const
 
 const show = defineCommand({
   meta: {
@@ -34,19 +18,13 @@ const show = defineCommand({
     description: 'Show which months are closed, and where their archives are.',
     examples: ['gateway retention show', 'gateway retention show --json | jq -r .closed[].archive'],
   },
-  args: commandArgs,
+  args: gatewayArgs,
   async run({ args }) {
-    await withDatabase(args, async (db, config) => {
-      const place = openPlace(placeOfArchives(config, openDataDir(args)))
-      const [closings, totals] = [await closingsOf(db), await closedTotals(db)]
-      if (args.json)
-        return printJson({
-          charges: config.retention?.charges ?? null,
-          place: place.title,
-          closed: closings.map((closing) => closingJson(closing, totals.get(closing.position))),
-        })
-      if (closings.length === 0) return say('No month is closed: all charges are in the database.')
-      print(`Archives in ${place.title}:\n`)
+    await withGateway(args, async (gateway) => {
+      const found = await gateway.call('getRetention')
+      if (args.json) return printJson(found)
+      if (found.closed.length === 0) return say('No month is closed: all charges are in the database.')
+      print(`Archives in ${found.place}:\n`)
       const columns: Column[] = [
         { title: 'MONTH' },
         { title: 'CHARGES', align: 'right' },
@@ -54,11 +32,11 @@ const show = defineCommand({
         { title: 'SIZE', align: 'right' },
         { title: 'ARCHIVE', flexible: true },
       ]
-      const rows = closings.map(({ month, charges, position, archive, archiveBytes }) => [
+      const rows = found.closed.map(({ month, charges, amount_usd: paid, bytes, archive }) => [
         month,
         String(charges),
-        formatUsd(totals.get(position)?.amountNano ?? 0),
-        bytesText(archiveBytes),
+        paid,
+        bytesText(bytes),
         archive,
       ])
       print(renderTable(columns, rows))
@@ -74,63 +52,44 @@ const apply = defineCommand({
     examples: ['gateway retention apply --dry-run', 'gateway retention apply --charges 36mo --dry-run'],
   },
   args: {
-    charges: chargesArg,
+    charges: {
+      type: 'string',
+      valueHint: '24mo',
+      description: 'How many months charges stay (default: retention.charges of the configuration)',
+    },
     'dry-run': { type: 'boolean', description: 'Only tell what would be closed' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    const work = async (db: Db, config: Config) => {
-      const kept = args.charges ?? config.retention?.charges
-      const keepMonths = kept === undefined ? undefined : parseMonths(kept)
-      if (kept === undefined)
-        throw new CommandFailed(
-          'The configuration has no retention.charges, so that charges stay for ever. --charges 24mo names a time for this call.',
-        )
-      if (keepMonths === undefined)
-        throw new WrongUsage(`--charges takes months such as 24mo, not "${kept}".`)
-      if (args['dry-run']) return showMonths(db, kept, await monthsToClose(db, keepMonths, Date.now()), args)
-      const dataDir = openDataDir(args)
-      const place = openPlace(placeOfArchives(config, dataDir))
-      const key = await signingKey(db, randomBytes, Date.now())
-      const status = createStatus()
-      const onProgress = (text: string) => {
-        if (process.stderr.isTTY) status.show(text)
-      }
-      const parts = { db, place, key, scratch: dataDir, now: Date.now, onProgress }
-      const { closed, waiting } = await runRetention(parts, keepMonths).catch((error) => {
-        throw error instanceof NotClosed ? new CommandFailed(error.message) : error
-      })
-      status.clear()
-      if (args.json)
-        return printJson({ closed: closed.map((closing) => closingJson(closing)), waiting: waiting ?? null })
-      for (const { month, charges, archive } of closed)
-        print(`Closed ${month}: ${charges} charges, now in ${place.title}/${archive}.`)
-      if (waiting) say(waitingText(waiting))
-      else if (closed.length === 0) say(nothingText(kept))
-    }
-    await withDatabase(args, work, { silent: args['dry-run'] === true })
+    const { charges } = args
+    const isDry = args['dry-run'] === true
+    if (charges !== undefined && parseMonths(charges) === undefined)
+      throw new WrongUsage(`--charges takes months such as 24mo, not "${charges}".`)
+    await withGateway(
+      args,
+      async (gateway) => {
+        if (isDry) return showMonths(await gateway.call('listMonthsToClose', { query: { charges } }), args)
+        const done = await gateway.call('closeMonths', { body: { charges } })
+        if (args.json) return printJson({ closed: done.closed, waiting: done.waiting })
+        for (const { month, charges, archive } of done.closed)
+          print(`Closed ${month}: ${charges} charges, now in ${done.place}/${archive}.`)
+        if (done.waiting) say(waitingText(done.waiting))
+        else if (done.closed.length === 0) say(nothingText(done.charges))
+      },
+      { silent: isDry },
+    )
   },
 })
 
-async function showMonths(
-  db: Db,
-  kept: string,
-  months: readonly MonthToClose[],
-  args: SettingsFlags & { json?: boolean | undefined },
-): Promise<void> {
-  const rows = await Promise.all(
-    months.map(async (month) => ({ ...month, ...(await chargesToClose(db, month)) })),
-  )
-  if (args.json)
-    return printJson(
-      rows.map(({ month, charges, amountNano, open }) => ({
-        month,
-        charges,
-        amount_usd: formatUsd(amountNano),
-        open,
-      })),
-    )
-  if (rows.length === 0) return say(nothingText(kept))
+function showMonths(
+  { charges: kept, data }: ReplyOf<'listMonthsToClose'>,
+  args: GatewayFlags & { json?: boolean | undefined },
+): void {
+  if (args.json || data.length === 0) {
+    if (args.json) printJson(data)
+    else say(nothingText(kept))
+    return
+  }
   const columns: Column[] = [
     { title: 'MONTH' },
     { title: 'CHARGES', align: 'right' },
@@ -140,10 +99,10 @@ async function showMonths(
   print(
     renderTable(
       columns,
-      rows.map(({ month, charges, amountNano, open }) => [
+      data.map(({ month, charges, amount_usd: paid, open }) => [
         month,
         String(charges),
-        formatUsd(amountNano),
+        paid,
         open === 0 ? '' : `${open} open charges`,
       ]),
     ),
@@ -159,20 +118,6 @@ function waitingText({ month, open }: { month: string; open: number }): string {
   const charges =
     open === 1 ? 'a charge that began before its end is' : `${open} charges that began before its end are`
   return `${month} waits: ${charges} still open.`
-}
-
-function closingJson(closing: Closing, totals?: { amountNano: number; shortfallNano: number }) {
-  return {
-    month: closing.month,
-    closed_at: isoTime(closing.at),
-    charges: closing.charges,
-    ...(totals && {
-      amount_usd: formatUsd(totals.amountNano),
-      shortfall_usd: formatUsd(totals.shortfallNano),
-    }),
-    archive: closing.archive,
-    bytes: closing.archiveBytes,
-  }
 }
 
 export const retention = defineCommand({

@@ -7,11 +7,15 @@ import type { AdminWorld, ProcessControl } from '../../src/admin/operation'
 import { gatewayTime } from '../../src/app/clock'
 import { openRequestReader } from '../../src/app/request-store'
 import { newId, outside, randomBytes } from '../../src/app/world'
+import { openPlace } from '../../src/backup/schedule'
+import { signingKey } from '../../src/billing/checkpoint'
 import { buildCatalogue } from '../../src/catalogue/models'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import type { RequestReader } from '../../src/request-log/request-log'
-import { say } from '../view/output'
+import { runRetention } from '../../src/retention/run'
+import { placeOfArchives } from '../../src/retention/schedule'
+import { createStatus, say } from '../view/output'
 import { commandLineActor } from './actor'
 import type { Context } from './contexts'
 import { needServer } from './control'
@@ -37,13 +41,18 @@ type RowOf<Id extends ListId> = ReplyOf<Id> extends { data: (infer Row)[] } ? Ro
 
 const PAGE = 1_000
 
+/** Runs a command on a gateway, and reports it if the command wrote to it, unless it is `silent`. */
 export async function withGateway<Result>(
   flags: GatewayFlags,
   work: (gateway: Gateway) => Promise<Result>,
+  { silent = false }: { silent?: boolean } = {},
 ): Promise<Result> {
   const remote = remoteOf(flags)
   if (!remote)
-    return withDatabase(flags, (db, config) => onDatabase(flags, db, config, work), { isChosen: true })
+    return withDatabase(flags, (db, config) => onDatabase(flags, db, config, work), {
+      silent,
+      isChosen: true,
+    })
   let hasChanged = false
   const noteChange = (id: OperationId) => {
     hasChanged ||= !/^(list|get|compare)/.test(id)
@@ -117,7 +126,7 @@ async function onDatabase<Result>(
     revokedAt: null,
     createdAt: 0,
   }
-  const client = createLocalClient({ world, control: controlOf(dataDir), admin, actor, request: null })
+  const client = createLocalClient({ world, control: controlOf(world), admin, actor, request: null })
   try {
     return await work(gatewayOf(client, { db, config, dataDir }, flags))
   } finally {
@@ -125,12 +134,25 @@ async function onDatabase<Result>(
   }
 }
 
-/** The process that serves from this data directory, if one does. */
-function controlOf(dataDir: string): ProcessControl {
+/** The process that serves from this data directory, if one does, and what a command does itself. */
+function controlOf({ db, config, dataDir, now }: AdminWorld): ProcessControl {
   return {
     compare: () => needServer(dataDir, 'GET /config/changes'),
     reload: () => needServer(dataDir, 'POST /config/reload'),
     makeBackup: () => Promise.reject(new Error('a command makes backups itself')),
+    async closeMonths(keepMonths) {
+      const place = openPlace(placeOfArchives(config, dataDir))
+      const key = await signingKey(db, randomBytes, now())
+      const status = createStatus()
+      const onProgress = (text: string) => {
+        if (process.stderr.isTTY) status.show(text)
+      }
+      try {
+        return await runRetention({ db, place, key, scratch: dataDir, now, onProgress }, keepMonths)
+      } finally {
+        status.clear()
+      }
+    },
   }
 }
 

@@ -88,8 +88,10 @@ export interface RemoteGateway {
 
 /** Longest time until an answer begins, in milliseconds. */
 const PATIENCE_MS = 30_000
-/** Longest time until a backup is answered, which the gateway checks before, in milliseconds. */
-const BACKUP_PATIENCE_MS = 30 * 60_000
+/** Longest time until work is answered that reads much, such as a backup, in milliseconds. */
+const LONG_PATIENCE_MS = 30 * 60_000
+/** Operations that check what they have written before they answer. */
+const LONG = new Set(['makeBackup', 'closeMonths'])
 /** Waits before a request is repeated that can do no harm, in milliseconds. */
 const REPEATS_MS = [250, 1_000]
 /** Statuses of servers and proxies that may do better in a moment. */
@@ -135,7 +137,7 @@ function isPassing(error: unknown): boolean {
 
 async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Response> {
   const { operation, body, idempotencyKey } = asked
-  const signal = AbortSignal.timeout(operation.id === 'makeBackup' ? BACKUP_PATIENCE_MS : PATIENCE_MS)
+  const signal = AbortSignal.timeout(LONG.has(operation.id) ? LONG_PATIENCE_MS : PATIENCE_MS)
   let response: Response
   try {
     response = await gateway.send(addressOf(gateway.url, asked), {

@@ -17,6 +17,7 @@ import type { Db } from '../db/db'
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
 import type { RequestStore } from '../request-log/request-log'
+import type { RetentionReport } from '../retention/run'
 import type { Admin, Role } from './admins'
 import { type Actor, type RecordedChange, record, recording } from './audit-trail'
 
@@ -36,6 +37,8 @@ export interface ProcessControl {
   compare(): Promise<Reloading>
   reload(cause: string): Promise<Reloading>
   makeBackup(): Promise<BackupReport>
+  /** Closes months that are older than so many. Rejects with NotClosed where the books or an archive are not right. */
+  closeMonths(keepMonths: number): Promise<RetentionReport>
 }
 
 type Reloading = { changes: Change[] } | { faults: string[] }

@@ -54,7 +54,7 @@ interface Work {
   reencryption: Reencryption
   entrance: { renew(): Promise<void> }
   backups: Pick<BackupSchedule, 'beat' | 'stop'>
-  retention: RetentionSchedule
+  retention: Pick<RetentionSchedule, 'beat' | 'stop'>
   leftBehind: { look(): Promise<void> }
   discovery: { look(): Promise<void> }
 }

@@ -105,6 +105,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     compare: () => reloads.compare(),
     reload: (cause) => reloads.reload(cause),
     makeBackup: () => backups.makeNow(),
+    closeMonths: (keepMonths) => retention.runNow(keepMonths),
   })
   return {
     world,

@@ -7,7 +7,7 @@ import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { BucketEntry, bucketFaults } from './bucket'
 
 /** A number of months: `24mo`. */
-const MONTHS = /^[1-9][0-9]{0,3}mo$/
+export const MONTHS = /^[1-9][0-9]{0,3}mo$/
 
 export const RetentionEntry = Type.Object(
   {

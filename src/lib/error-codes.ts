@@ -263,6 +263,18 @@ export const errorCodes = {
     ],
     code_ended: ['The code was redeemed or revoked before.', 'Nothing to do.', 'gateway codes list', 'no'],
     idempotency_key_in_use: ['The first request with this key still runs.', 'Wait for it to end.'],
+    months_not_closed: [
+      'The books or an archive are not right, or another run is at it; nothing more was closed.',
+      'The message says which.',
+      'gateway balance verify',
+      'no',
+    ],
+    retention_not_configured: [
+      'The configuration does not say how long charges stay.',
+      'Set `retention.charges`, or name a time in the request.',
+      'gateway retention show',
+      'no',
+    ],
     key_exists: ['A key of this name exists.', 'Choose another name.', 'gateway keys list', 'no'],
     key_revoked: ['The key is revoked for ever.', 'Make another one.', 'gateway keys list', 'no'],
     not_credited: [

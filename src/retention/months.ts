@@ -49,15 +49,25 @@ export async function monthsToClose(db: Db, keepMonths: number, now: number): Pr
   return months
 }
 
-/** Charges of a month that is to be closed, and what was paid for them. Reads them all. */
+/** Positions that are read at once: some milliseconds in which others wait. */
+const PAGE = 20_000
+
+/** Charges of a month that is to be closed, and what was paid for them. Reads them all, with a pause after each page. */
 export async function chargesToClose(
   db: Db,
   { after, position }: MonthToClose,
+  pause: () => Promise<void>,
 ): Promise<{ charges: number; amountNano: number }> {
-  const [row] = await db.query({
-    sql: `select count(*) as charges, cast(coalesce(sum(amount), 0) as bigint) as amount from ended_charges
-      where position > $1 and position <= $2`,
-    parameters: [after, position],
-  })
-  return { charges: row?.charges as number, amountNano: row?.amount as number }
+  const sums = { charges: 0, amountNano: 0 }
+  for (let from = after; from < position; from += PAGE) {
+    const [row] = await db.query({
+      sql: `select count(*) as charges, cast(coalesce(sum(amount), 0) as bigint) as amount from ended_charges
+        where position > $1 and position <= $2`,
+      parameters: [from, Math.min(from + PAGE, position)],
+    })
+    sums.charges += row?.charges as number
+    sums.amountNano += row?.amount as number
+    await pause()
+  }
+  return sums
 }

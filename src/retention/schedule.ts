@@ -10,6 +10,7 @@ import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { takeTurn } from '../db/turns'
 import type { System } from '../lib/system'
+import { NotClosed } from './close'
 import { monthsToClose } from './months'
 import { closingsToRemove } from './remove'
 import type { RetentionReport } from './run'
@@ -30,6 +31,8 @@ export type RetentionAnswer = RetentionReport | { error: string }
 export interface RetentionSchedule {
   /** Begins a run if one is due. */
   beat(): Promise<void>
+  /** Runs at once, and resolves when it is done. Rejects with NotClosed where it fails, or another run goes on. */
+  runNow(keepMonths: number): Promise<RetentionReport>
   stop(): void
 }
 
@@ -68,16 +71,31 @@ export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule
   let worker: Worker | undefined
   let isStopping = false
 
-  function begin(task: RetentionTask): void {
+  /** Begins a run. Resolves when it has ended. */
+  function begin(config: Config, keepMonths: number): Promise<RetentionAnswer> {
+    const ended = Promise.withResolvers<RetentionAnswer>()
+    const end = (answer: RetentionAnswer) => {
+      worker?.terminate()
+      worker = undefined
+      tell(answer)
+      ended.resolve(answer)
+    }
     worker = new Worker(new URL(WORKER, import.meta.url).href)
     worker.onmessage = ({ data }: MessageEvent<RetentionAnswer>) => end(data)
     worker.onerror = ({ message }) => end({ error: message })
+    const task: RetentionTask = {
+      source: sourceOf(config, parts.databaseFile),
+      place: placeOfArchives(config, dataDir),
+      secrets: config.secrets,
+      keepMonths,
+      scratch: dataDir,
+      now: now(),
+    }
     worker.postMessage(task)
+    return ended.promise
   }
 
-  function end(answer: RetentionAnswer): void {
-    worker?.terminate()
-    worker = undefined
+  function tell(answer: RetentionAnswer): void {
     if ('error' in answer) {
       if (!isStopping) log('charges_not_closed', { reason: answer.error })
       return
@@ -104,14 +122,16 @@ export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule
       const keepMonths = config.retention && parseMonths(config.retention.charges)
       if (keepMonths === undefined || !(await isDue(db, keepMonths, now()))) return
       if (!(await takeTurn(db, TURN, RETRY_MS, now()))) return
-      begin({
-        source: sourceOf(config, parts.databaseFile),
-        place: placeOfArchives(config, dataDir),
-        secrets: config.secrets,
-        keepMonths,
-        scratch: dataDir,
-        now: now(),
-      })
+      void begin(config, keepMonths)
+    },
+    async runNow(keepMonths) {
+      // Other nodes see that it runs.
+      await takeTurn(db, TURN, 0, now())
+      if (worker || isStopping)
+        throw new NotClosed('A run goes on already, or the process stops. Look again in a minute.')
+      const answer = await begin(configNow(), keepMonths)
+      if ('error' in answer) throw new NotClosed(answer.error)
+      return answer
     },
     stop,
   }

@@ -124,6 +124,22 @@ test('a run that fails is logged with its reason and tried again an hour later',
   await all.db.close()
 })
 
+test('a run that is asked for answers what it has closed, one at a time, and why it has not', async () => {
+  const all = await filled('sqlite', { charges: '1mo', folder: '/dev/null/archive' })
+  const { runNow, stop } = node(all, { now: NOW })
+  await expect(runNow(1)).rejects.toThrow('ENOTDIR')
+  all.config.retention = { charges: '1mo' }
+  const [asked, second] = await Promise.allSettled([runNow(2), runNow(1)])
+  expect(asked).toMatchObject({ value: { closed: [{ month: '2025-01' }] } })
+  expect(second).toMatchObject({ reason: { message: expect.stringContaining('goes on already') } })
+  expect((await runNow(1)).closed).toMatchObject([{ month: '2025-02' }])
+  expect(await runNow(1)).toMatchObject({ closed: [], waiting: undefined })
+  await expectProved(all.db, all.config, all.dataDir)
+  stop()
+  await expect(runNow(1)).rejects.toThrow('the process stops')
+  await all.db.close()
+})
+
 test('a run of a process that stops goes on in the next one', async () => {
   const all = await filled('sqlite', { charges: '1mo' })
   const clock = { now: NOW }

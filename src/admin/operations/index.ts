@@ -10,6 +10,7 @@ import { offerOperations } from './offer'
 import { overviewOperations } from './overview'
 import { planOperations } from './plans'
 import { requestOperations } from './requests'
+import { retentionOperations } from './retention'
 import { sessionOperations } from './sessions'
 import { statementOperations } from './statements'
 import { taskOperations } from './tasks'
@@ -25,6 +26,7 @@ const operations = [
   ...offerOperations,
   ...eventOperations,
   ...statementOperations,
+  ...retentionOperations,
   ...sessionOperations,
   ...tryOutOperations,
   ...gatewayOperations,

@@ -1,0 +1,159 @@
+// Retention over the admin API: what is closed and where its archives are, what would be closed, and closing it now. It must
+// never close what neither the configuration nor the caller has named.
+
+import { Type } from '@sinclair/typebox'
+import { openPlace } from '../../backup/schedule'
+import { type Closing, closedTotals, closingsOf } from '../../billing/closings'
+import { MONTHS, parseMonths } from '../../config/retention'
+import { isoTime } from '../../db/iso-time'
+import { conflict } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
+import { NotClosed } from '../../retention/close'
+import { chargesToClose, monthsToClose } from '../../retention/months'
+import { placeOfArchives } from '../../retention/schedule'
+import { type AdminWorld, closedBody, Nullable, open, operation, recordOnly } from '../operation'
+
+const tag = 'Retention'
+const Charges = Type.Optional(
+  Type.String({
+    pattern: MONTHS.source,
+    maxLength: 6,
+    description:
+      'How many months charges stay, such as `24mo`. Default: `retention.charges` of the configuration.',
+  }),
+)
+const ClosingReply = Type.Object(
+  { month: Type.String(), closed_at: Type.String(), charges: Type.Integer(), archive: Type.String() },
+  open,
+)
+
+/** Lets requests go on between two pages of charges that are read, in milliseconds. */
+const PAUSE_MS = 5
+
+function closingJson(closing: Closing) {
+  return {
+    month: closing.month,
+    closed_at: isoTime(closing.at),
+    charges: closing.charges,
+    archive: closing.archive,
+    bytes: closing.archiveBytes,
+  }
+}
+
+/** How many months charges stay, by the caller or by the configuration. Throws 409 where neither says it. */
+function keptBy(
+  { config }: AdminWorld,
+  charges = config.retention?.charges,
+): { kept: string; months: number } {
+  const months = charges === undefined ? undefined : parseMonths(charges)
+  if (charges !== undefined && months !== undefined) return { kept: charges, months }
+  throw conflict(
+    'retention_not_configured',
+    'The configuration has no retention.charges, so that charges stay for ever. `charges` names a time for this request.',
+  )
+}
+
+const show = operation({
+  id: 'getRetention',
+  method: 'GET',
+  path: '/retention',
+  role: 'viewer',
+  tag,
+  summary: 'Which months are closed, and where their archives are',
+  reply: Type.Object(
+    { charges: Nullable(Type.String()), place: Type.String(), closed: Type.Array(ClosingReply) },
+    open,
+  ),
+  async run({ world: { db, config, dataDir } }) {
+    const [closings, totals] = [await closingsOf(db), await closedTotals(db)]
+    return {
+      charges: config.retention?.charges ?? null,
+      place: openPlace(placeOfArchives(config, dataDir)).title,
+      closed: closings.map((closing) => {
+        const { amountNano = 0, shortfallNano = 0 } = totals.get(closing.position) ?? {}
+        return {
+          ...closingJson(closing),
+          amount_usd: formatUsd(amountNano),
+          shortfall_usd: formatUsd(shortfallNano),
+        }
+      }),
+    }
+  },
+})
+
+const preview = operation({
+  id: 'listMonthsToClose',
+  method: 'GET',
+  path: '/retention/months',
+  role: 'viewer',
+  tag,
+  summary: 'Months that are old enough to be closed, oldest first. Changes nothing',
+  query: Type.Object({ charges: Charges }),
+  reply: Type.Object(
+    {
+      charges: Type.String(),
+      data: Type.Array(
+        Type.Object(
+          {
+            month: Type.String(),
+            charges: Type.Integer(),
+            amount_usd: Type.String(),
+            open: Type.Integer({ description: 'Charges that have not ended: the month waits for them.' }),
+          },
+          open,
+        ),
+      ),
+    },
+    open,
+  ),
+  async run({ world }, query) {
+    const { kept, months } = keptBy(world, query.charges)
+    const pause = () => new Promise<void>((resolve) => world.after(PAUSE_MS, resolve))
+    const data = []
+    for (const month of await monthsToClose(world.db, months, world.now())) {
+      const { charges, amountNano } = await chargesToClose(world.db, month, pause)
+      data.push({ month: month.month, charges, amount_usd: formatUsd(amountNano), open: month.open })
+    }
+    return { charges: kept, data }
+  },
+})
+
+const close = operation({
+  id: 'closeMonths',
+  method: 'POST',
+  path: '/retention/closings',
+  role: 'owner',
+  tag,
+  summary: 'Close months that are old enough now, as the server does by itself, and answer when it is done',
+  body: Type.Object({ charges: Charges }, closedBody),
+  reply: Type.Object(
+    {
+      charges: Type.String(),
+      place: Type.String(),
+      closed: Type.Array(ClosingReply),
+      waiting: Nullable(Type.Object({ month: Type.String(), open: Type.Integer() }, open)),
+    },
+    open,
+  ),
+  async run(asked, _query, body) {
+    const { config, dataDir } = asked.world
+    const { kept, months } = keptBy(asked.world, body.charges)
+    const { closed, waiting } = await asked.control.closeMonths(months).catch((error) => {
+      throw error instanceof NotClosed ? conflict('months_not_closed', error.message) : error
+    })
+    if (closed.length > 0)
+      await recordOnly(asked, {
+        action: 'retention.close',
+        target: 'retention',
+        after: { charges: kept, closed: closed.map(closingJson) },
+      })
+    return {
+      charges: kept,
+      place: openPlace(placeOfArchives(config, dataDir)).title,
+      closed: closed.map(closingJson),
+      waiting: waiting ?? null,
+    }
+  },
+})
+
+export const retentionOperations = [show, preview, close]

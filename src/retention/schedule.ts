@@ -1,8 +1,6 @@
 // Retention that the server runs by itself, in a worker so that nobody waits for it. One node of several runs at a time; what
 // one leaves when it ends, another takes up.
 
-import { join } from 'node:path'
-import type { Bucket } from '../artifacts/blob-store'
 import type { BackupSource } from '../backup/backup'
 import { type BackupTask, sourceOf } from '../backup/schedule'
 import { parseMonths } from '../config/retention'
@@ -10,6 +8,7 @@ import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { takeTurn } from '../db/turns'
 import type { System } from '../lib/system'
+import { placeOfArchives } from './archive-place'
 import { NotClosed } from './close'
 import { monthsToClose } from './months'
 import { closingsToRemove } from './remove'
@@ -44,12 +43,6 @@ const WORKER = import.meta.url.endsWith('/src/retention/schedule.ts')
 const TURN = 'retention'
 /** When a run is tried again that failed, or whose process has ended. */
 const RETRY_MS = 3_600_000
-
-/** The place of a configuration's archives, as plain data. */
-export function placeOfArchives({ retention }: Config, dataDir: string): BackupTask['place'] {
-  if (retention?.s3) return { s3: retention.s3 as Bucket }
-  return { folder: retention?.folder ?? join(dataDir, 'archive') }
-}
 
 interface ScheduleParts extends Pick<System, 'now' | 'log'> {
   /** The configuration in force at this moment. */

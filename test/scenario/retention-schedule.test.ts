@@ -14,8 +14,9 @@ import { createCodec } from '../../src/db/codec'
 import type { Db } from '../../src/db/db'
 import { registerKey } from '../../src/db/encryption-keys'
 import { migrate } from '../../src/db/migrations'
+import { placeOfArchives } from '../../src/retention/archive-place'
 import { faultsOfArchives } from '../../src/retention/prove'
-import { createRetentionSchedule, placeOfArchives } from '../../src/retention/schedule'
+import { createRetentionSchedule } from '../../src/retention/schedule'
 import {
   type DatabaseKind,
   databaseAddress,

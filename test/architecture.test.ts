@@ -292,6 +292,12 @@ const breaches: readonly Breach[] = [
     bad: { 'src/a.ts': '/**\n * What it is.\n */\n/** Items. */' },
   },
   {
+    title: 'a test that has a promise waited for',
+    find: fileFaults,
+    good: { 'test/unit/a.test.ts': `// Without .rejects\nexpect(await rejection(work)).toBe(reason)` },
+    bad: { 'test/unit/a.test.ts': `// Work.\nexpect(work).rejects.toThrow()` },
+  },
+  {
     title: 'an archaic word',
     find: proseFaults,
     good: { 'src/a.ts': `// The impulse is marshalled.\nconst FILE = 'journal.sqlite'` },

@@ -25,6 +25,7 @@ import {
 import { createLedgerFuzz } from '../support/ledger-fuzz'
 import { startObjectStore, storeKey } from '../support/object-store'
 import { createRandom, seedOf } from '../support/random'
+import { rejection } from '../support/rejection'
 
 setDefaultTimeout(180_000)
 
@@ -115,12 +116,14 @@ describe('what is refused', () => {
     const place = folderPlace(scratch)
     await makeBackup(source, place, 'one.zst', { scratch, now: START })
     const bytes = readFileSync(join(scratch, 'one.zst'))
-    await expect(makeBackup(source, place, 'one.zst', { scratch, now: START })).rejects.toThrow('EEXIST')
+    expect(
+      (await rejection(makeBackup(source, place, 'one.zst', { scratch, now: START }))).message,
+    ).toContain('EEXIST')
     expect(readFileSync(join(scratch, 'one.zst')).equals(bytes)).toBe(true)
     const packed = join(scratch, 'one.zst')
-    await expect(
-      restore(packed, { file: address }, { scratch, now: START, onProgress: silent }),
-    ).rejects.toThrow(TargetFilled)
+    expect(
+      await rejection(restore(packed, { file: address }, { scratch, now: START, onProgress: silent })),
+    ).toBeInstanceOf(TargetFilled)
     expect((await audit(db, START)).problems).toEqual([])
     await db.close()
   })
@@ -194,11 +197,15 @@ describe.skipIf(!databaseKinds.includes('postgres'))('a move to PostgreSQL', () 
     await migrate(target)
     await addCredit(target, { id: 't', account: 'zoe', amountNano: 1, now: START, note: null })
     const move = () => moveToPostgres(address, url, { now: START, onProgress: silent })
-    await expect(move()).rejects.toThrow('The database has rows already (accounts, transfers).')
+    expect((await rejection(move())).message).toContain(
+      'The database has rows already (accounts, transfers).',
+    )
     await target.batch([
       { sql: 'create table copied_tables (name text primary key, position text, copied bigint)' },
     ])
-    await expect(move()).rejects.toThrow('The database holds an unfinished copy of another one.')
+    expect((await rejection(move())).message).toContain(
+      'The database holds an unfinished copy of another one.',
+    )
     expect((await audit(target, START)).accounts).toBe(1)
     await target.close()
     await db.close()
@@ -237,10 +244,10 @@ describe('a place', () => {
       await place.bring(nameOfBackup(START), path)
       expect(readFileSync(path, 'utf8')).toBe(`backup of ${START}`)
       writeFileSync(join(folder, 'other'), 'other')
-      await expect(place.put(join(folder, 'other'), nameOfBackup(START))).rejects.toThrow()
+      await rejection(place.put(join(folder, 'other'), nameOfBackup(START)))
       await place.remove(nameOfBackup(START))
       expect((await place.names()).length).toBe(6)
-      await expect(place.bring(nameOfBackup(START), join(folder, 'gone'))).rejects.toThrow()
+      await rejection(place.bring(nameOfBackup(START), join(folder, 'gone')))
     })
   }
 })

@@ -7,6 +7,7 @@ import { outside } from '../../src/app/world'
 import { dashscope } from '../../src/upstreams/kinds/dashscope'
 import { createFetchFile } from '../../src/upstreams/result-file'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
+import { rejection } from '../support/rejection'
 import { type ScriptedServer, startScriptedServer } from '../support/scripted-server'
 import { START, startTaskNodes } from '../support/task-nodes'
 import { followTask, readTask } from '../support/task-rows'
@@ -115,7 +116,7 @@ describe('an answer that is cut', () => {
       return Buffer.from(await body.bytes(1_000)).toString()
     }
     expect(await read('close')).toBe('half of a film')
-    await expect(read('reset')).rejects.toThrow('ECONNRESET')
+    expect((await rejection(read('reset'))).message).toContain('ECONNRESET')
   })
 
   test('as a file does not share a connection', async () => {

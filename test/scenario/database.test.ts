@@ -26,6 +26,7 @@ import {
 } from '../support/databases'
 import { freePort } from '../support/free-port'
 import { startTestGateway, waitFor } from '../support/gateway'
+import { rejection } from '../support/rejection'
 
 setDefaultTimeout(180_000)
 
@@ -56,7 +57,7 @@ function batchContract(kind: DatabaseKind): void {
 
   test('that fails in the middle leaves nothing behind', async () => {
     const db = await openThings(kind)
-    await expect(db.batch([insert(1), insert(2), insert(1), insert(3)])).rejects.toThrow()
+    await rejection(db.batch([insert(1), insert(2), insert(1), insert(3)]))
     expect(await idsOf(db)).toEqual([])
     await db.close()
   })
@@ -249,8 +250,8 @@ function valueContract(kind: DatabaseKind): void {
       { sql: `insert into things (id, size) values (1, 9007199254740993), (2, -9007199254740993)` },
     ])
     const read = (id: number) => ({ sql: 'select size from things where id = $1', parameters: [id] })
-    await expect(db.query(read(1))).rejects.toThrow('size is too large')
-    await expect(db.batch([insert(3), read(2)])).rejects.toThrow('size is too large')
+    expect((await rejection(db.query(read(1)))).message).toContain('size is too large')
+    expect((await rejection(db.batch([insert(3), read(2)]))).message).toContain('size is too large')
     expect(await idsOf(db)).toEqual([1, 2])
     await db.close()
   })
@@ -383,7 +384,9 @@ function migrationContract(kind: DatabaseKind): void {
       'insert into things (id) values (1)',
       'alter table no_such_table add column x bigint',
     ]
-    await expect(migrate(db, [['create table first (id bigint)'], broken])).rejects.toThrow('no_such_table')
+    expect((await rejection(migrate(db, [['create table first (id bigint)'], broken]))).message).toContain(
+      'no_such_table',
+    )
     expect(await versionsOf(db)).toEqual([1])
     expect(await errorOf(idsOf(db))).toBeInstanceOf(Error)
     await migrate(db, [['create table first (id bigint)'], [THINGS]])
@@ -394,7 +397,7 @@ function migrationContract(kind: DatabaseKind): void {
   test('refuse a database of a newer gateway and say so', async () => {
     const db = await openTestDatabase(kind)
     await db.batch([{ sql: 'insert into schema_versions (version) values (1000)' }])
-    await expect(migrate(db)).rejects.toThrow(/schema version 1000.*use a newer gateway/)
+    expect((await rejection(migrate(db))).message).toMatch(/schema version 1000.*use a newer gateway/)
     await db.close()
   })
 }

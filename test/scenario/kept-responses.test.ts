@@ -9,6 +9,7 @@ import { recall } from '../../src/responses/recall'
 import { deleteResponse, findChain, keptBytes, MAX_CHAIN_LENGTH } from '../../src/responses/rows'
 import { databaseKinds, openTestDatabase } from '../support/databases'
 import { isWholeRun } from '../support/random'
+import { rejection } from '../support/rejection'
 
 const DAY_MS = 86_400_000
 const opened: Db[] = []
@@ -92,7 +93,7 @@ for (const kind of databaseKinds) {
       const [theirs, unknown] = errors.map((error) => String(error).replace(/'resp_\w+'/, 'ID'))
       expect(theirs).toBe(unknown as string)
       const item = recall(world, 'other', { input: [{ type: 'item_reference', id: `msg_of_${id}` }] })
-      await expect(item).rejects.toMatchObject({ status: 404, code: 'item_not_found' })
+      expect(await rejection(item)).toMatchObject({ status: 404, code: 'item_not_found' })
       const head = (await findChain(world.db, 'acme', id, 0))[0]
       if (!head) throw new Error('not kept')
       expect(await deleteResponse(world.db, { ...head, account: 'other' })).toBe(false)
@@ -107,13 +108,13 @@ for (const kind of databaseKinds) {
       if (!head) throw new Error('not kept')
       const deleted = await Promise.all([deleteResponse(world.db, head), deleteResponse(world.db, head)])
       expect(deleted.sort()).toEqual([false, true])
-      await expect(recall(world, 'acme', { previous_response_id: second })).rejects.toMatchObject({
+      expect(await rejection(recall(world, 'acme', { previous_response_id: second }))).toMatchObject({
         status: 400,
         code: 'previous_response_not_found',
         param: 'previous_response_id',
       })
       const item = recall(world, 'acme', { input: [{ type: 'item_reference', id: `msg_of_${first}` }] })
-      await expect(item).rejects.toMatchObject({ status: 404 })
+      expect(await rejection(item)).toMatchObject({ status: 404 })
       const [rest] = await findChain(world.db, 'acme', second, 0)
       expect(await keptBytes(world.db, 'acme')).toBe(rest?.bytes as number)
     })
@@ -122,7 +123,9 @@ for (const kind of databaseKinds) {
       const { world, clock, keep } = await openStore(kind, { keep: '1d' })
       const id = await keep([say('one')])
       clock.now += DAY_MS
-      await expect(recall(world, 'acme', { previous_response_id: id })).rejects.toMatchObject({ status: 400 })
+      expect(await rejection(recall(world, 'acme', { previous_response_id: id }))).toMatchObject({
+        status: 400,
+      })
       await sweepResponses(world)
       expect(await keptBytes(world.db, 'acme')).toBe(0)
       expect(await world.db.query({ sql: 'select * from response_items' })).toEqual([])
@@ -175,7 +178,7 @@ for (const kind of databaseKinds) {
         2 * MAX_CHAIN_LENGTH,
       )
       id = await keep([say('x')], id)
-      await expect(recall(world, 'acme', { previous_response_id: id })).rejects.toMatchObject({
+      expect(await rejection(recall(world, 'acme', { previous_response_id: id }))).toMatchObject({
         code: 'conversation_too_long',
       })
     })

@@ -31,6 +31,7 @@ import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/d
 import { createLedgerFuzz } from '../support/ledger-fuzz'
 import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
 import { createRandom, isWholeRun, seedOf } from '../support/random'
+import { rejection } from '../support/rejection'
 
 /** A hundred thousand operations take a busy machine some minutes. */
 setDefaultTimeout(600_000)
@@ -121,7 +122,7 @@ function holdTests(kind: DatabaseKind): void {
     'of %d is a fault of ours',
     async (amount) => {
       const db = await openBooks(kind, 1_000)
-      await expect(hold(db, makeCharge(amount))).rejects.toThrow()
+      await rejection(hold(db, makeCharge(amount)))
       expect(await money(db)).toEqual([1_000, 0])
       await closeBooks(db)
     },
@@ -224,7 +225,7 @@ function endTests(kind: DatabaseKind): void {
   test.each([-1, 0.5, Number.NaN])('at a price of %d is a fault of ours', async (price) => {
     const db = await openBooks(kind, 1_000)
     const charge = await held(db, 400)
-    await expect(settle(db, charge, makeSettlement(price))).rejects.toThrow()
+    await rejection(settle(db, charge, makeSettlement(price)))
     expect(await money(db)).toEqual([1_000, 400])
     await closeBooks(db)
   })
@@ -422,14 +423,14 @@ function depositTests(kind: DatabaseKind): void {
 
   test.each([0, -5, 0.5])('a deposit of %d is a fault of ours', async (amount) => {
     const db = await openBooks(kind, 100)
-    await expect(deposit(db, amount)).rejects.toThrow()
+    await rejection(deposit(db, amount))
     expect(await money(db)).toEqual([100, 0])
     await closeBooks(db)
   })
 
   test('an account never has more than a number can hold', async () => {
     const db = await openBooks(kind, MAX_NANO - 10)
-    await expect(deposit(db, 11)).rejects.toThrow('$9007199.254740991')
+    expect((await rejection(deposit(db, 11))).message).toContain('$9007199.254740991')
     const more = { id: 'more', account: 'alice', amountNano: 11, now: START, note: 'n' }
     expect(await adjust(db, more)).toBe(false)
     expect(await money(db)).toEqual([MAX_NANO - 10, 0])
@@ -448,7 +449,7 @@ function depositTests(kind: DatabaseKind): void {
     expect(await correct(-1)).toBe(false)
     expect(await correct(50)).toBe(true)
     expect(await correct(50, 'nobody')).toBe(false)
-    await expect(correct(0)).rejects.toThrow()
+    await rejection(correct(0))
     expect(await money(db)).toEqual([350, 300])
     await closeBooks(db)
   })

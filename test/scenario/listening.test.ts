@@ -11,6 +11,7 @@ import { faultsOf } from '../../src/config/schema'
 import { clientAddressOf } from '../../src/http/client-address'
 import { temporaryFolder } from '../support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { rejection } from '../support/rejection'
 
 setDefaultTimeout(60_000)
 
@@ -104,7 +105,9 @@ test('a unix socket is for the owner and the group, and what is no socket is not
   await gateway.close()
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
   writeFileSync(path, 'a text')
-  expect(startTestGateway({ config: { server: { unixSocket: path } } })).rejects.toThrow('is no socket')
+  expect((await rejection(startTestGateway({ config: { server: { unixSocket: path } } }))).message).toContain(
+    'is no socket',
+  )
 })
 
 describe('the address of a client', () => {

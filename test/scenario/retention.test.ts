@@ -23,6 +23,7 @@ import { type DatabaseKind, databaseKinds, openTestDatabase, temporaryFolder } f
 import { makeCharge } from '../support/ledger-rows'
 import { LongHistory } from '../support/long-history'
 import { createRandom, seedOf } from '../support/random'
+import { rejection } from '../support/rejection'
 
 setDefaultTimeout(240_000)
 
@@ -297,7 +298,7 @@ function tamperTests(kind: DatabaseKind): void {
     const change = (by: number) =>
       db.batch([{ sql: `update ended_charges set held = held + ${by} where position = 3` }])
     await change(1)
-    await expect(runRetention(parts, 1)).rejects.toThrow('are not those that were verified on')
+    expect((await rejection(runRetention(parts, 1))).message).toContain('are not those that were verified on')
     expect(await closingsOf(db)).toEqual([])
     await change(-1)
     const [month] = await monthsToClose(db, 1, NOW)
@@ -306,7 +307,7 @@ function tamperTests(kind: DatabaseKind): void {
     const count = async () =>
       (await db.query({ sql: 'select count(*) as count from ended_charges' }))[0]?.count
     const before = await count()
-    await expect(removeClosed({ ...elsewhere, pause: async () => {} })).rejects.toThrow(
+    expect((await rejection(removeClosed({ ...elsewhere, pause: async () => {} }))).message).toContain(
       'stay in the database',
     )
     expect(await count()).toBe(before as number)

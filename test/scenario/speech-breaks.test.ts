@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { RawCaller } from '../support/raw-caller'
+import { rejection } from '../support/rejection'
 import {
   CHARACTER,
   endOf,
@@ -492,7 +493,7 @@ describe('a shutdown', () => {
     const rest = async () => {
       for (let done = false; !done; ) done = (await reader.read()).done
     }
-    await expect(rest()).rejects.toThrow()
+    await rejection(rest())
     expect(await cut).toBe(2)
     const again = await startTestGateway({
       models: speechModels,

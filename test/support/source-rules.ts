@@ -228,7 +228,10 @@ export function vendorFaults(files: readonly SourceFile[]): string[] {
 const VAGUE_NAME = /(^|[-./])(utils?|helpers?|common|misc|managers?|services?)([-./]|$)/
 const UNFINISHED = /\b(TODO|FIXME|XXX|HACK)\b/
 
-/** Every file says first what it is for, is named after something, and is finished. */
+/** Bun waits for such a promise inside of one event, and may not go on with anything else meanwhile. */
+const WAITED_FOR_BY_BUN = /\.(rejects|resolves)\./
+
+/** Every file says first what it is for, is named after something, and is finished. Tests wait for promises by themselves. */
 export function fileFaults(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, text }) => [
     ...(/^(#!.*\n)?\/\/ ?\S/.test(text)
@@ -237,6 +240,9 @@ export function fileFaults(files: readonly SourceFile[]): string[] {
     ...(VAGUE_NAME.test(path) ? [`${path} has a name that says nothing`] : []),
     ...(UNFINISHED.test(text)
       ? [`${path} says ${UNFINISHED.exec(text)?.[0]}: finish it or leave it out`]
+      : []),
+    ...(WAITED_FOR_BY_BUN.test(text)
+      ? [`${path} says ${WAITED_FOR_BY_BUN.exec(text)?.[0]}: await the promise, or its rejection()`]
       : []),
   ])
 }

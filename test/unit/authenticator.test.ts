@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import { createAuthenticator, createKey, makeSecret, revokeKey } from '../../src/accounts/keys'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { openTestDatabase } from '../support/databases'
+import { rejection } from '../support/rejection'
 
 const CACHE_MS = 500
 
@@ -63,7 +64,7 @@ test('a database that is down, and a wrong key, are asked for again', async () =
   expect(state.reads).toBe(2)
   const wrong = `Bearer ${makeSecret((count) => crypto.getRandomValues(new Uint8Array(count)))}`
   for (const reads of [3, 4]) {
-    await expect(ask(wrong)).rejects.toThrow('Incorrect API key.')
+    expect((await rejection(ask(wrong))).message).toContain('Incorrect API key.')
     expect(state.reads).toBe(reads)
   }
   await inner.close()
@@ -75,6 +76,6 @@ test('a key that is revoked while it is read is refused within the age of a read
   state.at += CACHE_MS
   await read
   await revokeKey(inner, 'key_1', 2)
-  await expect(ask()).rejects.toThrow('revoked')
+  expect((await rejection(ask())).message).toContain('revoked')
   await inner.close()
 })

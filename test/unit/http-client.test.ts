@@ -15,6 +15,7 @@ import { type HttpRequest, NotConnected, type Origin } from '../../src/http-clie
 import { CancelToken } from '../../src/lib/cancel-token'
 import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
+import { rejection } from '../support/rejection'
 import { type Certificate, OK, type ScriptedServer, startScriptedServer } from '../support/scripted-server'
 
 const pem = (name: string) => readFileSync(join(import.meta.dir, `../fixtures/tls/${name}.pem`), 'utf8')
@@ -98,7 +99,7 @@ describe('a request', () => {
   ]
   test.each(injections)('with %s is not sent', async (_name, request) => {
     const { server, origin } = await start()
-    await expect(origin.send(request)).rejects.toThrow(/^not a (header|path)/)
+    expect((await rejection(origin.send(request))).message).toMatch(/^not a (header|path)/)
     expect(server.connections).toBe(0)
   })
 })
@@ -216,7 +217,7 @@ describe('a connection', () => {
     mostBytes = 10
     const second = ask()
     connection.received(Buffer.from(OK))
-    await expect(second).rejects.toThrow('before it had been sent the request')
+    expect((await rejection(second)).message).toContain('before it had been sent the request')
     expect(isClosed).toBe(true)
   })
 
@@ -297,9 +298,9 @@ describe('what breaks after the request was sent is an error, and not tried agai
     await send(origin)
     server.answer = answer
     // Also on a connection that was kept: nobody knows what the server has begun.
-    await expect(origin.send(post())).rejects.toBeInstanceOf(error)
+    expect(await rejection(origin.send(post()))).toBeInstanceOf(error)
     expect(server.requests).toHaveLength(2)
-    await expect(origin.send(post())).rejects.toBeInstanceOf(error)
+    expect(await rejection(origin.send(post()))).toBeInstanceOf(error)
     expect(server.requests).toHaveLength(3)
     await waitFor(() => server.open() === 0)
   })
@@ -326,7 +327,7 @@ describe('what breaks after the request was sent is an error, and not tried agai
         socket.write(answer)
         setTimeout(() => socket.resetAndDestroy(), 20)
       }
-      await expect(textOf(await origin.send(post()))).rejects.toThrow('ECONNRESET')
+      expect((await rejection(textOf(await origin.send(post())))).message).toContain('ECONNRESET')
       server.answer = (socket) => {
         socket.write(answer)
         setTimeout(() => socket.end(), 20)
@@ -346,7 +347,7 @@ describe('what breaks after the request was sent is an error, and not tried agai
       server.answer = (socket) => void socket.end(answer)
       const response = await origin.send(post())
       expect(response.status).toBe(200)
-      await expect(textOf(response)).rejects.toBeInstanceOf(ConnectionBroken)
+      expect(await rejection(textOf(response))).toBeInstanceOf(ConnectionBroken)
     }
   })
 })
@@ -424,7 +425,7 @@ describe('canceled', () => {
     const { server, origin } = await start()
     const cancelToken = new CancelToken()
     cancelToken.abort(why)
-    await expect(origin.send(post('{}', { signal: cancelToken }))).rejects.toBe(why)
+    expect(await rejection(origin.send(post('{}', { signal: cancelToken })))).toBe(why)
     expect(server.connections).toBe(0)
   })
 
@@ -433,7 +434,7 @@ describe('canceled', () => {
     const cancelToken = new CancelToken()
     const sending = origin.send(post('{}', { signal: cancelToken }))
     cancelToken.abort(why)
-    await expect(sending).rejects.toBe(why)
+    expect(await rejection(sending)).toBe(why)
     await Bun.sleep(50)
     expect({ received: server.receivedBytes, open: server.open() }).toEqual({ received: 0, open: 0 })
   })
@@ -445,7 +446,7 @@ describe('canceled', () => {
     const waiting = origin.send(post('{}', { signal: cancelToken }))
     await waitFor(() => server.requests.length === 1)
     cancelToken.abort(why)
-    await expect(waiting).rejects.toBe(why)
+    expect(await rejection(waiting)).toBe(why)
     await waitFor(() => server.open() === 0)
 
     server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
@@ -453,7 +454,7 @@ describe('canceled', () => {
     const response = await origin.send(post('{}', { signal: other.signal }))
     const text = textOf(response)
     other.abort(why)
-    await expect(text).rejects.toBe(why)
+    expect(await rejection(text)).toBe(why)
     await waitFor(() => server.open() === 0)
   })
 
@@ -531,11 +532,11 @@ describe('a body', () => {
     const { server, origin } = await start()
     pour(server)
     const { body } = await origin.send(post())
-    await expect(body.bytes(3 * MEBIBYTE)).rejects.toBeInstanceOf(BodyTooLarge)
+    expect(await rejection(body.bytes(3 * MEBIBYTE))).toBeInstanceOf(BodyTooLarge)
     await waitFor(() => server.open() === 0)
     server.answer = (socket) => void socket.write(OK)
     const small = await origin.send(post())
-    await expect(small.body.bytes(1)).rejects.toBeInstanceOf(BodyTooLarge)
+    expect(await rejection(small.body.bytes(1))).toBeInstanceOf(BodyTooLarge)
   })
 
   test('that comes before the whole request was taken is the answer, and the rest is not sent', async () => {
@@ -565,7 +566,7 @@ describe('a body', () => {
       throw new Error('the disk is gone')
     }
     const request = post(broken(), { headers: { 'content-length': '100' } })
-    await expect(origin.send(request)).rejects.toThrow('the disk is gone')
+    expect((await rejection(origin.send(request))).message).toContain('the disk is gone')
     await waitFor(() => server.open() === 0)
     expect(server.requests).toEqual([])
   })
@@ -588,7 +589,7 @@ describe('a body', () => {
       )
       socket.end(packed.subarray(0, packed.length / 2))
     }
-    await expect(send(origin)).rejects.toThrow()
+    await rejection(send(origin))
   })
 
   test('packed very small is unpacked no further than it is taken', async () => {
@@ -599,7 +600,7 @@ describe('a body', () => {
       socket.write(packed)
     }
     const { body } = await origin.send(post())
-    await expect(body.bytes(8 * MEBIBYTE)).rejects.toBeInstanceOf(BodyTooLarge)
+    expect(await rejection(body.bytes(8 * MEBIBYTE))).toBeInstanceOf(BodyTooLarge)
     await waitFor(() => server.open() === 0)
   })
 })
@@ -617,7 +618,7 @@ describe('a packed body', () => {
     const reading = (async () => {
       for await (const piece of body) bytes += piece.length
     })()
-    await expect(reading).rejects.toBeInstanceOf(BodyTooLarge)
+    expect(await rejection(reading)).toBeInstanceOf(BodyTooLarge)
     expect(bytes).toBeLessThanOrEqual(256 * MEBIBYTE)
     await waitFor(() => server.open() === 0)
   })

@@ -14,6 +14,7 @@ import { CancelToken } from '../../src/lib/cancel-token'
 import { startConnectProxy } from '../support/connect-proxy'
 import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
+import { rejection } from '../support/rejection'
 import { OK, startScriptedServer } from '../support/scripted-server'
 
 const pem = (name: string) => readFileSync(join(import.meta.dir, `../fixtures/tls/${name}.pem`), 'utf8')
@@ -93,7 +94,7 @@ describe('a tunnel', () => {
     }
     const known = open({ ca: certificate.cert, ...certificate })
     expect(await textOf(await known.send(post()))).toBe('known')
-    await expect(open({ ca: certificate.cert }).send(post())).rejects.toThrow()
+    await rejection(open({ ca: certificate.cert }).send(post()))
   })
 
   test.each([
@@ -127,7 +128,7 @@ describe('a tunnel', () => {
     const sent = origin.send(post('{}', { signal }))
     await waitFor(() => proxy.heads.length === 1)
     signal.abort(new Error('the caller left'))
-    await expect(sent).rejects.toThrow('the caller left')
+    expect((await rejection(sent)).message).toContain('the caller left')
     await waitFor(() => proxy.open() === 0)
   })
 })

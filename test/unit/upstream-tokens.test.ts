@@ -10,6 +10,7 @@ import { KeysInTurn, type UpstreamKey } from '../../src/upstreams/keys-in-turn'
 import { vertex } from '../../src/upstreams/kinds/vertex'
 import { exchanged, NoToken, Tokens } from '../../src/upstreams/tokens'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import { rejection } from '../support/rejection'
 import { completion, startVendor } from '../support/vendor'
 
 const sandbox = startSandbox({ record: true })
@@ -68,10 +69,10 @@ test('an exchange that fails says why, without the key, and is tried again', asy
   expect(exchanges()).toBe(2)
   for (const secret of ['{"type":"service_account"}', JSON.stringify({ ...account, private_key: 'none' })]) {
     const other = open(secret)
-    await expect(Promise.resolve(other.tokens.of(other.key))).rejects.toBeInstanceOf(NoToken)
+    expect(await rejection(Promise.resolve(other.tokens.of(other.key)))).toBeInstanceOf(NoToken)
   }
   const nowhere = open(JSON.stringify({ ...account, token_uri: 'http://127.0.0.1:9/token' }))
-  await expect(Promise.resolve(nowhere.tokens.of(nowhere.key))).rejects.toBeInstanceOf(NoToken)
+  expect(await rejection(Promise.resolve(nowhere.tokens.of(nowhere.key)))).toBeInstanceOf(NoToken)
 })
 
 test('a key that is a token is sent as it is', async () => {

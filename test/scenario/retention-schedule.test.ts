@@ -29,6 +29,7 @@ import { waitFor } from '../support/gateway'
 import { LongHistory } from '../support/long-history'
 import { startObjectStore, storeKey } from '../support/object-store'
 import { createRandom, seedOf } from '../support/random'
+import { rejection } from '../support/rejection'
 
 setDefaultTimeout(180_000)
 
@@ -128,7 +129,7 @@ test('a run that fails is logged with its reason and tried again an hour later',
 test('a run that is asked for answers what it has closed, one at a time, and why it has not', async () => {
   const all = await filled('sqlite', { charges: '1mo', folder: '/dev/null/archive' })
   const { runNow, stop } = node(all, { now: NOW })
-  await expect(runNow(1)).rejects.toThrow('ENOTDIR')
+  expect((await rejection(runNow(1))).message).toContain('ENOTDIR')
   all.config.retention = { charges: '1mo' }
   const [asked, second] = await Promise.allSettled([runNow(2), runNow(1)])
   expect(asked).toMatchObject({ value: { closed: [{ month: '2025-01' }] } })
@@ -137,7 +138,7 @@ test('a run that is asked for answers what it has closed, one at a time, and why
   expect(await runNow(1)).toMatchObject({ closed: [], waiting: undefined })
   await expectProved(all.db, all.config, all.dataDir)
   stop()
-  await expect(runNow(1)).rejects.toThrow('the process stops')
+  expect((await rejection(runNow(1))).message).toContain('the process stops')
   await all.db.close()
 })
 

@@ -25,6 +25,8 @@ export interface Figures {
 export interface StartFigures {
   healthMs: number[]
   modelsMs: number[]
+  /** To the first answer of `/health`, with many models. */
+  manyHealthMs: number[]
 }
 
 export interface MemoryFigures {

@@ -60,6 +60,24 @@ export function createKey(
   return (JSON.parse(created.stdout.toString()) as { key: string }).key
 }
 
+/** Models that all have other prices, so that no start can gain by equal ones. */
+export function manyModels(count: number): object {
+  const models = Array.from({ length: count }, (_, index) => [
+    `model-${index}`,
+    {
+      family: 'openai-chat',
+      upstream: 'mock',
+      upstreamModel: `vendor-${index}`,
+      price: {
+        per_1m_input_tokens: (0.25 + index / 1000).toFixed(3),
+        per_1m_cached_input_tokens: (0.025 + index / 10_000).toFixed(4),
+        per_1m_output_tokens: (2 + index / 100).toFixed(2),
+      },
+    },
+  ])
+  return Object.fromEntries(models)
+}
+
 function config(mockPort: number): object {
   const price = {
     per_1m_input_tokens: '0.25',

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { watchBystanders } from './bystanders'
 import { childrenCpuMs, killAll, stopAll } from './children'
 import type { Figures } from './figures'
-import { setUpGateway } from './gateway'
+import { setUpGateway, startGateway } from './gateway'
 import { LoadClient } from './load-client'
 import { describeMachine } from './machine'
 import { measureCpu } from './measure-cpu'
@@ -45,10 +45,12 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   const pipe = await startPipe(directory, mock.port)
   const nginx = await startNginx(directory, mock.port)
   const setup = setUpGateway(options.gatewayCommand, directory, mock.port)
-  const started = await measureStart(setup, options.subjects.includes('start') ? amounts.starts : 0)
-  if (options.subjects.includes('start')) figures.start = started.figures
+  await step('start', async () => {
+    figures.start = await measureStart(setup, mock.port, amounts.starts)
+  })
+  const gateway = await startGateway(setup)
   const others = nginx === null ? [pipe] : [nginx, pipe]
-  const proxies = [...others, started.last.target]
+  const proxies = [...others, gateway.target]
 
   await Bun.sleep(IDLE_PAUSE_MS)
   const idleMb = residentMb(proxies)
@@ -65,7 +67,7 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
     figures.streams = await measureStreams(load, proxies, amounts)
   })
   await step('translation', async () => {
-    figures.translation = await measureTranslation(load, started.last.target, amounts)
+    figures.translation = await measureTranslation(load, gateway.target, amounts)
   })
   await step('telemetry', async () => {
     figures.telemetry = await measureTelemetry(load, options.gatewayCommand, directory, mock.port, amounts)
@@ -75,27 +77,24 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   if (loaded) await Bun.sleep(amounts.settleMs)
   figures.memory = { idleMb, peakMb, afterMb: loaded ? residentMb(proxies) : {} }
 
+  // What follows has processes of its own: what the load before has left would hide or swell the growth.
+  await gateway.child.stop()
   await step('cuts', async () => {
-    // A fresh process: what the load before has left would hide or swell the growth.
-    await started.last.child.stop()
-    const { last } = await measureStart(setup, 0)
-    figures.cuts = await measureCuts(load, mock, others, last.target, amounts)
-    await last.child.stop()
+    const fresh = await startGateway(setup)
+    figures.cuts = await measureCuts(load, mock, others, fresh.target, amounts)
+    await fresh.child.stop()
   })
   await step('tasks', async () => {
-    if (!started.last.child.ended) await started.last.child.stop()
     // Data directories of their own: what one has ended must not be asked after by the other.
     const setUp = (name: string) => setUpGateway(options.gatewayCommand, join(directory, name), mock.port)
     figures.polls = await measurePolls(setUp('polls'), mock, amounts)
     figures.endings = await measureEndings(load, setUp('endings'), mock, amounts)
   })
   await step('hostile', async () => {
-    if (!started.last.child.ended) await started.last.child.stop()
     const own = setUpGateway(options.gatewayCommand, join(directory, 'hostile'), mock.port)
     figures.hostile = await measureHostile(load, own, amounts)
   })
   await step('nodes', async () => {
-    if (!started.last.child.ended) await started.last.child.stop()
     figures.nodes = await measureNodes(options.gatewayCommand, directory, mock.port, amounts)
   })
   return { figures, nginx: nginx !== null }

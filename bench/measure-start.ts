@@ -1,20 +1,31 @@
 // How long the gateway takes from the start of its process to its first answer, over several starts on a data
 // directory that exists. It must never include the building of the executable or the making of the database.
+import { join } from 'node:path'
 import type { StartFigures } from './figures'
-import { type GatewaySetup, type GatewayStart, startGateway } from './gateway'
+import { type GatewaySetup, manyModels, setUpGateway, startGateway } from './gateway'
 
-/** Leaves the last gateway running. */
+/** Models of the larger of two catalogues. */
+export const MANY_MODELS = 1_000
+
+/** Starts with few models and with many, in turns. */
 export async function measureStart(
-  setup: GatewaySetup,
+  few: GatewaySetup,
+  mockPort: number,
   starts: number,
-): Promise<{ figures: StartFigures; last: GatewayStart }> {
-  const figures: StartFigures = { healthMs: [], modelsMs: [] }
-  let last = await startGateway(setup)
-  for (let start = 0; start < starts; start++) {
-    await last.child.stop()
-    last = await startGateway(setup)
-    figures.healthMs.push(last.healthMs)
-    figures.modelsMs.push(last.modelsMs)
+): Promise<StartFigures> {
+  const directory = join(few.directory, 'many-models')
+  const many = setUpGateway(few.command, directory, mockPort, { models: manyModels(MANY_MODELS) })
+  const figures: StartFigures = { healthMs: [], modelsMs: [], manyHealthMs: [] }
+  // The first of each, which comes before what is measured, reads the executable and its database for the first time.
+  for (let start = -1; start < starts; start++) {
+    const { child, healthMs, modelsMs } = await startGateway(few)
+    await child.stop()
+    const large = await startGateway(many)
+    await large.child.stop()
+    if (start < 0) continue
+    figures.healthMs.push(healthMs)
+    figures.modelsMs.push(modelsMs)
+    figures.manyHealthMs.push(large.healthMs)
   }
-  return { figures, last }
+  return figures
 }

@@ -182,6 +182,12 @@ const breaches: readonly Breach[] = [
     bad: { 'src/accounts/keys.ts': `export * from 'elysia'` },
   },
   {
+    title: 'schemas that are compiled when their file is loaded',
+    find: importFaults,
+    good: { 'src/config/a.ts': `export * from '@sinclair/typebox/value'` },
+    bad: { 'src/config/a.ts': `export * from '@sinclair/typebox/compiler'` },
+  },
+  {
     title: 'citty outside the command line',
     find: importFaults,
     good: { 'cli/a.ts': `export * from 'citty'` },

@@ -102,10 +102,26 @@ function realNamesOf({ models, realNames = true }: Config): Map<string, string> 
   return new Map([...groups.values()].filter(({ length }) => length === 1).flat())
 }
 
+/**
+ * The prices of a model, made when they are first asked for: they have no faults, and a start with a thousand models must not
+ * wait for those that nobody calls.
+ */
+function pricesOf(
+  entry: ModelConfig,
+  upstream: Upstream,
+): () => Pick<Model, 'priceList' | 'costList' | 'tariff'> {
+  let made: ReturnType<ReturnType<typeof pricesOf>> | undefined
+  return () => {
+    if (made) return made
+    const priceList = priceListOf(entry)
+    const costList = costListOf(entry, upstream.name)
+    made = { priceList, costList, tariff: tariffOfVariant(priceList, [], costList) }
+    return made
+  }
+}
+
 function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
-  const priceList = priceListOf(entry)
-  const costList = costListOf(entry, upstream.name)
-  const tariff = tariffOfVariant(priceList, [], costList)
+  const prices = pricesOf(entry, upstream)
   const own = familiesOf(entry)
   const built: Model[] = [...own, ...bridgesOf(own, upstream)].map((family) => ({
     id,
@@ -115,9 +131,15 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     share,
     // Not the name of the upstream, which is the operator's own affair.
     ownedBy: entry.ownedBy ?? upstream.kind,
-    priceList,
-    costList,
-    tariff,
+    get priceList() {
+      return prices().priceList
+    },
+    get costList() {
+      return prices().costList
+    },
+    get tariff() {
+      return prices().tariff
+    },
     strictFields: entry.strictFields ?? false,
     reasoning: entry.reasoning ?? false,
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,

@@ -2,7 +2,7 @@
 // must never let two nodes keep files where the other cannot read them.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { parseBytes, parseDurationMs } from '../lib/durations'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { BucketEntry, bucketFaults } from './bucket'
@@ -25,11 +25,9 @@ type ArtifactsEntry = Static<typeof ArtifactsEntry>
 
 const DEFAULT_MAX_BYTES = 10e9
 
-const compiled = TypeCompiler.Compile(ArtifactsEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function artifactFaults(entry: unknown, database: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(ArtifactsEntry, entry)) return []
   const { keep, maxBytes, s3 } = entry
   const faults: string[] = []
   if (parseDurationMs(keep) === undefined) {

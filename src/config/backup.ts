@@ -1,7 +1,7 @@
 // The part of the configuration that says when the server backs its database up, and where to. Off by default.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { parseDurationMs } from '../lib/durations'
 import { closed, optionalSetting } from '../lib/setting'
 import { BucketEntry, bucketFaults } from './bucket'
@@ -32,11 +32,9 @@ export type BackupEntry = Static<typeof BackupEntry>
 /** The shortest time between two backups. */
 const LEAST_MS = 60_000
 
-const compiled = TypeCompiler.Compile(BackupEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function backupFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(BackupEntry, entry)) return []
   const { every, folder, s3 } = entry
   const faults = bucketFaults('backup.s3', s3)
   if (every !== undefined && (parseDurationMs(every) ?? 0) < LEAST_MS)

@@ -2,7 +2,7 @@
 // secret.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { type EventName, eventNames } from '../contract/events'
 import { parseDurationMs } from '../lib/durations'
 import { parseUsd } from '../lib/money'
@@ -103,11 +103,9 @@ const DEFAULT_EXPIRING_DAYS = 7
 const DAY_MS = 86_400_000
 const SECRET_FORM = /^whsec_([A-Za-z0-9+/]+={0,2})$/
 
-const compiled = TypeCompiler.Compile(EventsEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function eventFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(EventsEntry, entry)) return []
   const amounts = [
     ['lowBalanceUsd', entry.lowBalanceUsd],
     ...Object.entries(entry.lowBalanceUsdOf ?? {}).map(([name, usd]) => [`lowBalanceUsdOf.${name}`, usd]),

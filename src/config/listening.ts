@@ -4,7 +4,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import ipaddr from 'ipaddr.js'
 import { closed, requiredSetting } from '../lib/setting'
 
@@ -29,11 +29,9 @@ export interface Certificate {
   key: string
 }
 
-const compiled = TypeCompiler.Compile(TlsEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. Reads the files that it names. */
 export function tlsFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(TlsEntry, entry)) return []
   try {
     certificateOf(entry)
     return []

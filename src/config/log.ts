@@ -1,7 +1,7 @@
 // The part of the configuration that says what is logged, in which form, where, and for how long.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { parseBytes, parseDurationMs } from '../lib/durations'
 import { LEVELS } from '../lib/log-events'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
@@ -75,11 +75,9 @@ const DEFAULT_KEEP = '30d'
 const DEFAULT_BODIES = { keep: '7d', maxBodyBytes: '64KB', maxBytes: '1GB' } as const
 const MOST_BODY_BYTES = 1_000_000
 
-const compiled = TypeCompiler.Compile(LogEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function logFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(LogEntry, entry)) return []
   const { keep, to, clickhouse, bodies } = entry
   const faults: string[] = []
   if (keep !== undefined && parseDurationMs(keep) === undefined) {

@@ -2,7 +2,7 @@
 // they must never be open to everybody without being asked for.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { closed, optionalSetting } from '../lib/setting'
 
 export const MetricsEntry = Type.Object(
@@ -26,11 +26,9 @@ type MetricsEntry = Static<typeof MetricsEntry>
 
 const LOCAL = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/
 
-const compiled = TypeCompiler.Compile(MetricsEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function metricsFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(MetricsEntry, entry)) return []
   const { host = '127.0.0.1', port, token } = entry as MetricsEntry
   if (token !== undefined) return []
   if (port === undefined) return ['metrics: set a port for a listener of their own, or a token']

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import type { ListedModels } from '../contract/upstream'
 import { asObject, isObject } from '../lib/objects'
 import { requiredSetting } from '../lib/setting'
@@ -25,14 +25,11 @@ export const ModelListEntry = Type.Object({
   ),
 })
 
-const compiled = TypeCompiler.Compile(ModelListEntry)
-const compiledList = TypeCompiler.Compile(
-  Type.Object({
-    kind: Type.String(),
-    models: Type.Record(Type.String(), Type.Object({})),
-    refused: Type.Record(Type.String(), Type.String()),
-  }),
-)
+const List = Type.Object({
+  kind: Type.String(),
+  models: Type.Record(Type.String(), Type.Object({})),
+  refused: Type.Record(Type.String(), Type.String()),
+})
 
 /** The configuration with the models of all lists in place of the entries that name them, and the faults of those. */
 export function withListedModels(value: unknown, folder: string): { value: unknown; faults: string[] } {
@@ -62,7 +59,7 @@ function modelsOf(
   { markup, upstreams }: Record<string, unknown>,
 ): Record<string, unknown> | string {
   if (!/^[^*]*\*$/.test(id)) return ': a star stands at the end of an id only, as in "local/*"'
-  if (!compiled.Check(entry)) return '.list: missing; an id with a star needs a list of models'
+  if (!Check(ModelListEntry, entry)) return '.list: missing; an id with a star needs a list of models'
   const { list: file, ...settings } = entry as { list: string; upstreamModel?: unknown; price?: unknown }
   if (settings.upstreamModel !== undefined) return '.upstreamModel: the list names the models'
   const list = readList(resolve(folder, file))
@@ -99,7 +96,6 @@ function readList(file: string): ModelList | string {
       ? 'does not exist: `gateway prices fetch` writes it'
       : `cannot be read (${code ?? 'no such file'})`
   }
-  if (!isObject(list) || !compiledList.Check(list))
-    return 'is no list of models: `gateway prices fetch` writes one'
+  if (!isObject(list) || !Check(List, list)) return 'is no list of models: `gateway prices fetch` writes one'
   return list as unknown as ModelList
 }

@@ -1,7 +1,7 @@
 // The part of the configuration that names payment services whose payments are credited to accounts.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { parseUsd } from '../lib/money'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 
@@ -34,11 +34,9 @@ export const PaymentsEntry = Type.Object(
 )
 export type PaymentsEntry = Static<typeof PaymentsEntry>
 
-const compiled = TypeCompiler.Compile(PaymentsEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function paymentFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(PaymentsEntry, entry)) return []
   return Object.entries(entry.stripe?.rates ?? {}).flatMap(([currency, rate]) => {
     const place = `payments.stripe.rates.${currency}`
     if (!/^[a-z]{3}$/.test(currency)) return [`${place}: a currency has three small letters, such as eur`]

@@ -2,7 +2,7 @@
 // quoted, held, charged and shown: all of them read it from the model that the plan gives.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import type { Model } from '../contract/family'
 import { FACTOR_DECIMALS, tariffOfVariant, timesFactor } from '../contract/prices'
 import { parseDecimal, parseUsd } from '../lib/money'
@@ -66,7 +66,6 @@ export interface Plan {
   priced(model: Model): Model
 }
 
-const compiled = TypeCompiler.Compile(PlanEntry)
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
 /** Faults of the plans of a configuration; none of what does not fit the schema. */
@@ -75,7 +74,7 @@ export function planFaults(plans: unknown, models: ReadonlyMap<string, unknown>)
   return Object.entries(plans).flatMap(([name, entry]) => {
     const place = `plans.${name}`
     if (!NAME.test(name)) return [`${place}: a plan has small letters, digits, dots and dashes`]
-    if (!compiled.Check(entry)) return []
+    if (!Check(PlanEntry, entry)) return []
     const { priceFactor, priceFactors = {}, models: used = [] } = entry
     const ids = [...models.keys()]
     const known = (id: string) => ids.some((each) => matches(id, each))

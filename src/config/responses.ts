@@ -2,7 +2,7 @@
 // never make a request fail that does not ask for what was kept.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { parseBytes, parseDurationMs } from '../lib/durations'
 import { closed, optionalSetting } from '../lib/setting'
 
@@ -37,11 +37,9 @@ const DEFAULT_MAX_BYTES = 256e6
 const DEFAULT_MAX_RESPONSE_BYTES = 8e6
 const OFF = 'off'
 
-const compiled = TypeCompiler.Compile(ResponsesEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function responseFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(ResponsesEntry, entry)) return []
   const { keep = DEFAULT_KEEP } = entry
   const faults: string[] = []
   if (keep !== OFF && parseDurationMs(keep) === undefined) {

@@ -2,7 +2,7 @@
 // default: charges stay for ever.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { BucketEntry, bucketFaults } from './bucket'
 
@@ -28,11 +28,9 @@ export const RetentionEntry = Type.Object(
 )
 export type RetentionEntry = Static<typeof RetentionEntry>
 
-const compiled = TypeCompiler.Compile(RetentionEntry)
-
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function retentionFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry)) return []
+  if (!Check(RetentionEntry, entry)) return []
   const { folder, s3 } = entry
   const faults = bucketFaults('retention.s3', s3)
   if (folder !== undefined && s3) faults.push('retention.folder: give either folder or s3')

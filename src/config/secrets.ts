@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { KEY_BYTES } from '../lib/sealing'
 import { closed, optionalSetting } from '../lib/setting'
 
@@ -30,8 +30,6 @@ type SecretsEntry = Static<typeof SecretsEntry>
 const KEY_FORM = 'not a key: 32 random bytes in base64 or hex, as `openssl rand -base64 32` makes them'
 const UNSET = 'missing; is its environment variable set?'
 
-const compiled = TypeCompiler.Compile(SecretsEntry)
-
 /** The keys of an entry without faults. Reads the file that it names. */
 export function masterKeysOf(entry: SecretsEntry | undefined): {
   current: Uint8Array | undefined
@@ -45,7 +43,7 @@ export function masterKeysOf(entry: SecretsEntry | undefined): {
 
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. Reads the file that it names. */
 export function secretFaults(entry: unknown): string[] {
-  return compiled.Check(entry) ? keysOf(entry).faults : []
+  return Check(SecretsEntry, entry) ? keysOf(entry).faults : []
 }
 
 /** The keys, the one that encrypts first; null there if nothing is to be encrypted. */

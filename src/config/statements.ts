@@ -1,7 +1,7 @@
 // The part of the configuration that says what stands on statements besides money: who sells, and tax.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import { parseDecimal } from '../lib/money'
 import { closed, optionalSetting, requiredSetting } from '../lib/setting'
 
@@ -40,13 +40,12 @@ export const StatementsEntry = Type.Object(
 )
 export type StatementsEntry = Static<typeof StatementsEntry>
 
-const compiled = TypeCompiler.Compile(StatementsEntry)
 /** Decimals of a percentage of tax. */
 export const PERCENT_DECIMALS = 4
 
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function statementFaults(entry: unknown): string[] {
-  if (!compiled.Check(entry) || !entry.tax) return []
+  if (!Check(StatementsEntry, entry) || !entry.tax) return []
   const percent = parseDecimal(entry.tax.percent, PERCENT_DECIMALS)
   if (typeof percent === 'bigint' && percent > 0n && percent <= 100n * 10n ** BigInt(PERCENT_DECIMALS))
     return []

@@ -3,7 +3,7 @@
 // must never repeat what was sent: only who sent it knows whether that can be done twice. `pgbouncer=true` says that a pooler
 // gives each transaction a session of its choice: then nothing is kept in sessions.
 
-import { SQL } from 'bun'
+import type { SQL } from 'bun'
 
 /** Open connections to one server. */
 export interface Connections {
@@ -70,7 +70,7 @@ export class PostgresServers {
     const { poolSize, connectTimeoutSeconds, session } = this.options
     const kept = this.isPooled ? { prepare: false } : { connection: session }
     const connect = (max: number) =>
-      new SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, ...kept })
+      new Bun.SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, ...kept })
     return { pool: connect(poolSize), groups: connect(1) }
   }
 
@@ -91,7 +91,7 @@ export class PostgresServers {
 
   private async takesChanges(url: string): Promise<boolean> {
     const { connectTimeoutSeconds } = this.options
-    await using probe = new SQL(url, { max: 1, prepare: false, connectionTimeout: connectTimeoutSeconds })
+    await using probe = new Bun.SQL(url, { max: 1, prepare: false, connectionTimeout: connectTimeoutSeconds })
     const [row] = await probe.unsafe('show transaction_read_only')
     return row.transaction_read_only === 'off'
   }

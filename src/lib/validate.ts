@@ -7,10 +7,14 @@ import type { ErrorCode } from './error-codes'
 import { type GatewayError, invalidRequest } from './errors'
 import { isObject } from './objects'
 
-/** Compiles the schema once. The returned function throws a 400 for a body that does not fit. */
+/**
+ * The returned function throws a 400 for a body that does not fit. It compiles the schema when it is first called, so that a
+ * start does not wait for the schemas of everything that might be asked.
+ */
 export function createValidator(schema: TSchema): (body: unknown) => void {
-  const compiled = compile(schema)
+  let compiled: TypeCheck<TSchema> | undefined
   return (body) => {
+    compiled ??= compile(schema)
     if (compiled.Check(body)) return
     const { path, schema: expected, value } = faultOf(schema, body)
     throw describe(parameterOf(path), expected, value)

@@ -76,6 +76,8 @@ const packageOwners: Record<string, RegExp> = {
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
   'bun:sqlite': /^(src\/db\/sqlite(-file)?\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,
+  // A schema becomes code when it is first used: a start must not wait for those of everything.
+  '@sinclair/typebox/compiler': /^src\/lib\/validate\.ts$/,
   nodemailer: /^src\/events\/mail\.ts$/,
 }
 
@@ -387,6 +389,7 @@ function targetOf(from: string, specifier: string, known: ReadonlySet<string>): 
 
 function packageOf(specifier: string): string {
   if (specifier.startsWith('@elysiajs/')) return 'elysia'
+  if (specifier === '@sinclair/typebox/compiler') return specifier
   return specifier.startsWith('@') ? specifier.split('/', 2).join('/') : (specifier.split('/')[0] ?? '')
 }
 

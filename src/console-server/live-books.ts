@@ -111,7 +111,8 @@ export class LiveBooks {
   /** The newest tasks, and those that had not ended: of the last look, or all at the first. */
   private taskRows(open: readonly string[] | undefined): Promise<Row[]> {
     const columns = `id, model, account, key_id, upstream, state, upstream_id, error_code, error_message, polls, cost,
-      created_at, ended_at`
+      created_at, ended_at, (select state || attempts from webhooks where task = tasks.id
+        order by created_at desc limit 1) as webhook`
     const ids = (open ?? []).slice(0, MOST_OPEN_TASKS)
     // No id is empty, and no database takes an empty list.
     const places = ["''", ...ids.map((_id, index) => `$${index + 1}`)].join(', ')
@@ -181,9 +182,9 @@ function taskEvent(row: Row) {
   }
 }
 
-/** The state of a task as a word that changes when an event is to tell of it, and not with each poll. */
-function stateOf({ state, upstream_id: upstreamId, error_code: error }: Row): string {
-  return `${state}${upstreamId === null ? '' : ' begun'}${error === null ? '' : ' error'}`
+/** The state of a task as a word that changes when an event is to tell of it or its webhook, and not with each poll. */
+function stateOf({ state, upstream_id: upstreamId, error_code: error, webhook }: Row): string {
+  return `${state}${upstreamId === null ? '' : ' begun'}${error === null ? '' : ' error'} ${webhook ?? ''}`
 }
 
 function isOpenState(state: string): boolean {

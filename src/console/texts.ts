@@ -337,10 +337,6 @@ export const texts = {
     cancelAnswer: 'Answer to the cancel',
     request: 'Its request',
     document: 'Task as callers see it',
-    picture: 'Kept picture',
-    video: 'Kept video',
-    sound: 'Kept sound',
-    file: (type: string, bytes: number) => `${type}, ${(bytes / 1e6).toFixed(2)} MB`,
     cancel: 'Cancel…',
     cancelTitle: (id: string) => `Cancel ${id}`,
     cancelMeans: (held: string) =>
@@ -363,6 +359,12 @@ export const texts = {
     answer: 'Answer',
     duration: 'Duration',
     body: 'Body of the answer',
+  },
+  results: {
+    picture: 'Kept picture',
+    video: 'Kept video',
+    sound: 'Kept sound',
+    file: (type: string, bytes: number) => `${type}, ${(bytes / 1e6).toFixed(2)} MB`,
   },
   models: {
     title: 'Models',

@@ -10,6 +10,8 @@ export interface TaskVendor {
   submits: { prompt: string; id: string }[]
   /** The tasks that were asked after, in the order in which they were. */
   polls: string[]
+  /** The tasks that it was asked to stop. */
+  cancels: string[]
   /** How many polls of one task ran at once at most. */
   mostAtOnce: number
   answerSubmit: (id: string) => Response | Promise<Response>
@@ -42,6 +44,8 @@ export function startTaskVendor(): TaskVendor & Disposable {
     development: false,
     async fetch(request, listener) {
       listener.timeout(request, 0)
+      const [, canceled] = /\/([^/]+)\/cancel$/.exec(new URL(request.url).pathname) ?? []
+      if (canceled !== undefined) return stopped(canceled)
       if (request.method === 'POST') return submitted((await request.json()) as { input: { prompt: string } })
       return polled(new URL(request.url).pathname.split('/').at(-1) ?? '')
     },
@@ -51,6 +55,11 @@ export function startTaskVendor(): TaskVendor & Disposable {
     const id = `ds-${vendor.submits.length + 1}`
     vendor.submits.push({ prompt: body.input.prompt, id })
     return vendor.answerSubmit(id)
+  }
+
+  function stopped(id: string) {
+    vendor.cancels.push(id)
+    return Response.json({ request_id: 'r' })
   }
 
   async function polled(id: string) {
@@ -69,6 +78,7 @@ export function startTaskVendor(): TaskVendor & Disposable {
     upstream: { kind: 'dashscope', baseUrl: `http://127.0.0.1:${server.port}`, apiKey: 'none' },
     submits: [],
     polls: [],
+    cancels: [],
     mostAtOnce: 0,
     answerSubmit: taken,
     answerPoll: working,

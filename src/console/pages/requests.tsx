@@ -10,6 +10,7 @@ import { Copy, Danger } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
+import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
 import { type Column, PagedTable, usePages } from '../parts/table'
 import { Duration, Time } from '../parts/time'
@@ -143,6 +144,7 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
   const account = request?.account ?? details.charges[0]?.account ?? null
   return (
     <>
+      {details.charges.length > 0 && <Results charge={details.id} isEnded={request !== null} />}
       {request ? <RequestFacts request={request} /> : <p class="quiet">{words.noRow}</p>}
       {request && <Timeline spans={spansOf(request)} totalMs={request.duration_ms} />}
       {details.charges.map((charge) => (

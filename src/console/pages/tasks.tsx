@@ -3,7 +3,7 @@
 
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
-import { call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
+import { call, hasRole, type Reply, type RowOf } from '../api'
 import { useLive } from '../live'
 import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
@@ -11,6 +11,7 @@ import { Action, Danger, Field, Form } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
+import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
 import { type Column, PagedTable, Table, usePages } from '../parts/table'
 import { Duration, Time } from '../parts/time'
@@ -132,36 +133,6 @@ function TaskPanel({ id, news, onChange }: { id: string; news: number; onChange(
         )}
       </Loaded>
     </Panel>
-  )
-}
-
-/** Pictures and players of what a task has made, where results are kept. */
-function Results({ charge, isEnded }: { charge: string; isEnded: boolean }) {
-  const load = useLoaded((signal) => call('listArtifacts', { query: { charge }, signal }), [charge, isEnded])
-  const artifacts = load.data?.data ?? []
-  if (artifacts.length === 0) return null
-  return (
-    <div class="results">
-      {artifacts.map(({ id, content_type: type, bytes }) => {
-        const address = fileAddress('getArtifactContent', { params: { artifact: id } })
-        return (
-          <figure key={id}>
-            {type.startsWith('image/') && <img src={address} alt={words.picture} loading="lazy" />}
-            {type.startsWith('video/') && (
-              <video src={address} controls preload="metadata" aria-label={words.video} />
-            )}
-            {type.startsWith('audio/') && (
-              <audio src={address} controls preload="metadata" aria-label={words.sound} />
-            )}
-            <figcaption>
-              <a href={address} download>
-                {words.file(type, bytes)}
-              </a>
-            </figcaption>
-          </figure>
-        )
-      })}
-    </div>
   )
 }
 

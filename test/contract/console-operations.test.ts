@@ -1,0 +1,208 @@
+// What operators do in the console besides looking, in a real browser: tasks that are canceled and reconciled, webhooks that are
+// delivered again, results that are kept, a backup, and a configuration that is reloaded after its changes were read.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import type { Config } from '../../src/config/schema'
+import { markUnknown } from '../../src/tasks/rows'
+import { openBrowser } from '../support/browser'
+import { type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { readTask, sendTask } from '../support/task-rows'
+import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../support/task-vendor'
+import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/webhook-receiver'
+
+setDefaultTimeout(180_000)
+
+let vendor: TaskVendor & Disposable
+let receiver: WebhookReceiver & Disposable
+let gateway: TestGateway
+let browser: Browser
+let visit: Visit
+/** What the file of the configuration says. */
+let written: Config | undefined
+
+beforeAll(async () => {
+  vendor = startTaskVendor()
+  receiver = startReceiver()
+  gateway = await startTestGateway({
+    balance: '10',
+    upstreams: { slow: vendor.upstream },
+    models: {
+      'test-slow-video': {
+        family: 'dashscope-video',
+        upstream: 'slow',
+        upstreamModel: 'wan2.6-t2v',
+        durations: { min: 2, max: 15, default: 5 },
+        price: { per_second: { '720p': '0.01' } },
+      },
+    },
+    config: { artifacts: { keep: '1h' }, webhooks: { allow: [RECEIVER_NETWORK] } },
+    readConfig: async () => ({ config: written ?? gateway.server.world.config }),
+  })
+  browser = await openBrowser()
+  visit = await visitConsole(browser, gateway)
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+  vendor[Symbol.dispose]()
+  receiver[Symbol.dispose]()
+})
+
+const db = () => gateway.server.world.db
+const dialog = () => visit.page.getByRole('dialog')
+
+/** Submits a video of the slow vendor. */
+async function submit(): Promise<string> {
+  const body = { ...videoBody('a fox'), model: 'test-slow-video', webhook_url: receiver.url }
+  return ((await (await gateway.post('/v1/videos/generations', body)).json()) as { id: string }).id
+}
+
+/** Ends a journey: the page is in order, and nothing went wrong on it. */
+async function inOrder(): Promise<void> {
+  expect(await visit.axe()).toEqual([])
+  expect(visit.faults).toEqual([])
+}
+
+test('a running task is canceled: what is held comes back once its vendor has stopped it', async () => {
+  const { page, open } = visit
+  const id = await submit()
+  const task = await readTask(db(), id)
+  await open(`tasks/${id}`)
+  await page.getByRole('button', { name: 'Cancel…' }).click()
+  await dialog().getByText('the $0.05 that is held is released').waitFor()
+  await dialog().getByRole('button', { name: 'Cancel…' }).click()
+  await dialog().waitFor({ state: 'detached' })
+  expect((await readTask(db(), id)).cancelAt).not.toBeNull()
+  await waitFor(() => vendor.cancels.includes(task.upstreamId ?? ''))
+  // Nobody reloads the page.
+  await page.getByText('canceled: ', { exact: false }).waitFor()
+  expect(await page.getByRole('button', { name: 'Cancel…' }).count()).toBe(0)
+  expect((await gateway.balance()).heldNano).toBe(0)
+  await inOrder()
+})
+
+test('a task whose submit got no answer is followed by the id that its vendor has, another released', async () => {
+  const { page, open } = visit
+  const { now } = gateway.server.world
+  const ids: string[] = []
+  for (const name of ['found', 'lost']) {
+    const { id } = await sendTask(db(), {
+      id: `video_${name}`,
+      createdAt: now(),
+      upstream: 'slow',
+      model: 'test-slow-video',
+    })
+    await db().batch([markUnknown(id)])
+    ids.push(id)
+  }
+  const [found = '', lost = ''] = ids
+  await open('overview')
+  await page.getByRole('link', { name: /2 tasks are unknown at their vendors/ }).click()
+  await page.getByRole('link', { name: found }).click()
+  await page.getByText('$0.05 is held. Look for it at the vendor.').waitFor()
+  await page.getByLabel("Vendor's id").fill('ds-found')
+  await page.getByRole('button', { name: 'The vendor has it: follow it' }).click()
+  await waitFor(() => vendor.polls.includes('ds-found'))
+  expect(await readTask(db(), found)).toMatchObject({ state: 'submitted', upstreamId: 'ds-found' })
+  await open(`tasks/${lost}`)
+  await page.getByRole('button', { name: 'The vendor does not have it…' }).click()
+  await dialog().getByText('$0.05 is released, and the task fails.').waitFor()
+  await dialog().getByRole('button').first().click()
+  await dialog().waitFor({ state: 'detached' })
+  await page.getByText('not_begun: ').waitFor()
+  expect(await readTask(db(), lost)).toMatchObject({ state: 'failed', errorCode: 'not_begun' })
+  vendor.answerPoll = succeeded
+  await waitFor(async () => (await readTask(db(), found)).state === 'succeeded')
+  await inOrder()
+})
+
+test('each attempt of a webhook is shown with its answer, and it is delivered again', async () => {
+  const { page, open } = visit
+  vendor.answerPoll = succeeded
+  receiver.answer = () => new Response('<b>closed</b> for today', { status: 410 })
+  const before = receiver.deliveries.length
+  const id = await submit()
+  await waitFor(() => receiver.deliveries.length > before)
+  await open(`tasks/${id}`)
+  await page.getByRole('cell', { name: '410' }).waitFor()
+  await page.getByText('<b>closed</b> for today').waitFor()
+  await page.getByRole('heading', { name: 'Webhook failed' }).waitFor()
+  receiver.answer = () => new Response('thanks')
+  await page.getByRole('button', { name: 'Deliver again' }).click()
+  await waitFor(() => receiver.deliveries.length === before + 2)
+  await page.getByRole('heading', { name: 'Webhook delivered' }).waitFor()
+  await page.getByRole('cell', { name: '200' }).waitFor()
+  const [first, second] = receiver.deliveries.slice(before)
+  expect(second?.id).toBe(first?.id as string)
+  await inOrder()
+})
+
+test('a kept video plays beside its last frame, with its task and with its request', async () => {
+  const { page, open } = visit
+  const content = [{ type: 'text', text: 'a fox [sandbox task_ms=0]' }]
+  const body = { model: 'test-seedance', content, return_last_frame: true }
+  const { id } = (await (await gateway.post('/v1/videos/generations', body)).json()) as { id: string }
+  await waitFor(async () => (await readTask(db(), id)).state === 'succeeded')
+  const { charge } = await readTask(db(), id)
+  for (const place of [`tasks/${id}`, `requests/${charge}`]) {
+    await open(place)
+    const picture = page.getByRole('img', { name: 'Kept picture' })
+    await picture.waitFor()
+    // It has come, and is a picture.
+    await waitFor(async () => page.evaluate('document.querySelector(".results img").naturalWidth > 0'))
+    expect(await page.locator('.results video[controls]').count()).toBe(1)
+    const address = (await page.locator('.results video').getAttribute('src')) ?? ''
+    const file = await page.request.get(address, { headers: { range: 'bytes=4-7' } })
+    expect([file.status(), file.headers()['content-type'], await file.text()]).toEqual([
+      206,
+      'video/mp4',
+      'ftyp',
+    ])
+    await inOrder()
+  }
+})
+
+test('a backup is made from the settings, and is listed', async () => {
+  const { page, open } = visit
+  await open('settings?part=backups')
+  await page.getByText('No backups yet.').waitFor()
+  await page.getByRole('button', { name: 'Make a backup now' }).click()
+  await page.getByRole('cell', { name: /^gateway-.*/ }).waitFor()
+  const shown = await page.locator('main tbody code').allTextContents()
+  const token = await visit.page.request.get(`${gateway.url}/admin/v1/backups`)
+  expect(((await token.json()) as { data: { name: string }[] }).data.map(({ name }) => name)).toEqual(shown)
+  await open('settings?part=audit')
+  await page.getByRole('cell', { name: 'backup.make' }).waitFor()
+  await inOrder()
+})
+
+test('a configuration is reloaded after its changes were read, and one with faults is not', async () => {
+  const { page, open } = visit
+  const { config } = gateway.server.world
+  const price = { per_1m_input_tokens: '7.00', per_1m_output_tokens: '2.00' }
+  const chat = config.models['test-chat']
+  await open('settings')
+  await page.getByText('The file says what is in force.').waitFor()
+  expect(await page.getByRole('button', { name: 'Reload…' }).count()).toBe(0)
+  written = {
+    ...config,
+    models: { ...config.models, 'test-chat': { ...chat, price } as typeof chat & object },
+  }
+  await page.getByRole('button', { name: 'Check again' }).click()
+  const row = page.getByRole('row', { name: /models\.test-chat\.price\.per_1m_input_tokens/ })
+  await row.getByText('7.00').waitFor()
+  await row.getByText('at a reload').waitFor()
+  await page.getByRole('button', { name: 'Reload…' }).click()
+  await dialog()
+    .getByText(/settings? changes? at once/)
+    .waitFor()
+  await dialog().getByRole('button', { name: 'Reload…' }).click()
+  await dialog().waitFor({ state: 'detached' })
+  await page.getByText('The file says what is in force.').waitFor()
+  expect(gateway.server.world.config.models['test-chat']).toMatchObject({ price })
+  await open('models/test-chat')
+  await page.getByText('$7', { exact: false }).first().waitFor()
+  await inOrder()
+})

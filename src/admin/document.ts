@@ -52,7 +52,7 @@ export function createAdminDocument(version: string) {
 }
 
 function describe(operation: AdminOperation): object {
-  const { id, tag, summary, role, query, body, isIdempotent, reply, path } = operation
+  const { id, tag, summary, role, query, body, isIdempotent, path } = operation
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const parameters = [
     ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
@@ -71,7 +71,6 @@ function describe(operation: AdminOperation): object {
         ]
       : []),
   ]
-  const hasCsv = query !== undefined && 'format' in query.properties
   return {
     operationId: id,
     tags: [tag],
@@ -83,18 +82,32 @@ function describe(operation: AdminOperation): object {
       requestBody: { required: true, content: { 'application/json': { schema: plainSchema(body) } } },
     }),
     responses: {
-      '200': {
-        description: 'As it stands now.',
-        content: {
-          'application/json': { schema: plainSchema(reply) },
-          ...(hasCsv && { 'text/csv': { schema: { type: 'string' } } }),
-        },
-      },
+      ...answersOf(operation),
       ...Object.fromEntries(
         Object.entries(errors).map(([status, [text, code]]) => [status, errorOf(status, text, code)]),
       ),
     },
   }
+}
+
+const text = { schema: { type: 'string' } }
+const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
+
+/** Answers without an error: JSON, also in the forms that `format` names, or the bytes of a file. */
+function answersOf({ query, reply, isFile }: AdminOperation): object {
+  if (isFile)
+    return {
+      '200': { description: 'The whole file.', content: bytes },
+      '206': { description: 'The part that a Range header asks for.', content: bytes },
+      '416': { description: 'The file has no such part.' },
+    }
+  const formats = JSON.stringify(query?.properties.format ?? {})
+  const content = {
+    'application/json': { schema: plainSchema(reply) },
+    ...(formats.includes('"csv"') && { 'text/csv': text }),
+    ...(formats.includes('"html"') && { 'text/html': text }),
+  }
+  return { '200': { description: 'As it stands now.', content } }
 }
 
 function errorOf(status: string, description: string, code: ErrorCode): object {

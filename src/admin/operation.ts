@@ -68,6 +68,8 @@ export interface AdminOperation {
   /** Whether an Idempotency-Key makes it happen once. */
   isIdempotent?: boolean
   reply: TSchema
+  /** Whether it answers the bytes of a file, whole or in part, and no JSON. */
+  isFile?: boolean
   /** Answers JSON, or a whole response for what is none. */
   run(asked: Asked, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }

@@ -12,6 +12,7 @@ import { endTask, STOPPED } from '../../src/tasks/finish'
 import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { misfits } from '../support/json-schema'
+import { startObjectStore, storeKey } from '../support/object-store'
 import { followTask, readTask, sendTask } from '../support/task-rows'
 
 interface Reply {
@@ -29,10 +30,27 @@ const config = {
   events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } },
   plans: { team: { priceFactor: '0.9', allowance: { usd: '5', per: 'month' as const } } },
 }
+const models = {
+  'test-image': {
+    family: 'xai-images',
+    upstream: 'xai',
+    upstreamModel: 'grok-imagine-image',
+    price: { per_image: '0.02', per_input_image: '0.002' },
+  },
+}
 
+const store = startObjectStore()
 beforeAll(async () => {
   for (const database of databaseKinds) {
-    const gateway = await startTestGateway({ database, balance: '10', config })
+    const { endpoint } = store
+    const s3 = { bucket: 'results', endpoint, region: 'x', accessKeyId: storeKey, secretAccessKey: 'secret' }
+    const artifacts = { keep: '1h', ...(database === 'postgres' && { s3 }) }
+    const gateway = await startTestGateway({
+      database,
+      balance: '10',
+      config: { ...config, artifacts },
+      models,
+    })
     gateways.set(database, gateway)
     const made = {} as Record<Role, string>
     for (const role of ROLES) {
@@ -45,6 +63,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
+  await store.stop()
 }, 30_000)
 
 function caller(database: string) {
@@ -80,7 +99,7 @@ function caller(database: string) {
   }
 }
 
-/** Makes what the journey needs: a request that ended, and two tasks, of which the submit of one was not answered. */
+/** Makes what the journey needs: a request that ended, a kept picture, and two tasks, of which the submit of one was not answered. */
 async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
   const asked = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -88,6 +107,12 @@ async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
     body: JSON.stringify({ model: 'test-chat', messages: [{ role: 'user', content: 'Hello' }] }),
   })
   await asked.text()
+  const drawn = await fetch(`${url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'test-image', prompt: 'A fox' }),
+  })
+  await drawn.text()
   const { db, now } = server.world
   const fields = { createdAt: now(), webhookUrl: 'http://127.0.0.1:1/', upstream: 'nobody' }
   const followed = await followTask(db, { ...fields, id: newId('video'), charge: newId('req') })
@@ -175,6 +200,7 @@ const journey: Step[] = [
   { id: 'redeliverWebhook', path: ({ sent }) => `/tasks/${sent}/redeliver`, writes: 'task.redeliver' },
   { id: 'listWebhooks', path: '/webhooks' },
   { id: 'listArtifacts', path: '/artifacts' },
+  { id: 'getArtifactContent', path: ({ listArtifacts }) => `/artifacts/${listArtifacts.data[0].id}/content` },
   { id: 'listConditions', path: '/conditions' },
   { id: 'testEvent', path: '/events/test', body: { recipient: 'nobody' }, writes: 'event.test' },
   { id: 'listEvents', path: '/events?delivery=pending' },
@@ -209,8 +235,8 @@ test('the document is valid OpenAPI, and names each operation once', async () =>
   expect(await new Validator().validate(copy)).toMatchObject({ valid: true })
   expect(new Set(operations.map(({ id }) => id)).size).toBe(operations.length)
   const tried = journey.map(({ id }) => id)
-  // Tested where sessions, statements and kept results are made.
-  const apart: string[] = ['getArtifactContent', 'getStatement', 'revokeSession']
+  // Tested where sessions and statements are made.
+  const apart: string[] = ['getStatement', 'revokeSession']
   expect(operations.map(({ id }) => id).filter((id) => !tried.includes(id))).toEqual(apart)
 })
 
@@ -255,6 +281,32 @@ for (const database of databaseKinds) {
     expect(await endTask(db, await readTask(db, known.followed), ending, options)).toBe(true)
     // No secret of a key stands in the trail.
     expect(JSON.stringify(await entries())).not.toMatch(/sk-[0-9A-Za-z]{30}|adm-[0-9A-Za-z]{30}|whsec_/)
+  })
+
+  test(`a kept result comes whole and in parts, as what it is, and never another's (${database})`, async () => {
+    const gateway = gateways.get(database) as TestGateway
+    const call = caller(database)
+    const drawn = await gateway.post('/v1/images/generations', { model: 'test-image', prompt: 'An owl' })
+    const charge = drawn.headers.get('x-request-id')
+    const [{ url = '' } = {}] = ((await drawn.json()) as { data: { url?: string }[] }).data
+    const whole = await (await fetch(url)).bytes()
+    const { body } = await call('GET', `/artifacts?charge=${charge}`)
+    expect(body.data).toMatchObject([{ account: 'alice', charge, bytes: whole.length }])
+    const [{ id, content_type: type }] = body.data
+    const ask = (path: string, headers: Record<string, string> = {}, role: Role = 'viewer') =>
+      fetch(`${gateway.url}/admin/v1/artifacts/${path}/content`, {
+        headers: { authorization: `Bearer ${tokens.get(database)?.[role]}`, ...headers },
+      })
+    const file = await ask(id)
+    expect(file.headers.get('content-type')).toBe(type)
+    // A vendor decides what is in it: no page may take it for one of its own.
+    expect(file.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(await file.bytes()).toEqual(whole)
+    const part = await ask(id, { range: 'bytes=2-5' })
+    expect([part.status, await part.bytes()]).toEqual([206, whole.slice(2, 6)])
+    expect((await ask(id, { range: `bytes=${whole.length}-` })).status).toBe(416)
+    for (const unknown of ['art_0', '%00', "' or 1=1"]) expect((await ask(unknown)).status).toBe(404)
+    expect((await fetch(`${gateway.url}/admin/v1/artifacts/${id}/content`)).status).toBe(401)
   })
 
   test(`money moves once for each Idempotency-Key (${database})`, async () => {

@@ -240,6 +240,7 @@ const artifactContent = operation({
   tag,
   summary: 'The bytes of a kept result, or the part that a Range header asks for',
   reply: Type.Object({}, open),
+  isFile: true,
   async run({ world, params, request, actor }) {
     assert(request, 'a file is asked for over HTTP')
     const artifact = await findArtifact(world.db, params.artifact ?? '', world.now())

@@ -19,7 +19,7 @@ let receiver: WebhookReceiver & Disposable
 let gateway: TestGateway
 let browser: Browser
 let visit: Visit
-/** What the file of the configuration says. */
+/** The configuration as its file has it. */
 let written: Config | undefined
 
 beforeAll(async () => {

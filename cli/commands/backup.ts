@@ -9,6 +9,7 @@ import { type BackupReport, makeBackup } from '../../src/backup/backup'
 import { type BackupPlace, folderPlace, nameOfBackup, timeOfBackup } from '../../src/backup/place'
 import { openPlace, placeOf, removeOld, sourceOf } from '../../src/backup/schedule'
 import { isoTime } from '../../src/db/iso-time'
+import { noteHere } from '../lib/actor'
 import { CommandFailed, failedFor } from '../lib/errors'
 import { type Gateway, remoteGateway } from '../lib/gateway'
 import { gatewayArgs, remoteOf } from '../lib/remote'
@@ -63,6 +64,11 @@ export const backup = defineCommand({
     const source = sourceOf(config, databaseFile(dataDir))
     const report = await makeBackup(source, target, name, { scratch: openDataDir(args), now })
     const removed = await removeOld(target, keep)
+    await noteHere(config, dataDir, {
+      action: 'backup.make',
+      target: `backup:${name}`,
+      after: { bytes: report.bytes, place: target.title, removed },
+    })
     if (args.json) printJson({ ...jsonOf(report), place: target.title, removed })
     else print(describe(report, target.title, removed))
     failForProblems(report)

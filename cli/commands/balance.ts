@@ -15,6 +15,7 @@ import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { placeOfArchives } from '../../src/retention/archive-place'
 import { faultsOfArchives } from '../../src/retention/prove'
+import { changingHere } from '../lib/actor'
 import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
 import { OperationFailed } from '../lib/failures'
 import { type Gateway, withGateway } from '../lib/gateway'
@@ -201,7 +202,10 @@ const verifyBooks = defineCommand({
         if (charges > SHOWN_FROM) status.show(`Check ${done + 1} of ${of} of ${charges} charges.`)
       }
       const whole = args.whole === true
-      const result = await verify(db, { now, key, whole, signsAnew, onProgress, onCheck })
+      // It changes something where it signs what it has found right.
+      const change = { action: 'balance.verify', target: 'books', after: { whole, signs_anew: signsAnew } }
+      const trail = await changingHere(db, change)
+      const result = await verify(trail, { now, key, whole, signsAnew, onProgress, onCheck })
       if (args.archives) {
         const dataDir = openDataDir(args)
         const place = openPlace(placeOfArchives(config, dataDir))

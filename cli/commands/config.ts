@@ -8,6 +8,7 @@ import type { Change } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
 import { CLEAR } from '../../src/db/codec'
 import type { Encryption } from '../../src/db/encryption-keys'
+import { commandLineActor } from '../lib/actor'
 import { builtInJson, builtInText } from '../lib/built-in'
 import { availability, listModels, listRoutes } from '../lib/catalogue'
 import { describeSearch } from '../lib/config-file'
@@ -126,11 +127,12 @@ async function askFor(
   id: 'compareConfiguration' | 'reloadConfiguration',
 ): Promise<Reloaded> {
   const remote = remoteOf(flags)
-  if (!remote)
-    return needServer(
-      dataDirOf(flags),
-      id === 'compareConfiguration' ? 'GET /config/changes' : 'POST /config/reload',
-    )
+  if (!remote) {
+    const dataDir = dataDirOf(flags)
+    return id === 'compareConfiguration'
+      ? needServer(dataDir, 'GET /config/changes')
+      : needServer(dataDir, 'POST /config/reload', commandLineActor().name)
+  }
   const { ok, faults, changes } = await remoteGateway(remote, flags).call(id)
   if (!ok) return { faults }
   return {

@@ -5,13 +5,12 @@ import { defineCommand } from 'citty'
 import { findKey } from '../../src/accounts/keys'
 import { createLink, makeSessionToken, type SessionOwner, subjectOfRole } from '../../src/accounts/sessions'
 import { findAdmin, ROLES } from '../../src/admin/admins'
-import { recording } from '../../src/admin/audit-trail'
 import { gatewayTime } from '../../src/app/clock'
-import { newId, randomBytes } from '../../src/app/world'
+import { randomBytes } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { inBrackets } from '../../src/lib/url-host'
-import { commandLineActor } from '../lib/actor'
+import { changingHere } from '../lib/actor'
 import { askServer } from '../lib/control'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { callable, listeningAddress } from '../lib/server-address'
@@ -75,8 +74,7 @@ export const consoleCommand = defineCommand({
       const token = makeSessionToken(randomBytes)
       const expiresAt = now + forMs
       const change = { action: 'console.link', target: `${owner.kind}:${name}` }
-      const trail = recording({ db, now: () => now, newId }, commandLineActor(), change)
-      await createLink(trail, owner, { token, now, expiresAt })
+      await createLink(await changingHere(db, change), owner, { token, now, expiresAt })
       const link = `${address.replace(/\/+$/, '')}/console#link=${token}`
       if (args.json) printJson({ link, expires_at: new Date(expiresAt).toISOString() })
       else {

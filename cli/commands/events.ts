@@ -9,10 +9,11 @@ import { sendEvent, testEvent } from '../../src/events/send'
 import { textOfEvent } from '../../src/events/text'
 import { Receivers } from '../../src/webhooks/receivers'
 import { DELIVERY_STATES } from '../../src/webhooks/rows'
+import { noteHere } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
 import { withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
-import { commandArgs, loadConfig } from '../lib/settings'
+import { commandArgs, dataDirOf, loadConfig } from '../lib/settings'
 import { limitArg, parseLimit, parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
@@ -114,6 +115,12 @@ const test = defineCommand({
     const { config } = await loadConfig(args)
     const names = recipientsOf(config, args.recipient)
     const results = await Promise.all(names.map(async (name) => tryOne(config, name)))
+    const entries = results.map(({ recipient, ok, status }) => ({
+      action: 'event.test',
+      target: `recipient:${recipient}`,
+      after: { ok, status },
+    }))
+    await noteHere(config, dataDirOf(args), ...entries)
     if (args.json) printJson(results)
     else
       print(

@@ -3,7 +3,6 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { defineCommand } from 'citty'
-import { record } from '../../src/admin/audit-trail'
 import { gatewayTime } from '../../src/app/clock'
 import { newId, randomBytes } from '../../src/app/world'
 import type { Db } from '../../src/db/db'
@@ -14,7 +13,7 @@ import type { Found } from '../import/found'
 import { readLitellm } from '../import/litellm'
 import { readOneApi } from '../import/one-api'
 import { openSource } from '../import/source'
-import { commandLineActor } from '../lib/actor'
+import { changingHere } from '../lib/actor'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
 import { commandArgs, type SettingsFlags, withDatabase } from '../lib/settings'
 import { print, printJson, say } from '../view/output'
@@ -132,9 +131,8 @@ async function carryAll(db: Db, plan: Plan, kind: string): Promise<void> {
   const now = await gatewayTime(db, Date.now())
   const news = { accounts: countNew(plan.accounts), keys: countNew(plan.keys) }
   if (news.accounts + news.keys === 0) return
-  await carryOut(db, plan, { now, newId, randomBytes })
-  const trail = { db, now: () => now, newId }
-  await record(trail, commandLineActor(), { action: 'import.run', target: `import:${kind}`, after: news })
+  const change = { action: 'import.run', target: `import:${kind}`, after: news }
+  await carryOut(await changingHere(db, change), plan, { now, newId, randomBytes })
 }
 
 function countNew(rows: readonly { state: string }[]): number {

@@ -6,6 +6,7 @@ import { defineCommand } from 'citty'
 import { databaseFile } from '../../src/app/world'
 import { BackupDamaged } from '../../src/backup/backup'
 import { moveToPostgres, TargetFilled } from '../../src/backup/restore'
+import { noteHere } from '../lib/actor'
 import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
 import { commandArgs, dataDirOf, loadConfig } from '../lib/settings'
@@ -30,7 +31,7 @@ export const move = defineCommand({
   async run({ args }) {
     if (!/^postgres(ql)?:\/\//.test(args.to))
       throw new WrongUsage('--to takes an address that begins with postgres://.')
-    await loadConfig(args)
+    const { config } = await loadConfig(args)
     const dataDir = dataDirOf(args)
     const file = databaseFile(dataDir)
     if (!existsSync(file)) throw new CommandFailed(`There is no database in ${dataDir}.`)
@@ -44,6 +45,13 @@ export const move = defineCommand({
       status.clear()
       const moved = `${file}.moved`
       renameSync(file, moved)
+      const { accounts, charges } = findings
+      await noteHere({ ...config, database: args.to }, dataDir, {
+        action: 'database.move',
+        target: 'database',
+        before: { file },
+        after: { accounts, charges },
+      })
       if (args.json) printJson({ ...findings, moved_file: moved })
       else print(describe(findings, moved, commandLineOf('serve', args)))
       if (findings.problems.length > 0)

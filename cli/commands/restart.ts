@@ -2,6 +2,7 @@
 // nobody serving: a successor that does not start changes nothing.
 
 import { defineCommand } from 'citty'
+import { commandLineActor } from '../lib/actor'
 import { askServer, needServer } from '../lib/control'
 import type { Status } from '../lib/control-channel'
 import { CommandFailed } from '../lib/errors'
@@ -22,7 +23,7 @@ export const restart = defineCommand({
   args: commandArgs,
   async run({ args }) {
     const before = await needServer(dataDirOf(args), 'GET /status')
-    const restarted = await needServer(dataDirOf(args), 'POST /restart')
+    const restarted = await needServer(dataDirOf(args), 'POST /restart', commandLineActor().name)
     if ('fault' in restarted) {
       if (args.json) printJson({ ok: false, fault: restarted.fault })
       throw new CommandFailed(`Not restarted, the gateway goes on as before. ${restarted.fault}.`)

@@ -2,13 +2,14 @@
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { defineCommand } from 'citty'
 import { databaseFile } from '../../src/app/world'
 import { BackupDamaged } from '../../src/backup/backup'
 import { restore as restoreBackup, TargetFilled } from '../../src/backup/restore'
 import { openPlace, placeOf } from '../../src/backup/schedule'
 import type { Config } from '../../src/config/schema'
+import { noteHere } from '../lib/actor'
 import { CommandFailed, failedFor } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
 import { commandArgs, dataDirOf, loadConfig, openDataDir } from '../lib/settings'
@@ -48,6 +49,11 @@ export const restore = defineCommand({
       const findings = await restoreBackup(packed, target, { scratch: dataDir, now: Date.now(), onProgress })
       status.clear()
       const { accounts, charges, problems } = findings
+      await noteHere(config, dataDir, {
+        action: 'backup.restore',
+        target: `backup:${basename(args.backup)}`,
+        after: { accounts, charges },
+      })
       if (args.json) printJson({ backup: args.backup, data_dir: dataDir, ...findings })
       else print(`Restored: accounts ${accounts}, charges ${charges}. Start: ${commandLineOf('serve', args)}`)
       if (problems.length > 0)

@@ -3,6 +3,7 @@
 
 import { defineCommand } from 'citty'
 import { version } from '../../package.json'
+import { type RecordedChange, record } from '../../src/admin/audit-trail'
 import { portOfAddress } from '../../src/app/listening'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
@@ -118,18 +119,11 @@ export const serve = defineCommand({
     })
     if (predecessor) unlock = await orStopped(server, () => succeed(dataDir))
     const leaving = Promise.withResolvers<void>()
-    const successors = new Successors()
-    const controlled: Controlled = {
-      ...controlsOf(server, file),
-      async handOver() {
-        successors.haveCome()
-        await server.handOver()
-        unlock?.()
-        leaving.resolve()
-      },
-      restart: () => successors.start(leaving.promise),
-    }
-    const closeControl = openControl(dataDir, controlled, log)
+    const closeControl = openControl(
+      dataDir,
+      controlsOf(server, file, leaving, () => unlock?.()),
+      log,
+    )
     notifySystemd(`MAINPID=${process.pid}\nREADY=1`)
     const stopped = stopOnSignal(server, sandbox, leaving.promise)
     // Also sent when the terminal closes, which must not cut running answers.
@@ -215,8 +209,15 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
   }
 }
 
-/** A running server as commands reach it. */
-function controlsOf(server: Server, file: string | undefined): Omit<Controlled, 'handOver' | 'restart'> {
+/** A running server as commands reach it. `leaving` ends when another process has taken its place. */
+function controlsOf(
+  server: Server,
+  file: string | undefined,
+  leaving: PromiseWithResolvers<void>,
+  unlock: () => void,
+): Controlled {
+  const successors = new Successors()
+  let restartedBy: string | null = null
   return {
     status: () => ({
       pid: process.pid,
@@ -230,8 +231,43 @@ function controlsOf(server: Server, file: string | undefined): Omit<Controlled, 
     }),
     config: () => server.world.offered,
     compare: () => server.compare(),
-    reload: () => server.reload('command'),
+    async reload(by) {
+      const reloaded = await server.reload('command')
+      if (!('faults' in reloaded))
+        await recordFor(server, by, {
+          action: 'configuration.reload',
+          target: 'configuration',
+          after: { changes: reloaded.changes },
+        })
+      return reloaded
+    },
+    async handOver() {
+      successors.haveCome()
+      await server.handOver()
+      await recordFor(server, restartedBy, {
+        action: 'gateway.restart',
+        target: 'gateway',
+        before: { version, pid: process.pid },
+      })
+      unlock()
+      leaving.resolve()
+    },
+    restart(by) {
+      restartedBy = by
+      return successors.start(leaving.promise).finally(() => {
+        restartedBy = null
+      })
+    },
   }
+}
+
+/** Adds an entry to the audit trail for what a command has asked for. What is done is done, also without it. */
+async function recordFor({ world }: Server, by: string | null, change: RecordedChange): Promise<void> {
+  if (by === null) return
+  const actor = { name: by, requestId: null, clientAddress: null }
+  await record(world, actor, change).catch((error) =>
+    world.log('audit_entry_lost', { action: change.action, actor: by, reason: lineOf(error) }),
+  )
 }
 
 /** Runs what a server needs to be complete; without it, the server is stopped. */

@@ -1,9 +1,49 @@
-// Names who changes something by a command on the database, for the audit trail.
+// What commands that change something without an operation of the admin API leave in the audit trail: who did it, and what.
+// A command that only reads must not be here.
 
 import { hostname, userInfo } from 'node:os'
-import type { Actor } from '../../src/admin/audit-trail'
+import { type Actor, type RecordedChange, record, recording } from '../../src/admin/audit-trail'
+import { gatewayTime } from '../../src/app/clock'
+import { inspectDatabase, newId, openDatabase } from '../../src/app/world'
+import type { Config } from '../../src/config/schema'
+import type { Db } from '../../src/db/db'
+import { say } from '../view/output'
+import { lineOf } from './errors'
 
 /** The user of the system, and the machine: `cli:ada@rack1`. No admin can have such a name. */
 export function commandLineActor(): Actor {
   return { name: `cli:${userInfo().username}@${hostname()}`, requestId: null, clientAddress: null }
+}
+
+/** The database for one change by this command: an entry is added to the first transaction that is made with it. */
+export async function changingHere(db: Db, change: RecordedChange): Promise<Db> {
+  const now = await gatewayTime(db, Date.now())
+  return recording({ db, now: () => now, newId }, commandLineActor(), change)
+}
+
+/** Adds an entry for what this command has done, to a database that is open. */
+export async function recordHere(db: Db, change: RecordedChange): Promise<void> {
+  const now = await gatewayTime(db, Date.now())
+  await record({ db, now: () => now, newId }, commandLineActor(), change)
+}
+
+/**
+ * Adds entries for what this command has done beside the database, which it opens. One that is not there yet, or that an older
+ * gateway wrote, stays as it is. Never fails: what is done is done.
+ */
+export async function noteHere(config: Config, dataDir: string, ...changes: RecordedChange[]): Promise<void> {
+  try {
+    const state = await inspectDatabase(config, dataDir)
+    if (!state) return
+    if (state.version !== state.newest)
+      return say('Not in the audit trail: the database is of another version, and stays as it is.')
+    const db = await openDatabase(config, dataDir, { patient: true })
+    try {
+      for (const change of changes) await recordHere(db, change)
+    } finally {
+      await db.close()
+    }
+  } catch (error) {
+    say(`Not in the audit trail: ${lineOf(error)}.`)
+  }
 }

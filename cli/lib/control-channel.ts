@@ -8,16 +8,16 @@ import { offerOf } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
 import type { Log } from '../../src/lib/system'
 
-/** The answers of a process that serves to what commands ask. */
+/** The answers of a process that serves to what commands ask. `by` is who is to stand in the audit trail, if anybody. */
 export interface Controlled {
   status(): Status
   config(): Config
   compare(): Promise<Reloaded>
-  reload(): Promise<Reloaded>
+  reload(by: string | null): Promise<Reloaded>
   /** Leaves the place to a newer process, which serves already; resolves when it has left. */
   handOver(): Promise<void>
   /** Starts a process that takes the place of this one; resolves when this one has left, or goes on as before. */
-  restart(): Promise<Restarted>
+  restart(by: string | null): Promise<Restarted>
 }
 
 /** The process that serves now, or why the one that was asked goes on. */
@@ -41,6 +41,9 @@ export interface Status {
 
 /** Longest path of a socket with a number behind it: macOS takes 103 bytes, Linux 107. */
 const MOST_PATH_BYTES = 95
+
+/** The header with who asks for a change. */
+export const BY = 'x-by'
 
 export function controlSocketOf(dataDir: string): string {
   return join(dataDir, 'control.sock')
@@ -79,7 +82,9 @@ function serveAt(path: string, controlled: Controlled) {
         '/status': { GET: () => Response.json(controlled.status()) },
         '/config': { GET: () => Response.json(offerOf(controlled.config())) },
         '/config/changes': { GET: async () => Response.json(await controlled.compare()) },
-        '/config/reload': { POST: async () => Response.json(await controlled.reload()) },
+        '/config/reload': {
+          POST: async (request) => Response.json(await controlled.reload(request.headers.get(BY))),
+        },
         '/hand-over': {
           async POST(request, server) {
             server.timeout(request, 0)
@@ -90,7 +95,7 @@ function serveAt(path: string, controlled: Controlled) {
         '/restart': {
           async POST(request, server) {
             server.timeout(request, 0)
-            return Response.json(await controlled.restart())
+            return Response.json(await controlled.restart(request.headers.get(BY)))
           },
         },
       },

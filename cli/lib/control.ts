@@ -2,7 +2,7 @@
 
 import type { Reloaded } from '../../src/app/reload'
 import type { Config } from '../../src/config/schema'
-import { controlSocketOf, type Restarted, type Status } from './control-channel'
+import { BY, controlSocketOf, type Restarted, type Status } from './control-channel'
 import { CommandFailed, lineOf } from './errors'
 
 const PATIENCE_MS = 30_000
@@ -22,6 +22,7 @@ interface Answers {
 export async function askServer<Question extends keyof Answers>(
   dataDir: string,
   question: Question,
+  by?: string,
 ): Promise<Answers[Question] | undefined> {
   const [method = '', path] = question.split(' ')
   const signal = AbortSignal.timeout(question === 'POST /restart' ? RESTART_PATIENCE_MS : PATIENCE_MS)
@@ -29,6 +30,7 @@ export async function askServer<Question extends keyof Answers>(
   try {
     response = await fetch(`http://gateway${path}`, {
       method,
+      headers: by === undefined ? {} : { [BY]: by },
       signal,
       unix: controlSocketOf(dataDir),
       // A kept connection would lead to a process that has been replaced since.
@@ -49,12 +51,13 @@ export async function askServer<Question extends keyof Answers>(
   }
 }
 
-/** The answer of the server; fails if there is none. */
+/** The answer of the server; fails if there is none. `by` asks for a change, and stands in the audit trail. */
 export async function needServer<Question extends keyof Answers>(
   dataDir: string,
   question: Question,
+  by?: string,
 ): Promise<Answers[Question]> {
-  const answer = await askServer(dataDir, question)
+  const answer = await askServer(dataDir, question, by)
   if (answer === undefined) {
     throw new CommandFailed(
       `No gateway serves from ${dataDir}. Start one with \`gateway serve\`, or name its --data-dir.`,

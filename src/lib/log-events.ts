@@ -114,6 +114,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Somebody tried to sign in to the console with a wrong token, key or link.',
     'Many of one address: set `console.allowRemote` to false, or close the path to it in the proxy.',
   ),
+  audit_entry_lost: warn(
+    'What a command asked for is done, and is not in the audit trail.',
+    'Look at the database: the entry could not be written.',
+  ),
   control_unavailable: warn(
     'Commands cannot reach this process, as `config reload` would.',
     'Look at the rights of the data directory; SIGHUP still reloads.',

@@ -52,6 +52,9 @@ test('a backup is made, listed, kept as many as asked for, and restored elsewher
   await allFail(1, [['restore gateway.config.ts', 'is no backup, or it is damaged']], join(folder, 'other'))
   const again = join(folder, 'again')
   expect(await run('restore first.zst', again)).toMatchObject({ code: 0, stderr: '' })
+  expect(await json('audit --action backup.restore', again)).toMatchObject([
+    { action: 'backup.restore', target: 'backup:first.zst', after: { accounts: 1 } },
+  ])
   expect(await json('balance show', again)).toMatchObject([{ account: 'alice', balance_usd: '5.00' }])
   const byName = join(folder, 'by-name')
   mkdirSync(join(byName, 'backups'), { recursive: true })
@@ -97,6 +100,8 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     const env = environment({ GATEWAY_DATABASE_URL: url })
     const shown = await call(['balance', 'show', '--json'], { env })
     expect(JSON.parse(shown.stdout)).toMatchObject([{ account: 'alice', balance_usd: '5.00' }])
+    const trail = await call(['audit', '--json', '--action', 'database.move'], { env })
+    expect(JSON.parse(trail.stdout)).toMatchObject([{ action: 'database.move', after: { accounts: 1 } }])
     const second = join(folder, 'second')
     await run('keys create bob', second)
     expect(await run(`move --to ${url}`, second)).toMatchObject({

@@ -39,6 +39,9 @@ test('prices, models and faults of a changed file', async () => {
   const changed = await installation.json('config', 'diff')
   expect(changed.changes.length).toBeGreaterThan(0)
   expect(changed).toEqual(await installation.json('config', 'reload'))
+  expect(await installation.json('audit', '--action', 'configuration.reload')).toMatchObject([
+    { actor: expect.stringMatching(/^cli:/), after: { changes: changed.changes.map(() => ({})) } },
+  ])
   expect((await ask(server, secret, { model: 'new-chat' })).status).toBe(200)
   expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
 

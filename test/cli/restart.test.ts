@@ -79,6 +79,8 @@ onLinux('gateway restart', () => {
     renameSync(`${program}.next`, program)
     const first = await restart(installation)
     expect(first.url).toBe(url)
+    const trail = await installation.json('audit', '--action', 'gateway.restart')
+    expect(trail).toMatchObject([{ actor: expect.stringMatching(/^cli:/), before: { pid: child.pid } }])
     expect((await stream).trimEnd()).toEndWith('data: [DONE]')
     await waitFor(() => child.exitCode !== null)
     expect(child.exitCode).toBe(0)

@@ -1,0 +1,206 @@
+// Every command, and what it leaves in the audit trail: one that changes something has its line there with who did it, one that
+// only reads has none. A new command needs a row here.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Glob } from 'bun'
+import { type AnyCommand, metaOf, namesOfParts, partOf } from '../../cli/view/help'
+import { makeSessionToken, openSession, subjectOfRole } from '../../src/accounts/sessions'
+import { randomBytes } from '../../src/app/world'
+import { addCredit, hold, settle } from '../../src/billing/ledger'
+import { apply } from '../../src/db/db'
+import { openCommandShell } from '../support/command-shell'
+import { openAddress } from '../support/databases'
+import { install } from '../support/executable'
+import { makeCharge, makeSettlement } from '../support/ledger-rows'
+import { makeOneApi } from '../support/other-gateways'
+import { followTask, fund, sendTask } from '../support/task-rows'
+
+setDefaultTimeout(240_000)
+
+/** What a command does: by its line, if it is run here. */
+type Row =
+  | { reads: string }
+  /** A line, the action of its entry, and its target if that is of interest. `ID` stands for what the line before printed. */
+  | { line: string; writes: string; target?: string }
+  /** Tried in another file, which names the action. */
+  | { in: string; writes: string }
+  /** Why it cannot touch the database of a gateway. */
+  | { apart: string }
+
+/** In this order: what is made by one is used by the next. */
+const rows: Record<string, Row> = {
+  'keys create': { line: 'keys create ann', writes: 'key.create', target: 'key:ann' },
+  'keys list': { reads: 'keys list' },
+  'keys show': { reads: 'keys show ann' },
+  'keys update': { line: 'keys update ann --rpm 5', writes: 'key.update' },
+  'keys pause': { line: 'keys pause ann', writes: 'key.pause' },
+  'keys resume': { line: 'keys resume ann', writes: 'key.resume' },
+  'keys roll': { line: 'keys roll ann', writes: 'key.roll' },
+  'keys roll-webhook': { line: 'keys roll-webhook ann', writes: 'key.roll_webhook' },
+  'keys revoke': { line: 'keys revoke ann', writes: 'key.revoke' },
+  'accounts list': { reads: 'accounts list' },
+  'accounts show': { reads: 'accounts show ann' },
+  'accounts update': { line: 'accounts update ann --note new', writes: 'account.update' },
+  'accounts freeze': { line: 'accounts freeze ann', writes: 'account.freeze' },
+  'accounts unfreeze': { line: 'accounts unfreeze ann', writes: 'account.unfreeze' },
+  'balance show': { reads: 'balance show' },
+  'balance add': { line: 'balance add ann 5', writes: 'account.credit', target: 'account:ann' },
+  'balance adjust': { line: 'balance adjust ann --note gift -- 5', writes: 'account.adjust' },
+  'balance ledger': { reads: 'balance ledger ann' },
+  'balance verify': { line: 'balance verify', writes: 'balance.verify', target: 'books' },
+  'codes create': { line: 'codes create --amount 1', writes: 'codes.create' },
+  'codes list': { reads: 'codes list' },
+  'codes revoke': { line: 'codes revoke ID', writes: 'code.revoke' },
+  'admins create': { line: 'admins create ada --role viewer', writes: 'admin.create' },
+  'admins list': { reads: 'admins list' },
+  'admins revoke': { line: 'admins revoke ada', writes: 'admin.revoke', target: 'admin:ada' },
+  'sessions list': { reads: 'sessions list' },
+  'sessions revoke': { line: 'sessions revoke ses_known', writes: 'session.revoke' },
+  console: { line: 'console', writes: 'console.link', target: 'admin:owner' },
+  audit: { reads: 'audit' },
+  'statements issue': { line: 'statements issue --month 2024-02', writes: 'statement.issue' },
+  'statements list': { reads: 'statements list' },
+  'statements show': { reads: 'statements show 1' },
+  'statements verify': { reads: 'statements verify' },
+  'retention show': { reads: 'retention show' },
+  'retention apply': {
+    line: 'retention apply --charges 12mo',
+    writes: 'retention.close',
+    target: 'month:2024-01',
+  },
+  usage: { reads: 'usage' },
+  reconcile: { reads: 'reconcile --upstream openai --file usage.csv --month 2026-01' },
+  'requests list': { reads: 'requests list' },
+  'requests show': { reads: 'requests show req_none' },
+  'requests tail': { apart: 'it goes on until it is ended; it asks what requests list asks' },
+  'tasks list': { reads: 'tasks list' },
+  'tasks show': { reads: 'tasks show video_followed' },
+  'tasks watch': { apart: 'it goes on until the task has ended; it asks what tasks show asks' },
+  'tasks cancel': { line: 'tasks cancel video_followed', writes: 'task.cancel' },
+  'tasks reconcile': { line: 'tasks reconcile video_sent --not-begun', writes: 'task.reconcile' },
+  'tasks redeliver': { line: 'tasks redeliver video_sent', writes: 'task.redeliver' },
+  'events list': { reads: 'events list' },
+  'events conditions': { reads: 'events conditions' },
+  'events test': { line: 'events test nobody', writes: 'event.test', target: 'recipient:nobody' },
+  'events redeliver': { in: 'contract/admin-api.test.ts', writes: 'event.redeliver' },
+  'plans list': { reads: 'plans list' },
+  'plans show': { reads: 'plans show none' },
+  'models list': { reads: 'models list' },
+  'models price': { reads: 'models price test-chat --input-tokens 1000' },
+  'upstreams list': { reads: 'upstreams list' },
+  'upstreams test': { reads: 'upstreams test openai' },
+  'upstreams health': { reads: 'upstreams health' },
+  'import one-api': { line: 'import one-api THEIRS --yes', writes: 'import.run', target: 'import:one-api' },
+  'import new-api': { reads: 'import new-api THEIRS' },
+  'import litellm': { reads: 'import litellm --models nowhere.yaml' },
+  backup: { line: 'backup copy.zst', writes: 'backup.make', target: 'backup:copy.zst' },
+  restore: { in: 'cli/backup.test.ts', writes: 'backup.restore' },
+  move: { in: 'cli/backup.test.ts', writes: 'database.move' },
+  'config check': { reads: 'config check' },
+  'config diff': { reads: 'config diff' },
+  'config print': { apart: 'it prints what is built in' },
+  'config reload': { in: 'cli/reload.test.ts', writes: 'configuration.reload' },
+  restart: { in: 'cli/restart.test.ts', writes: 'gateway.restart' },
+  serve: { apart: 'it is the gateway' },
+  doctor: { reads: 'doctor' },
+  health: { reads: 'health' },
+  env: { reads: 'env codex' },
+  'prices fetch': { apart: 'it writes a file beside the configuration' },
+  init: { apart: 'it writes a configuration' },
+  completions: { apart: 'it prints a script' },
+  'contexts add': { apart: 'a file of the person who types' },
+  'contexts list': { apart: 'a file of the person who types' },
+  'contexts use': { apart: 'a file of the person who types' },
+  'contexts remove': { apart: 'a file of the person who types' },
+  'accounts close': { line: 'accounts close ann --yes', writes: 'account.close' },
+}
+
+test('every command has a row, and nothing else has', async () => {
+  const found: string[] = []
+  const folder = join(import.meta.dir, '../../cli/commands')
+  for (const file of new Glob('*.ts').scanSync(folder)) {
+    for (const part of Object.values(await import(join(folder, file)))) {
+      const command = part as AnyCommand
+      if (command.meta) found.push(...(await commandsOf(command, metaOf(command).name ?? '')))
+    }
+  }
+  expect(found.toSorted()).toEqual(Object.keys(rows).toSorted())
+})
+
+test('each command that changes something is in the trail with who did it, and no other', async () => {
+  const installation = await install({
+    config: { events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } } },
+  })
+  const { configFile, dataDir } = installation
+  const folder = dirname(configFile)
+  const settings = ['--config', configFile, '--data-dir', dataDir]
+  const shell = openCommandShell(folder, { PATH: process.env.PATH, HOME: folder })
+  const theirs = await makeOneApi('sqlite', 'one-api', 'http://127.0.0.1:1')
+  // Makes the database.
+  await shell.run(['keys', 'create', 'alice', ...settings])
+  await fill(join(dataDir, 'gateway.sqlite'))
+  const entries = () => installation.rows('select * from audit_trail order by id')
+  const actor = `cli:${userInfo().username}@${hostname()}`
+  const wrong: object[] = []
+  let printed = ''
+  for (const row of Object.values(rows)) {
+    const line = 'reads' in row ? row.reads : 'line' in row ? row.line : undefined
+    if (line === undefined) continue
+    const words = line.replace('THEIRS', theirs).replace('ID', printed).split(' ')
+    const end = words.indexOf('--')
+    const before = (await entries()).length
+    const ran = await shell.run(words.toSpliced(end === -1 ? words.length : end, 0, ...settings))
+    if ('line' in row) printed = ran.stdout.trim()
+    const [first, ...more] = (await entries()).slice(before)
+    const expected =
+      'line' in row ? { actor, action: row.writes, target: row.target ?? first?.target } : undefined
+    const found = first && { actor: first.actor, action: first.action, target: first.target }
+    // It may find nothing, or reach nobody, but it must have tried.
+    if (ran.code > 1 || more.length > 0 || !Bun.deepEquals(found, expected))
+      wrong.push({ line, ...ran, found, more })
+  }
+  expect(wrong).toEqual([])
+  await shell.end()
+})
+
+test('what is tried elsewhere is named there', () => {
+  for (const row of Object.values(rows))
+    if ('in' in row) {
+      const text = readFileSync(join(import.meta.dir, '..', row.in), 'utf8')
+      expect({ ...row, isNamed: text.includes(`'${row.writes}'`) }).toEqual({ ...row, isNamed: true })
+    }
+})
+
+async function commandsOf(command: AnyCommand, path: string): Promise<string[]> {
+  const names = namesOfParts(command)
+  if (names.length === 0) return [path]
+  const parts = names.map(async (name) =>
+    commandsOf((await partOf(command, name)) as AnyCommand, `${path} ${name}`),
+  )
+  return (await Promise.all(parts)).flat()
+}
+
+/** Charges that are old, two tasks, and somebody who is signed in. */
+async function fill(file: string): Promise<void> {
+  const db = openAddress(file)
+  const first = Date.UTC(2024, 0, 5)
+  await addCredit(db, { id: 'paid', account: 'alice', amountNano: 1_000_000_000, now: first, note: null })
+  for (const month of [0, 1]) {
+    const at = Date.UTC(2024, month, 10, 12)
+    const charge = makeCharge(50_000_000, { id: `charge-of-${month}`, model: 'test-chat', createdAt: at })
+    await hold(db, charge)
+    await settle(db, charge, makeSettlement(50_000_000, { endedAt: at }))
+  }
+  const now = Date.now()
+  await fund(db, 'tasks', 10_000_000_000, now)
+  const task = { account: 'tasks', createdAt: now, webhookUrl: 'http://127.0.0.1:1/' }
+  await followTask(db, { ...task, id: 'video_followed' })
+  await sendTask(db, { ...task, id: 'video_sent' })
+  const session = { id: 'ses_known', token: makeSessionToken(randomBytes), kind: 'admin' as const }
+  const times = { now, idleMs: 60_000, maxMs: 60_000, clientAddress: null, userAgent: null }
+  await apply(db, openSession({ ...session, ...times, subject: subjectOfRole('owner') }))
+  await db.close()
+}

@@ -69,7 +69,7 @@ const rows: Record<string, Row> = {
   'retention apply': {
     line: 'retention apply --charges 12mo',
     writes: 'retention.close',
-    target: 'month:2024-01',
+    target: 'retention',
   },
   usage: { reads: 'usage' },
   reconcile: { reads: 'reconcile --upstream openai --file usage.csv --month 2026-01' },

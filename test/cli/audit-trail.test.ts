@@ -20,7 +20,7 @@ import { followTask, fund, sendTask } from '../support/task-rows'
 
 setDefaultTimeout(240_000)
 
-/** What a command does: by its line, if it is run here. */
+/** The effect of a command, with its line if it is run here. */
 type Row =
   | { reads: string }
   /** A line, the action of its entry, and its target if that is of interest. `ID` stands for what the line before printed. */

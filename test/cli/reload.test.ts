@@ -38,8 +38,7 @@ test('prices, models and faults of a changed file', async () => {
   expect((await installation.command(['models', 'list'])).stderr).toContain('config diff')
   const changed = await installation.json('config', 'diff')
   expect(changed.changes.length).toBeGreaterThan(0)
-  expect(changed).toEqual(await installation.json('config', 'reload'))
-  await expectInTrail(installation, changed.changes.length)
+  await reloadInTrail(installation, changed)
   expect((await ask(server, secret, { model: 'new-chat' })).status).toBe(200)
   expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
 
@@ -119,9 +118,10 @@ async function followsNamedFiles(
   await waitFor(() => events('config_reloaded') === 7)
 }
 
-/** The reload by a command has an entry, with its changes. */
-async function expectInTrail({ json }: Pick<Installation, 'json'>, changes: number): Promise<void> {
+/** Reloads by a command, which says what has changed and has an entry in the trail. */
+async function reloadInTrail({ json }: Installation, changed: { changes: object[] }): Promise<void> {
+  expect(await json('config', 'reload')).toEqual(changed)
   const [entry, ...more] = await json('audit', '--action', 'configuration.reload')
   expect(entry).toMatchObject({ actor: expect.stringMatching(/^cli:/) })
-  expect([entry.after.changes.length, more]).toEqual([changes, []])
+  expect([entry.after.changes.length, more]).toEqual([changed.changes.length, []])
 }

@@ -7,7 +7,7 @@ import { formatUsd } from '../lib/money'
 import { bookOf } from './balances'
 import { closedPart, closedPayments } from './closings'
 import { usageBy } from './usage-report'
-import { DAY_MS, HOUR_MS, highestPosition, markOf, positionsBetween } from './usage-totals'
+import { DAY_MS, HOUR_MS, highestPosition, markOf, positionsBetween, totalsOfSeries } from './usage-totals'
 
 export interface LedgerEntry {
   id: string
@@ -114,16 +114,15 @@ export async function endOfLedger(
 /** The highest position of charges of an account that ended between two hours, or more of the first day. */
 async function lastPositionBetween(db: Db, account: string, since: number, until: number): Promise<number> {
   const day = until - (until % DAY_MS)
-  const ofAccount = 'series in (select id from charge_series where account = $1)'
   const mark = await markOf(db)
   const [row] = await db.query({
     sql: `select coalesce(max(last), 0) as last from (
-        select max(last_position) as last from usage_totals where span = ${DAY_MS} and start >= $2 and start < $3
-          and ${ofAccount}
+        select max(last_position) as last from ${totalsOfSeries('account = $1', { span: DAY_MS, from: '$2', to: '$3' })}
         union all
-        select max(last_position) from usage_totals where span = ${HOUR_MS} and start >= $3 and start < $4 and ${ofAccount}
+        select max(last_position) from ${totalsOfSeries('account = $1', { span: HOUR_MS, from: '$3', to: '$4' })}
         union all
-        select max(position) from ended_charges where position > $5 and ended_at < $4 and ${ofAccount}) as found`,
+        select max(position) from ended_charges where position > $5 and ended_at < $4
+          and series in (select id from charge_series where account = $1)) as found`,
     parameters: [account, since - (since % DAY_MS), day, until, mark],
   })
   return row?.last as number
@@ -146,11 +145,10 @@ async function hourWithLast(
   for (let days = 1; end > since; days *= 2) {
     const begin = end - days * DAY_MS
     const hours = await db.query({
-      sql: `select start, cast(sum(requests - released) as bigint) as paid from usage_totals
-        where span = ${HOUR_MS} and start >= $1 and start < $2 and start < $3
-          and series in (select id from charge_series where account = $4)
+      sql: `select start, cast(sum(requests - released) as bigint) as paid
+        from ${totalsOfSeries('account = $1', { span: HOUR_MS, from: '$2', to: '$3' })}
         group by start order by start desc`,
-      parameters: [begin, end, until, account],
+      parameters: [account, begin, Math.min(end, until)],
     })
     for (const { start, paid } of hours) {
       counted += paid as number
@@ -194,8 +192,8 @@ async function balanceBefore(db: Db, account: string, at: number): Promise<numbe
 async function paidBefore(db: Db, account: string, at: number): Promise<number> {
   const closed = await closedPart(db)
   if (at >= closed.endedBefore) {
-    const used = await usageBy(db, 'account', { since: 0, until: at })
-    return used.find(({ name }) => name === account)?.amountNano ?? 0
+    const [used] = await usageBy(db, 'account', { since: 0, until: at, account })
+    return used?.amountNano ?? 0
   }
   let paidNano = 0
   for (const { amountNano } of await closedPayments(db, account, 0, at)) paidNano += amountNano
@@ -273,11 +271,10 @@ async function rangesOf(
   mark: number,
 ): Promise<(readonly [after: number, to: number])[]> {
   const hours = await db.query({
-    sql: `select min(first_position) as first, max(last_position) as last from usage_totals
-      where span = ${HOUR_MS} and start >= $1 and start < $2
-        and series in (select id from charge_series where account = $3)
+    sql: `select min(first_position) as first, max(last_position) as last
+      from ${totalsOfSeries('account = $1', { span: HOUR_MS, from: '$2', to: '$3' })}
       group by start order by 1`,
-    parameters: [since - (since % HOUR_MS), until, account],
+    parameters: [account, since - (since % HOUR_MS), until],
   })
   const ranges: [number, number][] = []
   for (const { first, last } of hours) {

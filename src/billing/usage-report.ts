@@ -8,7 +8,7 @@ import { type KeyLimits, periodOf } from './limits'
 import { OTHER_METADATA } from './references'
 import { FIGURES, SUMS } from './usage-figures'
 import { withWholeUsage } from './usage-form'
-import { DAY_MS, firstPositionSince, HOUR_MS, markOf } from './usage-totals'
+import { DAY_MS, firstPositionSince, HOUR_MS, markOf, totalsOfSeries, totalsWithin } from './usage-totals'
 
 export const usageDimensions = ['key', 'account', 'model', 'operation', 'day', 'hour'] as const
 /** A dimension of all requests, or a name of their metadata: `metadata.team`. */
@@ -106,17 +106,23 @@ async function usageStatement(
 ): Promise<Statement> {
   const parameters: Value[] = []
   const value = (parameter: Value) => `$${parameters.push(parameter)}`
+  const owners = Object.entries({ account, key_id: keyId }).flatMap(([column, wanted]) =>
+    wanted === undefined ? [] : [`${column} = ${value(wanted)}`],
+  )
+  const isOwned = owners.join(' and ')
   const parts: string[] = []
   const totals = (span: number, from: number, to: number) => {
     if (from >= to) return
-    parts.push(`select series, start as at, ${FIGURES.join(', ')} from usage_totals
-      where span = ${span} and start >= ${value(from)} and start < ${value(to)}`)
+    const within = { span, from: value(from), to: value(to) }
+    const source = isOwned === '' ? totalsWithin(within) : totalsOfSeries(isOwned, within)
+    parts.push(`select series, start as at, ${FIGURES.join(', ')} from ${source}`)
   }
   const charges = (from: number, to: number, after: number, last: number) => {
     if (from >= to || after >= last) return
     parts.push(`select series, ended_at - ended_at % ${HOUR_MS} as at, ${SUMS} from ended_charges
       where position > ${value(after)} and position <= ${value(last)}
-        and ended_at >= ${value(from)} and ended_at < ${value(to)} group by 1, 2`)
+        and ended_at >= ${value(from)} and ended_at < ${value(to)}
+        ${isOwned && `and series in (select id from charge_series where ${isOwned})`} group by 1, 2`)
   }
   const firstHour = Math.min(Math.ceil(since / HOUR_MS) * HOUR_MS, until)
   const lastHour = Math.max(firstHour, until - (until % HOUR_MS))
@@ -133,10 +139,6 @@ async function usageStatement(
     charges(from, to, first - 1, Math.min(last, mark))
   }
   charges(since, until, mark, Number.MAX_SAFE_INTEGER)
-  const owners = Object.entries({ key_id: keyId, account }).flatMap(([column, wanted]) =>
-    wanted === undefined ? [] : [`${column} = ${value(wanted)}`],
-  )
-  const owned = owners.length === 0 ? '' : `where ${owners.join(' and ')}`
   const noFigures = FIGURES.map(() => '0')
   const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
   return {
@@ -148,7 +150,7 @@ async function usageStatement(
         from (${parts.join(' union all ')}) as ended join charge_series on charge_series.id = series
         union all
         select account, key_id, model, operation, coalesce(metadata_id, 0), created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
-        from open_charges where created_at >= ${value(since)} and created_at < ${value(until)}) as all_of_them ${owned}) as used
+        from open_charges where created_at >= ${value(since)} and created_at < ${value(until)} ${isOwned && `and ${isOwned}`}) as all_of_them) as used
       group by used_by, then_by`,
     parameters,
   }

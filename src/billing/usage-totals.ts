@@ -93,6 +93,28 @@ export async function firstPositionSince(db: Db, at: number): Promise<number> {
   return row.position
 }
 
+/** Totals of a span that begin at a time or later and before another; both are SQL. */
+interface TotalsWithin {
+  span: number
+  from: string
+  to: string
+}
+
+/** Totals of all series, in the order of their times. */
+export function totalsWithin({ span, from, to }: TotalsWithin): string {
+  return `usage_totals where span = ${span} and start >= ${from} and start < ${to}`
+}
+
+/**
+ * Totals of the series for which a condition holds, by their own index: what one account or key asks must not cost what all of
+ * them use. SQLite keeps the order of a cross join. It takes every column that is compared for selective, and would rather
+ * read all totals of a time; pairs show it the way.
+ */
+export function totalsOfSeries(condition: string, { span, from, to }: TotalsWithin): string {
+  return `charge_series cross join usage_totals where ${condition} and series = charge_series.id
+    and (span, start) >= (${span}, ${from}) and (span, start) < (${span}, ${to})`
+}
+
 function moveMark(from: number, to: number): Statement {
   return {
     sql: `update marks set position = $1 where name = 'usage' and position = $2`,

@@ -428,6 +428,8 @@ export const migrations: readonly Step[] = [
   USAGE_METADATA,
   IMPORTED_KEYS,
   STATEMENT_TABLES,
+  // Totals of one account or key, which must not be looked for among those of all.
+  ['create index totals_of_series on usage_totals (series, span, start)'],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

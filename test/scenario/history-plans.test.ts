@@ -1,4 +1,5 @@
-// The plans of PostgreSQL for every statement that a report runs on the history of charges: none may read all of it.
+// The plans of the statements that reports run: on PostgreSQL none may read all of the history of charges, and on both databases
+// what is asked of one account or key must not read the totals of all.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { endOfLedger, ledgerOf } from '../../src/billing/account-ledger'
@@ -86,6 +87,68 @@ server('a statement that reads history', () => {
         sql,
         reads: '',
       })
+    }
+    await db.close()
+  })
+})
+
+const ACCOUNTS = 200
+const SERIES = 4 * ACCOUNTS
+
+/** Totals of two months of days and one day of hours, of accounts with four keys each. */
+async function fillTotals(db: Db): Promise<void> {
+  const fill = (span: number, count: number) => ({
+    sql: `with recursive times(i) as (select 0 union all select i + 1 from times where i < ${count - 1})
+      insert into usage_totals (span, start, series, requests, released, counted, estimated, amount, shortfall,
+        first_position, last_position)
+      select ${span}, ${START} + cast(i as bigint) * ${span}, id, 1, 0, 0, 0, 5, 0, 1, 1 from times cross join charge_series`,
+  })
+  await apply(db, [
+    {
+      sql: `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${SERIES})
+        insert into charge_series (id, account, key_id, model, operation)
+        select i, 'account ' || (i % ${ACCOUNTS}), 'key ' || i, 'm', 'chat' from n`,
+    },
+    fill(DAY_MS, HISTORY_DAYS),
+    fill(HOUR_MS, 24),
+    // SQLite is never told how many rows there are.
+    ...(db.kind === 'postgres' ? [{ sql: 'analyze' }] : []),
+  ])
+}
+
+/** A look-up of one row by the other index is as good. */
+const READS_OTHERS =
+  /SCAN usage_totals|usage_totals USING PRIMARY|Seq Scan on usage_totals|usage_totals_pkey .*rows=\d\d/
+
+describe.each(databaseKinds)('totals of one account on %s', (kind) => {
+  test('are found without reading those of others', async () => {
+    const db = await openTestDatabase(kind)
+    await fillTotals(db)
+    const statements: Statement[] = []
+    const watched: Db = {
+      ...db,
+      query(statement) {
+        if (/usage_totals[^)]*charge_series/s.test(statement.sql)) statements.push(statement)
+        return db.query(statement)
+      },
+    }
+    const until = START + HISTORY_DAYS * DAY_MS
+    const account = 'account 7'
+    const since = START + 50 * DAY_MS
+    // The balance before a time is the sum of all days before it.
+    expect(await Array.fromAsync(ledgerOf(watched, account, { since, until: since }))).toEqual([])
+    await endOfLedger(watched, account, { since: START, until }, 10)
+    for (const by of ['account', 'model', 'day', 'hour'] as const) {
+      await usageBy(watched, by, { since: 0, until, account })
+      await usageBy(watched, by, { since: 0, keyId: 'key 7' })
+    }
+    expect(statements.length).toBeGreaterThan(10)
+    const explain = kind === 'sqlite' ? 'explain query plan' : 'explain'
+    for (const { sql, parameters = [] } of statements) {
+      const plan = await db.query({ sql: `${explain} ${sql}`, parameters })
+      const lines = plan.map((row) => String(row.detail ?? row['QUERY PLAN']))
+      const reads = lines.filter((line) => READS_OTHERS.test(line))
+      expect({ sql, reads }).toEqual({ sql, reads: [] })
     }
     await db.close()
   })

@@ -10,6 +10,7 @@ import { DatabaseUnavailable, type Db, type Statement } from './db'
 import { EVENT_TABLES } from './event-tables'
 import { IMPORTED_KEYS } from './imported-keys'
 import { MOVEMENT_FUNCTIONS } from './movement-functions'
+import { MOVEMENT_RECORDS } from './movement-records'
 import { REQUEST_FIGURES } from './request-figures'
 import { STATEMENT_TABLES } from './statement-tables'
 import { USAGE_METADATA } from './usage-metadata'
@@ -430,6 +431,7 @@ export const migrations: readonly Step[] = [
   STATEMENT_TABLES,
   // Totals of one account or key, which must not be looked for among those of all.
   ['create index totals_of_series on usage_totals (series, span, start)'],
+  MOVEMENT_RECORDS.map((postgres) => ({ postgres })),
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

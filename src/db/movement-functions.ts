@@ -1,6 +1,7 @@
 // The functions on PostgreSQL that make a group of movements in one call: what the ledger's statements do one by one, for
 // many at once. They must answer what the statements would have answered in some order, and lock accounts before
-// anything else, by name. A function that has been released must never change: add one with the next number.
+// anything else, by name. These take JSON, for gateways of before: movement-records.ts has what is called now. A function that
+// has been released must never change.
 
 /** The columns of both lists in the argument that are not texts. */
 const TYPES = new Map(
@@ -413,6 +414,3 @@ export const MOVEMENT_FUNCTIONS_WITH_METADATA: readonly string[] = [
   singleFunction(4),
   moveFunction(4),
 ]
-
-/** The function that this gateway calls. */
-export const MOVE_MONEY = 'move_money_4'

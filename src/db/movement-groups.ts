@@ -2,6 +2,7 @@
 // load, the larger the groups; there is no timer. It must never answer a movement before its commit.
 
 import type { BatchResult, Movement, Statement } from './db'
+import { arrayOfRecords, arrayOfTexts, recordOf } from './movement-records'
 
 /** Most movements of one call, and most characters of their data: the accounts of a call are locked until its end. */
 const MOST_MOVEMENTS = 256
@@ -9,22 +10,30 @@ const MOST_LENGTH = 8 * 1024 * 1024
 
 interface Waiting {
   movement: Movement
-  /** The movement in the function's argument. */
-  json: string
+  /** The movement in its list of the function's arguments. */
+  text: string
   resolve(result: BatchResult): void
   reject(error: unknown): void
 }
 
-/** Answers of the function: see movement-functions.ts. */
+/** Answers of the function: see movement-records.ts. */
 interface Answer {
   ends: number[] | null
   holds: number[] | null
   singles: { missed: number; paid: number | null }[]
 }
 
+/** The arguments of the function: names of accounts, and lists, of which those without a movement are null. */
+export interface MovementLists {
+  names: string
+  ends: string | null
+  holds: string | null
+  singles: string | null
+}
+
 export interface MovementServer {
-  /** Calls the function with its argument. */
-  call(movements: string): Promise<string>
+  /** Calls the function. */
+  call(lists: MovementLists): Promise<string>
   /** Whether the server has refused a call for what is in it, and so has changed nothing. */
   isRefused(error: unknown): boolean
   /** Translates an error to those of the database interface. */
@@ -41,7 +50,7 @@ export class MovementGroups {
 
   add(movement: Movement): Promise<BatchResult> {
     return new Promise<BatchResult>((resolve, reject) => {
-      this.waiting.push({ movement, json: jsonOf(movement), resolve, reject })
+      this.waiting.push({ movement, text: textOf(movement), resolve, reject })
       this.running ??= this.run()
     })
   }
@@ -61,8 +70,8 @@ export class MovementGroups {
   private nextGroup(): Waiting[] {
     let count = 0
     let length = 0
-    for (const { json } of this.waiting) {
-      length += json.length
+    for (const { text } of this.waiting) {
+      length += text.length
       if (count === MOST_MOVEMENTS || (count > 0 && length > MOST_LENGTH)) break
       count++
     }
@@ -71,9 +80,9 @@ export class MovementGroups {
 
   /** Never rejects: each movement learns what became of it. */
   private async send(group: readonly Waiting[]): Promise<void> {
-    const { text, places } = argumentOf(group)
+    const { lists, places } = argumentsOf(group)
     try {
-      const answer = JSON.parse(await this.server.call(text)) as Answer
+      const answer = JSON.parse(await this.server.call(lists)) as Answer
       for (const [index, { resolve }] of group.entries()) resolve(resultOf(places[index] as Place, answer))
     } catch (error) {
       if (!this.server.isRefused(error)) for (const { reject } of group) reject(this.server.translate(error))
@@ -86,34 +95,38 @@ export class MovementGroups {
   }
 }
 
-/** A list of the function's argument, and the place in it. */
+/** A list of the function's arguments, and the place in it. */
 interface Place {
   list: 'ends' | 'holds' | 'singles'
   index: number
 }
 
-function argumentOf(group: readonly Waiting[]): { text: string; places: Place[] } {
-  const lists: Record<Place['list'], string[]> = { ends: [], holds: [], singles: [] }
-  const places = group.map(({ movement: { kind, also }, json }): Place => {
-    const list = kind === 'other' || also.length > 0 ? 'singles' : kind === 'end' ? 'ends' : 'holds'
-    const index = lists[list].length
-    lists[list].push(list === 'singles' ? json : withPlace(json, index))
+function argumentsOf(group: readonly Waiting[]): { lists: MovementLists; places: Place[] } {
+  const texts: Record<Place['list'], string[]> = { ends: [], holds: [], singles: [] }
+  const places = group.map(({ movement, text }): Place => {
+    const list = listOf(movement)
+    const index = texts[list].length
+    texts[list].push(text)
     return { list, index }
   })
-  const accounts = [...new Set(group.map(({ movement }) => movement.account))]
-  const members = Object.entries(lists).flatMap(([name, items]) =>
-    items.length > 0 ? [`"${name}":[${items.join(',')}]`] : [],
-  )
-  return { text: `{"accounts":${JSON.stringify(accounts)},${members.join(',')}}`, places }
+  const names = new Set(group.map(({ movement }) => movement.account))
+  const { ends, holds, singles } = texts
+  const lists = {
+    names: arrayOfTexts([...names]),
+    ends: ends.length > 0 ? arrayOfRecords(ends) : null,
+    holds: holds.length > 0 ? arrayOfRecords(holds) : null,
+    singles: singles.length > 0 ? `[${singles.join(',')}]` : null,
+  }
+  return { lists, places }
 }
 
-/** Places count from one, as PostgreSQL's arrays do. */
-function withPlace(json: string, index: number): string {
-  return `{"place":${index + 1},${json.slice(1)}`
+function listOf({ kind, also }: Movement): Place['list'] {
+  if (kind === 'other' || also.length > 0) return 'singles'
+  return kind === 'end' ? 'ends' : 'holds'
 }
 
-function jsonOf({ kind, columns, also, statements }: Movement): string {
-  if (kind !== 'other' && also.length === 0) return toJson(columns)
+function textOf({ kind, columns, also, statements }: Movement): string {
+  if (kind !== 'other' && also.length === 0) return recordOf(kind, columns)
   const own = statements()
   if (kind === 'other') return toJson({ from: 0, statements: [...own, ...also].map(serverStatement) })
   const single = { ...columns, place: 1 }

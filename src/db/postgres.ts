@@ -12,8 +12,8 @@ import {
   type Statement,
   type Value,
 } from './db'
-import { MOVE_MONEY } from './movement-functions'
 import { MovementGroups } from './movement-groups'
+import { MOVE_MONEY } from './movement-records'
 import { PostgresServers } from './postgres-servers'
 
 const POOL_SIZE = 16
@@ -30,8 +30,9 @@ const LIMIT_LOCKS = `set_config('lock_timeout', '${STATEMENT_TIMEOUT_MS}', true)
 const LIMITS: Statement = {
   sql: `select ${LIMIT_LOCKS} as locks, set_config('statement_timeout', '${STATEMENT_TIMEOUT_MS}', true) as statements`,
 }
-const MOVE_AT_ONCE = `select ${MOVE_MONEY}($1) as answer`
-const MOVE_IN_TIME = `select ${LIMIT_LOCKS} as locks, ${MOVE_MONEY}($1) as answer`
+const MOVE = `${MOVE_MONEY}($1, $2, $3, $4) as answer`
+const MOVE_AT_ONCE = `select ${MOVE}`
+const MOVE_IN_TIME = `select ${LIMIT_LOCKS} as locks, ${MOVE}`
 /** SQLSTATEs: not allowed, not supported, undefined function, undefined object. */
 const NO_FUNCTION = /^(42501|0A000|42883|42704)$/
 
@@ -70,10 +71,10 @@ export function openPostgres(url: string, { patient = false, codec = clearCodec 
   /** False where the function is missing or not allowed: then each movement is a transaction of its own. */
   let hasFunction = true
   const groups = new MovementGroups({
-    async call(movements) {
+    async call({ names, ends, holds, singles }) {
       const call = {
         sql: limits ? MOVE_IN_TIME : MOVE_AT_ONCE,
-        parameters: [movements],
+        parameters: [names, ends, holds, singles],
       }
       try {
         const [row] = (await commit(db, () => servers.use((at) => run(at.groups, call)))).found

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ledgerOf } from '../../src/billing/account-ledger'
 import { CODE_ATTEMPTS, createCodes, makeCode, revokeCode } from '../../src/billing/codes'
-import { MOVE_MONEY } from '../../src/db/movement-functions'
+import { MOVE_MONEY } from '../../src/db/movement-records'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
 import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'

@@ -99,11 +99,12 @@ group('a group of movements', () => {
 
   test('keeps texts as they are, and replaces half of a pair of code units', async () => {
     const db = await openTestDatabase('postgres')
-    await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000, now: START, note: null })
+    const account = 'o"hara\\ (x), {y} null ünï'
+    await addCredit(db, { id: 'd', account, amountNano: 1_000, now: START, note: null })
     const texts = ['🎉 "quotes" \\ud83d \\u0000 \n', '\ud83d alone']
     for (const [index, body] of texts.entries()) {
-      const charge = makeCharge(10)
-      const key = { account: 'alice', value: `key ${index}`, requestHash: 'h' }
+      const charge = makeCharge(10, { account, operation: '' })
+      const key = { account, value: `key ${index}`, requestHash: 'h' }
       await hold(db, charge, [takeKey(key, charge.id, START)])
       const answer = { status: 200, contentType: 'text/plain', body }
       await settle(db, charge, makeSettlement(5), [saveAnswer(db, charge.id, answer)])
@@ -113,6 +114,9 @@ group('a group of movements', () => {
       })
       expect(rows).toEqual([{ body: body.toWellFormed() }])
     }
+    expect(await db.query({ sql: 'select distinct account, operation from charges' })).toEqual([
+      { account, operation: '' },
+    ])
     await db.close()
   })
 })
